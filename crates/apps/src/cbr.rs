@@ -1,0 +1,204 @@
+//! Constant bit rate over datagrams.
+//!
+//! Datagram `n` carries the octets `n × size ..` of a pattern, so the receiver knows which one it has, and
+//! since they leave at a constant interval, when it was due: delays are counted from there.
+
+use crate::socket::Datagrams;
+use alloc::vec::Vec;
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+
+/// What both ends have to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Pattern.
+    pub stream: u32,
+    /// Payload octets of each datagram; at least one.
+    pub size: u32,
+    /// When the first datagram leaves.
+    pub start: Time,
+    /// From one datagram to the next.
+    pub interval: Span,
+    /// How many; none never ends.
+    pub count: Option<u64>,
+}
+
+/// Sends.
+#[derive(Debug)]
+pub struct Sender {
+    schedule: Schedule,
+    sent: u64,
+}
+
+impl Sender {
+    /// Has not sent anything yet.
+    pub const fn new(schedule: Schedule) -> Self {
+        Self { schedule, sent: 0 }
+    }
+
+    /// Sends what is due at `now`.
+    pub fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
+        while self.poll_timeout().is_some_and(|due| due <= now) {
+            let offset = self.sent * u64::from(self.schedule.size);
+            socket.send(now, Payload::pattern(self.schedule.stream, offset, self.schedule.size));
+            self.sent += 1;
+        }
+    }
+
+    /// When the next datagram is due; none after the last.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let more = self.schedule.count.is_none_or(|count| self.sent < count);
+        more.then(|| self.schedule.start + self.schedule.interval * self.sent)
+    }
+
+    /// Datagrams sent.
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// Receives.
+#[derive(Debug)]
+pub struct Receiver {
+    schedule: Schedule,
+    /// One-way delay of each datagram, in the order of arrival; ns.
+    delays: Vec<u64>,
+    octets: u64,
+    last_at: Option<Time>,
+    highest: Option<u64>,
+    reordered: u64,
+    duplicates: u64,
+    /// Which datagrams came, 64 to a word.
+    seen: Vec<u64>,
+    jitter_16: u64,
+    wrong: u64,
+}
+
+/// What the receiver saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reception {
+    /// Different datagrams received.
+    pub datagrams: u64,
+    /// Octets in them.
+    pub octets: u64,
+    /// Datagrams received again.
+    pub duplicates: u64,
+    /// Datagrams that came after one sent later (RFC 4737 section 3).
+    pub reordered: u64,
+    /// Datagrams whose content was not what was sent.
+    pub wrong: u64,
+    /// When the last one came.
+    pub last_at: Option<Time>,
+    /// Interarrival jitter (RFC 3550 section 6.4.1) after the last one.
+    pub jitter: Span,
+    /// One-way delays, ascending; ns.
+    pub delays: Vec<u64>,
+}
+
+impl Receiver {
+    /// Has not received anything yet.
+    pub const fn new(schedule: Schedule) -> Self {
+        Self {
+            schedule,
+            delays: Vec::new(),
+            octets: 0,
+            last_at: None,
+            highest: None,
+            reordered: 0,
+            duplicates: 0,
+            seen: Vec::new(),
+            jitter_16: 0,
+            wrong: 0,
+        }
+    }
+
+    /// Takes a datagram in.
+    pub fn receive(&mut self, now: Time, data: &Payload) {
+        let Payload::Pattern { stream, offset, len } = *data else {
+            self.wrong += 1;
+            return;
+        };
+        let size = u64::from(self.schedule.size);
+        if stream != self.schedule.stream || len != self.schedule.size || !offset.is_multiple_of(size) {
+            self.wrong += 1;
+            return;
+        }
+        let number = offset / size;
+        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
+        if self.seen.len() <= word {
+            self.seen.resize(word + 1, 0);
+        }
+        if self.seen[word] & bit != 0 {
+            self.duplicates += 1;
+            return;
+        }
+        self.seen[word] |= bit;
+        self.octets += size;
+        self.last_at = Some(now);
+        if self.highest.is_some_and(|highest| number < highest) {
+            self.reordered += 1;
+        }
+        self.highest = self.highest.max(Some(number));
+
+        let delay = now.since(self.schedule.start + self.schedule.interval * number).as_nanos();
+        if let Some(&before) = self.delays.last() {
+            // J += (|D| - J) / 16, held as 16 J as in RFC 3550 appendix A.8.
+            self.jitter_16 = self.jitter_16 + delay.abs_diff(before) - (self.jitter_16 + 8) / 16;
+        }
+        self.delays.push(delay);
+    }
+
+    /// What was received so far.
+    pub fn reception(&self) -> Reception {
+        let mut delays = self.delays.clone();
+        delays.sort_unstable();
+        Reception {
+            datagrams: self.delays.len() as u64,
+            octets: self.octets,
+            duplicates: self.duplicates,
+            reordered: self.reordered,
+            wrong: self.wrong,
+            last_at: self.last_at,
+            jitter: Span::from_nanos(self.jitter_16 / 16),
+            delays,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule() -> Schedule {
+        Schedule { stream: 1, size: 160, start: Time::ZERO, interval: Span::from_millis(20), count: Some(5) }
+    }
+
+    #[test]
+    fn a_late_a_lost_and_a_repeated_datagram_are_told_apart() {
+        let mut receiver = Receiver::new(schedule());
+        for (number, at_ms) in [(0, 30), (2, 71), (1, 72), (2, 73), (4, 110)] {
+            let now = Time::ZERO + Span::from_millis(at_ms);
+            receiver.receive(now, &Payload::pattern(1, number * 160, 160));
+        }
+        let reception = receiver.reception();
+        assert_eq!((reception.datagrams, reception.duplicates, reception.reordered), (4, 1, 1));
+        assert_eq!(reception.delays, [30_000_000, 30_000_000, 31_000_000, 52_000_000]);
+        assert_eq!(reception.octets, 640);
+    }
+
+    #[test]
+    fn a_constant_delay_has_no_jitter_and_a_changing_one_has() {
+        let jitter = |delays: [u64; 5]| {
+            let mut receiver = Receiver::new(schedule());
+            for (number, delay) in (0..).zip(delays) {
+                let now = Time::ZERO + Span::from_millis(20 * number + delay);
+                receiver.receive(now, &Payload::pattern(1, number * 160, 160));
+            }
+            receiver.reception().jitter
+        };
+        assert_eq!(jitter([7; 5]), Span::ZERO);
+        // By hand: |D| = 16 ms four times: J = 1, 1.9375, 2.816, 3.640 ms.
+        let seen = jitter([0, 16, 0, 16, 0]).as_secs_f64();
+        assert!((seen - 0.003_640).abs() < 1e-6, "{seen}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Applications as machines without I/O.
+//!
+//! An application is shown its socket whenever something may have changed (connected, readable, writable, its timer) and
+//! does what can be done: [`Application::drive`]. It never learns whether the socket is simulated or the operating system's;
+//! there is no second implementation. What it saw stands in its [`Record`].
+//!
+//! | | opens the flow | answers |
+//! | --- | --- | --- |
+//! | bulk | [`Source`](bulk::Source) writes and closes | [`Sink`](bulk::Sink) reads to the end |
+//! | download | [`Client`](download::Client) asks | [`Server`](download::Server) answers and closes |
+//! | constant bit rate | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod bulk;
+pub mod cbr;
+pub mod download;
+mod record;
+mod socket;
+
+pub use record::{Record, Request, Verifier};
+pub use socket::{Datagrams, Stream};
+
+use voxpath_units::Time;
+
+/// Any application over a byte stream.
+#[derive(Debug)]
+#[allow(missing_docs)] // Each is documented where it stands.
+pub enum Application {
+    BulkSource(bulk::Source),
+    BulkSink(bulk::Sink),
+    DownloadClient(download::Client),
+    DownloadServer(download::Server),
+}
+
+impl Application {
+    /// Does what the socket allows at `now`.
+    pub fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        match self {
+            Self::BulkSource(app) => app.drive(socket),
+            Self::BulkSink(app) => app.drive(now, socket),
+            Self::DownloadClient(app) => app.drive(now, socket),
+            Self::DownloadServer(app) => app.drive(now, socket),
+        }
+    }
+
+    /// When to drive it though nothing happened at the socket.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Self::DownloadClient(app) => app.poll_timeout(),
+            _ => None,
+        }
+    }
+
+    /// What it received.
+    pub fn record(&self) -> &Record {
+        match self {
+            Self::BulkSource(app) => app.record(),
+            Self::BulkSink(app) => app.record(),
+            Self::DownloadClient(app) => app.record(),
+            Self::DownloadServer(app) => app.record(),
+        }
+    }
+}

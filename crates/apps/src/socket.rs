@@ -1,0 +1,26 @@
+//! What an application sees of its transport.
+
+use voxpath_units::Time;
+use voxpath_wire::Payload;
+
+/// A byte stream: a simulated TCP connection, or the operating system's.
+pub trait Stream {
+    /// Whether the connection stands.
+    fn is_connected(&self) -> bool;
+    /// Octets that [`Stream::write`] would take now.
+    fn writable(&self) -> u32;
+    /// Takes in as much of `data` as fits; how many octets that is.
+    fn write(&mut self, data: &Payload) -> u32;
+    /// Gives out at most `max` octets; empty if there are none now.
+    fn read(&mut self, max: u32) -> Payload;
+    /// Whether the peer has closed and all that it sent was read.
+    fn is_at_end(&self) -> bool;
+    /// Closes this end's direction.
+    fn close(&mut self);
+}
+
+/// A datagram socket.
+pub trait Datagrams {
+    /// Sends one datagram.
+    fn send(&mut self, now: Time, data: Payload);
+}

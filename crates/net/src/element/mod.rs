@@ -1,0 +1,40 @@
+//! The parts of a link, one effect each.
+//!
+//! A packet is counted by every element that it meets, and for each of them holds at all times
+//!
+//! ```text
+//! in + duplicated = out + dropped + held
+//! ```
+//!
+//! where `held` is what the element can be seen to hold, not what the equation would need: see
+//! [`Count::balances`].
+
+mod delay;
+mod loss;
+mod queue;
+mod serialiser;
+
+pub use delay::DelayLine;
+pub use loss::{BitErrorForm, Loss};
+pub use queue::{DropTail, Limit};
+pub use serialiser::{Framing, Serialiser};
+
+/// Packets that went through one element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Taken in.
+    pub entered: u64,
+    /// Passed on.
+    pub left: u64,
+    /// Dropped or lost.
+    pub dropped: u64,
+    /// Made here, beyond what came in.
+    pub duplicated: u64,
+}
+
+impl Count {
+    /// Whether nothing appeared or vanished, given what the element holds.
+    pub const fn balances(&self, held: u64) -> bool {
+        self.entered + self.duplicated == self.left + self.dropped + held
+    }
+}

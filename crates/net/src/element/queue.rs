@@ -1,0 +1,57 @@
+//! The waiting room before a serialiser.
+
+/// How much may wait, the packet in service not counted. Without either bound everything may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limit {
+    /// Packets.
+    pub packets: Option<u32>,
+    /// Bytes of IP packets.
+    pub bytes: Option<u64>,
+}
+
+/// A first-in first-out queue that refuses what finds no room (drop-tail).
+///
+/// It holds no packets: since nothing is decided at dequeue, [`crate::link::Link`] computes each departure on
+/// arrival, and this element keeps the account of who is still waiting.
+#[derive(Debug, Clone, Default)]
+pub struct DropTail {
+    limit: Limit,
+    packets: u32,
+    bytes: u64,
+}
+
+impl DropTail {
+    /// An empty queue.
+    pub const fn new(limit: Limit) -> Self {
+        Self { limit, packets: 0, bytes: 0 }
+    }
+
+    /// Lets a packet of `len` bytes wait; `false` if there is no room.
+    pub fn enqueue(&mut self, len: u32) -> bool {
+        let packets = self.packets + 1;
+        let bytes = self.bytes + u64::from(len);
+        if self.limit.packets.is_some_and(|limit| packets > limit)
+            || self.limit.bytes.is_some_and(|limit| bytes > limit)
+        {
+            return false;
+        }
+        (self.packets, self.bytes) = (packets, bytes);
+        true
+    }
+
+    /// A packet of `len` bytes enters service.
+    pub fn dequeue(&mut self, len: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(len);
+    }
+
+    /// Packets waiting.
+    pub const fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Bytes waiting.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

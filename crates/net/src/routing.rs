@@ -1,0 +1,218 @@
+//! Static routing: fewest hops, with explicit exceptions.
+//!
+//! Only routers forward; a path through another host does not count. Among paths of equal length the link
+//! listed first wins, so that a plan's order alone decides.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// One direction of a link: `2 × link` from its first node to its second, `2 × link + 1` back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DirectionId(pub u32);
+
+impl DirectionId {
+    /// No direction: the destination cannot be reached.
+    const NONE: Self = Self(u32::MAX);
+
+    /// The direction of link `link` that begins at its first node, or else at its second.
+    pub const fn new(link: u32, from_first: bool) -> Self {
+        Self(link * 2 + if from_first { 0 } else { 1 })
+    }
+
+    /// The direction as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The link that this is a direction of.
+    pub const fn link(self) -> u32 {
+        self.0 / 2
+    }
+}
+
+/// The network as routing sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Whether a node forwards, by node.
+    pub forwards: Vec<bool>,
+    /// The two nodes that each link joins.
+    pub links: Vec<(u32, u32)>,
+}
+
+/// Next hops of every node to every node.
+#[derive(Debug, Clone, Default)]
+pub struct Routes {
+    tables: Vec<Table>,
+}
+
+#[derive(Debug, Clone)]
+enum Table {
+    /// A host with one interface has no choice.
+    Only(DirectionId),
+    /// By destination node.
+    ByNode(Vec<DirectionId>),
+}
+
+impl Routes {
+    /// Shortest paths through `graph`.
+    pub fn shortest(graph: &Graph) -> Self {
+        let nodes = graph.forwards.len();
+        let neighbours = Neighbours::of(graph);
+        let mut tables: Vec<Table> = (0..nodes)
+            .map(|node| match neighbours.all[node].as_slice() {
+                [only] if !graph.forwards[node] => Table::Only(only.direction),
+                _ => Table::ByNode(vec![DirectionId::NONE; nodes]),
+            })
+            .collect();
+        let mut distance = vec![u32::MAX; nodes];
+        for to in 0..nodes {
+            neighbours.distances(to, &mut distance);
+            for (node, table) in tables.iter_mut().enumerate() {
+                if let Table::ByNode(next) = table
+                    && node != to
+                {
+                    next[to] = neighbours.next_hop(node, to, &distance);
+                }
+            }
+        }
+        Self { tables }
+    }
+
+    /// Replaces the route from `node` to `to`.
+    pub fn set(&mut self, node: u32, to: u32, next: DirectionId) {
+        let nodes = self.tables.len();
+        let table = &mut self.tables[node as usize];
+        if let Table::Only(only) = *table {
+            *table = Table::ByNode(vec![only; nodes]);
+        }
+        if let Table::ByNode(by_node) = table {
+            by_node[to as usize] = next;
+        }
+    }
+
+    /// The direction by which `node` sends to `to`, another node; none if it cannot.
+    #[inline]
+    pub fn next(&self, node: u32, to: u32) -> Option<DirectionId> {
+        let next = match &self.tables[node as usize] {
+            Table::Only(only) => *only,
+            Table::ByNode(next) => next[to as usize],
+        };
+        (next != DirectionId::NONE).then_some(next)
+    }
+
+    /// The directions that a packet from `from` to `to` takes; none if it never arrives.
+    pub fn path(&self, graph: &Graph, from: u32, to: u32) -> Option<Vec<DirectionId>> {
+        let mut path = Vec::new();
+        let mut at = from;
+        while at != to {
+            let loops = path.len() > graph.forwards.len();
+            if loops || (at != from && !graph.forwards[at as usize]) {
+                return None;
+            }
+            let next = self.next(at, to)?;
+            path.push(next);
+            let (a, b) = graph.links[next.link() as usize];
+            at = if DirectionId::new(next.link(), true) == next { b } else { a };
+        }
+        Some(path)
+    }
+}
+
+/// Who is next to whom, in the order of links.
+struct Neighbours {
+    all: Vec<Vec<Neighbour>>,
+    /// Only those that forward: what a search has to walk through, however many hosts a router has.
+    forwarding: Vec<Vec<Neighbour>>,
+}
+
+#[derive(Clone, Copy)]
+struct Neighbour {
+    node: usize,
+    direction: DirectionId,
+}
+
+impl Neighbours {
+    fn of(graph: &Graph) -> Self {
+        let mut all = vec![Vec::new(); graph.forwards.len()];
+        for (link, &(a, b)) in (0..).zip(&graph.links) {
+            let (first, second) = (a as usize, b as usize);
+            all[first].push(Neighbour { node: second, direction: DirectionId::new(link, true) });
+            all[second].push(Neighbour { node: first, direction: DirectionId::new(link, false) });
+        }
+        let forwarding = all
+            .iter()
+            .map(|list| list.iter().copied().filter(|neighbour| graph.forwards[neighbour.node]).collect())
+            .collect();
+        Self { all, forwarding }
+    }
+
+    /// Hops from every forwarding node to `to`; `u32::MAX` where there is no path.
+    fn distances(&self, to: usize, distance: &mut [u32]) {
+        distance.fill(u32::MAX);
+        distance[to] = 0;
+        let mut frontier = VecDeque::from([to]);
+        while let Some(node) = frontier.pop_front() {
+            for neighbour in &self.forwarding[node] {
+                if distance[neighbour.node] == u32::MAX {
+                    distance[neighbour.node] = distance[node] + 1;
+                    frontier.push_back(neighbour.node);
+                }
+            }
+        }
+    }
+
+    fn next_hop(&self, node: usize, to: usize, distance: &[u32]) -> DirectionId {
+        let direct = self.all[to].iter().filter(|neighbour| neighbour.node == node);
+        // Seen from `to`, the direction that leads here is the one back.
+        let direct = direct.map(|neighbour| (0, DirectionId(neighbour.direction.0 ^ 1)));
+        let onward = self.forwarding[node].iter().map(|n| (distance[n.node], n.direction));
+        direct
+            .chain(onward)
+            .filter(|&(hops, _)| hops != u32::MAX)
+            .min()
+            .map_or(DirectionId::NONE, |(_, direction)| direction)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two hosts each on two routers in a triangle of routers, one link doubled.
+    fn graph() -> Graph {
+        Graph {
+            forwards: vec![false, false, true, true, true],
+            links: vec![(0, 2), (1, 3), (2, 4), (4, 3), (2, 3), (2, 3)],
+        }
+    }
+
+    fn path(routes: &Routes, from: u32, to: u32) -> Option<Vec<u32>> {
+        routes.path(&graph(), from, to).map(|path| path.iter().map(|direction| direction.0).collect())
+    }
+
+    #[test]
+    fn the_fewest_hops_win_and_then_the_link_listed_first() {
+        let routes = Routes::shortest(&graph());
+        assert_eq!(path(&routes, 0, 1), Some(vec![0, 8, 3]));
+        assert_eq!(path(&routes, 1, 0), Some(vec![2, 9, 1]));
+        assert_eq!(path(&routes, 0, 4), Some(vec![0, 4]));
+    }
+
+    #[test]
+    fn a_static_route_replaces_the_shortest_and_a_loop_is_no_path() {
+        let mut routes = Routes::shortest(&graph());
+        routes.set(2, 1, DirectionId::new(2, true));
+        assert_eq!(path(&routes, 0, 1), Some(vec![0, 4, 6, 3]));
+        routes.set(4, 1, DirectionId::new(2, false));
+        assert_eq!(path(&routes, 0, 1), None);
+    }
+
+    #[test]
+    fn hosts_do_not_forward() {
+        let chain = Graph { forwards: vec![false; 3], links: vec![(0, 1), (1, 2)] };
+        let routes = Routes::shortest(&chain);
+        assert_eq!(routes.path(&chain, 0, 2), None);
+        assert_eq!(routes.path(&chain, 0, 1), Some(vec![DirectionId(0)]));
+    }
+}

@@ -1,0 +1,193 @@
+//! Observation: one event schema, any number of sinks.
+//!
+//! Whatever can be seen in a run (a packet at a place, a value of an endpoint) is an [`Event`]. A [`Tap`]
+//! hands events to sinks that asked for their kind; with no such sink it costs one predicted branch.
+//! Nothing that a sink does can reach back: observation is not behaviour.
+//!
+//! A link decides on arrival when a packet will leave and whether it will be lost, so events are
+//! handed over in the order of decision and carry the time at which they happen; sinks that want the
+//! order of time sort by it.
+
+use crate::packet::{FlowId, Packet};
+use crate::table::Table;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use voxpath_units::Time;
+
+/// Where a packet was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// The interface of the host with this index.
+    Host(u32),
+    /// The direction of a link with this index.
+    Link(u32),
+}
+
+/// What happened to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// A host sent it.
+    Sent,
+    /// A host received it.
+    Received,
+    /// A link's queue or serialiser took it in.
+    Enqueued,
+    /// A queue had no room for it.
+    Dropped,
+    /// The wire lost it.
+    Lost,
+    /// A copy of it was made.
+    Duplicated,
+    /// A link delivered it.
+    Delivered,
+}
+
+impl Action {
+    /// The name in result tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Enqueued => "enqueued",
+            Self::Dropped => "dropped",
+            Self::Lost => "lost",
+            Self::Duplicated => "duplicated",
+            Self::Delivered => "delivered",
+        }
+    }
+}
+
+/// One thing that can be seen.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A packet, somewhere.
+    Packet {
+        /// When.
+        at: Time,
+        /// Where.
+        place: Place,
+        /// What.
+        action: Action,
+        /// The packet.
+        packet: &'a Packet,
+    },
+    /// A value of an endpoint, on change.
+    Sample {
+        /// When.
+        at: Time,
+        /// The flow that the endpoint belongs to.
+        flow: FlowId,
+        /// Which end: 0 opened the flow, 1 answered.
+        end: u8,
+        /// The value's name in the metric dictionary.
+        metric: &'static str,
+        /// The value, in the dictionary's unit.
+        value: u64,
+    },
+}
+
+/// Kinds of events, as a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interest(u8);
+
+impl Interest {
+    /// No event.
+    pub const NOTHING: Self = Self(0);
+    /// Packets at links.
+    pub const LINKS: Self = Self(1);
+    /// Packets at hosts.
+    pub const HOSTS: Self = Self(2);
+    /// Values of endpoints.
+    pub const SAMPLES: Self = Self(4);
+
+    const fn overlaps(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Takes events in.
+pub trait Sink: Send {
+    /// The kinds that this sink wants to see.
+    fn interest(&self) -> Interest;
+    /// One event of such a kind.
+    fn record(&mut self, event: &Event<'_>);
+    /// What came of it, once the run has ended.
+    fn finish(self: Box<Self>) -> Output;
+}
+
+/// What a sink leaves behind.
+#[derive(Debug)]
+pub enum Output {
+    /// Columns.
+    Table(Table),
+    /// A file's content.
+    File {
+        /// Name of what was recorded, for the file's name.
+        name: String,
+        /// The content.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Hands events to sinks.
+#[derive(Default)]
+pub struct Tap {
+    interest: Interest,
+    sinks: Vec<Box<dyn Sink>>,
+}
+
+impl Tap {
+    /// A tap without sinks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a sink.
+    pub fn attach(&mut self, sink: Box<dyn Sink>) {
+        self.interest.0 |= sink.interest().0;
+        self.sinks.push(sink);
+    }
+
+    /// Whether any sink wants events of these kinds.
+    pub const fn wants(&self, kinds: Interest) -> bool {
+        self.interest.overlaps(kinds)
+    }
+
+    /// A packet was seen.
+    #[inline]
+    pub fn packet(&mut self, at: Time, place: Place, action: Action, packet: &Packet) {
+        let kind = match place {
+            Place::Host(_) => Interest::HOSTS,
+            Place::Link(_) => Interest::LINKS,
+        };
+        if self.wants(kind) {
+            self.emit(kind, &Event::Packet { at, place, action, packet });
+        }
+    }
+
+    /// An endpoint's value changed. Ask [`Tap::wants`] before computing it.
+    pub fn sample(&mut self, at: Time, flow: FlowId, end: u8, metric: &'static str, value: u64) {
+        self.emit(Interest::SAMPLES, &Event::Sample { at, flow, end, metric, value });
+    }
+
+    /// Ends the recording.
+    pub fn finish(self) -> impl Iterator<Item = Output> {
+        self.sinks.into_iter().map(Sink::finish)
+    }
+
+    #[cold]
+    fn emit(&mut self, kind: Interest, event: &Event<'_>) {
+        for sink in &mut self.sinks {
+            if sink.interest().overlaps(kind) {
+                sink.record(event);
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Tap {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tap").field("interest", &self.interest).field("sinks", &self.sinks.len()).finish()
+    }
+}

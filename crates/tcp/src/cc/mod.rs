@@ -1,0 +1,93 @@
+//! Congestion control: how large the window is.
+//!
+//! The hooks are named as in Linux (`tcp_congestion_ops`), the quantities as in RFC 5681. Loss detection
+//! and recovery, which decide *what* is sent, are not here. To try an algorithm of your own, implement
+//! [`CongestionControl`] and add it to [`new`].
+
+mod cubic;
+mod reno;
+
+pub use cubic::Cubic;
+pub use reno::Reno;
+
+use crate::config::{Config, Congestion};
+use alloc::boxed::Box;
+use voxpath_units::{Span, Time};
+
+/// The window that an algorithm steers, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold; `u64::MAX` is "arbitrarily high".
+    pub ssthresh: u64,
+    /// Sender maximum segment size: what a full-sized segment carries.
+    pub smss: u64,
+}
+
+impl Window {
+    /// Whether the sender is in slow start (RFC 5681 section 3.1).
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// An acknowledgment of new data, outside of loss recovery.
+#[derive(Debug, Clone, Copy)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Octets that it acknowledged.
+    pub acked: u64,
+    /// The smoothed round-trip time, if known.
+    pub srtt: Option<Span>,
+}
+
+/// Something happened to the window that was not an acknowledgment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CwndEvent {
+    /// The retransmission timer expired.
+    Loss,
+    /// Transmission begins after the connection was idle.
+    TxStart,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionControl: core::fmt::Debug + Send {
+    /// The name by which scenarios know it.
+    fn name(&self) -> &'static str;
+
+    /// The new slow-start threshold after a loss, with `flight` octets outstanding (RFC 5681 equation (4)).
+    fn ssthresh(&mut self, now: Time, window: &Window, flight: u64) -> u64;
+
+    /// Grows the window on an acknowledgment.
+    fn cong_avoid(&mut self, ack: &Ack, window: &mut Window);
+
+    /// Takes notice of an event.
+    fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
+        let _ = (now, event);
+    }
+}
+
+/// The algorithm that `config` names.
+pub fn new(config: &Config) -> Box<dyn CongestionControl> {
+    match config.congestion {
+        Congestion::Reno => Box::new(Reno::new(config)),
+        Congestion::Cubic => Box::new(Cubic::new(config)),
+    }
+}
+
+/// Slow start (RFC 5681 equation (2), RFC 3465 section 2.2); the acknowledged octets left over once the
+/// threshold is reached.
+fn slow_start(window: &mut Window, acked: u64, limit_segments: u32) -> u64 {
+    let step = acked.min(u64::from(limit_segments).saturating_mul(window.smss));
+    let grown = window.cwnd + step;
+    if grown <= window.ssthresh {
+        window.cwnd = grown;
+        return 0;
+    }
+    // The rest is for congestion avoidance, as in Linux' tcp_slow_start().
+    let rest = grown - window.ssthresh;
+    window.cwnd = window.ssthresh;
+    rest
+}

@@ -1,0 +1,303 @@
+//! Every parameter of an endpoint, and the named sets of them.
+//!
+//! A [`Profile`] names a whole set: `rfc` is what the RFCs recommend, `linux` what Linux 6.x does as far as
+//! this crate goes, `riverbed16` Table 2 of Sarkar et al. 2022. All spans are in nanoseconds when serialised.
+
+use serde::{Deserialize, Serialize};
+use voxpath_units::Span;
+
+/// The parameters of one endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The largest segment this end sends and announces, in bytes of data (RFC 9293 section 3.7.1).
+    pub mss: u16,
+    /// Octets of sent or waiting data that the endpoint holds for the application.
+    pub send_buffer: u32,
+    /// Octets of received data that the endpoint holds; bounds the announced window.
+    pub receive_buffer: u32,
+    /// Offer window scaling (RFC 7323 section 2).
+    pub window_scaling: bool,
+    /// Offer timestamps (RFC 7323 section 3).
+    pub timestamps: bool,
+    /// Offer selective acknowledgment (RFC 2018).
+    pub sack: bool,
+    /// Hold back small segments while data is unacknowledged (RFC 9293 section 3.7.4).
+    pub nagle: bool,
+    /// Congestion control algorithm.
+    pub congestion: Congestion,
+    /// What repairs a loss where selective acknowledgment is off or refused.
+    pub recovery: Recovery,
+    /// Initial window in segments (RFC 5681 section 3.1, RFC 6928).
+    pub initial_window: u32,
+    /// Initial slow-start threshold in bytes; none is "arbitrarily high" (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<u32>,
+    /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
+    pub dupack_threshold: u32,
+    /// Send new data on the first two duplicate acknowledgments (RFC 3042).
+    pub limited_transmit: bool,
+    /// Segments that one acknowledgment may add to the window in slow start: L of RFC 3465 section 2.2,
+    /// 1 in RFC 5681 equation (2). Linux counts all that were acknowledged.
+    pub slow_start_limit: u32,
+    /// Count acknowledged bytes in congestion avoidance, one segment a round trip; else add
+    /// `SMSS^2 / cwnd` on each acknowledgment, less where they are delayed (RFC 5681 section 3.1).
+    pub byte_counting: bool,
+    /// Let the congestion window grow only while it is what limits the sender (RFC 7661 section 4.1).
+    pub cwnd_validation: bool,
+    /// Fall back to the restart window after an idle retransmission timeout (RFC 5681 section 4.1).
+    pub idle_restart: bool,
+    /// When acknowledgments are delayed.
+    pub delayed_ack: DelayedAck,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+    /// Shortest and longest interval of the persist timer (RFC 9293 section 3.8.6.1).
+    pub persist: PersistConfig,
+    /// Retransmissions of a SYN before the connection is given up (RFC 9293 section 3.8.3).
+    pub syn_retries: u32,
+    /// Consecutive timeouts of one segment before the connection is given up (RFC 9293 section 3.8.3, R2).
+    pub retries: u32,
+    /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293 section 3.4.2).
+    #[serde(with = "nanos")]
+    pub msl: Span,
+}
+
+/// Congestion control algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// Slow start and congestion avoidance of RFC 5681.
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// How a loss is repaired without selective acknowledgment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovery {
+    /// Fast retransmit, then slow start from one segment (Jacobson 1988 as in 4.3BSD-Tahoe).
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgment (RFC 5681 section 3.2).
+    Reno,
+    /// Fast recovery through partial acknowledgments (RFC 6582).
+    NewReno,
+}
+
+/// Delayed acknowledgment (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayedAck {
+    /// The longest delay; zero acknowledges at once.
+    #[serde(with = "nanos")]
+    pub max_delay: Span,
+    /// Full-sized segments after which an acknowledgment is sent at once; one acknowledges each.
+    pub max_segments: u32,
+}
+
+/// The retransmission timer of RFC 6298: `RTO = SRTT + max(variance_floor, 4 RTTVAR)`, clamped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RtoConfig {
+    /// RTO before the first sample (rule 2.1).
+    #[serde(with = "nanos")]
+    pub initial: Span,
+    /// Lower bound (rule 2.4).
+    #[serde(with = "nanos")]
+    pub min: Span,
+    /// Upper bound, of backed-off values too (rule 2.5).
+    #[serde(with = "nanos")]
+    pub max: Span,
+    /// `G` of rules 2.2 and 2.3. Linux puts its minimum here, so that its RTO is SRTT + 200 ms at least.
+    #[serde(with = "nanos")]
+    pub variance_floor: Span,
+    /// The timer expires on whole multiples of this clock tick; zero is a continuous clock.
+    #[serde(with = "nanos")]
+    pub tick: Span,
+}
+
+/// The persist timer: probes of a closed window, spaced as retransmissions are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PersistConfig {
+    /// Shortest interval between probes.
+    #[serde(with = "nanos")]
+    pub min: Span,
+    /// Longest interval between probes.
+    #[serde(with = "nanos")]
+    pub max: Span,
+}
+
+/// A named set of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// The RFCs' recommendations.
+    Rfc,
+    /// Linux 6.x.
+    Linux,
+    /// The defaults of Riverbed Modeler 16.0.A.
+    Riverbed16,
+}
+
+impl Profile {
+    /// Every profile, by name.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("rfc", Self::Rfc), ("linux", Self::Linux), ("riverbed16", Self::Riverbed16)];
+
+    /// The parameters that the name stands for.
+    pub fn config(self) -> Config {
+        match self {
+            Self::Rfc => rfc(),
+            Self::Linux => linux(),
+            Self::Riverbed16 => riverbed16(),
+        }
+    }
+}
+
+/// What the RFCs recommend; where they leave a choice, the one they call the default.
+fn rfc() -> Config {
+    Config {
+        // Ethernet's 1500 bytes less the IPv4 and TCP headers (RFC 9293 section 3.7.1).
+        mss: 1460,
+        send_buffer: 4 << 20,
+        receive_buffer: 4 << 20,
+        // RFC 7323 and RFC 2018 are on the standards track and recommended by RFC 7414 section 3.
+        window_scaling: true,
+        timestamps: true,
+        sack: true,
+        // RFC 9293 section 3.7.4: SHOULD implement.
+        nagle: true,
+        congestion: Congestion::Reno,
+        recovery: Recovery::NewReno,
+        // RFC 6928 section 2.
+        initial_window: 10,
+        initial_ssthresh: None,
+        dupack_threshold: 3,
+        limited_transmit: true,
+        slow_start_limit: 1,
+        byte_counting: true,
+        cwnd_validation: false,
+        idle_restart: true,
+        // RFC 9293 section 3.8.6.3: less than 0.5 s, at least every second full-sized segment.
+        delayed_ack: DelayedAck { max_delay: Span::from_millis(200), max_segments: 2 },
+        rto: RtoConfig {
+            initial: Span::from_secs(1),
+            min: Span::from_secs(1),
+            max: Span::from_secs(60),
+            variance_floor: Span::from_millis(1),
+            tick: Span::ZERO,
+        },
+        // RFC 9293 section 3.8.6.1 wants the first probe after an RTO.
+        persist: PersistConfig { min: Span::from_secs(1), max: Span::from_secs(60) },
+        // RFC 9293 section 3.8.3: at least 3 minutes for a SYN, at least 100 s for data.
+        syn_retries: 7,
+        retries: 8,
+        msl: Span::from_secs(120),
+    }
+}
+
+/// Linux 6.x, as far as this crate goes; what is still missing stands in LIMITATIONS.md.
+fn linux() -> Config {
+    Config {
+        // net.ipv4.tcp_wmem and tcp_rmem, maxima; autotuning is not modelled.
+        send_buffer: 4 << 20,
+        receive_buffer: 6 << 20,
+        congestion: Congestion::Cubic,
+        // TCP_INIT_CWND
+        initial_window: 10,
+        // tcp_slow_start() adds all that was acknowledged; tcp_is_cwnd_limited() guards growth.
+        slow_start_limit: u32::MAX,
+        cwnd_validation: true,
+        // TCP_DELACK_MIN; Linux stretches it towards 200 ms where data comes slowly.
+        delayed_ack: DelayedAck { max_delay: Span::from_millis(40), max_segments: 2 },
+        rto: RtoConfig {
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX
+            initial: Span::from_secs(1),
+            min: Span::from_millis(200),
+            max: Span::from_secs(120),
+            // tcp_rtt_estimator() keeps mdev_max at or above TCP_RTO_MIN.
+            variance_floor: Span::from_millis(200),
+            // A jiffy at the distributions' HZ of 250.
+            tick: Span::from_millis(4),
+        },
+        persist: PersistConfig { min: Span::from_millis(200), max: Span::from_secs(120) },
+        // net.ipv4.tcp_syn_retries and tcp_retries2
+        syn_retries: 6,
+        retries: 15,
+        // TCP_TIMEWAIT_LEN is 60 s.
+        msl: Span::from_secs(30),
+        ..rfc()
+    }
+}
+
+/// Table 2 of Sarkar et al. 2022, "Riverbed Default TCP Parameters": each value names its row.
+fn riverbed16() -> Config {
+    Config {
+        // "Maximum Segment Size (bytes): Auto-assigned": 1460 on the model's Ethernet (section 4.1).
+        mss: 1460,
+        // Not in the table: nothing in the study is limited by it.
+        send_buffer: 4 << 20,
+        // "Receiver Buffer (bytes): 8760"; "Receive Buffer Adjustment: None".
+        receive_buffer: 8760,
+        // "Window Scaling: Disabled"
+        window_scaling: false,
+        // "Timestamp: Disabled"
+        timestamps: false,
+        // "Selective ACK (SACK): Disabled"
+        sack: false,
+        // "Nagle Algorithm: Disabled"
+        nagle: false,
+        // "Version/Flavor: Unspecified", with "Fast Retransmit: Enabled" and "Fast Recovery: Reno".
+        congestion: Congestion::Reno,
+        recovery: Recovery::Reno,
+        // "Slow-Start Initial Count (MSS): 2"
+        initial_window: 2,
+        initial_ssthresh: None,
+        // "Duplicate ACK Threshold: 3"
+        dupack_threshold: 3,
+        // RFC 3042 has no row.
+        limited_transmit: false,
+        // The study's equation (17): SMSS^2 / cwnd, and figure 2's window of 135 000 bytes over a receive
+        // window of 8760 shows growth that nothing validates.
+        slow_start_limit: 1,
+        byte_counting: false,
+        cwnd_validation: false,
+        idle_restart: true,
+        // "Maximum ACK Delay (s): 0.200", "Maximum ACK Segments: 2"
+        delayed_ack: DelayedAck { max_delay: Span::from_millis(200), max_segments: 2 },
+        rto: RtoConfig {
+            // "Initial RTO (s): 3.0"
+            initial: Span::from_secs(3),
+            // "Minimum RTO (s): 1.0"
+            min: Span::from_secs(1),
+            // "Maximum RTO (s): 64"
+            max: Span::from_secs(64),
+            // "Timer Granularity (s): 0.5": both G of RFC 6298 and the tick on which the timer expires.
+            // "RTT Gain 0.125", "Deviation Gain 0.25", "RTT Deviation Coefficient 4.0" are RFC 6298's own.
+            variance_floor: Span::from_millis(500),
+            tick: Span::from_millis(500),
+        },
+        // "Persistence Timeout (s): 1.0"; the maximum has no row and follows "Maximum RTO".
+        persist: PersistConfig { min: Span::from_secs(1), max: Span::from_secs(64) },
+        // "Retransmission Thresholds: Attempts-based", without the counts: enough never to give up here.
+        syn_retries: 7,
+        retries: 100,
+        msl: Span::from_secs(120),
+    }
+}
+
+/// Spans as integer nanoseconds, the form they have in a plan.
+pub mod nanos {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use voxpath_units::Span;
+
+    /// Serialises as an integer.
+    pub fn serialize<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(span.as_nanos())
+    }
+
+    /// Deserialises an integer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+        u64::deserialize(deserializer).map(Span::from_nanos)
+    }
+}

@@ -1,0 +1,410 @@
+//! Segment arrival (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
+
+use super::recovery::Acknowledged;
+use super::{Connection, Ended, MAX_UNSCALED_WINDOW, MAX_WINDOW_SHIFT, State};
+use crate::reassembly::Arrival;
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader, Timestamps};
+
+impl Connection {
+    /// Takes a segment of this connection in.
+    pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
+        self.counters.segments_received += 1;
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.arrive_in_syn_sent(now, header),
+            _ => self.arrive(now, header, payload),
+        }
+    }
+
+    /// Section 3.10.7.3.
+    fn arrive_in_syn_sent(&mut self, now: Time, header: &TcpHeader) {
+        let flags = header.flags;
+        let acks_syn = flags.contains(TcpFlags::ACK) && header.ack == self.seq(1) && self.snd.nxt == 1;
+        if flags.contains(TcpFlags::ACK) && !acks_syn {
+            // An old duplicate. The reset that the RFC asks for is the listener's business, which knows no
+            // connection of that number either.
+            return;
+        }
+        if flags.contains(TcpFlags::RST) {
+            if acks_syn {
+                self.end(Ended::Refused);
+            }
+            return;
+        }
+        if !flags.contains(TcpFlags::SYN) {
+            return;
+        }
+        self.take_syn(header);
+        if acks_syn {
+            self.rcv.ack_now = true;
+            self.establish(now, header);
+        } else {
+            // Both ends opened at once: answer with a SYN that acknowledges theirs.
+            self.state = State::SynReceived;
+            self.snd.syn_pending = true;
+        }
+    }
+
+    /// Takes the peer's SYN and its options in.
+    pub(super) fn take_syn(&mut self, header: &TcpHeader) {
+        let offered = &header.options;
+        self.rcv.irs = Some(header.seq);
+        self.options.peer_mss = offered.mss.unwrap_or(super::DEFAULT_MSS).max(1);
+        self.options.sack &= offered.sack_permitted;
+        match (self.options.timestamps, offered.timestamps) {
+            (true, Some(Timestamps { value, .. })) => self.rcv.ts_recent = value,
+            _ => self.options.timestamps = false,
+        }
+        match (self.config.window_scaling, offered.window_scale) {
+            (true, Some(shift)) => self.options.snd_shift = shift.min(MAX_WINDOW_SHIFT),
+            _ => self.options.rcv_shift = 0,
+        }
+        // The window of a SYN is never scaled.
+        self.snd.wnd = u64::from(header.window);
+        self.snd.max_wnd = self.snd.wnd;
+    }
+
+    /// The handshake is over: sizes the window by what both ends agreed on.
+    fn establish(&mut self, now: Time, header: &TcpHeader) {
+        self.state = State::Established;
+        let syn_was_repeated = self.timers.expiries > 0;
+        self.acknowledge(now, self.snd.una.max(1), header);
+        self.timers.retransmit = None;
+        self.timers.expiries = 0;
+        let smss = u64::from(self.smss());
+        // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
+        let segments = if syn_was_repeated { 1 } else { self.config.initial_window };
+        self.window.smss = smss;
+        self.window.cwnd = smss * u64::from(segments);
+        if syn_was_repeated {
+            self.rtt.after_syn_timeout();
+        }
+        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
+    }
+
+    /// Section 3.10.7.4.
+    fn arrive(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
+        let Some(irs) = self.rcv.irs else { return };
+        let Some(start) = unwrap_offset(header.seq, irs, self.rcv_nxt()) else {
+            self.rcv.ack_now = true;
+            return;
+        };
+        let flags = header.flags;
+        let syn = u64::from(flags.contains(TcpFlags::SYN));
+        let end = start + syn + u64::from(payload.len()) + u64::from(flags.contains(TcpFlags::FIN));
+
+        if self.state == State::SynReceived && start == 0 && flags.contains(TcpFlags::SYN | TcpFlags::ACK) {
+            // Both ends opened at once: section 3.10.7.4 would refuse the peer's repeated SYN, and with it the
+            // acknowledgment that it carries.
+            self.rcv.ack_now = true;
+            self.arrive_in_syn_received(now, header);
+            return;
+        }
+        if self.is_old_duplicate(header) || !self.is_acceptable(start, end) {
+            self.refuse(now, header);
+            return;
+        }
+        if flags.contains(TcpFlags::RST) {
+            if start == self.rcv_nxt() {
+                let refused = self.state == State::SynReceived;
+                self.end(if refused { Ended::Refused } else { Ended::Reset });
+            } else {
+                // RFC 5961 section 3.2: a challenge.
+                self.rcv.ack_now = true;
+            }
+            return;
+        }
+        if flags.contains(TcpFlags::SYN) {
+            // RFC 5961 section 4.2: a challenge.
+            self.rcv.ack_now = true;
+            return;
+        }
+        if !flags.contains(TcpFlags::ACK) {
+            return;
+        }
+        self.take_timestamp(header, start);
+        if self.state == State::SynReceived {
+            self.arrive_in_syn_received(now, header);
+            if self.state != State::Established {
+                return;
+            }
+        } else if !self.arrive_ack(now, header, start, payload) {
+            return;
+        }
+        self.arrive_text(now, start, payload);
+        if flags.contains(TcpFlags::FIN) {
+            self.rcv.fin = Some(end - 1);
+        }
+        self.take_fin(now);
+    }
+
+    /// Section 3.10.7.4, first check. Segments at the left edge of a closed window carry acknowledgments
+    /// and resets worth having.
+    fn is_acceptable(&self, start: u64, end: u64) -> bool {
+        let (left, right) = (self.rcv_nxt(), self.rcv.advertised.max(self.rcv_nxt()));
+        if start == end {
+            return start == left || (left..right).contains(&start);
+        }
+        right > left && start < right && end > left
+    }
+
+    /// PAWS (RFC 7323 section 5).
+    fn is_old_duplicate(&self, header: &TcpHeader) -> bool {
+        let Some(Timestamps { value, .. }) = header.options.timestamps else { return false };
+        let older = value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0;
+        self.options.timestamps && older && !header.flags.contains(TcpFlags::RST)
+    }
+
+    fn take_timestamp(&mut self, header: &TcpHeader, start: u64) {
+        // RFC 7323 section 4.3: from a segment that touches what was acknowledged last.
+        if let Some(Timestamps { value, .. }) = header.options.timestamps
+            && start <= self.rcv.last_ack_sent
+        {
+            self.rcv.ts_recent = value;
+        }
+    }
+
+    /// An unacceptable segment is answered with the state of things, unless it is a reset.
+    fn refuse(&mut self, now: Time, header: &TcpHeader) {
+        if header.flags.contains(TcpFlags::RST) {
+            return;
+        }
+        if header.flags.contains(TcpFlags::SYN) && self.state == State::SynReceived {
+            // The peer has not seen our SYN|ACK.
+            self.snd.syn_pending = true;
+            return;
+        }
+        self.rcv.ack_now = true;
+        if self.state == State::TimeWait && header.flags.contains(TcpFlags::FIN) {
+            // RFC 9293 section 3.10.7.4: our last acknowledgment was lost; the wait starts over.
+            self.enter_time_wait(now);
+        }
+    }
+
+    fn arrive_in_syn_received(&mut self, now: Time, header: &TcpHeader) {
+        if !header.flags.contains(TcpFlags::ACK) || header.ack != self.seq(1) {
+            self.snd.rst_pending = header.flags.contains(TcpFlags::ACK);
+            return;
+        }
+        self.snd.syn_pending = false;
+        self.set_window(header, 0, 1);
+        self.establish(now, header);
+    }
+
+    /// Section 3.10.7.4, fifth check; whether the segment is still worth looking at.
+    fn arrive_ack(&mut self, now: Time, header: &TcpHeader, start: u64, payload: &Payload) -> bool {
+        let Some(ack) = unwrap_offset(header.ack, self.snd.iss, self.snd.una) else { return false };
+        if ack > self.snd.nxt {
+            // It acknowledges what was never sent.
+            self.rcv.ack_now = true;
+            return false;
+        }
+        let newly_sacked = self.take_sack(&header.options.sack);
+        let window_before = self.snd.wnd;
+        if ack >= self.snd.una {
+            self.update_window(now, header, start, ack);
+        }
+        if ack > self.snd.una {
+            self.acknowledge(now, ack, header);
+        } else if ack == self.snd.una && self.flight() > 0 {
+            // RFC 5681 section 2's definition of a duplicate; RFC 6675 counts new SACK information.
+            let plain =
+                payload.is_empty() && !header.flags.contains(TcpFlags::FIN) && self.snd.wnd == window_before;
+            if newly_sacked > 0 || (plain && !self.options.sack) {
+                self.on_duplicate_ack(now, newly_sacked);
+            }
+        }
+        true
+    }
+
+    fn take_sack(&mut self, blocks: &SackBlocks) -> u64 {
+        if !self.options.sack {
+            return 0;
+        }
+        let mut newly_sacked = 0;
+        for block in blocks.as_slice() {
+            let left = unwrap_offset(block.left, self.snd.iss, self.snd.una);
+            let right = unwrap_offset(block.right, self.snd.iss, self.snd.una);
+            // What lies outside of the flight is a duplicate's report, old, or nonsense.
+            if let (Some(left), Some(right)) = (left, right)
+                && self.snd.una < right
+                && left < right
+                && right <= self.snd.nxt
+            {
+                newly_sacked += self.scoreboard.sack(left.max(self.snd.una)..right);
+            }
+        }
+        newly_sacked
+    }
+
+    /// Takes the announced window from this segment unless an older one (section 3.10.7.4, WL1 and WL2).
+    fn update_window(&mut self, now: Time, header: &TcpHeader, start: u64, ack: u64) {
+        let newer = self.snd.wl1 < start || (self.snd.wl1 == start && self.snd.wl2 <= ack);
+        if !newer {
+            return;
+        }
+        let was_closed = self.snd.wnd == 0;
+        self.set_window(header, start, ack);
+        if self.snd.wnd > 0 && was_closed {
+            self.timers.probes = 0;
+            self.timers.persist = None;
+            if self.flight() > 0 && ack == self.snd.una {
+                // What probed the closed window was not taken: send it again, with what may follow.
+                self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+                self.restart_retransmit_timer(now);
+            }
+        }
+    }
+
+    fn set_window(&mut self, header: &TcpHeader, start: u64, ack: u64) {
+        self.snd.wnd = u64::from(header.window) << self.options.snd_shift;
+        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
+        (self.snd.wl1, self.snd.wl2) = (start, ack);
+    }
+
+    /// SND.UNA advances to `ack`.
+    fn acknowledge(&mut self, now: Time, ack: u64, header: &TcpHeader) {
+        let octets = ack - self.snd.una;
+        let flight = self.flight();
+        // RFC 7661's "cwnd-limited", with the slack that slow start needs (Linux' tcp_is_cwnd_limited).
+        let limit = if self.window.in_slow_start() { flight * 2 } else { flight + self.window.smss };
+        let was_window_limited = limit > self.window.cwnd;
+
+        let echo = header.options.timestamps.filter(|_| self.options.timestamps);
+        let timed = self.sent.acknowledge(ack, now);
+        // A timestamp tells which copy was answered, but counts milliseconds: it serves where Karn's rule
+        // leaves nothing better (RFC 7323 section 4.1).
+        let echoed = || echo.and_then(|stamps| self.elapsed_since(now, stamps.echo));
+        if let Some(rtt) = timed.or_else(echoed) {
+            self.rtt.sample(rtt);
+        }
+
+        let was_synchronised = self.snd.una > 0;
+        self.snd.una = ack;
+        let data_end = self.snd.buffer.end();
+        let data_before = self.counters.octets_acknowledged;
+        self.counters.octets_acknowledged = ack.min(data_end) - 1;
+        self.snd.buffer.acknowledge(ack.min(data_end));
+        self.scoreboard.acknowledge(ack);
+        self.timers.expiries = 0;
+        if !was_synchronised {
+            return;
+        }
+        if self.flight() == 0 {
+            // RFC 6298 (5.2)
+            self.timers.retransmit = None;
+        } else if self.new_ack_restarts_timer() {
+            // (5.3)
+            self.restart_retransmit_timer(now);
+        }
+        let octets = octets.min(self.counters.octets_acknowledged - data_before);
+        self.on_new_ack(Acknowledged { now, octets, was_window_limited });
+        if self.snd.fin && ack == self.snd_end() {
+            self.our_fin_is_acknowledged(now);
+        }
+    }
+
+    fn our_fin_is_acknowledged(&mut self, now: Time) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.end(Ended::Closed),
+            _ => {}
+        }
+    }
+
+    /// Section 3.10.7.4, seventh check.
+    fn arrive_text(&mut self, now: Time, start: u64, payload: &Payload) {
+        if payload.is_empty() {
+            return;
+        }
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            return;
+        }
+        // Trim to the window: what lies before was taken, what lies beyond was not offered.
+        let from = start.max(self.rcv_nxt());
+        let to = (start + u64::from(payload.len())).min(self.rcv.advertised);
+        if from >= to {
+            self.rcv.ack_now = true;
+            return;
+        }
+        let data = payload.slice((from - start) as u32, (to - from) as u32);
+        let before = self.rcv.buffer.next();
+        let arrival = self.rcv.buffer.insert(from, &data);
+        self.counters.octets_received += self.rcv.buffer.next() - before;
+        self.rcv.full_size = self.rcv.full_size.max(payload.len());
+        match arrival {
+            Arrival::InOrder => {
+                self.rcv.unacked += to - from;
+                let threshold =
+                    u64::from(self.config.delayed_ack.max_segments) * u64::from(self.rcv.full_size);
+                if self.rcv.unacked >= threshold {
+                    self.rcv.ack_now = true;
+                } else {
+                    self.delay_ack(now);
+                }
+            }
+            // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
+            Arrival::FillsGap | Arrival::OutOfOrder | Arrival::Duplicate => self.rcv.ack_now = true,
+        }
+    }
+
+    /// Section 3.10.7.4, eighth check: takes the peer's FIN once everything before it has arrived.
+    fn take_fin(&mut self, now: Time) {
+        if self.rcv.fin_taken || self.rcv.fin != Some(self.rcv.buffer.next()) {
+            return;
+        }
+        self.rcv.fin_taken = true;
+        self.rcv.ack_now = true;
+        match self.state {
+            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    /// The application made room: tells the peer if that opens the window by enough (RFC 9293 section
+    /// 3.8.6.2.2; two segments or half the buffer, one segment if the window was closed).
+    pub(super) fn announce_room(&mut self) {
+        let gained = self.window_edge().saturating_sub(self.rcv.advertised);
+        let segment = u64::from(self.rcv.full_size.max(1));
+        let closed = self.rcv.advertised <= self.rcv_nxt();
+        let worth = if closed { segment } else { 2 * segment };
+        if self.is_synchronised()
+            && gained >= worth.min(u64::from(self.rcv.buffer.capacity()) / 2)
+            && !self.rcv.fin_taken
+        {
+            self.rcv.ack_now = true;
+        }
+    }
+
+    /// The right edge that can be announced: never to the left of an earlier one, and moved only by a
+    /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2).
+    pub(super) fn window_edge(&self) -> u64 {
+        let limit = MAX_UNSCALED_WINDOW << self.options.rcv_shift;
+        let room = self.rcv.buffer.room().min(limit);
+        let edge = self.rcv.buffer.next() + u64::from(room);
+        let step = (self.rcv.buffer.capacity() / 2).min(u32::from(self.config.mss));
+        if edge < self.rcv.advertised + u64::from(step) { self.rcv.advertised } else { edge }
+    }
+
+    /// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1 so that 0 can mean none.
+    pub(super) fn timestamp(now: Time) -> u32 {
+        (now.as_nanos() / 1_000_000) as u32 + 1
+    }
+
+    fn elapsed_since(&self, now: Time, echo: u32) -> Option<Span> {
+        let elapsed = Self::timestamp(now).wrapping_sub(echo);
+        // An echo from the future or of nothing is no sample.
+        (echo != 0 && elapsed < u32::MAX / 2).then(|| Span::from_millis(u64::from(elapsed)))
+    }
+}
+
+/// The offset that `seq` stands for, counted from `base`, near `reference`; none if before `base`.
+fn unwrap_offset(seq: Seq, base: Seq, reference: u64) -> Option<u64> {
+    let near = base.wrapping_add(reference as u32);
+    reference.checked_add_signed(i64::from(seq.distance_from(near)))
+}

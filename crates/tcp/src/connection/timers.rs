@@ -1,0 +1,120 @@
+//! The connection's timers.
+
+use super::{Connection, Ended, State};
+use crate::cc::CwndEvent;
+use voxpath_units::{Span, Time};
+
+/// Deadlines; none is a timer that is off.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    /// Retransmission (RFC 6298 section 5), of SYN, data and FIN.
+    pub(super) retransmit: Option<Time>,
+    /// Persist (RFC 9293 section 3.8.6.1).
+    pub(super) persist: Option<Time>,
+    /// Delayed acknowledgment.
+    pub(super) delayed_ack: Option<Time>,
+    /// TIME-WAIT.
+    pub(super) time_wait: Option<Time>,
+    /// Expiries of the retransmission timer in a row.
+    pub(super) expiries: u32,
+    /// Probes in a row.
+    pub(super) probes: u32,
+}
+
+impl Connection {
+    /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let Timers { retransmit, persist, delayed_ack, time_wait, .. } = &self.timers;
+        [retransmit, persist, delayed_ack, time_wait].into_iter().copied().flatten().min()
+    }
+
+    /// Does what is due at `now`; nothing if nothing is.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
+        if due(&mut self.timers.delayed_ack) {
+            self.rcv.ack_now = true;
+        }
+        if due(&mut self.timers.time_wait) {
+            self.end(Ended::Closed);
+        }
+        if due(&mut self.timers.persist) {
+            self.timers.probes += 1;
+            self.snd.probe_pending = true;
+        }
+        if due(&mut self.timers.retransmit) {
+            self.handle_retransmission_timeout(now);
+        }
+    }
+
+    fn handle_retransmission_timeout(&mut self, now: Time) {
+        self.timers.expiries += 1;
+        self.counters.timeouts += 1;
+        let synchronised = self.is_synchronised();
+        let limit = if synchronised { self.config.retries } else { self.config.syn_retries };
+        if self.timers.expiries > limit {
+            // RFC 9293 section 3.8.3: beyond R2 the connection is closed.
+            self.end(Ended::TimedOut);
+            return;
+        }
+        self.rtt.back_off();
+        if synchronised {
+            self.lose_flight(now);
+        } else {
+            self.snd.syn_pending = true;
+        }
+        // RFC 6298 (5.6): the timer starts again with the repeated segment.
+    }
+
+    /// RFC 5681 section 3.1: the flight counts as lost, and transmission starts over from one segment.
+    fn lose_flight(&mut self, now: Time) {
+        if self.timers.expiries == 1 {
+            // Equation (4) once for a segment: later timeouts of the same one hold ssthresh.
+            let flight = self.recovery.flight_without_limited_transmit(self.flight());
+            self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
+        }
+        self.cc.cwnd_event(now, CwndEvent::Loss);
+        self.window.cwnd = self.window.smss;
+        self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+        self.recovery.enter_loss(self.snd.nxt);
+    }
+
+    /// RFC 6298 (5.1): starts the timer if it is off.
+    pub(super) fn ensure_retransmit_timer(&mut self, now: Time) {
+        if self.timers.retransmit.is_none() {
+            self.restart_retransmit_timer(now);
+        }
+    }
+
+    /// RFC 6298 (5.3).
+    pub(super) fn restart_retransmit_timer(&mut self, now: Time) {
+        self.timers.retransmit = Some((now + self.rtt.rto()).round_up(self.config.rto.tick));
+        self.timers.persist = None;
+    }
+
+    /// Starts the persist timer if it is off: the peer's window holds back what there is to send.
+    pub(super) fn ensure_persist_timer(&mut self, now: Time) {
+        if self.timers.persist.is_none() {
+            let persist = &self.config.persist;
+            let interval = self.rtt.rto().saturating_mul(1 << self.timers.probes.min(16));
+            let interval = interval.clamp(persist.min, persist.max.max(persist.min));
+            self.timers.persist = Some((now + interval).round_up(self.config.rto.tick));
+        }
+    }
+
+    /// RFC 9293 section 3.6.1.
+    pub(super) fn enter_time_wait(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.ended = Some(Ended::Closed);
+        self.timers = Timers { time_wait: Some(now + self.config.msl * 2), ..Timers::default() };
+    }
+
+    /// Delays the acknowledgment of what has just arrived.
+    pub(super) fn delay_ack(&mut self, now: Time) {
+        match self.config.delayed_ack.max_delay {
+            Span::ZERO => self.rcv.ack_now = true,
+            delay => {
+                self.timers.delayed_ack.get_or_insert(now + delay);
+            }
+        }
+    }
+}

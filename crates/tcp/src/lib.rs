@@ -1,0 +1,34 @@
+//! A TCP endpoint without I/O: no clock, no socket, no random generator.
+//!
+//! It is given the time, segments and timeouts, and asked what to send and when to be woken, so the same code runs in
+//! virtual time and against another kernel over a device. Read [`Connection`] first, then [`Config`], whose every
+//! field names the rule that it parametrises. The parts:
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `connection/` | the state machine of RFC 9293: `arrival.rs`, `transmit.rs`, `timers.rs` |
+//! | `connection/recovery.rs` | duplicate acknowledgments, fast retransmit and recovery (RFC 5681, 6582, 6675) |
+//! | `cc/` | congestion control (RFC 5681, 9438) |
+//! | `rtt.rs` | round-trip time and retransmission timeout (RFC 6298) |
+//! | `scoreboard.rs` | what is known of outstanding octets (RFC 6675) |
+//! | `reassembly.rs` | the receive buffer and SACK blocks (RFC 2018) |
+//! | `send_buffer.rs`, `sent.rs`, `ranges.rs` | what is to be sent, when it was, sets of octets |
+//!
+//! Inside, octets are numbered from 0 (the SYN) in 64 bits; sequence numbers modulo 2^32 exist only in headers.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod cc;
+pub mod config;
+mod connection;
+mod ranges;
+mod reassembly;
+mod rtt;
+mod scoreboard;
+mod send_buffer;
+mod sent;
+
+pub use config::{Config, Congestion, Profile, Recovery};
+pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};

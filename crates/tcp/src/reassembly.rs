@@ -1,0 +1,252 @@
+//! Received data: in order for the application, out of order until the gap is filled.
+
+use crate::ranges::RangeSet;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::ops::Range;
+use voxpath_wire::Payload;
+
+/// What a segment's data turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It continues the stream, and nothing was waiting behind it.
+    InOrder,
+    /// It fills a gap, wholly or in part (RFC 5681 section 4.2: acknowledge at once).
+    FillsGap,
+    /// It lies beyond a gap.
+    OutOfOrder,
+    /// Every octet was here before.
+    Duplicate,
+}
+
+/// The receive buffer.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    capacity: u32,
+    /// RCV.NXT as far as data goes: the offset of the first octet not received.
+    next: u64,
+    /// Received in order, not yet read.
+    ready: VecDeque<Payload>,
+    ready_len: u64,
+    /// Beyond a gap: ascending, disjoint, all above `next`.
+    waiting: Vec<(u64, Payload)>,
+    /// The octets of `waiting`.
+    waiting_ranges: RangeSet,
+    /// First octets of segments out of order, latest last: the order of SACK blocks.
+    recent: VecDeque<u64>,
+}
+
+/// How many arrivals out of order the report of SACK blocks can tell apart: as many as it has blocks.
+const RECENT: usize = voxpath_wire::tcp::SackBlocks::MAX;
+
+impl Reassembly {
+    /// An empty buffer that expects the octet `next`.
+    pub(crate) fn new(capacity: u32, next: u64) -> Self {
+        Self {
+            capacity,
+            next,
+            ready: VecDeque::new(),
+            ready_len: 0,
+            waiting: Vec::new(),
+            waiting_ranges: RangeSet::default(),
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// The offset of the first octet not received.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Octets ready to be read.
+    pub(crate) const fn readable(&self) -> u64 {
+        self.ready_len
+    }
+
+    /// Octets that may still come: the largest window that can be announced.
+    pub(crate) fn room(&self) -> u32 {
+        u64::from(self.capacity).saturating_sub(self.ready_len) as u32
+    }
+
+    pub(crate) const fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Takes in the data at `offset`, which must lie inside the announced window.
+    pub(crate) fn insert(&mut self, offset: u64, data: &Payload) -> Arrival {
+        let end = offset + u64::from(data.len());
+        if end <= self.next || self.waiting_ranges.first_gap(offset.max(self.next), end).is_none() {
+            if end > self.next {
+                self.note_recent(offset.max(self.next));
+            }
+            return Arrival::Duplicate;
+        }
+        if offset > self.next {
+            self.store(offset, data);
+            self.note_recent(offset);
+            return Arrival::OutOfOrder;
+        }
+        let skip = (self.next - offset) as u32;
+        self.deliver(data.slice(skip, data.len() - skip));
+        if self.waiting.is_empty() {
+            return Arrival::InOrder;
+        }
+        self.deliver_waiting();
+        Arrival::FillsGap
+    }
+
+    /// Gives out at most `max` octets, one run of them; empty if nothing is ready.
+    pub(crate) fn read(&mut self, max: u32) -> Payload {
+        let Some(first) = self.ready.front_mut() else { return Payload::Empty };
+        let len = first.len().min(max);
+        self.ready_len -= u64::from(len);
+        if len == first.len() {
+            return self.ready.pop_front().unwrap_or_default();
+        }
+        let out = first.slice(0, len);
+        *first = first.slice(len, first.len() - len);
+        out
+    }
+
+    /// The ranges beyond the gap, the one with the latest arrival first (RFC 2018 section 4).
+    pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> {
+        let ranges = self.waiting_ranges.as_slice();
+        let of = |octet: &u64| ranges.iter().find(|range| range.contains(octet)).cloned();
+        let mut told: [u64; RECENT] = [u64::MAX; RECENT];
+        self.recent.iter().rev().filter_map(of).enumerate().filter_map(move |(i, range)| {
+            let new = !told.contains(&range.start);
+            told[i] = range.start;
+            new.then_some(range)
+        })
+    }
+
+    fn note_recent(&mut self, octet: u64) {
+        // A range that grew keeps one entry, so that older ranges are not forgotten for it.
+        let ranges = &self.waiting_ranges;
+        let range = ranges.as_slice().iter().find(|range| range.contains(&octet)).cloned();
+        if let Some(range) = range {
+            self.recent.retain(|other| !range.contains(other));
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(octet);
+    }
+
+    /// Stores those octets of `data` that are not here yet.
+    fn store(&mut self, offset: u64, data: &Payload) {
+        let end = offset + u64::from(data.len());
+        let mut from = offset;
+        while let Some(gap) = self.waiting_ranges.first_gap(from, end) {
+            let part = data.slice((gap.start - offset) as u32, (gap.end - gap.start) as u32);
+            let at = self.waiting.partition_point(|(start, _)| *start < gap.start);
+            from = gap.end;
+            self.waiting_ranges.insert(gap.clone());
+            let extended = at.checked_sub(1).is_some_and(|before| {
+                let (start, data) = &mut self.waiting[before];
+                *start + u64::from(data.len()) == gap.start && data.try_extend(&part)
+            });
+            if !extended {
+                self.waiting.insert(at, (gap.start, part));
+            }
+        }
+    }
+
+    fn deliver(&mut self, data: Payload) {
+        let len = u64::from(data.len());
+        self.next += len;
+        self.ready_len += len;
+        if !self.ready.back_mut().is_some_and(|last| last.try_extend(&data)) {
+            self.ready.push_back(data);
+        }
+    }
+
+    fn deliver_waiting(&mut self) {
+        let mut taken = 0;
+        while let Some((offset, data)) = self.waiting.get_mut(taken) {
+            if *offset > self.next {
+                break;
+            }
+            let (offset, data) = (*offset, core::mem::take(data));
+            let skip = self.next - offset;
+            if skip < u64::from(data.len()) {
+                self.deliver(data.slice(skip as u32, data.len() - skip as u32));
+            }
+            taken += 1;
+        }
+        self.waiting.drain(..taken);
+        self.waiting_ranges.remove_below(self.next);
+        let next = self.next;
+        self.recent.retain(|&octet| octet >= next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(buffer: &Reassembly) -> Vec<(u64, u64)> {
+        buffer.sack_blocks().map(|range| (range.start, range.end)).collect()
+    }
+
+    #[test]
+    fn the_block_with_the_latest_segment_is_told_first() {
+        // The example of RFC 2018 section 4, case 3: segments of 500, every second one lost.
+        let mut buffer = Reassembly::new(100_000, 5_500);
+        for offset in [6_000, 7_000, 8_000, 9_000] {
+            assert_eq!(buffer.insert(offset, &Payload::pattern(0, offset, 500)), Arrival::OutOfOrder);
+        }
+        assert_eq!(blocks(&buffer), [(9_000, 9_500), (8_000, 8_500), (7_000, 7_500), (6_000, 6_500)]);
+        assert_eq!(buffer.insert(6_500, &Payload::pattern(0, 6_500, 500)), Arrival::OutOfOrder);
+        assert_eq!(blocks(&buffer), [(6_000, 7_500), (9_000, 9_500), (8_000, 8_500)]);
+        assert_eq!(buffer.insert(5_500, &Payload::pattern(0, 5_500, 500)), Arrival::FillsGap);
+        assert_eq!(buffer.next(), 7_500);
+        assert_eq!(blocks(&buffer), [(9_000, 9_500), (8_000, 8_500)]);
+    }
+
+    #[test]
+    fn a_pattern_received_is_one_run_however_it_came() {
+        let mut buffer = Reassembly::new(100_000, 1);
+        for offset in [401, 101, 301, 201, 1] {
+            buffer.insert(offset, &Payload::pattern(9, offset - 1, 100));
+        }
+        assert_eq!(buffer.read(1000), Payload::pattern(9, 0, 500));
+        assert_eq!(buffer.read(1000), Payload::Empty);
+    }
+
+    proptest! {
+        /// Any overlapping pieces in any order come out as the stream, each octet once.
+        #[test]
+        fn what_is_read_is_what_was_sent(pieces in prop::collection::vec((0_u64..200, 1_u32..40), 1..60), real in any::<bool>()) {
+            let mut buffer = Reassembly::new(1_000, 0);
+            let mut model = RangeSet::default();
+            let mut read = Vec::new();
+            for (offset, len) in pieces {
+                let mut data = Payload::pattern(5, offset, len);
+                if real {
+                    let mut bytes = Vec::new();
+                    data.write_to(&mut bytes);
+                    data = Payload::bytes(bytes.into());
+                }
+                buffer.insert(offset, &data);
+                model.insert(offset..offset + u64::from(len));
+                let next = model.as_slice().first().filter(|range| range.start == 0).map_or(0, |range| range.end);
+                prop_assert_eq!(buffer.next(), next);
+                let mut told = blocks(&buffer);
+                told.sort_unstable();
+                for (start, end) in told {
+                    prop_assert!(model.as_slice().contains(&(start..end)));
+                }
+                loop {
+                    let part = buffer.read(17);
+                    if part.is_empty() { break }
+                    part.write_to(&mut read);
+                }
+            }
+            let mut sent = Vec::new();
+            Payload::pattern(5, 0, buffer.next() as u32).write_to(&mut sent);
+            prop_assert_eq!(read, sent);
+        }
+    }
+}

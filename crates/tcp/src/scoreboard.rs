@@ -1,0 +1,158 @@
+//! What is known of the octets between SND.UNA and SND.NXT: selectively acknowledged, lost, sent again.
+//!
+//! The names are those of RFC 6675 section 2. Everything is derived from three things: the set of octets
+//! that were SACKed, an edge below which what is not SACKed counts as lost, and `HighRxt`. The same three serve
+//! a sender without SACK: a timeout moves the edge to SND.NXT, which is "go back N".
+
+use crate::ranges::RangeSet;
+use core::ops::Range;
+
+/// RFC 6675's scoreboard.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    sacked: RangeSet,
+    /// Octets below this that are not SACKed are lost.
+    lost_below: u64,
+    /// HighRxt: octets below this have been sent again, unless they were SACKed.
+    high_rxt: u64,
+}
+
+impl Scoreboard {
+    /// Takes a SACK block in; how many octets are newly SACKed.
+    pub(crate) fn sack(&mut self, block: Range<u64>) -> u64 {
+        self.sacked.insert(block)
+    }
+
+    /// SND.UNA advanced.
+    pub(crate) fn acknowledge(&mut self, una: u64) {
+        self.sacked.remove_below(una);
+        self.lost_below = self.lost_below.max(una);
+        self.high_rxt = self.high_rxt.max(una);
+    }
+
+    /// Update(): moves the edge of loss up to where IsLost() holds, `dupack_threshold` discontiguous SACKed
+    /// runs above or more than `dupack_threshold - 1` segments' worth of octets.
+    pub(crate) fn update_lost(&mut self, dupack_threshold: u32, smss: u64) {
+        let (mut runs, mut octets) = (0, 0);
+        for range in self.sacked.as_slice().iter().rev() {
+            runs += 1;
+            octets += range.end - range.start;
+            if runs >= dupack_threshold || octets > u64::from(dupack_threshold - 1) * smss {
+                self.lost_below = self.lost_below.max(range.start);
+                return;
+            }
+        }
+    }
+
+    /// Whether the first outstanding octet counts as lost.
+    pub(crate) fn is_lost(&self, octet: u64) -> bool {
+        octet < self.lost_below && self.sacked.count_within(octet..octet + 1) == 0
+    }
+
+    /// A timeout: everything counts as lost, nothing as sent again, and what was SACKed is forgotten, for a
+    /// receiver may renege (RFC 2018 section 8).
+    pub(crate) fn lose_all(&mut self, una: u64, nxt: u64) {
+        self.sacked.clear();
+        self.lost_below = nxt;
+        self.high_rxt = una;
+    }
+
+    /// A new episode of recovery: nothing was sent again yet.
+    pub(crate) fn start_recovery(&mut self, una: u64) {
+        self.high_rxt = una;
+    }
+
+    /// The next octets to send again, at most `max`: NextSeg() rule (1).
+    pub(crate) fn next_lost(&self, max: u32) -> Option<Range<u64>> {
+        let gap = self.sacked.first_gap(self.high_rxt, self.lost_below)?;
+        Some(gap.start..gap.end.min(gap.start + u64::from(max)))
+    }
+
+    /// The first octets not SACKed below the highest SACKed one that were not sent again: NextSeg() rule (3).
+    pub(crate) fn next_unsacked(&self, max: u32) -> Option<Range<u64>> {
+        let highest = self.sacked.as_slice().last()?.end;
+        let gap = self.sacked.first_gap(self.high_rxt.max(self.lost_below), highest)?;
+        Some(gap.start..gap.end.min(gap.start + u64::from(max)))
+    }
+
+    /// Octets were sent again.
+    pub(crate) fn retransmitted(&mut self, range: &Range<u64>) {
+        self.high_rxt = self.high_rxt.max(range.end);
+    }
+
+    /// Whether anything beyond SND.UNA was SACKed.
+    pub(crate) fn has_sacked(&self) -> bool {
+        !self.sacked.is_empty()
+    }
+
+    /// Octets SACKed.
+    pub(crate) fn sacked_octets(&self, una: u64, nxt: u64) -> u64 {
+        self.sacked.count_within(una..nxt)
+    }
+
+    /// SetPipe(): an estimate of the octets on their way.
+    pub(crate) fn pipe(&self, una: u64, nxt: u64) -> u64 {
+        let unsacked = |range: Range<u64>| (range.end - range.start) - self.sacked.count_within(range);
+        let not_lost = unsacked(self.lost_below.clamp(una, nxt)..nxt);
+        let sent_again = unsacked(una..self.high_rxt.clamp(una, nxt));
+        not_lost + sent_again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMSS: u64 = 100;
+
+    /// Ten segments outstanding, these of them SACKed (counted from 0).
+    fn board(sacked: &[u64]) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        board.acknowledge(1000);
+        for &i in sacked {
+            board.sack(1000 + i * SMSS..1000 + (i + 1) * SMSS);
+        }
+        board.update_lost(3, SMSS);
+        board
+    }
+
+    #[test]
+    fn a_segment_is_lost_when_three_segments_above_it_are_sacked() {
+        assert!(!board(&[1, 2]).is_lost(1000));
+        assert!(board(&[1, 2, 3]).is_lost(1000));
+        assert!(board(&[1, 3, 5]).is_lost(1000));
+        let two_holes = board(&[1, 3, 4, 5]);
+        assert!(two_holes.is_lost(1000) && two_holes.is_lost(1200));
+        assert!(!two_holes.is_lost(1100), "what is SACKed is not lost");
+        assert!(!two_holes.is_lost(1600), "nothing is known above the highest SACK");
+    }
+
+    #[test]
+    fn the_pipe_has_what_is_neither_sacked_nor_lost_and_what_was_sent_again() {
+        let mut board = board(&[1, 2, 3]);
+        assert_eq!(board.pipe(1000, 2000), 600);
+        assert_eq!(board.next_lost(1460), Some(1000..1100));
+        board.retransmitted(&(1000..1100));
+        assert_eq!(board.pipe(1000, 2000), 700);
+        assert_eq!(board.next_lost(1460), None);
+    }
+
+    #[test]
+    fn after_a_timeout_everything_is_sent_again_in_order() {
+        let mut board = board(&[1, 2, 3]);
+        board.lose_all(1000, 2000);
+        assert_eq!(board.pipe(1000, 2000), 0);
+        assert_eq!(board.next_lost(100), Some(1000..1100));
+        board.retransmitted(&(1000..1100));
+        board.acknowledge(1400);
+        assert_eq!(board.next_lost(100), Some(1400..1500));
+        assert_eq!(board.pipe(1400, 2000), 0);
+    }
+
+    #[test]
+    fn rule_3_offers_what_is_not_sacked_below_the_highest_sack() {
+        let board = board(&[2]);
+        assert_eq!(board.next_lost(100), None);
+        assert_eq!(board.next_unsacked(100), Some(1000..1100));
+    }
+}

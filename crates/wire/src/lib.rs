@@ -1,0 +1,35 @@
+//! Wire formats, without state.
+//!
+//! Each protocol has a *representation*: a plain header value ([`ip::IpHeader`], [`tcp::TcpHeader`],
+//! [`udp::UdpHeader`]) with `parse` (untrusted bytes in, never panics) and `emit` (bytes out);
+//! `parse(emit(x)) == x`. Inside the simulator packets travel as these values; bytes exist only at a
+//! device or in a capture.
+//!
+//! | module | what is in | what is not |
+//! | --- | --- | --- |
+//! | [`payload`] | pattern or shared bytes | |
+//! | [`ip`] | IPv4 and IPv6 as one header value; patches in place | IP options, extension headers, reassembly |
+//! | [`tcp`] | header, MSS, window scale, SACK, timestamps | urgent data; other options are skipped |
+//! | [`udp`] | header | UDP-Lite, UDP options |
+//! | [`packet`] | whole packets out of headers and payload, and back | link layers: a TUN device has none |
+//! | [`checksum`] | Internet checksum, from scratch and incrementally | |
+//! | [`pcapng`] | captures, written | reading captures |
+//!
+//! Read [`payload`] first: it says how ten million bytes travel without being stored. Then [`packet`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod checksum;
+mod error;
+mod field;
+pub mod ip;
+pub mod packet;
+pub mod payload;
+pub mod pcapng;
+pub mod tcp;
+pub mod udp;
+
+pub use error::{Header, WireError, WireErrorKind};
+pub use payload::Payload;

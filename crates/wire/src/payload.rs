@@ -1,0 +1,147 @@
+//! What packets and sockets carry.
+//!
+//! Simulated applications send a *pattern*: bytes that are a function of (stream, offset), never stored.
+//! A receiver that is handed `Pattern { stream, offset, len }` knows exactly which bytes it got, so
+//! reassembly is verified without moving data; where real bytes are needed (a device, a capture),
+//! [`Payload::write_to`] materialises the same bytes each time. Applications with real content send
+//! shared slices instead.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+/// A run of bytes, described or held.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Payload {
+    /// No bytes.
+    #[default]
+    Empty,
+    /// `len` bytes of the pattern `stream`, beginning at `offset`; see [`pattern_byte`].
+    Pattern {
+        /// Which of the 2^32 patterns.
+        stream: u32,
+        /// Where in the pattern the run begins, in bytes.
+        offset: u64,
+        /// How many bytes the run has; never zero.
+        len: u32,
+    },
+    /// A shared slice of real bytes; never empty.
+    Bytes(Bytes),
+}
+
+/// The byte at `offset` of pattern `stream`.
+pub fn pattern_byte(stream: u32, offset: u64) -> u8 {
+    pattern_block(stream, offset / 8)[(offset % 8) as usize]
+}
+
+/// Eight bytes of the pattern: SplitMix64's output function over (stream, block).
+fn pattern_block(stream: u32, block: u64) -> [u8; 8] {
+    let mut z = block.wrapping_add(u64::from(stream) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)).to_le_bytes()
+}
+
+impl Payload {
+    /// The run of `len` bytes at `offset` of pattern `stream`; empty if `len` is zero.
+    pub fn pattern(stream: u32, offset: u64, len: u32) -> Self {
+        match len {
+            0 => Self::Empty,
+            _ => Self::Pattern { stream, offset, len },
+        }
+    }
+
+    /// Shared bytes; empty if there are none.
+    pub fn bytes(bytes: Bytes) -> Self {
+        if bytes.is_empty() { Self::Empty } else { Self::Bytes(bytes) }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> u32 {
+        match self {
+            Self::Empty => 0,
+            Self::Pattern { len, .. } => *len,
+            Self::Bytes(bytes) => u32::try_from(bytes.len()).expect("a payload is shorter than 4 GiB"),
+        }
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// The sub-run of `len` bytes that begins `start` bytes into this one, without copying.
+    ///
+    /// Panics if the sub-run reaches beyond this one.
+    pub fn slice(&self, start: u32, len: u32) -> Self {
+        assert!(
+            u64::from(start) + u64::from(len) <= u64::from(self.len()),
+            "a slice stays inside its payload"
+        );
+        match self {
+            _ if len == 0 => Self::Empty,
+            Self::Empty => Self::Empty,
+            Self::Pattern { stream, offset, .. } => Self::pattern(*stream, offset + u64::from(start), len),
+            Self::Bytes(bytes) => Self::Bytes(bytes.slice(start as usize..(start + len) as usize)),
+        }
+    }
+
+    /// Extends this run by `next` if together they are one run of the same pattern and fit `u32`.
+    pub fn try_extend(&mut self, next: &Self) -> bool {
+        let (Self::Pattern { stream, offset, len }, Self::Pattern { stream: s, offset: o, len: l }) =
+            (&mut *self, next)
+        else {
+            return false;
+        };
+        if *stream != *s || *offset + u64::from(*len) != *o {
+            return false;
+        }
+        let Some(sum) = len.checked_add(*l) else { return false };
+        *len = sum;
+        true
+    }
+
+    /// Appends the bytes themselves to `out`.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Empty => {}
+            Self::Bytes(bytes) => out.extend_from_slice(bytes),
+            Self::Pattern { stream, offset, len } => {
+                let (mut at, end) = (*offset, *offset + u64::from(*len));
+                while at < end {
+                    let block = pattern_block(*stream, at / 8);
+                    let from = (at % 8) as usize;
+                    let take = (8 - from).min((end - at) as usize);
+                    out.extend_from_slice(&block[from..from + take]);
+                    at += take as u64;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_materialises_alike_from_any_offset() {
+        let mut whole = Vec::new();
+        Payload::pattern(7, 0, 100).write_to(&mut whole);
+        for start in 0..40_u32 {
+            let mut part = Vec::new();
+            Payload::pattern(7, 0, 100).slice(start, 60).write_to(&mut part);
+            assert_eq!(part, whole[start as usize..start as usize + 60]);
+            assert_eq!(part[0], pattern_byte(7, u64::from(start)));
+        }
+    }
+
+    #[test]
+    fn only_consecutive_runs_of_one_pattern_merge() {
+        let mut run = Payload::pattern(1, 10, 5);
+        assert!(run.try_extend(&Payload::pattern(1, 15, 5)));
+        assert_eq!(run, Payload::pattern(1, 10, 10));
+        assert!(!run.try_extend(&Payload::pattern(1, 21, 1)));
+        assert!(!run.try_extend(&Payload::pattern(2, 20, 1)));
+        assert!(!run.try_extend(&Payload::bytes(Bytes::from_static(b"x"))));
+    }
+}

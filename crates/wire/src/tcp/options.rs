@@ -1,0 +1,350 @@
+//! The TCP options: what they mean, how they lie in the header.
+//!
+//! The layout is that of Linux (`tcp_options_write` in net/ipv4/tcp_output.c), so that a header is as long as
+//! the one that a real host would send: header overhead is one of the things that voxpath measures.
+
+use super::Seq;
+use crate::error::{Header, WireError, WireErrorKind};
+use crate::field::be32;
+use alloc::vec::Vec;
+
+/// The options that voxpath speaks; others are skipped when parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TcpOptions {
+    /// Maximum segment size, in bytes (RFC 9293 section 3.7.1); on SYN segments.
+    pub mss: Option<u16>,
+    /// Window scale shift count (RFC 7323 section 2); on SYN segments.
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 section 2); on SYN segments.
+    pub sack_permitted: bool,
+    /// Timestamps (RFC 7323 section 3).
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgments (RFC 2018 section 3).
+    pub sack: SackBlocks,
+}
+
+/// The timestamps option (RFC 7323 section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Timestamps {
+    /// TSval, the sender's timestamp clock.
+    pub value: u32,
+    /// TSecr, the value echoed.
+    pub echo: u32,
+}
+
+/// One block of a selective acknowledgment: the octets `left..right` were received (RFC 2018 section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub left: Seq,
+    /// The sequence number after its last.
+    pub right: Seq,
+}
+
+/// At most four SACK blocks, most recent first; kept inline because a packet must not allocate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [SackBlock; SackBlocks::MAX],
+}
+
+impl SackBlocks {
+    /// The option's length limit (RFC 2018 section 3): four blocks, three beside timestamps.
+    pub const MAX: usize = 4;
+
+    /// No block.
+    pub const EMPTY: Self = Self { len: 0, blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Self::MAX] };
+
+    /// Appends a block; `false` if there is no room.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *slot = block;
+        self.len += 1;
+        true
+    }
+
+    /// The blocks in order.
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// How many blocks there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Whether there is no block.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// Option kinds (IANA, TCP parameters).
+mod kind {
+    pub(super) const END: u8 = 0;
+    pub(super) const NO_OPERATION: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+}
+
+impl TcpOptions {
+    /// What the data offset leaves for options, in bytes (RFC 9293 section 3.1): 15 words less 5.
+    pub const MAX_WIRE_LEN: u32 = 40;
+
+    /// Length on the wire in bytes, padded to a multiple of four.
+    ///
+    /// Laid out as Linux does: timestamps and SACK each behind two no-operations, SACK-permitted in the
+    /// padding of the timestamps where both are present. At most [`TcpOptions::MAX_WIRE_LEN`] if there are at
+    /// most [`TcpOptions::sack_room`] blocks; longer options cannot be emitted.
+    pub fn wire_len(&self) -> u32 {
+        self.wire_len_before_sack()
+            + match self.sack.len {
+                0 => 0,
+                blocks => 4 + 8 * u32::from(blocks),
+            }
+    }
+
+    /// How many SACK blocks fit beside the other options: four alone, three beside timestamps (RFC 2018
+    /// section 3).
+    pub fn sack_room(&self) -> usize {
+        let room = Self::MAX_WIRE_LEN - self.wire_len_before_sack() - 4;
+        SackBlocks::MAX.min((room / 8) as usize)
+    }
+
+    fn wire_len_before_sack(&self) -> u32 {
+        let mut len = 0;
+        if self.mss.is_some() {
+            len += 4;
+        }
+        // Alone, SACK-permitted takes 2 bytes and 2 of padding; timestamps have that padding to give.
+        if self.timestamps.is_some() {
+            len += 12;
+        } else if self.sack_permitted {
+            len += 4;
+        }
+        if self.window_scale.is_some() {
+            len += 4;
+        }
+        len
+    }
+
+    /// Reads the bytes between the fixed header and the data.
+    ///
+    /// Unknown options are skipped (RFC 9293 section 3.1, MUST-6), the last of a repeated option counts, and
+    /// the window scale is not limited to 14: that is for its user to do (RFC 7323 section 2.3). A sender that
+    /// packs tighter than Linux may bring a SACK block too many to be emitted again; as SACK is advisory (RFC
+    /// 2018 section 3) such blocks are left out.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut options = Self::default();
+        let mut sack = SackBlocks::EMPTY;
+        let mut at = 0;
+        while let Some(&kind) = bytes.get(at) {
+            match kind {
+                kind::END => break,
+                kind::NO_OPERATION => at += 1,
+                _ => {
+                    let option = one_option(bytes, at)?;
+                    options.read(option, &mut sack).ok_or(bad_option(at, kind, option.len() as u8))?;
+                    at += option.len();
+                }
+            }
+        }
+        for &block in sack.as_slice().iter().take(options.sack_room()) {
+            options.sack.push(block);
+        }
+        Ok(options)
+    }
+
+    /// Takes over one option, kind and length included; `None` if its kind cannot have that length.
+    fn read(&mut self, option: &[u8], sack: &mut SackBlocks) -> Option<()> {
+        match *option {
+            [kind::MSS, 4, high, low] => self.mss = Some(u16::from_be_bytes([high, low])),
+            [kind::WINDOW_SCALE, 3, shift] => self.window_scale = Some(shift),
+            [kind::SACK_PERMITTED, 2] => self.sack_permitted = true,
+            [kind::TIMESTAMPS, 10, ref body @ ..] => {
+                let body: &[u8; 8] = body.first_chunk()?;
+                self.timestamps = Some(Timestamps { value: be32(body, 0), echo: be32(body, 4) });
+            }
+            [kind::SACK, _, ref body @ ..] => *sack = SackBlocks::parse(body)?,
+            [kind::MSS | kind::WINDOW_SCALE | kind::SACK_PERMITTED | kind::TIMESTAMPS, ..] => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        const NOP: u8 = kind::NO_OPERATION;
+        if let Some(mss) = self.mss {
+            out.extend_from_slice(&[kind::MSS, 4]);
+            out.extend_from_slice(&mss.to_be_bytes());
+        }
+        if self.sack_permitted || self.timestamps.is_some() {
+            out.extend_from_slice(if self.sack_permitted && self.timestamps.is_some() {
+                &[kind::SACK_PERMITTED, 2]
+            } else {
+                &[NOP, NOP]
+            });
+        }
+        match self.timestamps {
+            Some(Timestamps { value, echo }) => {
+                out.extend_from_slice(&[kind::TIMESTAMPS, 10]);
+                out.extend_from_slice(&value.to_be_bytes());
+                out.extend_from_slice(&echo.to_be_bytes());
+            }
+            None if self.sack_permitted => out.extend_from_slice(&[kind::SACK_PERMITTED, 2]),
+            None => {}
+        }
+        if let Some(shift) = self.window_scale {
+            out.extend_from_slice(&[NOP, kind::WINDOW_SCALE, 3, shift]);
+        }
+        if !self.sack.is_empty() {
+            out.extend_from_slice(&[NOP, NOP, kind::SACK, 2 + 8 * self.sack.len]);
+            for block in self.sack.as_slice() {
+                out.extend_from_slice(&block.left.0.to_be_bytes());
+                out.extend_from_slice(&block.right.0.to_be_bytes());
+            }
+        }
+    }
+}
+
+impl SackBlocks {
+    /// The blocks of an option's body; `None` unless they are one to four whole blocks.
+    fn parse(body: &[u8]) -> Option<Self> {
+        let (blocks, rest) = body.as_chunks::<8>();
+        if blocks.is_empty() || !rest.is_empty() {
+            return None;
+        }
+        let mut parsed = Self::EMPTY;
+        for block in blocks {
+            let block = SackBlock { left: Seq(be32(block, 0)), right: Seq(be32(block, 4)) };
+            parsed.push(block).then_some(())?;
+        }
+        Some(parsed)
+    }
+}
+
+/// The option at `at`, kind and length included.
+fn one_option(bytes: &[u8], at: usize) -> Result<&[u8], WireError> {
+    let &[kind, length, ..] = &bytes[at..] else {
+        return Err(WireError::truncated(Header::Tcp, at, 2, bytes.len() - at));
+    };
+    if length < 2 {
+        return Err(bad_option(at, kind, length));
+    }
+    bytes.get(at..at + usize::from(length)).ok_or(bad_option(at, kind, length))
+}
+
+const fn bad_option(at: usize, kind: u8, length: u8) -> WireError {
+    WireError { header: Header::Tcp, offset: at, kind: WireErrorKind::BadOption { kind, length } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn emitted(options: &TcpOptions) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        options.emit(&mut bytes);
+        assert_eq!(bytes.len(), options.wire_len() as usize, "{options:?}");
+        bytes
+    }
+
+    fn blocks(n: u32) -> SackBlocks {
+        let mut blocks = SackBlocks::EMPTY;
+        for i in 0..n {
+            assert!(blocks.push(SackBlock { left: Seq(10 * i), right: Seq(10 * i + 5) }));
+        }
+        blocks
+    }
+
+    const TIMESTAMPS: Timestamps = Timestamps { value: 0x0ab0_a319, echo: 0xd35d_6de6 };
+
+    #[test]
+    fn a_syn_is_laid_out_as_linux_does() {
+        // Options of a SYN-ACK that Linux 6.18 sent over its loopback interface.
+        let linux =
+            [2, 4, 0xff, 0xd7, 4, 2, 8, 10, 0x0a, 0xb0, 0xa3, 0x19, 0xd3, 0x5d, 0x6d, 0xe6, 1, 3, 3, 10];
+        let options = TcpOptions {
+            mss: Some(65_495),
+            window_scale: Some(10),
+            sack_permitted: true,
+            timestamps: Some(TIMESTAMPS),
+            sack: SackBlocks::EMPTY,
+        };
+        assert_eq!(emitted(&options), linux);
+        assert_eq!(TcpOptions::parse(&linux), Ok(options));
+    }
+
+    #[test]
+    fn each_option_alone_is_padded_in_front() {
+        let none = TcpOptions::default();
+        assert_eq!(emitted(&none), []);
+        assert_eq!(emitted(&TcpOptions { mss: Some(1460), ..none }), [2, 4, 0x05, 0xb4]);
+        assert_eq!(emitted(&TcpOptions { sack_permitted: true, ..none }), [1, 1, 4, 2]);
+        assert_eq!(emitted(&TcpOptions { window_scale: Some(7), ..none }), [1, 3, 3, 7]);
+        assert_eq!(
+            emitted(&TcpOptions { timestamps: Some(TIMESTAMPS), ..none }),
+            [1, 1, 8, 10, 0x0a, 0xb0, 0xa3, 0x19, 0xd3, 0x5d, 0x6d, 0xe6]
+        );
+        assert_eq!(emitted(&TcpOptions { sack: blocks(1), ..none }), [1, 1, 5, 10, 0, 0, 0, 0, 0, 0, 0, 5]);
+    }
+
+    #[test]
+    fn sack_room_is_what_fits_in_forty_bytes() {
+        let everything = TcpOptions {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(TIMESTAMPS),
+            sack: SackBlocks::EMPTY,
+        };
+        let none = TcpOptions::default();
+        let beside_timestamps = TcpOptions { timestamps: Some(TIMESTAMPS), ..none };
+        for (options, room) in [(none, 4), (beside_timestamps, 3), (everything, 2)] {
+            assert_eq!(options.sack_room(), room);
+            let with = |n| TcpOptions { sack: blocks(n as u32), ..options }.wire_len();
+            assert!(with(room) <= TcpOptions::MAX_WIRE_LEN);
+            assert!(room == SackBlocks::MAX || with(room + 1) > TcpOptions::MAX_WIRE_LEN);
+        }
+    }
+
+    #[test]
+    fn a_sack_block_that_linux_would_have_no_room_for_is_left_out() {
+        // Unpadded: MSS 4, timestamps 10, three blocks 26. With Linux' padding these are 44 bytes.
+        let mut bytes = Vec::from([2, 4, 0x05, 0xb4, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 5, 26]);
+        bytes.extend_from_slice(&[7; 24]);
+        assert_eq!(bytes.len(), 40);
+        let options = TcpOptions::parse(&bytes).expect("every option is well-formed");
+        assert_eq!(options.sack.len(), 2);
+        assert!(options.wire_len() <= TcpOptions::MAX_WIRE_LEN);
+    }
+
+    #[test]
+    fn unknown_options_are_skipped_and_nothing_follows_the_end() {
+        let fast_open = [34, 6, 1, 2, 3, 4];
+        let bytes = [&fast_open[..], &[1, 3, 3, 9, 0, 2, 4, 0xff]].concat();
+        let expected = TcpOptions { window_scale: Some(9), ..TcpOptions::default() };
+        assert_eq!(TcpOptions::parse(&bytes), Ok(expected));
+    }
+
+    #[test]
+    fn a_length_that_an_option_cannot_have_is_an_error_at_its_place() {
+        for (bytes, kind, length) in [
+            (&[1, 2, 3, 0][..], 2, 3), // MSS of three bytes
+            (&[1, 3, 2][..], 3, 2),    // window scale without its shift
+            (&[1, 4, 3, 0][..], 4, 3), // SACK-permitted with a body
+            (&[1, 8, 9, 0, 0, 0, 0, 0, 0, 0][..], 8, 9),
+            (&[1, 5, 2][..], 5, 2), // SACK without a block
+            (&[1, 5, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], 5, 14), // one block and a half
+            (&[1, 99, 0][..], 99, 0), // would never advance
+            (&[1, 99, 1][..], 99, 1),
+            (&[1, 99, 4, 0][..], 99, 4), // ends outside of the header
+        ] {
+            assert_eq!(TcpOptions::parse(bytes), Err(bad_option(1, kind, length)), "{bytes:?}");
+        }
+        assert_eq!(TcpOptions::parse(&[1, 2]), Err(WireError::truncated(Header::Tcp, 1, 2, 1)));
+    }
+}
