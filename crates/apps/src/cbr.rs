@@ -64,6 +64,7 @@ pub struct Receiver {
     /// One-way delay of each datagram, in the order of arrival; ns.
     delays: Vec<u64>,
     octets: u64,
+    first_at: Option<Time>,
     last_at: Option<Time>,
     highest: Option<u64>,
     reordered: u64,
@@ -102,6 +103,7 @@ impl Receiver {
             schedule,
             delays: Vec::new(),
             octets: 0,
+            first_at: None,
             last_at: None,
             highest: None,
             reordered: 0,
@@ -134,6 +136,7 @@ impl Receiver {
         }
         self.seen[word] |= bit;
         self.octets += size;
+        self.first_at.get_or_insert(now);
         self.last_at = Some(now);
         if self.highest.is_some_and(|highest| number < highest) {
             self.reordered += 1;
@@ -146,6 +149,11 @@ impl Receiver {
             self.jitter_16 = self.jitter_16 + delay.abs_diff(before) - (self.jitter_16 + 8) / 16;
         }
         self.delays.push(delay);
+    }
+
+    /// When the first datagram came.
+    pub const fn first_at(&self) -> Option<Time> {
+        self.first_at
     }
 
     /// What was received so far.

@@ -206,6 +206,16 @@ impl Link {
         self.line.len()
     }
 
+    /// Packets not through the serialiser yet whose loss is decided: elements count them, the pool does not.
+    pub fn doomed(&self) -> u64 {
+        self.planned.iter().filter(|planned| planned.copies == 0).count() as u64
+    }
+
+    /// Copies in the pool of packets that are not through the serialiser yet.
+    pub fn unborn(&self) -> u64 {
+        self.planned.iter().map(|planned| u64::from(planned.copies.saturating_sub(1))).sum()
+    }
+
     /// Duplicates and delays a packet that leaves the serialiser at `end`; how many will be delivered.
     fn propagate(
         &mut self,

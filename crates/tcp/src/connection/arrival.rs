@@ -12,7 +12,7 @@ impl Connection {
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters.segments_received += 1;
         match self.state {
-            State::Closed => {}
+            State::Closed => self.snd.reset = reset_for(header, payload),
             State::SynSent => self.arrive_in_syn_sent(now, header),
             _ => self.arrive(now, header, payload),
         }
@@ -23,8 +23,7 @@ impl Connection {
         let flags = header.flags;
         let acks_syn = flags.contains(TcpFlags::ACK) && header.ack == self.seq(1) && self.snd.nxt == 1;
         if flags.contains(TcpFlags::ACK) && !acks_syn {
-            // An old duplicate. The reset that the RFC asks for is the listener's business, which knows no
-            // connection of that number either.
+            self.snd.reset = reset_for(header, &Payload::Empty);
             return;
         }
         if flags.contains(TcpFlags::RST) {
@@ -184,8 +183,11 @@ impl Connection {
     }
 
     fn arrive_in_syn_received(&mut self, now: Time, header: &TcpHeader) {
-        if !header.flags.contains(TcpFlags::ACK) || header.ack != self.seq(1) {
-            self.snd.rst_pending = header.flags.contains(TcpFlags::ACK);
+        if !header.flags.contains(TcpFlags::ACK) {
+            return;
+        }
+        if header.ack != self.seq(1) {
+            self.snd.reset = reset_for(header, &Payload::Empty);
             return;
         }
         self.snd.syn_pending = false;
@@ -401,6 +403,20 @@ impl Connection {
         // An echo from the future or of nothing is no sample.
         (echo != 0 && elapsed < u32::MAX / 2).then(|| Span::from_millis(u64::from(elapsed)))
     }
+}
+
+/// The reset that answers a segment for which there is no connection (section 3.10.7.1).
+fn reset_for(header: &TcpHeader, payload: &Payload) -> Option<TcpHeader> {
+    if header.flags.contains(TcpFlags::RST) {
+        return None;
+    }
+    if header.flags.contains(TcpFlags::ACK) {
+        return Some(TcpHeader { seq: header.ack, flags: TcpFlags::RST, ..TcpHeader::default() });
+    }
+    let occupies = |flag| u32::from(header.flags.contains(flag));
+    let len = payload.len() + occupies(TcpFlags::SYN) + occupies(TcpFlags::FIN);
+    let (ack, flags) = (header.seq.wrapping_add(len), TcpFlags::RST | TcpFlags::ACK);
+    Some(TcpHeader { ack, flags, ..TcpHeader::default() })
 }
 
 /// The offset that `seq` stands for, counted from `base`, near `reference`; none if before `base`.

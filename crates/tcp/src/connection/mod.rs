@@ -112,8 +112,8 @@ struct Send {
     last_data: Option<Time>,
     /// The SYN has to be sent (again).
     syn_pending: bool,
-    /// A RST has to be sent.
-    rst_pending: bool,
+    /// A reset that has to be sent.
+    reset: Option<TcpHeader>,
     /// The persist timer expired: send what the window would not let through.
     probe_pending: bool,
 }
@@ -245,7 +245,7 @@ impl Connection {
                 fin: false,
                 last_data: None,
                 syn_pending: true,
-                rst_pending: false,
+                reset: None,
                 probe_pending: false,
             },
             rcv: Receive {
@@ -323,7 +323,9 @@ impl Connection {
         if self.ended.is_some() {
             return;
         }
-        self.snd.rst_pending = !matches!(self.state, State::SynSent | State::TimeWait);
+        if !matches!(self.state, State::SynSent | State::TimeWait) {
+            self.snd.reset = Some(self.reset());
+        }
         self.end(Ended::Aborted);
     }
 

@@ -11,8 +11,9 @@ use voxpath_wire::tcp::{SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions, 
 impl Connection {
     /// The next segment to send, if any; ports are the socket's to fill in. Call until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        if core::mem::take(&mut self.snd.rst_pending) {
-            return Some(self.reset());
+        if let Some(reset) = self.snd.reset.take() {
+            self.counters.segments_sent += 1;
+            return Some((reset, Payload::Empty));
         }
         if self.snd.syn_pending {
             return Some(self.syn(now));
@@ -248,15 +249,14 @@ impl Connection {
         (header, payload)
     }
 
-    fn reset(&mut self) -> (TcpHeader, Payload) {
-        self.counters.segments_sent += 1;
-        let header = TcpHeader {
+    /// The reset that aborts this connection (RFC 9293 section 3.10.5).
+    pub(super) fn reset(&self) -> TcpHeader {
+        TcpHeader {
             seq: self.seq(self.snd.nxt),
             ack: self.rcv.irs.map(|irs| irs.wrapping_add(self.rcv_nxt() as u32)).unwrap_or_default(),
             flags: TcpFlags::RST | TcpFlags::ACK,
             ..TcpHeader::default()
-        };
-        (header, Payload::Empty)
+        }
     }
 
     /// A segment with everything that acknowledges.

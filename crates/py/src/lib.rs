@@ -1,0 +1,29 @@
+//! The engine as a Python module: a plan in, columns out.
+//!
+//! Nothing is decided here. Scenarios, results and studies live in `python/voxpath`, the simulation in
+//! `voxpath-sim`; `python/voxpath/_engine.pyi` is the module's signature, checked against it by stubtest.
+#![forbid(unsafe_code)]
+
+mod document;
+mod quantity;
+mod run;
+
+use pyo3::prelude::*;
+
+/// What the module contains.
+#[pymodule]
+mod _engine {
+    #[pymodule_export]
+    const BUILD: &str = env!("VOXPATH_BUILD");
+    #[pymodule_export]
+    const PLAN_VERSION: u32 = voxpath_sim::plan::VERSION;
+
+    #[pymodule_export]
+    use crate::document::{format_toml, parse_toml};
+    #[pymodule_export]
+    use crate::quantity::{
+        format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,
+    };
+    #[pymodule_export]
+    use crate::run::{check, profile, profiles, run};
+}

@@ -1,0 +1,145 @@
+//! Plans checked and run.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use voxpath_sim::plan::{Observe, Plan};
+use voxpath_sim::{Data, Problem, Report, Simulation, Table};
+use voxpath_tcp::config::Profile;
+
+/// Events between two looks at Python's signals: a few milliseconds of work, so that Ctrl-C is heard
+/// well within 100 ms, and dear enough that taking the interpreter's lock does not show.
+const SLICE_EVENTS: u64 = 20_000;
+
+fn value_error(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn plan_of(json: &str) -> PyResult<Plan> {
+    serde_json::from_str(json).map_err(value_error)
+}
+
+/// Names of the stack profiles.
+#[pyfunction]
+pub(crate) fn profiles() -> Vec<&'static str> {
+    Profile::ALL.iter().map(|&(name, _)| name).collect()
+}
+
+/// Parameters of a stack profile, as a plan's JSON holds them.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+pub(crate) fn profile(name: &str) -> PyResult<String> {
+    let found = Profile::ALL.iter().find(|&&(known, _)| known == name);
+    let &(_, profile) = found.ok_or_else(|| value_error(format!("no profile is called {name:?}")))?;
+    serde_json::to_string(&profile.config()).map_err(value_error)
+}
+
+/// What keeps a plan from running: path in the plan, message.
+#[pyfunction]
+#[pyo3(signature = (plan, /))]
+pub(crate) fn check(plan: &str) -> PyResult<Vec<(String, String)>> {
+    let plan = plan_of(plan)?;
+    Ok(voxpath_sim::check(&plan).into_iter().map(|Problem { path, message }| (path, message)).collect())
+}
+
+/// What a run gives to Python: columns of every table, the verdict as JSON, captures by host.
+type Outcome<'py> = (Bound<'py, PyDict>, String, Bound<'py, PyDict>);
+
+/// Runs one replication of a plan.
+///
+/// Releases the interpreter while it works, raises what a signal handler raises, and turns a panic of the
+/// engine into a `RuntimeError`: it is our bug, but one that costs a run and not the whole sweep.
+#[pyfunction]
+#[pyo3(signature = (plan, replication, observe, /))]
+pub(crate) fn run<'py>(
+    py: Python<'py>,
+    plan: &str,
+    replication: u64,
+    observe: &str,
+) -> PyResult<Outcome<'py>> {
+    let plan = plan_of(plan)?;
+    let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
+    let report = py.detach(|| {
+        // What a panic leaves half done is never looked at again.
+        catch_unwind(AssertUnwindSafe(|| simulate(&plan, replication, &observe)))
+            .unwrap_or_else(|panic| Err(panic_error(panic.as_ref())))
+    })?;
+
+    let tables = PyDict::new(py);
+    for table in &report.tables {
+        tables.set_item(table.name, columns(py, table)?)?;
+    }
+    let verdict = serde_json::to_string(&report.verdict).map_err(value_error)?;
+    let captures = PyDict::new(py);
+    for (host, bytes) in &report.captures {
+        captures.set_item(host, PyBytes::new(py, bytes))?;
+    }
+    Ok((tables, verdict, captures))
+}
+
+fn simulate(plan: &Plan, replication: u64, observe: &Observe) -> PyResult<Report> {
+    let mut simulation = Simulation::new(plan, replication, observe).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
+        value_error(lines.join("; "))
+    })?;
+    while !simulation.advance(SLICE_EVENTS).done {
+        Python::attach(|py| py.check_signals())?;
+    }
+    Ok(simulation.finish())
+}
+
+fn panic_error(panic: &(dyn Any + Send)) -> PyErr {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message");
+    PyRuntimeError::new_err(format!("the engine panicked: {message}"))
+}
+
+/// A table's columns by name, each `(kind, values, extra)`:
+///
+/// | kind | values | extra |
+/// | --- | --- | --- |
+/// | `u64`, `f64` | little-endian bytes | one byte per row, 0 where the value is absent; or `None` |
+/// | `text` | list of strings | `None` |
+/// | `label` | little-endian `u32` indices | list of the strings that they mean |
+fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    for column in &table.columns {
+        let (kind, values, extra) = match &column.data {
+            Data::U64(values) => ("u64", bytes(py, values.iter().map(|v| v.to_le_bytes())), None),
+            Data::F64(values) => ("f64", bytes(py, values.iter().map(|v| v.to_le_bytes())), None),
+            Data::OptU64(values) => (
+                "u64",
+                bytes(py, values.iter().map(|v| v.unwrap_or_default().to_le_bytes())),
+                Some(validity(py, values)),
+            ),
+            Data::OptF64(values) => (
+                "f64",
+                bytes(py, values.iter().map(|v| v.unwrap_or_default().to_le_bytes())),
+                Some(validity(py, values)),
+            ),
+            Data::Text(values) => ("text", values.into_bound_py_any(py)?, None),
+            Data::Label { names, index } => (
+                "label",
+                bytes(py, index.iter().map(|v| v.to_le_bytes())),
+                Some(names.into_bound_py_any(py)?),
+            ),
+        };
+        columns.set_item(column.name, (kind, values, extra))?;
+    }
+    Ok(columns)
+}
+
+fn bytes<'py, const N: usize>(py: Python<'py>, values: impl Iterator<Item = [u8; N]>) -> Bound<'py, PyAny> {
+    PyBytes::new(py, &values.flatten().collect::<Vec<u8>>()).into_any()
+}
+
+fn validity<'py, T>(py: Python<'py>, values: &[Option<T>]) -> Bound<'py, PyAny> {
+    bytes(py, values.iter().map(|value| [u8::from(value.is_some())]))
+}

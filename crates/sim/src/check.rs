@@ -1,0 +1,325 @@
+//! Whether a plan can run.
+//!
+//! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
+//! trusts no plan that was not checked.
+
+use crate::plan::{App, Direction, Loss, NodeKind, Plan, Transport, VERSION};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Display;
+use voxpath_net::Target;
+use voxpath_net::routing::{DirectionId, Graph, Routes};
+use voxpath_units::{Prob, Rate};
+
+/// Something that keeps a plan from running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where in the plan, e.g. `flows[3].from`.
+    pub path: String,
+    /// What is wrong and what is allowed.
+    pub message: String,
+}
+
+/// Everything that keeps `plan` from running; nothing if it can.
+pub fn check(plan: &Plan) -> Vec<Problem> {
+    let mut checker = Checker { plan, problems: Vec::new() };
+    checker.version();
+    checker.names();
+    checker.addresses();
+    checker.links();
+    checker.flows();
+    // Indices that dangle would only panic in the search for paths.
+    if checker.problems.is_empty() {
+        checker.routes();
+    }
+    checker.size();
+    checker.problems
+}
+
+/// The plan's network as routing sees it, static routes included. The plan's indices must be valid.
+pub(crate) fn routes(plan: &Plan) -> (Graph, Routes) {
+    let graph = Graph {
+        forwards: plan.nodes.iter().map(|node| node.kind == NodeKind::Router).collect(),
+        links: plan.links.iter().map(|link| (link.a, link.b)).collect(),
+    };
+    let mut routes = Routes::shortest(&graph);
+    for route in &plan.routes {
+        let from_first = plan.links[route.link as usize].a == route.node;
+        routes.set(route.node, route.to, DirectionId::new(route.link, from_first));
+    }
+    (graph, routes)
+}
+
+struct Checker<'a> {
+    plan: &'a Plan,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn fail(&mut self, path: impl Display, message: impl Display) {
+        self.problems.push(Problem { path: format!("{path}"), message: format!("{message}") });
+    }
+
+    fn version(&mut self) {
+        let version = self.plan.version;
+        if version != VERSION {
+            self.fail(
+                "version",
+                format_args!("{version} is not {VERSION}, the version that this build reads"),
+            );
+        }
+    }
+
+    fn names(&mut self) {
+        let plan = self.plan;
+        self.unique("nodes", plan.nodes.iter().map(|node| node.name.as_str()));
+        self.unique("links", plan.links.iter().map(|link| link.name.as_str()));
+        self.unique("flows", plan.flows.iter().map(|flow| flow.name.as_str()));
+    }
+
+    fn unique<'n>(&mut self, list: &str, names: impl Iterator<Item = &'n str>) {
+        let mut seen = BTreeMap::new();
+        for (i, name) in names.enumerate() {
+            if name.is_empty() {
+                self.fail(format_args!("{list}[{i}].name"), "a name is at least one character long");
+            } else if let Some(first) = seen.insert(name, i) {
+                self.fail(
+                    format_args!("{list}[{i}].name"),
+                    format_args!("{name:?} is the name of {list}[{first}] too"),
+                );
+            }
+        }
+    }
+
+    fn addresses(&mut self) {
+        let mut seen = BTreeMap::new();
+        for (i, node) in self.plan.nodes.iter().enumerate() {
+            if node.kind == NodeKind::Host && node.addresses.is_empty() {
+                self.fail(format_args!("nodes[{i}].addresses"), "a host has at least one address");
+            }
+            for (j, address) in node.addresses.iter().enumerate() {
+                if let Some(first) = seen.insert(*address, i) {
+                    let path = format!("nodes[{i}].addresses[{j}]");
+                    self.fail(path, format_args!("{address} is an address of nodes[{first}] too"));
+                }
+            }
+        }
+    }
+
+    fn links(&mut self) {
+        let nodes = self.plan.nodes.len();
+        for (i, link) in self.plan.links.iter().enumerate() {
+            for (end, node) in [("a", link.a), ("b", link.b)] {
+                if node as usize >= nodes {
+                    self.fail(format_args!("links[{i}].{end}"), format_args!("there is no node {node}"));
+                }
+            }
+            if link.a == link.b {
+                self.fail(format_args!("links[{i}].b"), "a link joins two different nodes");
+            }
+            for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
+                self.direction(&format!("links[{i}].{name}"), direction);
+            }
+        }
+    }
+
+    fn direction(&mut self, path: &str, direction: &Direction) {
+        if direction.rate_bps == Some(0) {
+            self.fail(format_args!("{path}.rate_bps"), "a rate is above zero");
+        }
+        if direction.rate_bps.and_then(Rate::from_bits_per_sec).is_none()
+            && (direction.queue_packets.is_some() || direction.queue_bytes.is_some())
+        {
+            self.fail(
+                format_args!("{path}.queue_packets"),
+                "a queue never fills without a rate: give a rate, or no queue",
+            );
+        }
+        self.probability(format_args!("{path}.duplicate"), direction.duplicate);
+        if let Some(reorder) = &direction.reorder {
+            self.probability(format_args!("{path}.reorder.p"), reorder.p);
+        }
+        match &direction.loss {
+            Loss::None => {}
+            Loss::Bernoulli { p } => self.probability(format_args!("{path}.loss.p"), *p),
+            Loss::BitErrors { rate, .. } => self.probability(format_args!("{path}.loss.rate"), *rate),
+            Loss::List { packets } => {
+                if packets.first() == Some(&0) {
+                    self.fail(format_args!("{path}.loss.packets"), "packets are counted from 1");
+                }
+                if !packets.is_sorted_by(|a, b| a < b) {
+                    self.fail(format_args!("{path}.loss.packets"), "numbers ascend, and none occurs twice");
+                }
+            }
+        }
+    }
+
+    fn probability(&mut self, path: impl Display, p: f64) {
+        if Prob::new(p).is_none() {
+            self.fail(path, format_args!("{p} is not between 0 and 1"));
+        }
+    }
+
+    fn flows(&mut self) {
+        for (i, flow) in self.plan.flows.iter().enumerate() {
+            let path = format!("flows[{i}]");
+            for (end, node) in [("from", flow.from), ("to", flow.to)] {
+                match self.plan.nodes.get(node as usize).map(|node| (node.kind, &node.name)) {
+                    None => self.fail(format_args!("{path}.{end}"), format_args!("there is no node {node}")),
+                    Some((NodeKind::Router, name)) => {
+                        self.fail(
+                            format_args!("{path}.{end}"),
+                            format_args!("{name:?} is a router; flows join hosts"),
+                        );
+                    }
+                    Some((NodeKind::Host, _)) => {}
+                }
+            }
+            if flow.from == flow.to {
+                self.fail(format_args!("{path}.to"), "a flow joins two different hosts");
+            }
+            if self.plan.duration_ns.is_some_and(|end| flow.start_ns >= end) {
+                self.fail(format_args!("{path}.start_ns"), "the flow starts when the run is already over");
+            }
+            self.transport(&path, &flow.transport, &flow.app);
+            self.app(&path, &flow.app);
+        }
+    }
+
+    fn transport(&mut self, path: &str, transport: &Transport, app: &App) {
+        match (transport, app) {
+            (Transport::Tcp { client, server }, App::Bulk { .. } | App::Download { .. }) => {
+                for (end, config) in [("client", client), ("server", server)] {
+                    self.tcp(&format!("{path}.transport.{end}"), config);
+                }
+            }
+            (Transport::Udp, App::Cbr { .. }) => {}
+            (Transport::Tcp { .. }, App::Cbr { .. }) => {
+                self.fail(format_args!("{path}.app.kind"), "cbr sends datagrams: its transport is udp");
+            }
+            (Transport::Udp, App::Bulk { .. } | App::Download { .. }) => {
+                self.fail(
+                    format_args!("{path}.app.kind"),
+                    "bulk and download need a byte stream: their transport is tcp",
+                );
+            }
+        }
+    }
+
+    fn tcp(&mut self, path: &str, config: &voxpath_tcp::Config) {
+        let rules = [
+            ("mss", (64..=65_495).contains(&config.mss), "a segment carries 64 to 65495 bytes"),
+            ("receive_buffer", config.receive_buffer > 0, "a receive buffer holds at least one byte"),
+            (
+                "receive_buffer",
+                config.receive_buffer <= 1 << 30,
+                "a window is at most 1 GiB (RFC 7323 section 2.3)",
+            ),
+            ("send_buffer", config.send_buffer > 0, "a send buffer holds at least one byte"),
+            (
+                "send_buffer",
+                config.send_buffer <= 1 << 30,
+                "a flight is at most 1 GiB (RFC 7323 section 2.3)",
+            ),
+            ("initial_window", config.initial_window > 0, "an initial window is at least one segment"),
+            ("dupack_threshold", config.dupack_threshold > 0, "at least one duplicate signals a loss"),
+            ("slow_start_limit", config.slow_start_limit > 0, "slow start adds at least one segment"),
+            (
+                "delayed_ack.max_segments",
+                config.delayed_ack.max_segments > 0,
+                "at least one segment is acknowledged",
+            ),
+            ("rto.initial", config.rto.initial.as_nanos() > 0, "a timeout is above zero"),
+            ("rto.min", config.rto.min.as_nanos() > 0, "a timeout is above zero"),
+            ("rto.max", config.rto.max >= config.rto.min, "the longest timeout is not below the shortest"),
+            ("persist.min", config.persist.min.as_nanos() > 0, "a probe interval is above zero"),
+            (
+                "persist.max",
+                config.persist.max >= config.persist.min,
+                "the longest interval is not below the shortest",
+            ),
+        ];
+        for (key, holds, message) in rules {
+            if !holds {
+                self.fail(format_args!("{path}.{key}"), message);
+            }
+        }
+    }
+
+    fn app(&mut self, path: &str, app: &App) {
+        let endless = match app {
+            App::Bulk { bytes } => bytes.is_none(),
+            App::Cbr { packets, .. } => packets.is_none(),
+            App::Download { .. } => false,
+        };
+        if endless && self.plan.duration_ns.is_none() {
+            self.fail(
+                format_args!("{path}.app"),
+                "it never ends: say how much it sends, or give the run a duration",
+            );
+        }
+        match *app {
+            App::Bulk { .. } => {}
+            App::Download { request_bytes, response_bytes, requests, .. } => {
+                let least = [
+                    ("request_bytes", request_bytes),
+                    ("response_bytes", response_bytes),
+                    ("requests", u64::from(requests)),
+                ];
+                for (key, value) in least {
+                    if value == 0 {
+                        self.fail(format_args!("{path}.app.{key}"), "at least 1");
+                    }
+                }
+            }
+            App::Cbr { packet_bytes, interval_ns, .. } => {
+                if !(1..=65_507).contains(&packet_bytes) {
+                    self.fail(format_args!("{path}.app.packet_bytes"), "a datagram carries 1 to 65507 bytes");
+                }
+                if interval_ns == 0 {
+                    self.fail(format_args!("{path}.app.interval_ns"), "an interval is above zero");
+                }
+            }
+        }
+    }
+
+    fn routes(&mut self) {
+        let plan = self.plan;
+        for (i, route) in plan.routes.iter().enumerate() {
+            for (key, node) in [("node", route.node), ("to", route.to)] {
+                if node as usize >= plan.nodes.len() {
+                    self.fail(format_args!("routes[{i}].{key}"), format_args!("there is no node {node}"));
+                }
+            }
+            match plan.links.get(route.link as usize) {
+                Some(link) if link.a == route.node || link.b == route.node => {}
+                _ => self.fail(format_args!("routes[{i}].link"), "the node has no such link"),
+            }
+        }
+        if !self.problems.is_empty() {
+            return;
+        }
+        let (graph, routes) = routes(plan);
+        let name = |node: u32| plan.nodes[node as usize].name.as_str();
+        for (i, flow) in plan.flows.iter().enumerate() {
+            for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
+                if routes.path(&graph, from, to).is_none() {
+                    let (from, to) = (name(from), name(to));
+                    self.fail(
+                        format_args!("flows[{i}]"),
+                        format_args!("there is no route from {from:?} to {to:?}"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn size(&mut self) {
+        let targets = 2 * (self.plan.links.len() as u64 + self.plan.flows.len() as u64);
+        if targets >= u64::from(Target::LIMIT) {
+            self.fail("flows", format_args!("links and flows are fewer than {} together", Target::LIMIT / 2));
+        }
+    }
+}

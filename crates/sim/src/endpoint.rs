@@ -1,0 +1,265 @@
+//! One end of a flow: a socket, the application on it, and when they have to be woken.
+
+use crate::plan;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use voxpath_apps::cbr;
+use voxpath_apps::{Application, Datagrams, Stream};
+use voxpath_net::packet::{Packet, Transport};
+use voxpath_net::{AddressId, Ecn, FlowId, Target};
+use voxpath_tcp::{Config, Connection, Ended, Metrics};
+use voxpath_units::Time;
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
+use voxpath_wire::udp::UdpHeader;
+
+/// One end of a flow.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) label: Label,
+    /// 0 opens the flow, 1 answers.
+    pub(crate) end: u8,
+    pub(crate) node: u32,
+    pub(crate) target: Target,
+    pub(crate) kind: Kind,
+    pub(crate) counters: Counters,
+    /// The earliest wake-up that the event queue holds for this endpoint.
+    pub(crate) armed: Option<Time>,
+    /// What was last recorded of the connection, while it is watched.
+    pub(crate) watched: Option<Metrics>,
+}
+
+impl Label {
+    /// A datagram of this endpoint.
+    pub(crate) fn udp(&self) -> Transport {
+        Transport::Udp(UdpHeader { src_port: self.local_port, dst_port: self.remote_port })
+    }
+
+    /// A segment of this endpoint.
+    pub(crate) fn tcp(&self, header: TcpHeader) -> Transport {
+        Transport::Tcp(TcpHeader { src_port: self.local_port, dst_port: self.remote_port, ..header })
+    }
+
+    /// A packet of this endpoint.
+    pub(crate) fn packet(&self, now: Time, ip_len: u32, transport: Transport, payload: Payload) -> Packet {
+        let header_len = match &transport {
+            Transport::Tcp(header) => header.wire_len(),
+            Transport::Udp(_) => UdpHeader::LEN,
+        };
+        Packet {
+            src: self.local,
+            dst: self.remote,
+            flow: self.flow,
+            len: ip_len + header_len + payload.len(),
+            ttl: Packet::DEFAULT_TTL,
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            corrupted: false,
+            created: now,
+            enqueued: now,
+            transport,
+            payload,
+        }
+    }
+
+    /// Whether a packet is addressed to this endpoint.
+    pub(crate) fn accepts(&self, packet: &Packet) -> bool {
+        let (src_port, dst_port) = match &packet.transport {
+            Transport::Tcp(header) => (header.src_port, header.dst_port),
+            Transport::Udp(header) => (header.src_port, header.dst_port),
+        };
+        (self.local, self.remote) == (packet.dst, packet.src)
+            && (self.local_port, self.remote_port) == (dst_port, src_port)
+    }
+}
+
+impl Endpoint {
+    /// Whether something is left to do here that the run has to wait for.
+    pub(crate) fn is_busy(&self) -> bool {
+        match &self.kind {
+            Kind::Tcp(tcp) => tcp.ended().is_none(),
+            Kind::Sender(sender) => sender.poll_timeout().is_some(),
+            Kind::Receiver(_) => false,
+        }
+    }
+
+    /// When it wants to be woken.
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        match &self.kind {
+            Kind::Tcp(tcp) => tcp.poll_timeout(),
+            Kind::Sender(sender) => sender.poll_timeout(),
+            Kind::Receiver(_) => None,
+        }
+    }
+}
+
+/// What its packets are addressed with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Label {
+    pub(crate) flow: FlowId,
+    pub(crate) local: AddressId,
+    pub(crate) remote: AddressId,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
+}
+
+/// Packets of one endpoint.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Counters {
+    pub(crate) packets_sent: u64,
+    pub(crate) packets_received: u64,
+    pub(crate) established_at: Option<Time>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Tcp(Box<Tcp>),
+    Sender(cbr::Sender),
+    Receiver(Box<cbr::Receiver>),
+}
+
+/// A TCP socket and its application.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    pub(crate) socket: Socket,
+    pub(crate) application: Application,
+}
+
+#[derive(Debug)]
+pub(crate) enum Socket {
+    /// Not open yet: an active end before its start, a passive one in LISTEN.
+    Idle {
+        config: Config,
+        iss: Seq,
+    },
+    Open(Connection),
+}
+
+impl Tcp {
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        match &self.socket {
+            Socket::Idle { .. } => None,
+            Socket::Open(connection) => Some(connection),
+        }
+    }
+
+    /// Opens the socket: actively without a SYN, else in answer to it.
+    pub(crate) fn open(&mut self, syn: Option<&TcpHeader>) {
+        if let Socket::Idle { config, iss } = &self.socket {
+            let (config, iss) = (config.clone(), *iss);
+            self.socket = Socket::Open(match syn {
+                None => Connection::connect(config, iss),
+                Some(syn) => Connection::accept(config, iss, syn),
+            });
+        }
+    }
+
+    /// Takes a segment in.
+    pub(crate) fn receive(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
+        match &mut self.socket {
+            Socket::Idle { .. } => {
+                // LISTEN (RFC 9293 section 3.10.7.2). What else arrives before the SYN is old.
+                if header.flags.contains(TcpFlags::SYN)
+                    && !header.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
+                {
+                    self.open(Some(header));
+                }
+            }
+            Socket::Open(connection) => connection.handle_segment(now, header, payload),
+        }
+    }
+
+    /// Lets the application do what it can, and says when it or the connection has to be woken.
+    pub(crate) fn drive(&mut self, now: Time) {
+        if let Socket::Open(connection) = &mut self.socket {
+            connection.handle_timeout(now);
+            self.application.drive(now, &mut Simulated(connection));
+        }
+    }
+
+    /// The next segment to send.
+    pub(crate) fn transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        match &mut self.socket {
+            Socket::Idle { .. } => None,
+            Socket::Open(connection) => connection.poll_transmit(now),
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        let connection = self.connection()?;
+        let app = if connection.ended().is_none() { self.application.poll_timeout() } else { None };
+        connection.poll_timeout().into_iter().chain(app).min()
+    }
+
+    pub(crate) fn is_established(&self) -> bool {
+        self.connection().is_some_and(Connection::is_synchronised)
+    }
+
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.connection().and_then(Connection::ended)
+    }
+}
+
+/// A simulated connection as applications see it.
+struct Simulated<'a>(&'a mut Connection);
+
+impl Stream for Simulated<'_> {
+    fn is_connected(&self) -> bool {
+        self.0.is_synchronised()
+    }
+
+    fn writable(&self) -> u32 {
+        self.0.writable()
+    }
+
+    fn write(&mut self, data: &Payload) -> u32 {
+        self.0.write(data)
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        self.0.read(max)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.0.is_at_end()
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Collects the datagrams that an application sends.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox(pub(crate) Vec<Payload>);
+
+impl Datagrams for Outbox {
+    fn send(&mut self, _now: Time, data: Payload) {
+        self.0.push(data);
+    }
+}
+
+/// The two applications of a flow over TCP. Patterns are numbered by flow and direction.
+pub(crate) fn stream_applications(app: &plan::App, flow: u32) -> Option<[Application; 2]> {
+    use voxpath_apps::{bulk, download};
+    let (there, back) = (flow * 2, flow * 2 + 1);
+    match *app {
+        plan::App::Bulk { bytes } => Some([
+            Application::BulkSource(bulk::Source::new(there, bytes)),
+            Application::BulkSink(bulk::Sink::new(there, bytes)),
+        ]),
+        plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
+            let dialogue = download::Dialogue {
+                request: request_bytes,
+                response: response_bytes,
+                count: requests,
+                pause: voxpath_units::Span::from_nanos(pause_ns),
+            };
+            Some([
+                Application::DownloadClient(download::Client::new(dialogue, there, back)),
+                Application::DownloadServer(download::Server::new(dialogue, there, back)),
+            ])
+        }
+        plan::App::Cbr { .. } => None,
+    }
+}

@@ -1,0 +1,75 @@
+//! The simulated world.
+//!
+//! [`check`] says whether a [`Plan`] can run; [`Simulation`] builds the world that it describes and runs it in virtual
+//! time; [`Report`] is what comes of it. Same plan, same replication, same build: the same report, to the byte.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod build;
+mod check;
+mod endpoint;
+mod network;
+pub mod plan;
+mod report;
+mod sinks;
+mod world;
+
+pub use check::{Problem, check};
+pub use plan::{Observe, Plan};
+pub use report::{Report, Verdict};
+pub use voxpath_net::table::{Column, Data, Table};
+
+use alloc::vec::Vec;
+use voxpath_net::Seed;
+use voxpath_units::Time;
+use world::World;
+
+/// A run in virtual time.
+#[derive(Debug)]
+pub struct Simulation {
+    plan: Plan,
+    world: World,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The run is over.
+    pub done: bool,
+    /// Virtual time.
+    pub now: Time,
+}
+
+impl Simulation {
+    /// Builds the world of `plan` for one replication, with the sinks that `observe` asks for.
+    ///
+    /// # Errors
+    /// Everything that [`check`] finds.
+    pub fn new(plan: &Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+        let problems = check(plan);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let world = build::world(plan, Seed::new(plan.seed, replication), observe);
+        Ok(Self { plan: plan.clone(), world })
+    }
+
+    /// Processes at most `max_events` events.
+    pub fn advance(&mut self, max_events: u64) -> Progress {
+        let done = self.world.advance(max_events);
+        Progress { done, now: self.world.now() }
+    }
+
+    /// Processes events until the run is over.
+    pub fn run(mut self) -> Report {
+        while !self.advance(u64::MAX).done {}
+        self.finish()
+    }
+
+    /// Ends the run where it stands and closes its books.
+    pub fn finish(self) -> Report {
+        report::report(&self.plan, self.world)
+    }
+}

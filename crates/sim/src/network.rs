@@ -1,0 +1,121 @@
+//! Nodes and links: what carries a packet from one host to another.
+
+use crate::endpoint::Label;
+use crate::plan::NodeKind;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use voxpath_net::packet::{Packet, Transport};
+use voxpath_net::routing::Routes;
+use voxpath_net::tap::{Action, Place};
+use voxpath_net::{EventQueue, Handle, Link, Pool, Tap, Ticket};
+use voxpath_units::Time;
+use voxpath_wire::Payload;
+use voxpath_wire::ip::IpHeader;
+
+/// Everything that packets meet.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) pool: Pool,
+    pub(crate) events: EventQueue,
+    pub(crate) tap: Tap,
+    pub(crate) nodes: Vec<Node>,
+    /// Each direction of each link; its target is its index.
+    pub(crate) links: Vec<Link>,
+    /// The node at the far end of each direction.
+    pub(crate) far_ends: Vec<u32>,
+    pub(crate) routes: Routes,
+    pub(crate) addresses: Vec<Address>,
+}
+
+/// A host or a router, and what became of the packets that met it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) kind: NodeKind,
+    /// Packets that its own applications sent.
+    pub(crate) sent: u64,
+    /// Packets that links brought.
+    pub(crate) received: u64,
+    /// Packets passed on to a link, its own ones too.
+    pub(crate) forwarded: u64,
+    /// Packets handed to an endpoint.
+    pub(crate) delivered: u64,
+    /// Packets that had nowhere to go: no route, no hops left, no socket.
+    pub(crate) discarded: u64,
+}
+
+/// An address and whose it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Address {
+    pub(crate) ip: IpAddr,
+    pub(crate) node: u32,
+}
+
+impl Node {
+    pub(crate) const fn new(kind: NodeKind) -> Self {
+        Self { kind, sent: 0, received: 0, forwarded: 0, delivered: 0, discarded: 0 }
+    }
+}
+
+impl Network {
+    /// A host's own packet leaves it.
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        from: u32,
+        label: &Label,
+        transport: Transport,
+        payload: Payload,
+    ) {
+        let ip_len = match self.addresses[label.local.0 as usize].ip {
+            IpAddr::V4(_) => IpHeader::V4_LEN,
+            IpAddr::V6(_) => IpHeader::V6_LEN,
+        };
+        let packet = label.packet(now, ip_len, transport, payload);
+        self.tap.packet(now, Place::Host(from), Action::Sent, &packet);
+        let to = self.addresses[packet.dst.0 as usize].node;
+        self.nodes[from as usize].sent += 1;
+        let packet = self.pool.insert(packet);
+        self.pass_on(now, from, to, packet);
+    }
+
+    /// A direction of a link was woken: delivers its next packet. The packet itself, and the host that it is
+    /// for, if it has reached that.
+    pub(crate) fn deliver(&mut self, now: Time, ticket: Ticket, direction: usize) -> Option<(u32, Packet)> {
+        let packet = self.links[direction].deliver(now, ticket, &mut self.events)?;
+        self.tap.packet(now, Place::Link(direction as u32), Action::Delivered, &self.pool[&packet]);
+        let at = self.far_ends[direction];
+        let node = &mut self.nodes[at as usize];
+        node.received += 1;
+        let header = &mut self.pool[&packet];
+        let to = self.addresses[header.dst.0 as usize].node;
+        if to == at {
+            let packet = self.pool.take(packet);
+            self.tap.packet(now, Place::Host(at), Action::Received, &packet);
+            return Some((at, packet));
+        }
+        // RFC 1812 section 5.3.1: a router does not pass on a packet whose last hop this was. Hosts pass on none.
+        if node.kind == NodeKind::Host || header.ttl <= 1 {
+            self.discard(at, packet);
+        } else {
+            header.ttl -= 1;
+            self.pass_on(now, at, to, packet);
+        }
+        None
+    }
+
+    fn pass_on(&mut self, now: Time, at: u32, to: u32, packet: Handle) {
+        match self.routes.next(at, to) {
+            Some(direction) => {
+                self.nodes[at as usize].forwarded += 1;
+                let link = &mut self.links[direction.index()];
+                link.send(now, packet, &mut self.pool, &mut self.events, &mut self.tap);
+            }
+            None => self.discard(at, packet),
+        }
+    }
+
+    fn discard(&mut self, at: u32, packet: Handle) {
+        self.nodes[at as usize].discarded += 1;
+        self.pool.discard(packet);
+    }
+}

@@ -1,0 +1,244 @@
+//! The plan: what a scenario becomes once units, defaults, builders and names are resolved.
+//!
+//! Python writes it, this crate and every other backend read it, and its canonical JSON is part of a
+//! run's identity. Everything is in integer smallest units (`_ns`, `_bps`, bytes) but for probabilities.
+//! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use serde::{Deserialize, Serialize};
+use voxpath_tcp::Config as TcpConfig;
+
+/// The version that this build reads and writes.
+pub const VERSION: u32 = 1;
+
+/// A network, its hosts and what they do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The scenario's name, for people.
+    pub name: String,
+    /// Root of every random stream, together with the replication number.
+    pub seed: u64,
+    /// When the run ends, whatever is still going on; none runs until every flow has ended.
+    pub duration_ns: Option<u64>,
+    /// Hosts and routers.
+    pub nodes: Vec<Node>,
+    /// Links between two nodes each.
+    pub links: Vec<Link>,
+    /// Static routes that replace the shortest path.
+    pub routes: Vec<Route>,
+    /// Conversations between two hosts each.
+    pub flows: Vec<Flow>,
+}
+
+/// A host or a router.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Unique name; also the name of its random streams.
+    pub name: String,
+    /// Host or router.
+    pub kind: NodeKind,
+    /// The node's addresses, unique in the plan; a host has at least one, a router may have none.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What a node does with packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeKind {
+    /// Runs applications, forwards nothing.
+    Host,
+    /// Forwards, runs nothing.
+    Router,
+}
+
+/// A bidirectional link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Unique name; also the name of its random streams.
+    pub name: String,
+    /// Index of the node at one end.
+    pub a: u32,
+    /// Index of the node at the other end.
+    pub b: u32,
+    /// From `a` to `b`.
+    pub ab: Direction,
+    /// From `b` to `a`.
+    pub ba: Direction,
+}
+
+/// One direction of a link, in the order that a packet meets: queue, serialiser, loss, duplication,
+/// reordering, delay line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Direction {
+    /// Room for packets that wait for the serialiser, the one in service not counted; none is unlimited.
+    pub queue_packets: Option<u32>,
+    /// The same in bytes of IP packets; both may be given.
+    pub queue_bytes: Option<u64>,
+    /// Rate of the serialiser; none passes packets on at once.
+    pub rate_bps: Option<u64>,
+    /// Which bytes the rate counts.
+    pub framing: Framing,
+    /// Loss after the serialiser.
+    pub loss: Loss,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Packets that are held back so that later ones overtake them.
+    pub reorder: Option<Reorder>,
+    /// One-way propagation delay.
+    pub delay_ns: u64,
+}
+
+/// Which bytes occupy the serialiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Framing {
+    /// The IP packet alone.
+    Ip,
+    /// 38 bytes more: preamble 8, header 14, frame check sequence 4, inter-packet gap 12.
+    Ethernet,
+}
+
+/// Loss models.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Loss {
+    /// Nothing is lost.
+    None,
+    /// Each packet independently.
+    Bernoulli {
+        /// Probability.
+        p: f64,
+    },
+    /// Each bit independently; a packet with a wrong bit is lost.
+    BitErrors {
+        /// Bit error rate.
+        rate: f64,
+        /// How the rate becomes a packet's probability.
+        form: BitErrorForm,
+    },
+    /// Exactly these packets, counted from 1 as they leave the serialiser.
+    List {
+        /// Ascending, without repetition.
+        packets: Vec<u64>,
+    },
+}
+
+/// From bit error rate to packet error rate, `L` bytes of IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BitErrorForm {
+    /// `1 - (1 - BER)^(8 L)`
+    Exact,
+    /// `min(1, 8 L BER)`, the form of Sarkar et al. 2022, equation (3).
+    Linear,
+}
+
+/// Random reordering.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    /// Probability that a packet is held back.
+    pub p: f64,
+    /// How much longer it takes.
+    pub by_ns: u64,
+}
+
+/// A static route: at `node`, packets for `to` leave by `link`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Index of the node that forwards or sends.
+    pub node: u32,
+    /// Index of the destination node.
+    pub to: u32,
+    /// Index of a link of `node`.
+    pub link: u32,
+}
+
+/// A conversation: `from` opens it, `to` answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Unique name.
+    pub name: String,
+    /// Index of the host that opens.
+    pub from: u32,
+    /// Index of the host that answers.
+    pub to: u32,
+    /// When the flow starts.
+    pub start_ns: u64,
+    /// What carries it.
+    pub transport: Transport,
+    /// What the two ends do.
+    pub app: App,
+}
+
+/// Transports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+// Built once per flow, never on a packet's path.
+#[allow(clippy::large_enum_variant)]
+pub enum Transport {
+    /// TCP, with each end's parameters.
+    Tcp {
+        /// Of the host that opens.
+        client: TcpConfig,
+        /// Of the host that answers.
+        server: TcpConfig,
+    },
+    /// UDP.
+    Udp,
+}
+
+/// Applications.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum App {
+    /// `from` sends to `to`, then closes; over TCP.
+    Bulk {
+        /// How many bytes; none sends until the run ends.
+        bytes: Option<u64>,
+    },
+    /// `from` asks, `to` answers, as often as said, one after the other; then `to` closes. Over TCP.
+    Download {
+        /// Bytes of each request.
+        request_bytes: u64,
+        /// Bytes of each response.
+        response_bytes: u64,
+        /// How many requests.
+        requests: u32,
+        /// Pause between the end of a response and the next request.
+        pause_ns: u64,
+    },
+    /// `from` sends datagrams at a constant rate; over UDP.
+    Cbr {
+        /// Payload bytes of each datagram.
+        packet_bytes: u32,
+        /// Time from one datagram to the next.
+        interval_ns: u64,
+        /// How many datagrams; none sends until the run ends.
+        packets: Option<u64>,
+    },
+}
+
+/// What a run records besides its results. Observation never changes behaviour.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Observe {
+    /// Time series of every TCP endpoint (cwnd, ssthresh, flight, srtt, rto, state, retransmissions) on change.
+    pub tcp: bool,
+    /// Every packet at every link: enqueued, dropped, lost, delivered.
+    pub packets: bool,
+    /// Names of hosts whose packets are captured as pcapng.
+    pub capture: Vec<String>,
+    /// Bytes of each captured packet that are kept; none keeps all.
+    pub snap_bytes: Option<u32>,
+}

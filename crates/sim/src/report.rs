@@ -1,0 +1,378 @@
+//! What a run leaves behind: tables, captures, and whether it can be trusted.
+
+use crate::build::DIRECTIONS;
+use crate::endpoint::{Endpoint, Kind, Tcp};
+use crate::plan::{App, NodeKind, Plan, Transport};
+use crate::world::World;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use serde::Serialize;
+use voxpath_apps::Record;
+use voxpath_apps::cbr::Reception;
+use voxpath_net::element::Count;
+use voxpath_net::table::{Column, Data, Table};
+use voxpath_net::tap::Output;
+use voxpath_tcp::{Counters, Ended};
+use voxpath_units::Time;
+
+/// Everything that came of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// `flows`, `requests`, `elements`, and what was observed.
+    pub tables: Vec<Table>,
+    /// Captures as pcapng, by host.
+    pub captures: Vec<(String, Vec<u8>)>,
+    /// Whether the run can be trusted.
+    pub verdict: Verdict,
+}
+
+/// Whether a run can be trusted, and what that was checked by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// No check failed.
+    pub valid: bool,
+    /// Checks that failed.
+    pub problems: Vec<String>,
+    /// Elements for which `in + duplicated = out + dropped + held` was checked.
+    pub elements_checked: u64,
+    /// Packets that hosts sent.
+    pub packets_sent: u64,
+    /// Packets still on their way when the run ended.
+    pub packets_held: u64,
+    /// Packets delivered over a link, all links together.
+    pub packet_hops: u64,
+    /// Things scheduled.
+    pub events: u64,
+    /// Virtual time at which the run ended.
+    pub ended_ns: u64,
+}
+
+/// Closes the books.
+pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
+    let ended = world.now();
+    for link in &mut world.network.links {
+        link.settle(ended);
+    }
+    let mut books = Books::default();
+    let elements = elements(plan, &world, &mut books);
+    let flows = flows(plan, &world, ended, &mut books);
+    let requests = requests(plan, &world);
+    let verdict = books.verdict(&world, ended);
+    let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
+    for output in world.network.tap.finish() {
+        match output {
+            Output::Table(table) => report.tables.push(table),
+            Output::File { name, bytes } => report.captures.push((name, bytes)),
+        }
+    }
+    report
+}
+
+/// The checks at the end of a run.
+#[derive(Default)]
+struct Books {
+    problems: Vec<String>,
+    elements_checked: u64,
+    packet_hops: u64,
+}
+
+impl Books {
+    fn check(&mut self, place: &str, element: &str, count: Count, held: u64) {
+        self.elements_checked += 1;
+        if !count.balances(held) {
+            self.problems.push(format!("{place}, {element}: {count:?} does not balance with {held} held"));
+        }
+    }
+
+    fn verdict(mut self, world: &World, ended: Time) -> Verdict {
+        let network = &world.network;
+        let on_links: usize = network.links.iter().map(|link| link.packets_alive()).sum();
+        if network.pool.len() != on_links {
+            let alive = network.pool.len();
+            self.problems.push(format!("{alive} packets are alive, but links hold {on_links}"));
+        }
+        // The network as a whole is an element too.
+        let sum = |of: fn(&crate::network::Node) -> u64| network.nodes.iter().map(of).sum::<u64>();
+        let link_sum = |of: fn(&voxpath_net::link::Counts) -> u64| {
+            network.links.iter().map(|link| of(link.counts())).sum::<u64>()
+        };
+        let whole = Count {
+            entered: sum(|node| node.sent),
+            left: sum(|node| node.delivered),
+            dropped: sum(|node| node.discarded)
+                + link_sum(|counts| counts.queue.dropped + counts.loss.dropped),
+            duplicated: link_sum(|counts| counts.duplication.duplicated),
+        };
+        // A packet whose loss is decided but lies ahead counts in its queue and is no longer in the pool.
+        let doomed: u64 = network.links.iter().map(|link| link.doomed()).sum();
+        let unborn: u64 = network.links.iter().map(|link| link.unborn()).sum();
+        let held = network.pool.len() as u64 + doomed - unborn;
+        self.check("network", "whole", whole, held);
+        Verdict {
+            valid: self.problems.is_empty(),
+            problems: self.problems,
+            elements_checked: self.elements_checked,
+            packets_sent: whole.entered,
+            packets_held: held,
+            packet_hops: self.packet_hops,
+            events: network.events.scheduled(),
+            ended_ns: ended.as_nanos(),
+        }
+    }
+}
+
+fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
+    let mut rows: Vec<(String, &'static str, Count, u64)> = Vec::new();
+    for (i, link) in world.network.links.iter().enumerate() {
+        let place = format!("{} {}", plan.links[i / 2].name, DIRECTIONS[i % 2]);
+        let counts = link.counts();
+        books.packet_hops += counts.delay.left;
+        for ((element, count), held) in counts.elements().into_iter().zip(link.held().elements()) {
+            rows.push((place.clone(), element, count, held));
+        }
+    }
+    for (node, planned) in world.network.nodes.iter().zip(&plan.nodes) {
+        let element = match node.kind {
+            NodeKind::Host => "host",
+            NodeKind::Router => "router",
+        };
+        let count = Count {
+            entered: node.sent + node.received,
+            left: node.forwarded + node.delivered,
+            dropped: node.discarded,
+            duplicated: 0,
+        };
+        rows.push((planned.name.clone(), element, count, 0));
+    }
+    for (place, element, count, held) in &rows {
+        books.check(place, element, *count, *held);
+    }
+    let each = |of: fn(&(String, &str, Count, u64)) -> u64| Data::U64(rows.iter().map(of).collect());
+    Table {
+        name: "elements",
+        columns: vec![
+            Column { name: "place", data: Data::Text(rows.iter().map(|row| row.0.clone()).collect()) },
+            Column { name: "element", data: Data::Text(rows.iter().map(|row| row.1.into()).collect()) },
+            Column { name: "packets_in", data: each(|row| row.2.entered) },
+            Column { name: "packets_duplicated", data: each(|row| row.2.duplicated) },
+            Column { name: "packets_out", data: each(|row| row.2.left) },
+            Column { name: "packets_dropped", data: each(|row| row.2.dropped) },
+            Column { name: "packets_held", data: each(|row| row.3) },
+        ],
+    }
+}
+
+/// One flow's results; what does not apply to its transport is none.
+struct FlowRow<'a> {
+    status: &'static str,
+    established: Option<Time>,
+    first: Option<Time>,
+    completed: Option<Time>,
+    bytes: u64,
+    wrong: u64,
+    /// Of the end that opened, and of the end that answered.
+    packets_sent: [u64; 2],
+    tcp: [Option<&'a Counters>; 2],
+    datagrams_sent: Option<u64>,
+    reception: Option<Reception>,
+}
+
+fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
+    let rows: Vec<FlowRow<'_>> = world
+        .endpoints
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .zip(&plan.flows)
+        .map(|(ends, flow)| row(ends, &flow.app))
+        .collect();
+    for (row, flow) in rows.iter().zip(&plan.flows) {
+        if row.wrong > 0 {
+            books.problems.push(format!("flow {}: {} bytes are not what was sent", flow.name, row.wrong));
+        }
+    }
+    let node = |index: u32| plan.nodes[index as usize].name.clone();
+    let planned = |of: &dyn Fn(&crate::plan::Flow) -> String| Data::Text(plan.flows.iter().map(of).collect());
+    let time = |of: fn(&FlowRow<'_>) -> Option<Time>| {
+        Data::OptU64(rows.iter().map(|row| of(row).map(Time::as_nanos)).collect())
+    };
+    let count = |of: fn(&FlowRow<'_>) -> u64| Data::U64(rows.iter().map(of).collect());
+    let maybe = |of: &dyn Fn(&FlowRow<'_>) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
+    let goodput = |(row, flow): (&FlowRow<'_>, &crate::plan::Flow)| {
+        let took = row.completed.unwrap_or(ended).as_nanos().saturating_sub(flow.start_ns);
+        (row.bytes > 0 && took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
+    };
+
+    let mut columns = vec![
+        Column { name: "flow", data: planned(&|flow| flow.name.clone()) },
+        Column { name: "from", data: planned(&|flow| node(flow.from)) },
+        Column { name: "to", data: planned(&|flow| node(flow.to)) },
+        Column { name: "transport", data: planned(&|flow| transport_name(&flow.transport).into()) },
+        Column { name: "app", data: planned(&|flow| app_name(&flow.app).into()) },
+        Column { name: "status", data: Data::Text(rows.iter().map(|row| row.status.into()).collect()) },
+        Column { name: "start_ns", data: Data::U64(plan.flows.iter().map(|flow| flow.start_ns).collect()) },
+        Column { name: "established_ns", data: time(|row| row.established) },
+        Column { name: "first_byte_ns", data: time(|row| row.first) },
+        Column { name: "completed_ns", data: time(|row| row.completed) },
+        Column { name: "bytes_delivered", data: count(|row| row.bytes) },
+        Column { name: "bytes_wrong", data: count(|row| row.wrong) },
+        Column {
+            name: "goodput_bps",
+            data: Data::OptF64(rows.iter().zip(&plan.flows).map(goodput).collect()),
+        },
+        Column { name: "client_packets_sent", data: count(|row| row.packets_sent[0]) },
+        Column { name: "server_packets_sent", data: count(|row| row.packets_sent[1]) },
+    ];
+    type Counter = fn(&Counters) -> u64;
+    let counters: [([&'static str; 2], Counter); 6] = [
+        (["client_data_segments_sent", "server_data_segments_sent"], |tcp| tcp.data_segments_sent),
+        (["client_retransmissions", "server_retransmissions"], |tcp| tcp.retransmissions),
+        (["client_fast_retransmits", "server_fast_retransmits"], |tcp| tcp.fast_retransmits),
+        (["client_timeouts", "server_timeouts"], |tcp| tcp.timeouts),
+        (["client_probes", "server_probes"], |tcp| tcp.probes),
+        (["client_duplicate_acks", "server_duplicate_acks"], |tcp| tcp.duplicate_acks),
+    ];
+    for (names, of) in counters {
+        for (end, name) in names.into_iter().enumerate() {
+            columns.push(Column { name, data: maybe(&|row| row.tcp[end].map(of)) });
+        }
+    }
+    columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
+    type Measure = fn(&Reception) -> Option<u64>;
+    let measures: [(&'static str, Measure); 10] = [
+        ("datagrams_received", |seen| Some(seen.datagrams)),
+        ("datagrams_duplicated", |seen| Some(seen.duplicates)),
+        ("datagrams_reordered", |seen| Some(seen.reordered)),
+        ("delay_min_ns", |seen| seen.delays.first().copied()),
+        ("delay_mean_ns", mean),
+        ("delay_p50_ns", |seen| quantile(&seen.delays, 50)),
+        ("delay_p95_ns", |seen| quantile(&seen.delays, 95)),
+        ("delay_p99_ns", |seen| quantile(&seen.delays, 99)),
+        ("delay_max_ns", |seen| seen.delays.last().copied()),
+        ("jitter_ns", |seen| (seen.delays.len() > 1).then(|| seen.jitter.as_nanos())),
+    ];
+    for (name, of) in measures {
+        columns.push(Column { name, data: maybe(&|row| row.reception.as_ref().and_then(of)) });
+    }
+    Table { name: "flows", columns }
+}
+
+fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
+    let [client, server] = ends;
+    let packets_sent = [client.counters.packets_sent, server.counters.packets_sent];
+    match [&client.kind, &server.kind] {
+        [Kind::Tcp(client_tcp), Kind::Tcp(server_tcp)] => {
+            let receiver: &Record = match app {
+                App::Download { .. } => client_tcp.application.record(),
+                App::Bulk { .. } | App::Cbr { .. } => server_tcp.application.record(),
+            };
+            let wrong = [client_tcp, server_tcp].map(|tcp| tcp.application.record().wrong_octets);
+            FlowRow {
+                status: status(client_tcp, server_tcp, receiver),
+                established: client.counters.established_at,
+                first: receiver.first_at,
+                completed: receiver.completed_at,
+                bytes: receiver.octets,
+                wrong: wrong.iter().sum(),
+                packets_sent,
+                tcp: [client_tcp, server_tcp]
+                    .map(|tcp| tcp.connection().map(|connection| connection.counters())),
+                datagrams_sent: None,
+                reception: None,
+            }
+        }
+        [Kind::Sender(sender), Kind::Receiver(receiver)] => {
+            let reception = receiver.reception();
+            let done = sender.poll_timeout().is_none();
+            FlowRow {
+                status: if done { "completed" } else { "unfinished" },
+                established: None,
+                first: receiver.first_at(),
+                completed: reception.last_at.filter(|_| done),
+                bytes: reception.octets,
+                wrong: reception.wrong,
+                packets_sent,
+                tcp: [None, None],
+                datagrams_sent: Some(sender.sent()),
+                reception: Some(reception),
+            }
+        }
+        _ => unreachable!("a flow's ends are of one transport"),
+    }
+}
+
+fn status(client: &Tcp, server: &Tcp, receiver: &Record) -> &'static str {
+    if receiver.completed_at.is_some() {
+        return "completed";
+    }
+    // The end that opened knows more of a failure than the one that may never have heard of it.
+    match client.ended().or(server.ended()) {
+        Some(Ended::Refused) => "refused",
+        Some(Ended::Reset) => "reset",
+        Some(Ended::Aborted) => "aborted",
+        Some(Ended::TimedOut) => "timed_out",
+        Some(Ended::Closed) | None => "unfinished",
+    }
+}
+
+fn transport_name(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::Tcp { .. } => "tcp",
+        Transport::Udp => "udp",
+    }
+}
+
+fn app_name(app: &App) -> &'static str {
+    match app {
+        App::Bulk { .. } => "bulk",
+        App::Download { .. } => "download",
+        App::Cbr { .. } => "cbr",
+    }
+}
+
+fn mean(seen: &Reception) -> Option<u64> {
+    let sum: u128 = seen.delays.iter().map(|&delay| u128::from(delay)).sum();
+    // A mean of 64-bit values is one.
+    sum.checked_div(seen.delays.len() as u128).map(|mean| mean as u64)
+}
+
+/// The smallest value that at least `percent` of them do not exceed.
+fn quantile(ascending: &[u64], percent: usize) -> Option<u64> {
+    let rank = (ascending.len() * percent).div_ceil(100).max(1);
+    ascending.get(rank - 1).copied()
+}
+
+fn requests(plan: &Plan, world: &World) -> Table {
+    let mut rows = Vec::new();
+    for (i, endpoint) in world.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.end == 0) {
+        let Kind::Tcp(tcp) = &endpoint.kind else { continue };
+        let requests = tcp.application.record().requests.iter();
+        rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32 / 2, number, *request)));
+    }
+    let names = plan.flows.iter().map(|flow| flow.name.clone()).collect();
+    let time = |of: fn(&voxpath_apps::Request) -> Option<Time>| {
+        Data::OptU64(rows.iter().map(|(_, _, request)| of(request).map(Time::as_nanos)).collect())
+    };
+    Table {
+        name: "requests",
+        columns: vec![
+            Column {
+                name: "flow",
+                data: Data::Label { names, index: rows.iter().map(|row| row.0).collect() },
+            },
+            Column { name: "request", data: Data::U64(rows.iter().map(|row| row.1).collect()) },
+            Column {
+                name: "sent_ns",
+                data: Data::U64(rows.iter().map(|row| row.2.sent_at.as_nanos()).collect()),
+            },
+            Column { name: "first_byte_ns", data: time(|request| request.first_at) },
+            Column { name: "completed_ns", data: time(|request| request.completed_at) },
+            Column {
+                name: "bytes_delivered",
+                data: Data::U64(rows.iter().map(|row| row.2.octets).collect()),
+            },
+        ],
+    }
+}

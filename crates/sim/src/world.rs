@@ -1,0 +1,201 @@
+//! The world: a network, and endpoints at its hosts, driven by one event queue.
+//!
+//! An event wakes either a direction of a link, which delivers its next packet, or an endpoint, whose timer is
+//! due. Everything that follows from it (forwarding, acknowledging, sending) happens at once, so a hop costs one
+//! event. The same world serves real time: only the clock that says how far to advance differs.
+
+use crate::endpoint::{Endpoint, Kind, Outbox};
+use crate::network::Network;
+use alloc::vec::Vec;
+use voxpath_net::Tap;
+use voxpath_net::packet::{Packet, Transport};
+use voxpath_net::tap::Interest;
+use voxpath_tcp::{Connection, Metrics};
+use voxpath_units::{Span, Time};
+
+/// Everything that a run consists of.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) network: Network,
+    /// Both ends of each flow, side by side; their targets follow those of the links.
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// Endpoints that still have something to do.
+    busy: usize,
+    /// Nothing happens after this.
+    end: Option<Time>,
+    outbox: Outbox,
+}
+
+impl World {
+    pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Option<Time>) -> Self {
+        let busy = endpoints.iter().filter(|endpoint| endpoint.is_busy()).count();
+        Self { network, endpoints, busy, end, outbox: Outbox::default() }
+    }
+
+    /// Enters the start of an endpoint that opens its flow.
+    pub(crate) fn start(&mut self, index: usize, at: Time) {
+        self.arm(index, Some(at));
+    }
+
+    /// Processes at most `budget` events; whether the run is over.
+    pub(crate) fn advance(&mut self, budget: u64) -> bool {
+        for _ in 0..budget {
+            if self.is_over() {
+                return true;
+            }
+            let (now, ticket, target) = self.network.events.pop().expect("a run that is not over has events");
+            match target.index().checked_sub(self.network.links.len()) {
+                None => {
+                    if let Some((host, packet)) = self.network.deliver(now, ticket, target.index()) {
+                        self.receive(now, host, packet);
+                    }
+                }
+                Some(endpoint) => self.wake(now, endpoint),
+            }
+        }
+        self.is_over()
+    }
+
+    /// The time up to which the world has run.
+    pub(crate) fn now(&mut self) -> Time {
+        let now = self.network.events.now();
+        match (self.network.events.peek_time(), self.end) {
+            // What comes next lies beyond the end: everything until there has happened.
+            (Some(next), Some(end)) if next > end => end,
+            _ => now,
+        }
+    }
+
+    /// Whether all flows are done and no packet is on its way, or time is up, or nothing can happen any more.
+    fn is_over(&mut self) -> bool {
+        if self.busy == 0 && self.network.pool.is_empty() {
+            return true;
+        }
+        match (self.network.events.peek_time(), self.end) {
+            (None, _) => true,
+            (Some(next), Some(end)) => next > end,
+            (Some(_), None) => false,
+        }
+    }
+
+    /// A packet has reached its host.
+    fn receive(&mut self, now: Time, host: u32, packet: Packet) {
+        let node = &mut self.network.nodes[host as usize];
+        let Some(index) = demultiplex(&self.endpoints, &packet) else {
+            node.discarded += 1;
+            return;
+        };
+        node.delivered += 1;
+        let endpoint = &mut self.endpoints[index];
+        endpoint.counters.packets_received += 1;
+        match (&mut endpoint.kind, &packet.transport) {
+            (Kind::Tcp(tcp), Transport::Tcp(header)) => {
+                tcp.receive(now, header, &packet.payload);
+                self.run(now, index);
+            }
+            (Kind::Receiver(receiver), Transport::Udp(_)) => receiver.receive(now, &packet.payload),
+            // Addresses and ports agree, the transport does not: nobody listens.
+            _ => {}
+        }
+    }
+
+    /// An endpoint's wake-up is due, unless an earlier one has replaced it.
+    fn wake(&mut self, now: Time, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        if endpoint.armed != Some(now) {
+            return;
+        }
+        endpoint.armed = None;
+        if let Kind::Tcp(tcp) = &mut endpoint.kind {
+            // The first wake-up of the end that opens is the flow's start.
+            tcp.open(None);
+        }
+        self.run(now, index);
+    }
+
+    /// Lets an endpoint do everything that it can do now.
+    fn run(&mut self, now: Time, index: usize) {
+        let Self { network, endpoints, outbox, .. } = self;
+        let endpoint = &mut endpoints[index];
+        let was_busy = endpoint.is_busy();
+        match &mut endpoint.kind {
+            Kind::Tcp(tcp) => {
+                tcp.drive(now);
+                while let Some((header, payload)) = tcp.transmit(now) {
+                    let transport = endpoint.label.tcp(header);
+                    endpoint.counters.packets_sent += 1;
+                    network.send(now, endpoint.node, &endpoint.label, transport, payload);
+                }
+                if endpoint.counters.established_at.is_none() && tcp.is_established() {
+                    endpoint.counters.established_at = Some(now);
+                }
+            }
+            Kind::Sender(sender) => {
+                sender.drive(now, outbox);
+                for payload in outbox.0.drain(..) {
+                    let transport = endpoint.label.udp();
+                    endpoint.counters.packets_sent += 1;
+                    network.send(now, endpoint.node, &endpoint.label, transport, payload);
+                }
+            }
+            Kind::Receiver(_) => {}
+        }
+        if network.tap.wants(Interest::SAMPLES) {
+            watch(now, endpoint, &mut network.tap);
+        }
+        self.busy -= usize::from(was_busy && !self.endpoints[index].is_busy());
+        let next = self.endpoints[index].poll_timeout();
+        self.arm(index, next);
+    }
+
+    /// Enters an endpoint's wake-up unless the event queue has an earlier one, at which it looks again.
+    fn arm(&mut self, index: usize, at: Option<Time>) {
+        let endpoint = &mut self.endpoints[index];
+        if let Some(at) = at
+            && endpoint.armed.is_none_or(|armed| at < armed)
+        {
+            let at = at.max(self.network.events.now());
+            endpoint.armed = Some(at);
+            self.network.events.push(at, endpoint.target);
+        }
+    }
+}
+
+/// The endpoint that a packet is for: its flow label names two, and addresses and ports have to agree.
+fn demultiplex(endpoints: &[Endpoint], packet: &Packet) -> Option<usize> {
+    let first = packet.flow.0 as usize * 2;
+    let ends = endpoints.get(first..first + 2)?;
+    ends.iter().position(|endpoint| endpoint.label.accepts(packet)).map(|end| first + end)
+}
+
+/// Records what changed of a connection since it was looked at last.
+fn watch(now: Time, endpoint: &mut Endpoint, tap: &mut Tap) {
+    let Kind::Tcp(tcp) = &endpoint.kind else { return };
+    let Some(metrics) = tcp.connection().map(Connection::metrics) else { return };
+    let before = endpoint.watched.replace(metrics).map(series);
+    for (i, (name, value)) in series(metrics).into_iter().enumerate() {
+        let known = before.and_then(|before| before[i].1);
+        if let Some(value) = value
+            && known != Some(value)
+        {
+            tap.sample(now, endpoint.label.flow, endpoint.end, name, value);
+        }
+    }
+}
+
+/// The time series of a connection, under the names of the metric dictionary.
+fn series(metrics: Metrics) -> [(&'static str, Option<u64>); 10] {
+    let nanos = |span: Span| span.as_nanos();
+    [
+        ("cwnd_bytes", Some(metrics.cwnd)),
+        ("ssthresh_bytes", metrics.ssthresh),
+        ("flight_bytes", Some(metrics.flight)),
+        ("pipe_bytes", Some(metrics.pipe)),
+        ("snd_wnd_bytes", Some(metrics.snd_wnd)),
+        ("srtt_ns", metrics.srtt.map(nanos)),
+        ("rttvar_ns", metrics.rttvar.map(nanos)),
+        ("rto_ns", Some(nanos(metrics.rto))),
+        ("phase", Some(metrics.phase.code())),
+        ("retransmissions", Some(metrics.retransmissions)),
+    ]
+}
