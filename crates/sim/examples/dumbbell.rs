@@ -1,0 +1,124 @@
+//! The peers' dumbbell (benches/peers/README.md): one JSON line as theirs.
+//!
+//! `cargo run --release --example dumbbell -- --flows 100 --rate-mbps 1000 --duration-s 10`
+// A command line ends in a panic where a library would not.
+#![allow(clippy::disallowed_methods, clippy::expect_used)]
+
+use voxpath_sim::plan::{App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION};
+use voxpath_sim::{Data, Observe, Report, Simulation};
+use voxpath_tcp::{Config, Congestion, Profile};
+
+const ACCESS_BPS: u64 = 100_000_000;
+const ACCESS_DELAY_NS: u64 = 1_000_000;
+const ACCESS_QUEUE: u32 = 10_000;
+const BOTTLENECK_DELAY_NS: u64 = 18_000_000;
+const STAGGER_NS: u64 = 10_000_000;
+const WINDOW: u32 = 2 << 20;
+
+fn main() {
+    let flows: u32 = argument("--flows", 1);
+    let rate_bps: u64 = argument::<u64>("--rate-mbps", 10) * 1_000_000;
+    let duration_s: u64 = argument("--duration-s", 60);
+    let plan = dumbbell(flows, rate_bps, duration_s * 1_000_000_000);
+    let report = Simulation::new(&plan, 0, &Observe::default()).expect("the plan is valid").run();
+    assert!(report.verdict.valid, "{:?}", report.verdict.problems);
+    println!(
+        "{{\"simulator\": \"voxpath\", \"flows\": {flows}, \"goodput_bps\": {}, \"packet_hops\": {}, \
+         \"events\": {}, \"sim_seconds\": {duration_s}, \"peak_rss_bytes\": {}}}",
+        bytes_delivered(&report) as f64 * 8.0 / duration_s as f64,
+        report.verdict.packet_hops,
+        report.verdict.events,
+        peak_rss_bytes(),
+    );
+}
+
+/// The value of `--name V` on the command line.
+fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
+    let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
+    match arguments.next() {
+        None => default,
+        Some(text) => text.parse().unwrap_or_else(|_| panic!("{name} {text} is not a number")),
+    }
+}
+
+fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
+    let host = |name: String, i: u32| Node {
+        name,
+        kind: NodeKind::Host,
+        addresses: vec![std::net::Ipv4Addr::from(0x0a00_0001 + i).into()],
+    };
+    let router = |name: &str| Node { name: name.into(), kind: NodeKind::Router, addresses: vec![] };
+    let mut nodes = vec![router("left"), router("right")];
+    let mut links = Vec::new();
+    // One bandwidth-delay product of 1500-byte packets, over the 40 ms of the whole path.
+    let product = (rate_bps as f64 * 0.040 / 8.0 / 1500.0) as u32;
+    links.push(link("bottleneck", 0, 1, direction(rate_bps, BOTTLENECK_DELAY_NS, product)));
+    let access = || direction(ACCESS_BPS, ACCESS_DELAY_NS, ACCESS_QUEUE);
+    let config = Config {
+        congestion: Congestion::Reno,
+        timestamps: false,
+        receive_buffer: WINDOW,
+        send_buffer: WINDOW,
+        ..Profile::Rfc.config()
+    };
+    let mut planned = Vec::new();
+    for i in 0..flows {
+        let (sender, receiver) = (nodes.len() as u32, nodes.len() as u32 + 1);
+        nodes.push(host(format!("sender{i}"), 2 * i));
+        nodes.push(host(format!("receiver{i}"), 2 * i + 1));
+        links.push(link(&format!("left{i}"), sender, 0, access()));
+        links.push(link(&format!("right{i}"), 1, receiver, access()));
+        planned.push(Flow {
+            name: format!("flow{i}"),
+            from: sender,
+            to: receiver,
+            start_ns: u64::from(i) * STAGGER_NS,
+            transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+            app: App::Bulk { bytes: None },
+        });
+    }
+    Plan {
+        version: VERSION,
+        name: "dumbbell".into(),
+        seed: 1,
+        duration_ns: Some(duration_ns),
+        nodes,
+        links,
+        routes: vec![],
+        flows: planned,
+    }
+}
+
+fn link(name: &str, a: u32, b: u32, both: Direction) -> Link {
+    Link { name: name.into(), a, b, ab: both.clone(), ba: both }
+}
+
+fn direction(rate_bps: u64, delay_ns: u64, queue: u32) -> Direction {
+    Direction {
+        queue_packets: Some(queue),
+        queue_bytes: None,
+        rate_bps: Some(rate_bps),
+        framing: Framing::Ip,
+        loss: Loss::None,
+        duplicate: 0.0,
+        reorder: None,
+        delay_ns,
+    }
+}
+
+fn bytes_delivered(report: &Report) -> u64 {
+    let flows = report.tables.iter().find(|table| table.name == "flows").expect("a table of flows");
+    let column = flows.columns.iter().find(|column| column.name == "bytes_delivered").expect("a column of bytes");
+    match &column.data {
+        Data::U64(bytes) => bytes.iter().sum(),
+        other => panic!("bytes are whole numbers: {other:?}"),
+    }
+}
+
+/// The high-water mark of resident memory, as the kernel has it.
+fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells a process about itself");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel reports VmHWM");
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number of kB");
+    kib * 1024
+}
