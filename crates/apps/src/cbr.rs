@@ -86,7 +86,7 @@ pub struct Reception {
     pub duplicates: u64,
     /// Datagrams that came after one sent later (RFC 4737 section 3).
     pub reordered: u64,
-    /// Datagrams whose content was not what was sent.
+    /// Octets in datagrams whose content was not what was sent.
     pub wrong: u64,
     /// When the last one came.
     pub last_at: Option<Time>,
@@ -117,12 +117,12 @@ impl Receiver {
     /// Takes a datagram in.
     pub fn receive(&mut self, now: Time, data: &Payload) {
         let Payload::Pattern { stream, offset, len } = *data else {
-            self.wrong += 1;
+            self.wrong += u64::from(data.len());
             return;
         };
         let size = u64::from(self.schedule.size);
         if stream != self.schedule.stream || len != self.schedule.size || !offset.is_multiple_of(size) {
-            self.wrong += 1;
+            self.wrong += u64::from(data.len());
             return;
         }
         let number = offset / size;

@@ -6,7 +6,7 @@
 //! step were an event of its own. A discipline that decides at dequeue (CoDel, PIE, fair queueing)
 //! needs an event there; it will stand beside this path, not inside it.
 
-use crate::element::{Count, DelayLine, DropTail, Framing, Limit, Loss, Serialiser};
+use crate::element::{Count, DelayLine, DropTail, Framing, Limit, Loss, Serialiser, saturating_after};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::{Handle, Pool};
 use crate::random::{Seed, Stream};
@@ -170,7 +170,7 @@ impl Link {
         packet
     }
 
-    /// Brings the accounts up to `now`.
+    /// Brings the accounts up to `now`; deliveries due by then must have been made.
     pub fn settle(&mut self, now: Time) {
         while self.queue.packets() > 0 {
             let first_waiting = &self.planned[self.planned.len() - self.queue.packets() as usize];
@@ -190,7 +190,7 @@ impl Link {
         &self.counts
     }
 
-    /// What the elements hold as of the last [`Link::settle`], seen from the packets themselves.
+    /// What the elements hold, seen from the packets themselves; settle first, or the line is behind the queue.
     pub fn held(&self) -> Held {
         let queue = u64::from(self.queue.packets());
         let not_yet_in_flight: u64 = self.planned.iter().map(|planned| u64::from(planned.copies)).sum();
@@ -199,6 +199,11 @@ impl Link {
             serialiser: self.planned.len() as u64 - queue,
             delay: self.line.len() as u64 - not_yet_in_flight,
         }
+    }
+
+    /// When the serialiser will be through with all that was sent so far, as far as that lies ahead.
+    pub fn busy_until(&self) -> Option<Time> {
+        self.planned.back().map(|last| last.end)
     }
 
     /// Packets that this link keeps in the pool.
@@ -239,11 +244,12 @@ impl Link {
 
     fn enter_line(&mut self, end: Time, packet: Handle, events: &mut EventQueue) {
         let ticket = events.ticket();
+        let at = saturating_after(end, self.delay);
         match self.reorder {
             Some((p, by)) if self.reorder_stream.happens(p) => {
-                self.line.push_held_back(end + self.delay + by, ticket, packet);
+                self.line.push_held_back(saturating_after(at, by), ticket, packet);
             }
-            _ => self.line.push(end + self.delay, ticket, packet),
+            _ => self.line.push(at, ticket, packet),
         }
     }
 

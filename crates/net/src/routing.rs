@@ -3,7 +3,6 @@
 //! Only routers forward; a path through another host does not count. Among paths of equal length the link
 //! listed first wins, so that a plan's order alone decides.
 
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -65,14 +64,22 @@ impl Routes {
                 _ => Table::ByNode(vec![DirectionId::NONE; nodes]),
             })
             .collect();
-        let mut distance = vec![u32::MAX; nodes];
+        // Only these have a choice. Everything below costs what they and the routers cost, for each destination:
+        // ten thousand hosts around one router are not a hundred million steps.
+        let mut choosing: Vec<(usize, &mut Vec<DirectionId>)> = tables
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(node, table)| match table {
+                Table::Only(_) => None,
+                Table::ByNode(next) => Some((node, next)),
+            })
+            .collect();
+        let mut search = Search { distance: vec![u32::MAX; nodes], found: Vec::new() };
         for to in 0..nodes {
-            neighbours.distances(to, &mut distance);
-            for (node, table) in tables.iter_mut().enumerate() {
-                if let Table::ByNode(next) = table
-                    && node != to
-                {
-                    next[to] = neighbours.next_hop(node, to, &distance);
+            search.run(&neighbours, to);
+            for (node, next) in &mut choosing {
+                if *node != to {
+                    next[to] = neighbours.next_hop(*node, to, &search.distance);
                 }
             }
         }
@@ -147,21 +154,6 @@ impl Neighbours {
         Self { all, forwarding }
     }
 
-    /// Hops from every forwarding node to `to`; `u32::MAX` where there is no path.
-    fn distances(&self, to: usize, distance: &mut [u32]) {
-        distance.fill(u32::MAX);
-        distance[to] = 0;
-        let mut frontier = VecDeque::from([to]);
-        while let Some(node) = frontier.pop_front() {
-            for neighbour in &self.forwarding[node] {
-                if distance[neighbour.node] == u32::MAX {
-                    distance[neighbour.node] = distance[node] + 1;
-                    frontier.push_back(neighbour.node);
-                }
-            }
-        }
-    }
-
     fn next_hop(&self, node: usize, to: usize, distance: &[u32]) -> DirectionId {
         let direct = self.all[to].iter().filter(|neighbour| neighbour.node == node);
         // Seen from `to`, the direction that leads here is the one back.
@@ -172,6 +164,34 @@ impl Neighbours {
             .filter(|&(hops, _)| hops != u32::MAX)
             .min()
             .map_or(DirectionId::NONE, |(_, direction)| direction)
+    }
+}
+
+/// A breadth-first search, whose room is used again.
+struct Search {
+    /// Hops from every forwarding node to the destination, and from that itself; `u32::MAX` where there is no path.
+    distance: Vec<u32>,
+    /// The nodes found, nearest first.
+    found: Vec<usize>,
+}
+
+impl Search {
+    fn run(&mut self, neighbours: &Neighbours, to: usize) {
+        for node in self.found.drain(..) {
+            self.distance[node] = u32::MAX;
+        }
+        self.distance[to] = 0;
+        self.found.push(to);
+        let mut next = 0;
+        while let Some(&node) = self.found.get(next) {
+            next += 1;
+            for neighbour in &neighbours.forwarding[node] {
+                if self.distance[neighbour.node] == u32::MAX {
+                    self.distance[neighbour.node] = self.distance[node] + 1;
+                    self.found.push(neighbour.node);
+                }
+            }
+        }
     }
 }
 

@@ -112,8 +112,8 @@ pub trait Sink: Send {
     fn interest(&self) -> Interest;
     /// One event of such a kind.
     fn record(&mut self, event: &Event<'_>);
-    /// What came of it, once the run has ended.
-    fn finish(self: Box<Self>) -> Output;
+    /// What came of it, once the run has ended at `ended`: what was to happen later has not happened.
+    fn finish(self: Box<Self>, ended: Time) -> Output;
 }
 
 /// What a sink leaves behind.
@@ -171,9 +171,9 @@ impl Tap {
         self.emit(Interest::SAMPLES, &Event::Sample { at, flow, end, metric, value });
     }
 
-    /// Ends the recording.
-    pub fn finish(self) -> impl Iterator<Item = Output> {
-        self.sinks.into_iter().map(Sink::finish)
+    /// Ends the recording of a run that ended at `ended`.
+    pub fn finish(self, ended: Time) -> impl Iterator<Item = Output> {
+        self.sinks.into_iter().map(move |sink| sink.finish(ended))
     }
 
     #[cold]

@@ -4,7 +4,9 @@
 // A command line ends in a panic where a library would not.
 #![allow(clippy::disallowed_methods, clippy::expect_used)]
 
-use voxpath_sim::plan::{App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION};
+use voxpath_sim::plan::{
+    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION,
+};
 use voxpath_sim::{Data, Observe, Report, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile};
 
@@ -108,7 +110,8 @@ fn direction(rate_bps: u64, delay_ns: u64, queue: u32) -> Direction {
 
 fn bytes_delivered(report: &Report) -> u64 {
     let flows = report.tables.iter().find(|table| table.name == "flows").expect("a table of flows");
-    let column = flows.columns.iter().find(|column| column.name == "bytes_delivered").expect("a column of bytes");
+    let column =
+        flows.columns.iter().find(|column| column.name == "bytes_delivered").expect("a column of bytes");
     match &column.data {
         Data::U64(bytes) => bytes.iter().sum(),
         other => panic!("bytes are whole numbers: {other:?}"),

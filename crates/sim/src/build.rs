@@ -1,6 +1,6 @@
 //! From a plan to a world.
 
-use crate::check::routes;
+use crate::check::{LONGEST_NS, common_family, routes};
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp, stream_applications};
 use crate::network::{Address, Network, Node};
 use crate::plan::{self, App, Direction, Flow, Observe, Plan};
@@ -42,12 +42,15 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
         addresses,
     };
     let first_target = network.links.len() as u32;
-    let addresses = first_addresses(plan);
+    let first_addresses = first_addresses(plan);
     let endpoints: Vec<Endpoint> = (0..)
         .zip(&plan.flows)
-        .flat_map(|(i, flow)| endpoints(i, flow, &addresses, first_target, seed))
+        .flat_map(|(i, flow)| {
+            endpoints(i, flow, flow_addresses(plan, flow, &first_addresses), first_target, seed)
+        })
         .collect();
-    let mut world = World::new(network, endpoints, plan.duration_ns.map(Time::from_nanos));
+    let end = Time::from_nanos(plan.duration_ns.unwrap_or(LONGEST_NS));
+    let mut world = World::new(network, endpoints, end);
     for (i, flow) in plan.flows.iter().enumerate() {
         world.start(2 * i, Time::from_nanos(flow.start_ns));
     }
@@ -64,15 +67,23 @@ fn addresses(plan: &Plan) -> Vec<Address> {
     (0..).zip(&plan.nodes).flat_map(of).collect()
 }
 
-/// Each node's first address, by which its flows go.
-fn first_addresses(plan: &Plan) -> Vec<AddressId> {
+/// The index of each node's first address among [`addresses`].
+fn first_addresses(plan: &Plan) -> Vec<u32> {
     let mut next = 0;
     let first = |node: &plan::Node| {
-        let first = AddressId(next);
+        let first = next;
         next += node.addresses.len() as u32;
         first
     };
     plan.nodes.iter().map(first).collect()
+}
+
+/// The addresses between which a flow goes: of the end that opens, and of the end that answers.
+fn flow_addresses(plan: &Plan, flow: &Flow, first: &[u32]) -> [AddressId; 2] {
+    let ends = [flow.from as usize, flow.to as usize];
+    let [from, to] = ends.map(|node| plan.nodes[node].addresses.as_slice());
+    let chosen = common_family(from, to).expect("a plan was checked for its addresses");
+    [0, 1].map(|end| AddressId(first[ends[end]] + chosen[end] as u32))
 }
 
 fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
@@ -123,7 +134,7 @@ fn config(direction: &Direction) -> LinkConfig {
 fn endpoints(
     index: u32,
     flow: &Flow,
-    addresses: &[AddressId],
+    addresses: [AddressId; 2],
     first_target: u32,
     seed: Seed,
 ) -> [Endpoint; 2] {
@@ -134,12 +145,12 @@ fn endpoints(
     let ends = [(flow.from, client_port), (flow.to, server_port)];
     let mut end = 0;
     kinds.map(|kind| {
-        let ((node, local_port), (peer, remote_port)) = (ends[end], ends[1 - end]);
+        let ((node, local_port), (_, remote_port)) = (ends[end], ends[1 - end]);
         let endpoint = Endpoint {
             label: Label {
                 flow: FlowId(index),
-                local: addresses[node as usize],
-                remote: addresses[peer as usize],
+                local: addresses[end],
+                remote: addresses[1 - end],
                 local_port,
                 remote_port,
             },

@@ -3,15 +3,25 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::plan::{App, Direction, Loss, NodeKind, Plan, Transport, VERSION};
+use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Transport, VERSION};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Display;
+use core::net::IpAddr;
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, Graph, Routes};
-use voxpath_units::{Prob, Rate};
+use voxpath_units::Prob;
+
+/// The longest span of a plan, and how long a run lasts at most: what `voxpath_units` takes for a duration.
+///
+/// A tenth of the clock's range: sums of a few spans, round-trip times and their variation stay inside it.
+pub(crate) const LONGEST_NS: u64 = 500_000 * 3_600_000_000_000;
+/// The fastest link; what `voxpath_units` takes for a rate. Above, rate and remainder do not fit 64 bits.
+const FASTEST_BPS: u64 = 100_000_000_000_000;
+/// The most that an application transfers; what `voxpath_units` takes for a size.
+const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
 /// Something that keeps a plan from running.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +36,7 @@ pub struct Problem {
 pub fn check(plan: &Plan) -> Vec<Problem> {
     let mut checker = Checker { plan, problems: Vec::new() };
     checker.version();
+    checker.duration();
     checker.names();
     checker.addresses();
     checker.links();
@@ -36,6 +47,33 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     }
     checker.size();
     checker.problems
+}
+
+/// What of `observe` cannot be observed in a run of `plan`.
+pub(crate) fn observable(plan: &Plan, observe: &Observe) -> Vec<Problem> {
+    let mut checker = Checker { plan, problems: Vec::new() };
+    for (i, name) in observe.capture.iter().enumerate() {
+        let path = format_args!("observe.capture[{i}]");
+        match plan.nodes.iter().find(|node| node.name == *name) {
+            Some(node) if node.kind == NodeKind::Host => {}
+            Some(_) => {
+                checker.fail(path, format_args!("{name:?} is a router; packets are captured at hosts"))
+            }
+            None => checker.fail(path, format_args!("there is no host {name:?}")),
+        }
+    }
+    if observe.snap_bytes == Some(0) {
+        checker.fail("observe.snap_bytes", "at least one byte of a packet is kept; leave it out to keep all");
+    }
+    checker.problems
+}
+
+/// Which of its addresses each end of a flow uses: the first ones of one family.
+pub(crate) fn common_family(from: &[IpAddr], to: &[IpAddr]) -> Option<[usize; 2]> {
+    from.iter().enumerate().find_map(|(i, address)| {
+        let j = to.iter().position(|other| other.is_ipv4() == address.is_ipv4())?;
+        Some([i, j])
+    })
 }
 
 /// The plan's network as routing sees it, static routes included. The plan's indices must be valid.
@@ -72,6 +110,18 @@ impl Checker<'_> {
         }
     }
 
+    fn duration(&mut self) {
+        if let Some(duration) = self.plan.duration_ns {
+            self.span("duration_ns", duration);
+        }
+    }
+
+    fn span(&mut self, path: impl Display, ns: u64) {
+        if ns > LONGEST_NS {
+            self.fail(path, format_args!("{ns} ns is longer than 500000 h"));
+        }
+    }
+
     fn names(&mut self) {
         let plan = self.plan;
         self.unique("nodes", plan.nodes.iter().map(|node| node.name.as_str()));
@@ -100,6 +150,10 @@ impl Checker<'_> {
                 self.fail(format_args!("nodes[{i}].addresses"), "a host has at least one address");
             }
             for (j, address) in node.addresses.iter().enumerate() {
+                if address.is_unspecified() || address.is_multicast() || *address == IpAddr::from([255; 4]) {
+                    let path = format!("nodes[{i}].addresses[{j}]");
+                    self.fail(path, format_args!("{address} is not the address of one node"));
+                }
                 if let Some(first) = seen.insert(*address, i) {
                     let path = format!("nodes[{i}].addresses[{j}]");
                     self.fail(path, format_args!("{address} is an address of nodes[{first}] too"));
@@ -126,21 +180,33 @@ impl Checker<'_> {
     }
 
     fn direction(&mut self, path: &str, direction: &Direction) {
-        if direction.rate_bps == Some(0) {
-            self.fail(format_args!("{path}.rate_bps"), "a rate is above zero");
-        }
-        if direction.rate_bps.and_then(Rate::from_bits_per_sec).is_none()
-            && (direction.queue_packets.is_some() || direction.queue_bytes.is_some())
-        {
-            self.fail(
-                format_args!("{path}.queue_packets"),
-                "a queue never fills without a rate: give a rate, or no queue",
-            );
+        match direction.rate_bps {
+            Some(0) => self.fail(format_args!("{path}.rate_bps"), "a rate is above zero"),
+            Some(rate) if rate > FASTEST_BPS => {
+                self.fail(format_args!("{path}.rate_bps"), format_args!("{rate} bit/s is above 100 Tbit/s"));
+            }
+            Some(_) => {}
+            None => {
+                let bounds = [
+                    ("queue_packets", direction.queue_packets.is_some()),
+                    ("queue_bytes", direction.queue_bytes.is_some()),
+                ];
+                for (key, given) in bounds {
+                    if given {
+                        self.fail(
+                            format_args!("{path}.{key}"),
+                            "a queue never fills without a rate: give a rate, or no queue",
+                        );
+                    }
+                }
+            }
         }
         self.probability(format_args!("{path}.duplicate"), direction.duplicate);
         if let Some(reorder) = &direction.reorder {
             self.probability(format_args!("{path}.reorder.p"), reorder.p);
+            self.span(format_args!("{path}.reorder.by_ns"), reorder.by_ns);
         }
+        self.span(format_args!("{path}.delay_ns"), direction.delay_ns);
         match &direction.loss {
             Loss::None => {}
             Loss::Bernoulli { p } => self.probability(format_args!("{path}.loss.p"), *p),
@@ -180,11 +246,27 @@ impl Checker<'_> {
             if flow.from == flow.to {
                 self.fail(format_args!("{path}.to"), "a flow joins two different hosts");
             }
+            self.families(&path, flow);
+            self.span(format_args!("{path}.start_ns"), flow.start_ns);
             if self.plan.duration_ns.is_some_and(|end| flow.start_ns >= end) {
                 self.fail(format_args!("{path}.start_ns"), "the flow starts when the run is already over");
             }
             self.transport(&path, &flow.transport, &flow.app);
             self.app(&path, &flow.app);
+        }
+    }
+
+    fn families(&mut self, path: &str, flow: &Flow) {
+        let of = |node: u32| self.plan.nodes.get(node as usize).map(|node| node.addresses.as_slice());
+        if let (Some(from), Some(to)) = (of(flow.from), of(flow.to))
+            && !from.is_empty()
+            && !to.is_empty()
+            && common_family(from, to).is_none()
+        {
+            self.fail(
+                format_args!("{path}.to"),
+                "one end has IPv4 addresses only and the other IPv6 addresses only",
+            );
         }
     }
 
@@ -246,23 +328,35 @@ impl Checker<'_> {
                 self.fail(format_args!("{path}.{key}"), message);
             }
         }
+        let spans = [
+            ("delayed_ack.max_delay", config.delayed_ack.max_delay),
+            ("rto.initial", config.rto.initial),
+            ("rto.max", config.rto.max),
+            ("rto.variance_floor", config.rto.variance_floor),
+            ("rto.tick", config.rto.tick),
+            ("persist.max", config.persist.max),
+            ("msl", config.msl),
+        ];
+        for (key, span) in spans {
+            self.span(format_args!("{path}.{key}"), span.as_nanos());
+        }
     }
 
     fn app(&mut self, path: &str, app: &App) {
-        let endless = match app {
-            App::Bulk { bytes } => bytes.is_none(),
-            App::Cbr { packets, .. } => packets.is_none(),
-            App::Download { .. } => false,
-        };
-        if endless && self.plan.duration_ns.is_none() {
+        if is_endless(app) && self.plan.duration_ns.is_none() {
             self.fail(
                 format_args!("{path}.app"),
                 "it never ends: say how much it sends, or give the run a duration",
             );
         }
         match *app {
-            App::Bulk { .. } => {}
-            App::Download { request_bytes, response_bytes, requests, .. } => {
+            App::Bulk { bytes } => {
+                self.transfer(format_args!("{path}.app.bytes"), bytes.unwrap_or_default(), 1)
+            }
+            App::Download { request_bytes, response_bytes, requests, pause_ns } => {
+                self.span(format_args!("{path}.app.pause_ns"), pause_ns);
+                self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, requests);
+                self.transfer(format_args!("{path}.app.response_bytes"), response_bytes, requests);
                 let least = [
                     ("request_bytes", request_bytes),
                     ("response_bytes", response_bytes),
@@ -281,7 +375,14 @@ impl Checker<'_> {
                 if interval_ns == 0 {
                     self.fail(format_args!("{path}.app.interval_ns"), "an interval is above zero");
                 }
+                self.span(format_args!("{path}.app.interval_ns"), interval_ns);
             }
+        }
+    }
+
+    fn transfer(&mut self, path: impl Display, bytes: u64, times: u32) {
+        if bytes.checked_mul(times.into()).is_none_or(|all| all > MOST_BYTES) {
+            self.fail(path, "a flow transfers at most 1000 TB");
         }
     }
 
@@ -304,14 +405,26 @@ impl Checker<'_> {
         let (graph, routes) = routes(plan);
         let name = |node: u32| plan.nodes[node as usize].name.as_str();
         for (i, flow) in plan.flows.iter().enumerate() {
+            let mut instant = true;
             for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
-                if routes.path(&graph, from, to).is_none() {
-                    let (from, to) = (name(from), name(to));
-                    self.fail(
-                        format_args!("flows[{i}]"),
-                        format_args!("there is no route from {from:?} to {to:?}"),
-                    );
+                match routes.path(&graph, from, to) {
+                    Some(path) => instant &= !path.iter().any(|&id| takes_time(direction(plan, id))),
+                    None => {
+                        instant = false;
+                        let (from, to) = (name(from), name(to));
+                        self.fail(
+                            format_args!("flows[{i}]"),
+                            format_args!("there is no route from {from:?} to {to:?}"),
+                        );
+                    }
                 }
+            }
+            // Each acknowledgment would let the next data out in the same instant, for ever.
+            if instant && matches!(flow.transport, Transport::Tcp { .. }) && is_endless(&flow.app) {
+                self.fail(
+                    format_args!("flows[{i}].app"),
+                    "without a delay or a rate on its way it sends without end in no time",
+                );
             }
         }
     }
@@ -322,4 +435,24 @@ impl Checker<'_> {
             self.fail("flows", format_args!("links and flows are fewer than {} together", Target::LIMIT / 2));
         }
     }
+}
+
+/// Whether only the end of the run stops the application.
+fn is_endless(app: &App) -> bool {
+    match app {
+        App::Bulk { bytes } => bytes.is_none(),
+        App::Cbr { packets, .. } => packets.is_none(),
+        App::Download { .. } => false,
+    }
+}
+
+/// The direction of a link as it was planned.
+fn direction(plan: &Plan, id: DirectionId) -> &Direction {
+    let link = &plan.links[id.link() as usize];
+    if id == DirectionId::new(id.link(), true) { &link.ab } else { &link.ba }
+}
+
+/// Whether a packet ever needs time for it.
+fn takes_time(direction: &Direction) -> bool {
+    direction.delay_ns > 0 || direction.rate_bps.is_some()
 }

@@ -7,7 +7,7 @@ use voxpath_apps::cbr;
 use voxpath_apps::{Application, Datagrams, Stream};
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::{AddressId, Ecn, FlowId, Target};
-use voxpath_tcp::{Config, Connection, Ended, Metrics};
+use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
@@ -125,6 +125,8 @@ pub(crate) struct Tcp {
     pub(crate) application: Application,
 }
 
+/// Large when open, and open most of the time; [`Kind`] boxes it as a whole.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub(crate) enum Socket {
     /// Not open yet: an active end before its start, a passive one in LISTEN.
@@ -192,7 +194,7 @@ impl Tcp {
     }
 
     pub(crate) fn is_established(&self) -> bool {
-        self.connection().is_some_and(Connection::is_synchronised)
+        self.connection().is_some_and(is_established)
     }
 
     pub(crate) fn ended(&self) -> Option<Ended> {
@@ -200,12 +202,18 @@ impl Tcp {
     }
 }
 
+/// Whether the handshake succeeded and the connection still stands. A connection that was refused is past its
+/// handshake too.
+fn is_established(connection: &Connection) -> bool {
+    connection.is_synchronised() && connection.state() != State::Closed
+}
+
 /// A simulated connection as applications see it.
 struct Simulated<'a>(&'a mut Connection);
 
 impl Stream for Simulated<'_> {
     fn is_connected(&self) -> bool {
-        self.0.is_synchronised()
+        is_established(self.0)
     }
 
     fn writable(&self) -> u32 {

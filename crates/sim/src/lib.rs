@@ -46,9 +46,10 @@ impl Simulation {
     /// Builds the world of `plan` for one replication, with the sinks that `observe` asks for.
     ///
     /// # Errors
-    /// Everything that [`check`] finds.
+    /// Everything that [`check`] finds, and what cannot be observed; paths of that begin with `observe`.
     pub fn new(plan: &Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
-        let problems = check(plan);
+        let mut problems = check(plan);
+        problems.extend(check::observable(plan, observe));
         if !problems.is_empty() {
             return Err(problems);
         }

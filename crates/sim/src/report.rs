@@ -51,7 +51,7 @@ pub struct Verdict {
 
 /// Closes the books.
 pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
-    let ended = world.now();
+    let ended = world.ended();
     for link in &mut world.network.links {
         link.settle(ended);
     }
@@ -61,7 +61,7 @@ pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
     let requests = requests(plan, &world);
     let verdict = books.verdict(&world, ended);
     let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
-    for output in world.network.tap.finish() {
+    for output in world.network.tap.finish(ended) {
         match output {
             Output::Table(table) => report.tables.push(table),
             Output::File { name, bytes } => report.captures.push((name, bytes)),

@@ -78,7 +78,7 @@ impl Sink for Series {
         self.value.push(value);
     }
 
-    fn finish(self: Box<Self>) -> Output {
+    fn finish(self: Box<Self>, _ended: Time) -> Output {
         let mut metrics = vec![String::new(); self.metrics.len()];
         for (name, index) in self.metrics {
             metrics[index as usize] = name.into();
@@ -151,8 +151,9 @@ impl Sink for Packets {
         });
     }
 
-    fn finish(mut self: Box<Self>) -> Output {
-        // Links record a loss when they decide it, which is before it happens.
+    fn finish(mut self: Box<Self>, ended: Time) -> Output {
+        // Links record a loss when they decide it, which is before it happens, if it happens at all.
+        self.rows.retain(|row| row.at <= ended);
         self.rows.sort_by_key(|row| row.at);
         let rows = &self.rows;
         let each = |of: fn(&Row) -> u64| Data::U64(rows.iter().map(of).collect());
@@ -256,7 +257,7 @@ impl Sink for Capture {
         self.writer.packet(&captured, &mut self.bytes);
     }
 
-    fn finish(self: Box<Self>) -> Output {
+    fn finish(self: Box<Self>, _ended: Time) -> Output {
         Output::File { name: self.name, bytes: self.bytes }
     }
 }

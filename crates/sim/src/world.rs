@@ -7,9 +7,9 @@
 use crate::endpoint::{Endpoint, Kind, Outbox};
 use crate::network::Network;
 use alloc::vec::Vec;
-use voxpath_net::Tap;
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::tap::Interest;
+use voxpath_net::{Link, Tap};
 use voxpath_tcp::{Connection, Metrics};
 use voxpath_units::{Span, Time};
 
@@ -22,12 +22,12 @@ pub(crate) struct World {
     /// Endpoints that still have something to do.
     busy: usize,
     /// Nothing happens after this.
-    end: Option<Time>,
+    end: Time,
     outbox: Outbox,
 }
 
 impl World {
-    pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Option<Time>) -> Self {
+    pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Time) -> Self {
         let busy = endpoints.iter().filter(|endpoint| endpoint.is_busy()).count();
         Self { network, endpoints, busy, end, outbox: Outbox::default() }
     }
@@ -58,24 +58,32 @@ impl World {
 
     /// The time up to which the world has run.
     pub(crate) fn now(&mut self) -> Time {
-        let now = self.network.events.now();
-        match (self.network.events.peek_time(), self.end) {
-            // What comes next lies beyond the end: everything until there has happened.
-            (Some(next), Some(end)) if next > end => end,
-            _ => now,
+        match self.network.events.peek_time() {
+            // Time is up: everything until there has happened.
+            Some(next) if next > self.end && !self.is_idle() => self.end,
+            _ => self.network.events.now(),
         }
     }
 
-    /// Whether all flows are done and no packet is on its way, or time is up, or nothing can happen any more.
+    /// When the run ended, if it ends here: [`World::now`], but no world is idle while a packet is in service,
+    /// if only to be lost.
+    pub(crate) fn ended(&mut self) -> Time {
+        let now = self.now();
+        if !self.is_idle() {
+            return now;
+        }
+        let busy = self.network.links.iter().filter_map(Link::busy_until).max();
+        busy.map_or(now, |busy| busy.clamp(now, self.end))
+    }
+
+    /// Whether the run is over: nothing is left to do, nothing can happen any more, or time is up.
     fn is_over(&mut self) -> bool {
-        if self.busy == 0 && self.network.pool.is_empty() {
-            return true;
-        }
-        match (self.network.events.peek_time(), self.end) {
-            (None, _) => true,
-            (Some(next), Some(end)) => next > end,
-            (Some(_), None) => false,
-        }
+        self.is_idle() || self.network.events.peek_time().is_none_or(|next| next > self.end)
+    }
+
+    /// Whether all flows are done and no packet will be delivered any more.
+    fn is_idle(&self) -> bool {
+        self.busy == 0 && self.network.pool.is_empty()
     }
 
     /// A packet has reached its host.

@@ -48,7 +48,8 @@ fn a_bottleneck_carries_its_rate_less_the_headers() {
     };
     let config = Config { timestamps: false, ..Profile::Rfc.config() };
     let bytes_until = |seconds: u64| {
-        let mut plan = with_tcp(pipe(bottleneck(20 * MS), bottleneck(20 * MS)), &config, App::Bulk { bytes: None });
+        let mut plan =
+            with_tcp(pipe(bottleneck(20 * MS), bottleneck(20 * MS)), &config, App::Bulk { bytes: None });
         plan.duration_ns = Some(seconds * SECOND);
         flow(&run(&plan, 0), "bytes_delivered", 0)
     };

@@ -15,10 +15,6 @@ impl RangeSet {
         &self.ranges
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }

@@ -49,10 +49,14 @@ impl Scoreboard {
         octet < self.lost_below && self.sacked.count_within(octet..octet + 1) == 0
     }
 
-    /// A timeout: everything counts as lost, nothing as sent again, and what was SACKed is forgotten, for a
-    /// receiver may renege (RFC 2018 section 8).
+    /// A timeout: everything that was not SACKed counts as lost, nothing as sent again.
+    ///
+    /// What was SACKed is kept (RFC 6675 section 5.1), unless the first outstanding octet is among it: a receiver that
+    /// does not acknowledge what it reported has reneged (RFC 2018 section 8).
     pub(crate) fn lose_all(&mut self, una: u64, nxt: u64) {
-        self.sacked.clear();
+        if self.sacked.count_within(una..una + 1) > 0 {
+            self.sacked.clear();
+        }
         self.lost_below = nxt;
         self.high_rxt = una;
     }
@@ -80,14 +84,26 @@ impl Scoreboard {
         self.high_rxt = self.high_rxt.max(range.end);
     }
 
-    /// Whether anything beyond SND.UNA was SACKed.
-    pub(crate) fn has_sacked(&self) -> bool {
-        !self.sacked.is_empty()
-    }
-
     /// Octets SACKed.
     pub(crate) fn sacked_octets(&self, una: u64, nxt: u64) -> u64 {
         self.sacked.count_within(una..nxt)
+    }
+
+    /// The first octet SACKed.
+    pub(crate) fn first_sacked(&self) -> Option<u64> {
+        self.sacked.as_slice().first().map(|range| range.start)
+    }
+
+    /// At most `max` octets that end with the highest outstanding one not SACKed: NextSeg() rule (4).
+    pub(crate) fn last_unsacked(&self, una: u64, nxt: u64, max: u32) -> Option<Range<u64>> {
+        let ranges = self.sacked.as_slice();
+        let (end, below) = match ranges.split_last() {
+            Some((last, below)) if last.end >= nxt => (last.start, below.last()),
+            last => (nxt, last.map(|(last, _)| last)),
+        };
+        let floor = below.map_or(una, |range| range.end.max(una));
+        let start = end.saturating_sub(u64::from(max)).max(floor);
+        (start < end).then_some(start..end)
     }
 
     /// SetPipe(): an estimate of the octets on their way.

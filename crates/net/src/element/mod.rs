@@ -19,6 +19,16 @@ pub use loss::{BitErrorForm, Loss};
 pub use queue::{DropTail, Limit};
 pub use serialiser::{Framing, Serialiser};
 
+use voxpath_units::{Span, Time};
+
+/// The point `span` after `time`, but not beyond the clock's range.
+///
+/// A queue without bound before a slow serialiser can hold more than centuries of work. Runs end long before
+/// [`Time::MAX`], so what is due then stays where it is, and in order: tickets decide among equal times.
+pub(crate) const fn saturating_after(time: Time, span: Span) -> Time {
+    Time::from_nanos(time.as_nanos().saturating_add(span.as_nanos()))
+}
+
 /// Packets that went through one element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {

@@ -1,5 +1,6 @@
 //! The serialiser: puts one packet after the other on the wire, at a rate.
 
+use super::saturating_after;
 use voxpath_units::{Rate, Remainder, Span, Time};
 
 /// Which bytes occupy the serialiser.
@@ -52,15 +53,15 @@ impl Serialiser {
     /// through, and says when its service starts and when it ends.
     pub fn serve(&mut self, now: Time, len: u32) -> (Time, Time) {
         let Some(rate) = self.rate else { return (now, now) };
-        let start = if self.free_at > now {
-            self.free_at
-        } else {
-            // Idle since: what was owed of a nanosecond has passed.
+        if self.free_at < now {
+            // Idle since: what was owed of a nanosecond has passed. A packet that comes just as the last one
+            // leaves still owes it, or packets that take less than a nanosecond would take no time at all.
             self.remainder = Remainder::NONE;
-            now
-        };
+            self.free_at = now;
+        }
+        let start = self.free_at;
         let took: Span = rate.time_for(len + self.framing.overhead(), &mut self.remainder);
-        self.free_at = start + took;
+        self.free_at = saturating_after(start, took);
         (start, self.free_at)
     }
 }

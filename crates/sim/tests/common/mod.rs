@@ -1,7 +1,11 @@
 //! Plans for tests, and reading reports.
 #![allow(dead_code, missing_docs, unreachable_pub)] // Each test binary uses its part.
 
-use voxpath_sim::plan::{App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION};
+pub mod random;
+
+use voxpath_sim::plan::{
+    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION,
+};
 use voxpath_sim::{Data, Observe, Report, Simulation, Table};
 use voxpath_tcp::{Config, Profile};
 

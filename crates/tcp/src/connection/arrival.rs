@@ -7,6 +7,20 @@ use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader, Timestamps};
 
+/// RFC 7323 section 5.5: half the time in which a millisecond clock comes round.
+const TS_RECENT_LIFETIME: Span = Span::from_secs(24 * 24 * 3600);
+
+/// The throttle of RFC 5961 section 7, with the values it proposes.
+const CHALLENGES: u32 = 10;
+const CHALLENGE_PERIOD: Span = Span::from_secs(5);
+
+/// Challenges sent lately.
+#[derive(Debug, Default)]
+pub(super) struct Challenges {
+    since: Time,
+    count: u32,
+}
+
 impl Connection {
     /// Takes a segment of this connection in.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
@@ -56,18 +70,17 @@ impl Connection {
             (true, Some(Timestamps { value, .. })) => self.rcv.ts_recent = value,
             _ => self.options.timestamps = false,
         }
-        match (self.config.window_scaling, offered.window_scale) {
+        match (self.options.window_scaling, offered.window_scale) {
             (true, Some(shift)) => self.options.snd_shift = shift.min(MAX_WINDOW_SHIFT),
-            _ => self.options.rcv_shift = 0,
+            _ => (self.options.window_scaling, self.options.rcv_shift) = (false, 0),
         }
-        // The window of a SYN is never scaled.
-        self.snd.wnd = u64::from(header.window);
-        self.snd.max_wnd = self.snd.wnd;
+        self.set_window(header, 0, 0);
     }
 
     /// The handshake is over: sizes the window by what both ends agreed on.
     fn establish(&mut self, now: Time, header: &TcpHeader) {
         self.state = State::Established;
+        self.snd.syn_pending = false;
         let syn_was_repeated = self.timers.expiries > 0;
         self.acknowledge(now, self.snd.una.max(1), header);
         self.timers.retransmit = None;
@@ -80,14 +93,13 @@ impl Connection {
         if syn_was_repeated {
             self.rtt.after_syn_timeout();
         }
-        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
     }
 
     /// Section 3.10.7.4.
     fn arrive(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         let Some(irs) = self.rcv.irs else { return };
         let Some(start) = unwrap_offset(header.seq, irs, self.rcv_nxt()) else {
-            self.rcv.ack_now = true;
+            self.refuse(now, header, payload);
             return;
         };
         let flags = header.flags;
@@ -97,35 +109,29 @@ impl Connection {
         if self.state == State::SynReceived && start == 0 && flags.contains(TcpFlags::SYN | TcpFlags::ACK) {
             // Both ends opened at once: section 3.10.7.4 would refuse the peer's repeated SYN, and with it the
             // acknowledgment that it carries.
-            self.rcv.ack_now = true;
-            self.arrive_in_syn_received(now, header);
-            return;
-        }
-        if self.is_old_duplicate(header) || !self.is_acceptable(start, end) {
-            self.refuse(now, header);
+            self.arrive_in_syn_received(now, header, start);
+            self.rcv.ack_now |= self.state == State::Established;
             return;
         }
         if flags.contains(TcpFlags::RST) {
-            if start == self.rcv_nxt() {
-                let refused = self.state == State::SynReceived;
-                self.end(if refused { Ended::Refused } else { Ended::Reset });
-            } else {
-                // RFC 5961 section 3.2: a challenge.
-                self.rcv.ack_now = true;
-            }
+            self.arrive_reset(now, start);
+            return;
+        }
+        if self.is_old_duplicate(now, header) || !self.is_acceptable(start, end) {
+            self.refuse(now, header, payload);
             return;
         }
         if flags.contains(TcpFlags::SYN) {
-            // RFC 5961 section 4.2: a challenge.
-            self.rcv.ack_now = true;
+            // RFC 5961 section 4.2
+            self.challenge(now);
             return;
         }
         if !flags.contains(TcpFlags::ACK) {
             return;
         }
-        self.take_timestamp(header, start);
+        self.take_timestamp(now, header, start);
         if self.state == State::SynReceived {
-            self.arrive_in_syn_received(now, header);
+            self.arrive_in_syn_received(now, header, start);
             if self.state != State::Established {
                 return;
             }
@@ -134,45 +140,83 @@ impl Connection {
         }
         self.arrive_text(now, start, payload);
         if flags.contains(TcpFlags::FIN) {
-            self.rcv.fin = Some(end - 1);
+            self.rcv.ack_now = true;
+            if end <= self.rcv_right() {
+                self.rcv.fin = Some(end - 1);
+            }
         }
         self.take_fin(now);
     }
 
-    /// Section 3.10.7.4, first check. Segments at the left edge of a closed window carry acknowledgments
-    /// and resets worth having.
+    /// Section 3.10.7.4, first check, with its "special allowance" for the acknowledgment that comes with a
+    /// probe of a closed window. A bare acknowledgment may come from the right edge, too: from there speaks a
+    /// sender that has filled the window, and refusing what it acknowledges could make both ends answer each other
+    /// for ever (Linux' tcp_sequence() agrees).
     fn is_acceptable(&self, start: u64, end: u64) -> bool {
-        let (left, right) = (self.rcv_nxt(), self.rcv.advertised.max(self.rcv_nxt()));
+        let (left, right) = (self.rcv_nxt(), self.rcv_right());
         if start == end {
-            return start == left || (left..right).contains(&start);
+            return (left..=right).contains(&start);
         }
-        right > left && start < right && end > left
+        (left == right && start == left) || (start < right && end > left)
     }
 
-    /// PAWS (RFC 7323 section 5).
-    fn is_old_duplicate(&self, header: &TcpHeader) -> bool {
+    /// The right edge of the window announced last.
+    fn rcv_right(&self) -> u64 {
+        self.rcv.advertised.max(self.rcv_nxt())
+    }
+
+    /// Section 3.10.7.4, second check, as RFC 5961 section 3.2 has it: only the exact number resets, any other in
+    /// the window is challenged.
+    fn arrive_reset(&mut self, now: Time, start: u64) {
+        if start == self.rcv_nxt() {
+            let refused = self.state == State::SynReceived;
+            self.end(if refused { Ended::Refused } else { Ended::Reset });
+        } else if (self.rcv_nxt()..self.rcv_right()).contains(&start) {
+            self.challenge(now);
+        }
+    }
+
+    /// Acknowledges a segment that nobody should have sent, but not without end: the answer may look just as wrong
+    /// to the peer (RFC 5961 section 7).
+    fn challenge(&mut self, now: Time) {
+        let Challenges { since, count } = &mut self.rcv.challenges;
+        if now.since(*since) >= CHALLENGE_PERIOD {
+            (*since, *count) = (now, 0);
+        }
+        if *count < CHALLENGES {
+            *count += 1;
+            self.rcv.ack_now = true;
+        }
+    }
+
+    /// PAWS (RFC 7323 section 5.3, R1). What was taken weeks ago is no measure any more (section 5.5).
+    fn is_old_duplicate(&self, now: Time, header: &TcpHeader) -> bool {
         let Some(Timestamps { value, .. }) = header.options.timestamps else { return false };
-        let older = value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0;
-        self.options.timestamps && older && !header.flags.contains(TcpFlags::RST)
+        let valid = self.options.timestamps && now.since(self.rcv.ts_recent_at) < TS_RECENT_LIFETIME;
+        valid && value.wrapping_sub(self.rcv.ts_recent).cast_signed() < 0
     }
 
-    fn take_timestamp(&mut self, header: &TcpHeader, start: u64) {
+    fn take_timestamp(&mut self, now: Time, header: &TcpHeader, start: u64) {
         // RFC 7323 section 4.3: from a segment that touches what was acknowledged last.
         if let Some(Timestamps { value, .. }) = header.options.timestamps
             && start <= self.rcv.last_ack_sent
         {
-            self.rcv.ts_recent = value;
+            (self.rcv.ts_recent, self.rcv.ts_recent_at) = (value, now);
         }
     }
 
     /// An unacceptable segment is answered with the state of things, unless it is a reset.
-    fn refuse(&mut self, now: Time, header: &TcpHeader) {
+    fn refuse(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         if header.flags.contains(TcpFlags::RST) {
             return;
         }
         if header.flags.contains(TcpFlags::SYN) && self.state == State::SynReceived {
             // The peer has not seen our SYN|ACK.
             self.snd.syn_pending = true;
+            return;
+        }
+        if payload.is_empty() && !header.flags.contains(TcpFlags::FIN) {
+            self.challenge(now);
             return;
         }
         self.rcv.ack_now = true;
@@ -182,27 +226,28 @@ impl Connection {
         }
     }
 
-    fn arrive_in_syn_received(&mut self, now: Time, header: &TcpHeader) {
+    fn arrive_in_syn_received(&mut self, now: Time, header: &TcpHeader, start: u64) {
         if !header.flags.contains(TcpFlags::ACK) {
             return;
         }
-        if header.ack != self.seq(1) {
+        if header.ack != self.seq(1) || self.snd.nxt == 0 {
             self.snd.reset = reset_for(header, &Payload::Empty);
             return;
         }
-        self.snd.syn_pending = false;
-        self.set_window(header, 0, 1);
+        self.set_window(header, start, 1);
         self.establish(now, header);
     }
 
     /// Section 3.10.7.4, fifth check; whether the segment is still worth looking at.
     fn arrive_ack(&mut self, now: Time, header: &TcpHeader, start: u64, payload: &Payload) -> bool {
-        let Some(ack) = unwrap_offset(header.ack, self.snd.iss, self.snd.una) else { return false };
-        if ack > self.snd.nxt {
-            // It acknowledges what was never sent.
-            self.rcv.ack_now = true;
+        // RFC 5961 section 5.2: neither what was never sent, nor what no segment of a window ago can mean.
+        let plausible = self.snd.una.saturating_sub(self.snd.max_wnd)..=self.snd.nxt;
+        let Some(ack) =
+            unwrap_offset(header.ack, self.snd.iss, self.snd.una).filter(|ack| plausible.contains(ack))
+        else {
+            self.challenge(now);
             return false;
-        }
+        };
         let newly_sacked = self.take_sack(&header.options.sack);
         let window_before = self.snd.wnd;
         if ack >= self.snd.una {
@@ -210,13 +255,20 @@ impl Connection {
         }
         if ack > self.snd.una {
             self.acknowledge(now, ack, header);
-        } else if ack == self.snd.una && self.flight() > 0 {
-            // RFC 5681 section 2's definition of a duplicate; RFC 6675 counts new SACK information.
+        } else if ack == self.snd.una && self.flight() > 0 && self.snd.wnd > 0 {
+            // RFC 5681 section 2's definition of a duplicate; RFC 6675 counts new SACK information. The answers to
+            // probes of a closed window look alike, but tell of no loss.
             let plain =
                 payload.is_empty() && !header.flags.contains(TcpFlags::FIN) && self.snd.wnd == window_before;
             if newly_sacked > 0 || (plain && !self.options.sack) {
                 self.on_duplicate_ack(now, newly_sacked);
             }
+        }
+        if self.snd.wnd == 0 && self.flight() > 0 {
+            // Also where the peer drew its window back: as long as it answers probes, the connection must not time
+            // out (RFC 9293 section 3.8.6.1).
+            self.timers.retransmit = None;
+            self.ensure_persist_timer(now);
         }
         true
     }
@@ -231,11 +283,11 @@ impl Connection {
             let right = unwrap_offset(block.right, self.snd.iss, self.snd.una);
             // What lies outside of the flight is a duplicate's report, old, or nonsense.
             if let (Some(left), Some(right)) = (left, right)
-                && self.snd.una < right
+                && self.snd.una < left
                 && left < right
                 && right <= self.snd.nxt
             {
-                newly_sacked += self.scoreboard.sack(left.max(self.snd.una)..right);
+                newly_sacked += self.scoreboard.sack(left..right);
             }
         }
         newly_sacked
@@ -261,7 +313,9 @@ impl Connection {
     }
 
     fn set_window(&mut self, header: &TcpHeader, start: u64, ack: u64) {
-        self.snd.wnd = u64::from(header.window) << self.options.snd_shift;
+        // The window of a SYN is never scaled (RFC 7323 section 2.2), nor is that of a SYN|ACK.
+        let shift = if header.flags.contains(TcpFlags::SYN) { 0 } else { self.options.snd_shift };
+        self.snd.wnd = u64::from(header.window) << shift;
         self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
         (self.snd.wl1, self.snd.wl2) = (start, ack);
     }
@@ -284,13 +338,16 @@ impl Connection {
         }
 
         let was_synchronised = self.snd.una > 0;
+        // What had been SACKed left the network before: it does not clock the window now.
+        let octets = octets - self.scoreboard.sacked_octets(self.snd.una, ack);
         self.snd.una = ack;
         let data_end = self.snd.buffer.end();
         let data_before = self.counters.octets_acknowledged;
         self.counters.octets_acknowledged = ack.min(data_end) - 1;
         self.snd.buffer.acknowledge(ack.min(data_end));
         self.scoreboard.acknowledge(ack);
-        self.timers.expiries = 0;
+        // Progress: time-outs and probes in a row are counted afresh.
+        (self.timers.expiries, self.timers.probes, self.timers.persist) = (0, 0, None);
         if !was_synchronised {
             return;
         }

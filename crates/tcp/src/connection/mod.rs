@@ -138,8 +138,11 @@ struct Receive {
     full_size: u32,
     /// TS.Recent (RFC 7323 section 4.3).
     ts_recent: u32,
+    /// When it was taken.
+    ts_recent_at: Time,
     /// Last.ACK.sent (RFC 7323 section 4.3).
     last_ack_sent: u64,
+    challenges: arrival::Challenges,
 }
 
 /// What both SYNs agreed on.
@@ -147,6 +150,7 @@ struct Receive {
 struct Negotiated {
     timestamps: bool,
     sack: bool,
+    window_scaling: bool,
     /// Snd.Wind.Shift: how far to shift windows that arrive.
     snd_shift: u8,
     /// Rcv.Wind.Shift: how far windows that leave are shifted.
@@ -229,6 +233,7 @@ impl Connection {
             options: Negotiated {
                 timestamps: config.timestamps,
                 sack: config.sack,
+                window_scaling: config.window_scaling,
                 snd_shift: 0,
                 rcv_shift: if config.window_scaling { window_shift(config.receive_buffer) } else { 0 },
                 peer_mss: DEFAULT_MSS,
@@ -258,7 +263,9 @@ impl Connection {
                 unacked: 0,
                 full_size: 0,
                 ts_recent: 0,
+                ts_recent_at: Time::ZERO,
                 last_ack_sent: 0,
+                challenges: arrival::Challenges::default(),
             },
             timers: Timers::default(),
             rtt: RttEstimator::new(config.rto.clone()),
@@ -320,10 +327,11 @@ impl Connection {
 
     /// Ends the connection at once, with a RST where the peer knows it (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
-        if self.ended.is_some() {
+        if self.state == State::Closed {
             return;
         }
-        if !matches!(self.state, State::SynSent | State::TimeWait) {
+        let both_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
+        if self.state != State::SynSent && !both_closed {
             self.snd.reset = Some(self.reset());
         }
         self.end(Ended::Aborted);

@@ -84,13 +84,9 @@ impl RecoveryState {
         self.limited += octets;
     }
 
-    /// Whether RFC 6675's NextSeg() rule (4) may still be used.
-    pub(super) fn may_rescue(&self) -> bool {
-        self.phase == Phase::Recovery && !self.rescued
-    }
-
-    pub(super) fn rescued(&mut self) {
-        self.rescued = true;
+    /// Whether RFC 6675's NextSeg() rule (4) may still be used in this recovery; asking uses it.
+    pub(super) fn take_rescue(&mut self) -> bool {
+        !core::mem::replace(&mut self.rescued, true)
     }
 }
 
@@ -208,7 +204,10 @@ impl Connection {
         if self.config.recovery == Recovery::Tahoe {
             self.window.cwnd = self.window.smss;
             self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+            // Later duplicates of the same flight are not counted afresh: they tell of the same loss.
+            let duplicates = self.recovery.duplicates;
             self.recovery.enter_loss(self.snd.nxt);
+            self.recovery.duplicates = duplicates;
             return;
         }
         let threshold = u64::from(self.config.dupack_threshold);

@@ -18,53 +18,80 @@ impl Connection {
         if self.snd.syn_pending {
             return Some(self.syn(now));
         }
-        if matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
-            // A SYN|ACK answers by itself; nothing else leaves before the handshake is over.
-            self.rcv.ack_now = false;
-            return None;
-        }
-        if let Some(segment) = self.data(now) {
+        let may_send = !matches!(self.state, State::Closed | State::SynSent | State::SynReceived);
+        if let Some(segment) = may_send.then(|| self.data(now)).flatten() {
             return Some(segment);
         }
         // RFC 9293 section 3.8.6.3: a bare acknowledgment, only if no data carried it.
-        self.rcv.ack_now.then(|| self.segment(now, self.snd.nxt, TcpFlags::ACK, Payload::Empty))
+        self.rcv.ack_now.then(|| self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
+    }
+
+    /// The number that a segment without data carries: SND.NXT, but not beyond the peer's window, where the peer
+    /// would refuse it. A probe that was not taken has moved SND.NXT there (Linux' tcp_acceptable_seq()).
+    fn acceptable_seq(&self) -> u64 {
+        self.snd.nxt.min((self.snd.una + self.snd.wnd).max(1))
     }
 
     fn data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         if self.flight() > 0 {
-            if self.snd.wnd == 0 && core::mem::take(&mut self.snd.probe_pending) {
-                self.counters.probes += 1;
-                let range = self.first_outstanding();
-                return Some(self.retransmit(now, range));
+            if self.snd.wnd == 0 {
+                return self.repeated_probe(now);
             }
-            if self.recovery.take_retransmit_first() {
-                let range = self.first_outstanding();
-                return Some(self.retransmit(now, range));
-            }
-            if let Some(range) = self.next_lost() {
+            if let Some(range) = self.first_again().or_else(|| self.next_lost()) {
                 return Some(self.retransmit(now, range));
             }
         }
-        if self.snd_end() == self.snd.nxt {
-            return self.next_rescue().map(|range| self.retransmit(now, range));
+        if self.snd_end() > self.snd.nxt
+            && let Some(segment) = self.new_data(now)
+        {
+            return Some(segment);
         }
-        self.new_data(now)
+        self.next_rescue().map(|range| self.retransmit(now, range))
     }
 
-    /// The first segment's worth of outstanding octets.
+    /// A closed window with something outstanding, which is then what probes it (RFC 9293 section 3.8.6.1).
+    fn repeated_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        if !core::mem::take(&mut self.snd.probe_pending) {
+            return None;
+        }
+        self.counters.probes += 1;
+        let range = self.first_outstanding();
+        Some(self.retransmit(now, range))
+    }
+
+    /// The first segment's worth of outstanding octets, up to what was SACKed.
     fn first_outstanding(&self) -> Range<u64> {
-        self.snd.una..self.snd.nxt.min(self.snd.una + u64::from(self.max_payload()))
+        let end = self.snd.nxt.min(self.snd.una + u64::from(self.max_payload()));
+        self.snd.una
+            ..self.scoreboard.first_sacked().filter(|&at| at > self.snd.una).map_or(end, |at| end.min(at))
+    }
+
+    /// The repetition with which recovery begins, or goes on after a partial acknowledgment; no window holds it.
+    fn first_again(&mut self) -> Option<Range<u64>> {
+        if !self.recovery.take_retransmit_first() {
+            return None;
+        }
+        let range = self.first_outstanding();
+        // Without SACK the inflated window accounts for it, unless a timeout had given these octets up before.
+        if self.options.sack || self.scoreboard.is_lost(range.start) {
+            self.scoreboard.retransmitted(&range);
+        }
+        Some(range)
     }
 
     /// RFC 6675's NextSeg() rule (1) under its step (C): lost octets, while the pipe has room.
-    fn next_lost(&self) -> Option<Range<u64>> {
+    fn next_lost(&mut self) -> Option<Range<u64>> {
         let range = self.scoreboard.next_lost(self.max_payload())?;
         let room = self.window.cwnd.saturating_sub(self.pipe());
-        (room >= (range.end - range.start).min(self.window.smss)).then_some(range)
+        if room < (range.end - range.start).min(self.window.smss) {
+            return None;
+        }
+        self.scoreboard.retransmitted(&range);
+        Some(range)
     }
 
-    /// NextSeg() rules (3) and (4): with nothing new to send, octets that may be lost, and once in a recovery
-    /// the last ones, lest the acknowledgments dry up.
+    /// NextSeg() rules (3) and (4): where nothing new can be sent, octets that may be lost, and once in a recovery
+    /// the last ones not SACKed, lest the acknowledgments dry up.
     fn next_rescue(&mut self) -> Option<Range<u64>> {
         if !self.options.sack || self.recovery.phase() != Phase::Recovery {
             return None;
@@ -74,17 +101,17 @@ impl Connection {
         }
         let max = self.max_payload();
         if let Some(range) = self.scoreboard.next_unsacked(max) {
+            self.scoreboard.retransmitted(&range);
             return Some(range);
         }
-        if !self.recovery.may_rescue() || !self.scoreboard.has_sacked() {
+        if !self.recovery.take_rescue() {
             return None;
         }
-        self.recovery.rescued();
-        let last = self.snd.nxt.saturating_sub(u64::from(max)).max(self.snd.una)..self.snd.nxt;
-        (self.scoreboard.sacked_octets(last.start, last.end) == 0).then_some(last)
+        // Step (C.2): HighRxt stays, or later losses below would not be sent again.
+        self.scoreboard.last_unsacked(self.snd.una, self.snd.nxt, max)
     }
 
-    fn pipe(&self) -> u64 {
+    pub(super) fn pipe(&self) -> u64 {
         if self.options.sack && self.recovery.phase() == Phase::Open && !self.config.limited_transmit {
             // What was SACKed would let new data out before a loss is certain: that is limited transmit.
             return self.flight();
@@ -99,23 +126,21 @@ impl Connection {
         let max = u64::from(self.max_payload());
         let unsent = self.snd.buffer.end().saturating_sub(self.snd.nxt);
         let usable = (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt);
-        let fin = self.snd.fin && self.snd.nxt + unsent == self.snd.buffer.end();
 
         let len = unsent.min(max).min(usable);
         let everything = len == unsent;
         let idle = self.flight() == 0;
+        let may_be_small = idle || !self.config.nagle;
         let worth_sending = len == max
-            || (everything && (idle || !self.config.nagle || self.snd.fin))
-            || (len > 0 && len * 2 >= self.snd.max_wnd);
-        let with_fin = fin && everything;
+            || (everything && (may_be_small || self.snd.fin))
+            || (len > 0 && len * 2 >= self.snd.max_wnd && may_be_small);
+        // The FIN, too, takes its octet of the window.
+        let with_fin = self.snd.fin && everything && usable > len;
         if worth_sending && (len > 0 || with_fin) {
-            let limited = self.limited_transmit();
-            if self.pipe() + len > self.window.cwnd + limited {
+            if self.pipe() + len > self.window.cwnd + self.limited_transmit() {
                 return None;
             }
-            if limited > 0 || self.recovery.phase() == Phase::Open && self.scoreboard.has_sacked() {
-                self.recovery.sent_by_limited_transmit(len);
-            }
+            self.note_limited_transmit(len);
             return Some(self.transmit_new(now, len as u32, with_fin));
         }
         if !idle {
@@ -126,7 +151,7 @@ impl Connection {
             // RFC 9293 section 3.8.6.1: an octet beyond the window, or what silly-window avoidance held back.
             self.counters.probes += 1;
             let probe = len.max(unsent.min(1));
-            let with_fin = fin && probe == unsent;
+            let with_fin = self.snd.fin && probe == unsent;
             let segment = self.transmit_new(now, probe as u32, with_fin);
             return Some(segment);
         }
@@ -140,6 +165,15 @@ impl Connection {
             self.recovery.limited_segments() * self.window.smss
         } else {
             0
+        }
+    }
+
+    /// Counts what of `len` new octets only limited transmit lets out, for FlightSize to leave it out.
+    fn note_limited_transmit(&mut self, len: u64) {
+        if self.recovery.phase() == Phase::Open {
+            let in_flight = if self.options.sack { self.flight() } else { self.pipe() };
+            self.recovery
+                .sent_by_limited_transmit((in_flight + len).saturating_sub(self.window.cwnd).min(len));
         }
     }
 
@@ -174,9 +208,6 @@ impl Connection {
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.counters.retransmissions += 1;
         self.sent.mark_retransmitted(range.clone());
-        if self.options.sack || self.recovery.phase() != Phase::Recovery {
-            self.scoreboard.retransmitted(&range);
-        }
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)
@@ -199,7 +230,7 @@ impl Connection {
             flags |= TcpFlags::FIN;
         }
         // RFC 6298 (5.1); a closed window is the persist timer's (RFC 9293 section 3.8.6.1).
-        if self.snd.wnd > 0 || self.timers.probes == 0 {
+        if self.snd.wnd > 0 {
             self.ensure_retransmit_timer(now);
         } else {
             self.ensure_persist_timer(now);
@@ -234,15 +265,9 @@ impl Connection {
         let answering = self.rcv.irs.is_some();
         let flags = if answering { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let (mut header, payload) = self.segment(now, 0, flags, Payload::Empty);
-        // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let window = self.rcv.buffer.capacity().min(u32::from(u16::MAX));
-        header.window = window as u16;
-        self.rcv.advertised = self.rcv.advertised.max(1 + u64::from(window));
-        let offer_scale =
-            if answering { self.options.rcv_shift > 0 || self.options.snd_shift > 0 } else { true };
         header.options = TcpOptions {
             mss: Some(self.config.mss),
-            window_scale: (self.config.window_scaling && offer_scale).then_some(self.options.rcv_shift),
+            window_scale: self.options.window_scaling.then_some(self.options.rcv_shift),
             sack_permitted: self.options.sack,
             ..header.options
         };
@@ -267,13 +292,11 @@ impl Connection {
             header.options.timestamps =
                 Some(Timestamps { value: Self::timestamp(now), echo: self.rcv.ts_recent });
         }
+        header.window = self.announce_window(flags.contains(TcpFlags::SYN));
         if let Some(irs) = self.rcv.irs {
             let next = self.rcv_nxt();
             header.ack = irs.wrapping_add(next as u32);
             header.options.sack = self.sack_blocks();
-            self.rcv.advertised = self.window_edge().max(self.rcv.advertised);
-            let window = self.rcv.advertised.saturating_sub(next) >> self.options.rcv_shift;
-            header.window = window.min(u64::from(u16::MAX)) as u16;
             // The acknowledgment is on its way.
             self.rcv.ack_now = false;
             self.rcv.unacked = 0;
@@ -281,6 +304,19 @@ impl Connection {
             self.timers.delayed_ack = None;
         }
         (header, payload)
+    }
+
+    /// The window field, in whole units of its scale, and with it the right edge that the peer will see.
+    ///
+    /// Rounding may draw that edge back by less than a unit; then what was announced before still holds (RFC 7323
+    /// section 2.4, rules 1 and 2).
+    fn announce_window(&mut self, in_syn: bool) -> u16 {
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
+        let shift = if in_syn { 0 } else { self.options.rcv_shift };
+        let next = self.rcv_nxt();
+        let window = (self.window_edge().saturating_sub(next) >> shift).min(u64::from(u16::MAX));
+        self.rcv.advertised = self.rcv.advertised.max(next + (window << shift));
+        window as u16
     }
 
     /// The SACK blocks that fit (RFC 2018 section 3).

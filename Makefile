@@ -1,0 +1,92 @@
+# `make demo` shows what voxpath does, `make test` checks everything. Both set up what they need first.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := .stamps
+# Tools of the environment must not come from elsewhere.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PATH        := $(CURDIR)/$(BIN):$(PATH)
+
+ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
+
+.PHONY: help setup demo test check-rust check-python purity fidelity bench bench-setup clean
+
+help:
+	@echo 'make setup        tshark, the Python environment in $(VENV), the engine (release build)'
+	@echo 'make demo         setup, then the 2022 study: TCP under bit errors, beside the published tables'
+	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
+	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
+	@echo 'make bench-setup  the simulators that the benchmarks compare with (Debian packages)'
+	@echo 'make bench        benchmarks against them'
+	@echo 'make clean        removes what make has built'
+
+setup: $(STAMPS)/tshark $(STAMPS)/python $(STAMPS)/engine
+
+$(STAMPS):
+	@mkdir -p $@
+
+$(STAMPS)/tshark: | $(STAMPS)
+	@if command -v tshark >/dev/null; then \
+		echo 'setup: tshark is there (the tests hold our captures against its TCP analysis)'; \
+		touch $@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'setup: installing tshark: the tests hold our captures against its TCP analysis'; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends tshark \
+		&& touch $@; \
+	else \
+		echo 'setup: tshark is missing, and only root can install it: apt-get install tshark'; \
+		echo 'setup: without it the tests that hold our captures against it are skipped, and say so'; \
+	fi
+
+$(STAMPS)/python: requirements.lock | $(STAMPS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'setup: Python 3.11 or later is needed; say which one: make PYTHON=python3.12 ...'; exit 1; }
+	@echo 'setup: Python environment with the pinned packages, in $(VENV)'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@touch $@
+
+$(STAMPS)/engine: $(ENGINE_SOURCES) $(STAMPS)/python
+	@echo 'setup: building the engine (a minute or two the first time)'
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+demo: setup
+	@echo 'demo: the downloads of Sarkar et al. 2022 under loss, simulated, beside the published tables'
+	$(BIN)/voxpath study sarkar2022 --quick
+
+test: setup check-rust purity check-python
+	@echo 'test: everything holds'
+
+check-rust: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo test --workspace --locked --quiet
+
+purity:
+	@echo 'purity: the core crates build without the standard library, so without clock, I/O and hidden randomness'
+	tests/purity/check.sh
+
+check-python: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	MYPYPATH=python $(BIN)/stubtest voxpath._engine --mypy-config-file pyproject.toml
+	$(BIN)/pytest
+
+fidelity: setup
+	$(BIN)/python benches/fidelity/run.py
+
+bench-setup:
+	@echo 'bench-setup: Debian'"'"'s ns-3 and ns-2, which the benchmarks compare with'
+	apt-get update -q
+	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+		ns3 libns3-dev libgsl-dev ns2 g++ pkg-config
+
+bench: setup
+	$(BIN)/python benches/run.py
+
+clean:
+	rm -rf $(VENV) $(STAMPS) target runs python/voxpath/_engine*.so

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""`make bench`: what a hop costs, and voxpath beside its peers on the same dumbbell, in one run.
+
+Prints the tables, writes them to docs/benchmarks.md with the machine they were measured on, and fails if a bar is
+not reached. Ratios are taken within a round, see peers/measure.py; the absolute numbers are this machine's.
+"""
+# SPDX-License-Identifier: Apache-2.0
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benches" / "peers"))
+
+import measure  # noqa: E402 - a folder of programs, not a package
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+LEAST_TIMES_LESS_CPU = 20.0
+"""Of the reference's CPU time over ours, in every case."""
+
+MOST_GOODPUT_DIFFERENCE = 0.03
+"""Between ours and the reference's: a faster simulator that moves fewer bytes proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A bar and what was reached."""
+
+    case: str
+    what: str
+    reached: float
+    holds: bool
+
+
+def sh(*argv: str) -> str:
+    """Runs a build or a bench of this repository; what it printed."""
+    done = subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return done.stdout
+
+
+def judge(summaries: list[measure.Summary]) -> list[Verdict]:
+    """Ours against the bars."""
+    ours = next(summary for summary in summaries if summary.contestant == measure.OURS)
+    difference = abs(ours.goodput_ratio - 1)
+    return [
+        Verdict(
+            ours.case,
+            f"at least {LEAST_TIMES_LESS_CPU:g} times less CPU time than {measure.REFERENCE}",
+            ours.times_less_cpu,
+            ours.times_less_cpu >= LEAST_TIMES_LESS_CPU,
+        ),
+        Verdict(
+            ours.case,
+            f"goodput within {MOST_GOODPUT_DIFFERENCE:.0%} of {measure.REFERENCE}'s",
+            difference,
+            difference <= MOST_GOODPUT_DIFFERENCE,
+        ),
+    ]
+
+
+def machine() -> str:
+    """What the numbers were measured on."""
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, load average {os.getloadavg()[0]:.1f} at the start"
+
+
+def page(where: str, hop: str, tables: list[str], verdicts: list[Verdict], rounds: int) -> str:
+    """The page for docs/."""
+    bars = "\n".join(
+        f"| {verdict.case} | {verdict.what} | {verdict.reached:.3g} | {'yes' if verdict.holds else 'NO'} |"
+        for verdict in verdicts
+    )
+    results = "\n\n".join(tables)
+    return f"""# Benchmarks
+
+Written by `make bench`; do not edit. Median of {rounds} rounds in which the contestants took turns; a ratio is the median of the
+ratios within a round. The scenario, and what each peer counts, stands in [benches/peers](../benches/peers/README.md).
+
+Measured on: {where}.
+
+{results}
+
+| case | bar | reached | holds |
+| --- | --- | ---: | --- |
+{bars}
+
+## What a hop costs
+`cargo bench -p voxpath-net --bench hop`, which says what each line is:
+
+```text
+{hop.strip()}
+```
+"""
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="default %(default)s")
+    parser.add_argument("--case", choices=measure.CASES, action="append", help="default: all")
+    parser.add_argument("--only", metavar="NAME", action="append", help="a contestant; default: all")
+    options = parser.parse_args()
+    where = machine()
+    sh("cargo", "build", "--release", "--locked", "--quiet", "-p", "voxpath-sim", "--example", "dumbbell")
+    sh("make", "--silent", "-C", "benches/peers")
+
+    known = measure.contestants()
+    names = options.only or list(known)
+    tables, verdicts = [], []
+    try:
+        for case in (measure.CASES[name] for name in options.case or measure.CASES):
+            rounds = measure.compete([known[name] for name in names], case, options.rounds, say)
+            summaries = measure.summarise(rounds)
+            tables.append(measure.table(summaries))
+            sys.stdout.write(tables[-1] + "\n\n")
+            verdicts += judge(summaries)
+    except (measure.BenchError, KeyError) as error:
+        sys.stderr.write(f"bench: {error}\n")
+        return 1
+    hop = sh("cargo", "bench", "--quiet", "--locked", "-p", "voxpath-net", "--bench", "hop")
+    sys.stdout.write(hop)
+    if not (options.case or options.only):
+        PAGE.write_text(page(where, hop, tables, verdicts, options.rounds), encoding="utf-8")
+        sys.stdout.write(f"written: {PAGE.relative_to(ROOT)}\n")
+    for verdict in verdicts:
+        state = "holds" if verdict.holds else "DOES NOT HOLD"
+        sys.stdout.write(f"{verdict.case}: {verdict.what}: {verdict.reached:.3g}: {state}\n")
+    return 0 if all(verdict.holds for verdict in verdicts) else 1
+
+
+def say(done: measure.Measurement) -> None:
+    """Progress."""
+    sys.stderr.write(f"{done.case} {done.contestant}: {done.cpu_s:.3f} s CPU\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

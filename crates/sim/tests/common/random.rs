@@ -1,0 +1,168 @@
+//! Random plans: any network, any flows, any weather.
+
+use super::{MS, SECOND, wire};
+use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use voxpath_sim::plan::{
+    App, BitErrorForm, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Reorder, Transport, VERSION,
+};
+use voxpath_tcp::{Config, Congestion, Profile, Recovery};
+use voxpath_units::Span;
+
+/// A plan that can run: routers in a tree with doubled links, hosts at them with one or two links, up to four flows.
+pub fn plan() -> impl Strategy<Value = Plan> {
+    let shape = (1..4_usize, 2..6_usize, any::<u64>());
+    (shape, prop::option::of(1..10 * SECOND)).prop_flat_map(|((routers, hosts, seed), duration_ns)| {
+        // Each router but the first hangs on one before it; each host on one router, some on a second.
+        let trunks = prop::collection::vec((any::<u32>(), direction(), direction()), routers - 1);
+        let accesses = prop::collection::vec((any::<u32>(), direction(), direction()), hosts);
+        let seconds = prop::collection::vec((any::<u32>(), any::<u32>(), direction(), direction()), 0..3);
+        let addresses = (any::<bool>(), prop::collection::vec(0..3_u8, hosts));
+        let flows = prop::collection::vec((any::<u32>(), any::<u32>(), conversation()), 1..5);
+        (trunks, accesses, seconds, addresses, flows).prop_map(
+            move |(trunks, accesses, seconds, (v6, homes), flows)| {
+                let (routers, hosts) = (routers as u32, hosts as u32);
+                let mut nodes: Vec<Node> = (0..routers).map(router).collect();
+                nodes.extend((0..hosts).zip(homes).map(|(i, home)| host(i, v6, home)));
+                let mut ends = Vec::new();
+                for (router, (parent, ab, ba)) in (1..).zip(trunks) {
+                    ends.push((parent % router, router, ab, ba));
+                }
+                for (host, (router, ab, ba)) in (routers..).zip(accesses) {
+                    ends.push((host, router % routers, ab, ba));
+                }
+                for (host, router, ab, ba) in seconds {
+                    ends.push((router % routers, routers + host % hosts, ab, ba));
+                }
+                let links = ends.into_iter().enumerate().map(|(i, (a, b, ab, ba))| {
+                    Link { name: format!("link{i}"), a, b, ab, ba }
+                });
+                let flows = flows.into_iter().enumerate().map(|(i, (from, to, conversation))| {
+                    let from = from % hosts;
+                    let to = (from + 1 + to % (hosts - 1)) % hosts;
+                    conversation.flow(i, routers + from, routers + to, duration_ns)
+                });
+                Plan {
+                    version: VERSION,
+                    name: "random".into(),
+                    seed,
+                    duration_ns,
+                    nodes,
+                    links: links.collect(),
+                    routes: vec![],
+                    flows: flows.collect(),
+                }
+            },
+        )
+    })
+}
+
+fn router(i: u32) -> Node {
+    Node { name: format!("router{i}"), kind: NodeKind::Router, addresses: vec![] }
+}
+
+/// A host with an address of the plan's family, and perhaps one of the other before or after.
+fn host(i: u32, v6: bool, home: u8) -> Node {
+    let v4: IpAddr = Ipv4Addr::from(0x0a00_0001 + i).into();
+    let v6_address: IpAddr = Ipv6Addr::from((0xfd00_u128 << 112) + 1 + u128::from(i)).into();
+    let (ours, other) = if v6 { (v6_address, v4) } else { (v4, v6_address) };
+    let addresses = match home {
+        0 => vec![ours],
+        1 => vec![ours, other],
+        _ => vec![other, ours],
+    };
+    Node { name: format!("host{i}"), kind: NodeKind::Host, addresses }
+}
+
+pub fn direction() -> impl Strategy<Value = Direction> {
+    let rate = prop::option::weighted(0.8, 50_000..200_000_000_u64);
+    let queue = (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64));
+    let loss = prop_oneof![
+        5 => Just(Loss::None),
+        2 => (0.0..0.15_f64).prop_map(|p| Loss::Bernoulli { p }),
+        1 => (0.0..1e-5_f64).prop_map(|rate| Loss::BitErrors { rate, form: BitErrorForm::Exact }),
+        1 => (0.0..1e-5_f64).prop_map(|rate| Loss::BitErrors { rate, form: BitErrorForm::Linear }),
+        1 => prop::collection::btree_set(1..200_u64, 0..20)
+            .prop_map(|set| Loss::List { packets: set.into_iter().collect() }),
+    ];
+    let duplicate = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2_f64];
+    let reorder = prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
+    (rate, queue, any::<bool>(), loss, duplicate, reorder, 0..100 * MS).prop_map(
+        |(rate_bps, (queue_packets, queue_bytes), ethernet, loss, duplicate, reorder, delay_ns)| Direction {
+            queue_packets: queue_packets.filter(|_| rate_bps.is_some()),
+            queue_bytes: queue_bytes.filter(|_| rate_bps.is_some()),
+            rate_bps,
+            framing: if ethernet { Framing::Ethernet } else { Framing::Ip },
+            loss,
+            duplicate,
+            reorder,
+            ..wire(delay_ns)
+        },
+    )
+}
+
+/// What a flow does, without its ends.
+#[derive(Debug, Clone)]
+struct Conversation {
+    start_ns: u64,
+    client: Config,
+    server: Config,
+    app: App,
+}
+
+impl Conversation {
+    fn flow(self, i: usize, from: u32, to: u32, duration_ns: Option<u64>) -> Flow {
+        let endless = duration_ns.is_some();
+        let (transport, app) = match self.app {
+            App::Cbr { packet_bytes, interval_ns, packets } => {
+                let packets = packets.or(if endless { None } else { Some(100) });
+                (Transport::Udp, App::Cbr { packet_bytes, interval_ns, packets })
+            }
+            App::Bulk { bytes } => {
+                let bytes = bytes.or(if endless { None } else { Some(100_000) });
+                (Transport::Tcp { client: self.client, server: self.server }, App::Bulk { bytes })
+            }
+            app => (Transport::Tcp { client: self.client, server: self.server }, app),
+        };
+        let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
+        Flow { name: format!("flow{i}"), from, to, start_ns, transport, app }
+    }
+}
+
+fn conversation() -> impl Strategy<Value = Conversation> {
+    let app = prop_oneof![
+        prop::option::of(0..300_000_u64).prop_map(|bytes| App::Bulk { bytes }),
+        (1..3_000_u64, 1..100_000_u64, 1..5_u32, 0..SECOND).prop_map(
+            |(request_bytes, response_bytes, requests, pause_ns)| App::Download {
+                request_bytes,
+                response_bytes,
+                requests,
+                pause_ns
+            }
+        ),
+        (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64)).prop_map(
+            |(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }
+        ),
+    ];
+    (0..2 * SECOND, config(), config(), app)
+        .prop_map(|(start_ns, client, server, app)| Conversation { start_ns, client, server, app })
+}
+
+/// Any profile with any recovery, and buffers, segments and options of its own.
+pub fn config() -> impl Strategy<Value = Config> {
+    let profile = prop::sample::select(&Profile::ALL[..]).prop_map(|(_, profile)| profile.config());
+    let recovery = prop::sample::select(&[Recovery::Tahoe, Recovery::Reno, Recovery::NewReno][..]);
+    let congestion = prop::sample::select(&[Congestion::Reno, Congestion::Cubic][..]);
+    let options = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let sizes = (100..3_000_u16, 3_000..200_000_u32, 3_000..200_000_u32);
+    let delayed = (0..200_u64, 1..4_u32);
+    (profile, recovery, congestion, options, sizes, delayed).prop_map(
+        |(profile, recovery, congestion, options, (mss, send_buffer, receive_buffer), (delay_ms, segments))| {
+            let mut config = Config { recovery, congestion, mss, send_buffer, receive_buffer, ..profile };
+            (config.sack, config.timestamps, config.window_scaling, config.nagle) = options;
+            config.delayed_ack.max_delay = Span::from_millis(delay_ms);
+            config.delayed_ack.max_segments = segments;
+            config
+        },
+    )
+}

@@ -1,0 +1,14 @@
+"""What a network does to an application, with a given transport.
+
+```python
+import voxpath
+
+scenario = voxpath.load("scenarios/lossy-download.toml")
+result = voxpath.run(scenario, replications=5)
+print(result.flows)
+```
+"""
+
+from voxpath.api import Result, load, run
+
+__all__ = ["Result", "load", "run"]

@@ -1,0 +1,46 @@
+"""The signature of the engine, `crates/py`; stubtest holds the two together."""
+
+from typing import Final
+
+__all__ = [
+    "BUILD",
+    "PLAN_VERSION",
+    "check",
+    "format_prob",
+    "format_rate",
+    "format_size",
+    "format_span",
+    "format_toml",
+    "parse_prob",
+    "parse_rate",
+    "parse_size",
+    "parse_span",
+    "parse_toml",
+    "profile",
+    "profiles",
+    "run",
+]
+
+BUILD: Final[str]
+PLAN_VERSION: Final[int]
+
+def parse_span(text: str, /) -> int: ...
+def parse_rate(text: str, /) -> int: ...
+def parse_size(text: str, /) -> int: ...
+def parse_prob(text: str, /) -> float: ...
+def format_span(nanoseconds: int, /) -> str: ...
+def format_rate(bits_per_second: int, /) -> str: ...
+def format_size(size: int, /) -> str: ...
+def format_prob(probability: float, /) -> str: ...
+def parse_toml(
+    text: str, /
+) -> tuple[dict[str, object], dict[tuple[str | int, ...], tuple[int, int]], list[tuple[int, int, str]]]: ...
+def format_toml(json: str, /) -> str: ...
+def profiles() -> list[str]: ...
+def profile(name: str, /) -> str: ...
+def check(plan: str, /) -> list[tuple[str, str]]: ...
+def run(
+    plan: str, replication: int, observe: str, /
+) -> tuple[
+    dict[str, dict[str, tuple[str, bytes | list[str], bytes | list[str] | None]]], str, dict[str, bytes]
+]: ...

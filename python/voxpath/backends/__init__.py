@@ -1,0 +1,1 @@
+"""Backends: ways to answer a plan, behind one interface. Read `base` first."""

@@ -1,0 +1,72 @@
+"""What a backend is: questions in, rows out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from voxpath.results.intervals import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voxpath.scenario import Document
+
+Status = Literal["ok", "incomplete", "not applicable"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A scenario to be answered.
+
+    Attributes:
+        document: The scenario.
+        replications: Which replications are asked for.
+    """
+
+    document: Document
+    replications: range = range(1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer.
+
+    Attributes:
+        entity: What it is about, such as a flow's name.
+        metric: What is measured, a name of the metric dictionary.
+        estimator: How it was found: `sim`, or the name of a formula.
+        value: The mean or the estimate, in the metric's unit; none where there is no answer.
+        n: How many values stand behind it.
+        interval: The 95 % t-interval of the mean; none where there is none.
+        status: `ok`; `incomplete` where some runs gave no value; `not applicable`.
+        reason: Why the status is not `ok`.
+    """
+
+    entity: str
+    metric: str
+    estimator: str
+    value: float | None
+    n: int = 1
+    interval: tuple[float, float] | None = None
+    status: Status = "ok"
+    reason: str = ""
+
+    @property
+    def summary(self) -> Summary | None:
+        """Mean and interval; none where there is no value."""
+        if self.value is None:
+            return None
+        half_width = None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
+        return Summary(self.n, self.value, half_width)
+
+
+class Backend(Protocol):
+    """A way to answer plans."""
+
+    @property
+    def name(self) -> str:
+        """`sim`, `formula`."""
+
+    def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """The rows of each question; several are asked at once so that they can share workers."""

@@ -1,0 +1,136 @@
+"""The packet-level simulator: runs in the store, and rows from their flows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from voxpath.backends.base import Row
+from voxpath.results.identity import Observe
+from voxpath.results.intervals import summarise
+from voxpath.scenario.problems import did_you_mean
+from voxpath.sweep.runs import Outcome, Task, perform_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from voxpath.backends.base import Question
+    from voxpath.scenario import Document
+
+OBSERVABLE = ("tcp", "packets")
+"""What a run can record besides its results and captures."""
+
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "tcp": (
+        "completion_s",
+        "goodput_bps",
+        "server_packets_sent",
+        "client_packets_sent",
+        "server_retransmissions",
+        "client_retransmissions",
+        "server_timeouts",
+        "client_timeouts",
+    ),
+    "udp": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "jitter_ns", "datagrams_lost"),
+}
+"""What is summarised of a flow, by its transport; names of the metric dictionary."""
+
+
+@dataclass
+class SimBackend:
+    """Answers by simulation.
+
+    Attributes:
+        root: Directory of the store.
+        jobs: How many workers; the answers do not depend on it.
+        observe: What the runs record.
+        force: Make runs that are there already.
+        on_done: Told of each run as it is done.
+        outcomes: The runs of the last answer, question by question.
+    """
+
+    root: Path
+    jobs: int = 1
+    observe: Observe = field(default_factory=Observe)
+    force: bool = False
+    on_done: Callable[[Outcome], None] = lambda _: None
+    outcomes: list[list[Outcome]] = field(default_factory=list, init=False)
+    name: str = field(default="sim", init=False)
+
+    def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Runs every replication of every question and summarises its flows."""
+        return [rows(flows(outcomes)) for outcomes in self.run(questions)]
+
+    def run(self, questions: Sequence[Question]) -> list[list[Outcome]]:
+        """The runs of each question."""
+        tasks = [
+            Task(
+                question.document.plan.json,
+                question.document.text,
+                replication,
+                self.observe,
+                str(self.root),
+                self.force,
+            )
+            for question in questions
+            for replication in question.replications
+        ]
+        done = iter(perform_all(tasks, self.jobs, self.on_done))
+        self.outcomes = [[next(done) for _ in question.replications] for question in questions]
+        return self.outcomes
+
+
+def observation(document: Document, observe: Collection[str], capture: Collection[str]) -> Observe:
+    """What a run of a scenario is to record.
+
+    Raises:
+        ValueError: There is nothing of that name to observe, or no such host.
+    """
+    hosts = [node["name"] for node in document.plan.data["nodes"] if node["kind"] == "host"]
+    for name in observe:
+        if name not in OBSERVABLE:
+            raise ValueError(f"{name!r} cannot be observed; {did_you_mean(name, OBSERVABLE)}")
+    for name in capture:
+        if name not in hosts:
+            raise ValueError(f"{name!r} is no host; {did_you_mean(name, hosts)}")
+    # In the order of the hosts, whatever order was asked for: the same wish is the same run.
+    captured = tuple(host for host in hosts if host in capture)
+    return Observe(tcp="tcp" in observe, packets="packets" in observe, capture=captured)
+
+
+def flows(outcomes: Sequence[Outcome]) -> pl.DataFrame:
+    """The flows of several runs: `replication`, the engine's columns, the derived metrics."""
+    frames = [
+        pl.read_parquet(outcome.folder / "flows.parquet").select(
+            pl.lit(outcome.replication).alias("replication"), pl.all()
+        )
+        for outcome in outcomes
+    ]
+    return pl.concat(frames).with_columns(
+        ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
+        (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
+    )
+
+
+def rows(frame: pl.DataFrame) -> list[Row]:
+    """Every metric of every flow, over its replications."""
+    found: list[Row] = []
+    for (flow, transport), group in frame.group_by("flow", "transport", maintain_order=True):
+        found.extend(_row(str(flow), metric, group) for metric in METRICS[str(transport)])
+    return found
+
+
+def _row(flow: str, metric: str, group: pl.DataFrame) -> Row:
+    values = group.get_column(metric).drop_nulls().to_list()
+    total = group.height
+    if not values:
+        statuses = ", ".join(sorted(set(group.get_column("status"))))
+        return Row(flow, metric, "sim", None, 0, None, "incomplete", f"in no run ({statuses})")
+    summary = summarise(values)
+    if len(values) == total:
+        return Row(flow, metric, "sim", summary.mean, summary.n, summary.interval)
+    reason = f"in {len(values)} of {total} runs"
+    return Row(flow, metric, "sim", summary.mean, summary.n, summary.interval, "incomplete", reason)

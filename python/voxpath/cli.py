@@ -1,0 +1,182 @@
+"""The command line.
+
+Exit codes: 0 done, 1 a run failed, 2 bad input (nothing has been written), 130 interrupted.
+What a command needs is imported where it runs, so that `voxpath --help` is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+DEFAULT_OUT = Path("runs")
+
+
+def main() -> None:
+    """The entry point of the console script."""
+    code = run_command(sys.argv[1:])
+    if code == INTERRUPTED:
+        # Everything has been put away; taking the interpreter down would take longer than that.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs a command line and returns the exit code."""
+    try:
+        result = cli.main(list(arguments), prog_name="voxpath", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("voxpath: interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain of it again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return result if isinstance(result, int) else 0
+
+
+class Group(click.Group):
+    """Commands whose help keeps the layout of its examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples as they are."""
+        _verbatim(self.epilog, formatter)
+        del ctx
+
+
+class Command(click.Command):
+    """A command whose help keeps the layout of its examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples as they are."""
+        _verbatim(self.epilog, formatter)
+        del ctx
+
+
+def _verbatim(text: str | None, formatter: click.HelpFormatter) -> None:
+    if text:
+        formatter.write_paragraph()
+        formatter.write(text.strip("\n") + "\n")
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from voxpath import _engine
+
+        click.echo(f"voxpath {_engine.BUILD}")
+        context.exit()
+
+
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="""
+Examples:
+  voxpath run scenarios/lossy-download.toml
+  voxpath study sarkar2022 --quick
+  voxpath schema > scenario.schema.json
+  voxpath doctor
+""",
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Version and build."
+)
+def cli() -> None:
+    """Tells what a network does to an application, with a given transport."""
+
+
+_out = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Directory of the runs; a finished run that is there already is not repeated.",
+)
+_jobs = click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=None,
+    help="Worker processes; by default one per processor. The results do not depend on it.",
+)
+_force = click.option("--force", is_flag=True, help="Make runs anew that are there already.")
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath run scenarios/lossy-download.toml
+  voxpath run scenarios/lossy-download.toml --replications 20 --jobs 2
+  voxpath run scenarios/lossy-download.toml --replication 7 --observe tcp --capture client
+""",
+)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option("--replication", type=click.IntRange(0, 2**63 - 1), help="Make this replication alone.")
+@click.option(
+    "--replications", type=click.IntRange(1, 1_000_000), help="How many; overrides the scenario's [sweep]."
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
+@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
+@_out
+@_jobs
+@_force
+def run(scenario: Path, **options: Any) -> int:
+    """Runs a SCENARIO and prints what its flows got."""
+    from voxpath import commands
+
+    return commands.run(scenario, commands.RunOptions(**options))
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath study sarkar2022 --quick
+  voxpath study sarkar2022 --quick --backend formula
+""",
+)
+@click.argument("name")
+@click.option("--quick", is_flag=True, help="Fewer replications: wider intervals, within seconds.")
+@click.option(
+    "--backend", default=None, help="Who answers, with commas between; by default all of the study's."
+)
+@_out
+@_jobs
+@_force
+def study(name: str, **options: Any) -> int:
+    """Reproduces a publication: our numbers beside the published ones. NAME: sarkar2022."""
+    from voxpath import commands
+
+    return commands.study(name, commands.StudyOptions(**options))
+
+
+@cli.command(cls=Command)
+def schema() -> None:
+    """Prints the JSON Schema of scenarios, for editors."""
+    from voxpath.scenario.schema import schema_json
+
+    click.echo(schema_json())
+
+
+@cli.command(cls=Command)
+def doctor() -> int:
+    """Tells what works on this machine, and why the rest does not."""
+    from voxpath import commands
+
+    return commands.doctor()

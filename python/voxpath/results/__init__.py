@@ -1,0 +1,1 @@
+"""Results: run folders, frames, intervals and the metric dictionary."""

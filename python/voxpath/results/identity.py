@@ -1,0 +1,78 @@
+"""What makes a run the run that it is. Two runs with one identity have the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from voxpath.scenario.resolve import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = 1
+"""Version of the layout of a run folder."""
+
+
+@dataclass(frozen=True)
+class Observe:
+    """What a run records besides its results; the plan's `Observe` in `crates/sim/src/plan.rs`.
+
+    Attributes:
+        tcp: Time series of every TCP endpoint.
+        packets: Every packet at every link.
+        capture: Names of the hosts whose packets are captured.
+        snap_bytes: Bytes kept of each captured packet; all without it.
+    """
+
+    tcp: bool = False
+    packets: bool = False
+    capture: tuple[str, ...] = ()
+    snap_bytes: int | None = None
+
+    @property
+    def json(self) -> str:
+        """The canonical JSON."""
+        return canonical(asdict(self))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Everything that a run's bytes depend on.
+
+    Attributes:
+        plan: Canonical JSON of the plan.
+        backend: Which backend answers it.
+        replication: From 0.
+        build: The engine's build.
+        observe: What is recorded.
+        files: SHA-256 of each file that the scenario refers to, by the name that it gives.
+    """
+
+    plan: str
+    backend: str
+    replication: int
+    build: str
+    observe: Observe = Observe()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def json(self) -> str:
+        """The identity as it stands in a run folder, the plan by its hash."""
+        return canonical(
+            {
+                "format": FORMAT,
+                "plan_sha256": hashlib.sha256(self.plan.encode()).hexdigest(),
+                "backend": self.backend,
+                "replication": self.replication,
+                "build": self.build,
+                "observe": asdict(self.observe),
+                "files": dict(self.files),
+            }
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the run's folder: 128 bits of the SHA-256 of `json`."""
+        return hashlib.sha256(self.json.encode()).hexdigest()[:32]

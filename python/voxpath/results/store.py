@@ -1,0 +1,119 @@
+"""The result store: one folder per run, there as a whole or not at all.
+
+A run is written to a folder with a temporary name, whose writer holds a lock on it, and then renamed. What a
+killed process left has no lock and is removed by the next `clean`. The store guards against processes that
+die, not against a machine that loses power.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_PARTIAL = ".partial-"
+
+
+class StoreError(Exception):
+    """The store cannot be used, such as a directory without permission to write."""
+
+
+class Store:
+    """Runs below one directory, which is made when the first run is kept."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find(self, name: str) -> Path | None:
+        """The folder of a finished run; an invalid run is kept, but it is not finished."""
+        folder = self.root / name
+        try:
+            verdict = json.loads((folder / "verdict.json").read_bytes())
+        except FileNotFoundError:
+            return None
+        except NotADirectoryError:
+            raise StoreError(f"{self.root} is not a directory") from None
+        return folder if verdict["valid"] else None
+
+    def keep(self, name: str, files: Mapping[str, bytes]) -> Path:
+        """Keeps a run under its name, in place of what is there, and returns its folder.
+
+        Args:
+            name: The run's name.
+            files: Contents by path inside the folder.
+
+        Raises:
+            StoreError: The files cannot be written; nothing is left of them.
+        """
+        try:
+            return self._keep(name, files)
+        except OSError as error:
+            raise StoreError(f"cannot write a run to {self.root}: {error.strerror or error}") from error
+
+    def _keep(self, name: str, files: Mapping[str, bytes]) -> Path:
+        self.root.mkdir(parents=True, exist_ok=True)
+        folder = self.root / name
+        with self._partial(name) as partial:
+            for path, contents in files.items():
+                target = partial / path
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(contents)
+            if folder.exists():
+                # Another process may be replacing it too: whoever is last wins, both wrote the same bytes.
+                with contextlib.suppress(FileNotFoundError):
+                    folder.rename(partial.with_name(f"{partial.name}-old"))
+            try:
+                partial.rename(folder)
+            except OSError:
+                if self.find(name) is None:
+                    raise
+        shutil.rmtree(partial.with_name(f"{partial.name}-old"), ignore_errors=True)
+        return folder
+
+    def clean(self) -> int:
+        """Removes what killed processes left; returns how many folders that were."""
+        if not self.root.is_dir():
+            return 0
+        removed = 0
+        with _locked(self.root, fcntl.LOCK_EX):
+            for partial in self.root.glob(f"{_PARTIAL}*"):
+                with (
+                    contextlib.suppress(BlockingIOError, FileNotFoundError),
+                    _locked(partial, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                ):
+                    shutil.rmtree(partial, ignore_errors=True)
+                    removed += 1
+        return removed
+
+    @contextlib.contextmanager
+    def _partial(self, name: str) -> Iterator[Path]:
+        """A new folder, locked; removed at the end if it still has its temporary name."""
+        partial = self.root / f"{_PARTIAL}{name}-{secrets.token_hex(4)}"
+        with contextlib.ExitStack() as stack:
+            # `clean` waits until the folder is made and locked.
+            with _locked(self.root, fcntl.LOCK_SH):
+                partial.mkdir()
+                stack.enter_context(_locked(partial, fcntl.LOCK_EX))
+            try:
+                yield partial
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path, operation: int) -> Iterator[None]:
+    """Holds a lock on a directory; the kernel gives it back when the process ends, however it ends."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, operation)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,205 @@
+"""From a file or a text to a `Document`: read, validated, resolved and checked, or refused as a whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from voxpath import _engine
+from voxpath.scenario.model import Scenario
+from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
+from voxpath.scenario.resolve import Plan, origin_of, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+MAX_BYTES = 4 * 2**20
+"""The largest file that is read; a scenario is written by people."""
+
+_Places = dict[Path, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A scenario that can run.
+
+    Attributes:
+        source: Where the text came from, for messages.
+        text: The scenario as it was written.
+        scenario: The same as a model.
+        plan: What the backends answer.
+    """
+
+    source: str
+    text: str
+    scenario: Scenario
+    plan: Plan
+
+    def with_seed(self, seed: int) -> Document:
+        """The same scenario with another seed."""
+        scenario = self.scenario.model_copy(update={"seed": seed})
+        plan, _ = resolve(scenario)
+        return replace(self, scenario=scenario, plan=plan)
+
+
+def read(path: FilePath | str) -> Document:
+    """Reads a scenario file.
+
+    Raises:
+        ScenarioError: The file cannot be read, or what it says cannot run; every problem is listed.
+    """
+    path = FilePath(path)
+    return parse(_read_text(path), str(path))
+
+
+def from_dict(data: Mapping[str, Any], source: str = "scenario") -> Document:
+    """A scenario built in Python: the same keys and texts as in a file.
+
+    Raises:
+        ScenarioError: As `read`; lines are those of the document that stands in the run's folder.
+    """
+    try:
+        text = _engine.format_toml(json.dumps(data, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ScenarioError(source, [Problem(0, 0, "", f"is not a scenario: {error}")]) from None
+    return parse(text, source)
+
+
+def parse(text: str, source: str = "scenario") -> Document:
+    """Reads a scenario from a text.
+
+    Raises:
+        ScenarioError: As `read`.
+    """
+    data, places, syntax = _engine.parse_toml(text)
+    if syntax:
+        raise ScenarioError(
+            source, [Problem(line, column, "", _plain(what)) for line, column, what in syntax]
+        )
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        found = [(_path_of(line["loc"], data), str(line["msg"])) for line in error.errors()]
+        problems = [*found, *_problems_elsewhere(data, [path for path, _ in found])]
+        raise ScenarioError(source, _placed(problems, places)) from None
+    plan, problems = _resolve_and_check(scenario, places)
+    if problems:
+        raise ScenarioError(source, _placed(problems, places))
+    return Document(source, text, scenario, plan)
+
+
+def _read_text(path: FilePath) -> str:
+    def refuse(message: str, line: int = 0, column: int = 0) -> ScenarioError:
+        return ScenarioError(str(path), [Problem(line, column, "", message)])
+
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise refuse("there is no such file") from None
+    except IsADirectoryError:
+        raise refuse("is a directory: a scenario is a TOML file") from None
+    except (OSError, ValueError) as error:
+        raise refuse(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(raw) > MAX_BYTES:
+        raise refuse(f"is larger than {_engine.format_size(MAX_BYTES)}: this is no scenario")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8")) + 1
+        byte = raw[error.start]
+        raise refuse(f"is not UTF-8: byte {error.start} is 0x{byte:02x}", line, column) from None
+
+
+def _plain(message: str) -> str:
+    if "recurs" in message:
+        return "is nested too deeply: a scenario has a few levels"
+    return message
+
+
+def _path_of(loc: tuple[str | int, ...], data: Any) -> Path:
+    """Where an error of the model stands in the data: pydantic's path also names the variants of unions."""
+    path: list[str | int] = []
+    for index, part in enumerate(loc):
+        inside = isinstance(data, dict) and part in data
+        if inside or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+            data = data[part]
+        elif index < len(loc) - 1 or not isinstance(data, dict):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _problems_elsewhere(data: dict[str, Any], faulty: Collection[Path]) -> list[tuple[Path, str]]:
+    """Problems of meaning, dangling names above all, in a scenario that has faults of form.
+
+    A file's problems are reported at once, so names are looked up though a value elsewhere is wrong: what is
+    faulty is replaced by something harmless. Where that cannot be done, a name is not called wrong.
+    """
+    rest = _without_faults(data, faulty)
+    try:
+        _, problems = resolve(Scenario.model_validate(rest))
+    except ValidationError:
+        return []
+    return problems
+
+
+def _without_faults(data: dict[str, Any], faulty: Collection[Path]) -> dict[str, Any]:
+    """Names and ends as they are given, everything else harmless."""
+    rest: dict[str, Any] = {"name": "names", "topology": _skeleton(data.get("topology"))}
+    hosts, flows = data.get("hosts"), data.get("flows")
+    if isinstance(hosts, dict):
+        # A host's table keeps its addresses, which must differ from those of others.
+        rest["hosts"] = {
+            name: {
+                key: host[key] for key in ("addresses",) if key in host and not _within(faulty, "hosts", name)
+            }
+            for name, host in hosts.items()
+            if isinstance(host, dict)
+        }
+    if isinstance(flows, list):
+        app = {"kind": "bulk", "size": "1 B"}
+        keys = ("name", "from", "to", "count")
+        rest["flows"] = [
+            {key: flow[key] for key in keys if key in flow and not _within(faulty, "flows", index, key)}
+            | {"app": app}
+            for index, flow in enumerate(flows)
+            if isinstance(flow, dict)
+        ]
+    return rest
+
+
+def _within(faulty: Collection[Path], *place: str | int) -> bool:
+    return any(path[: len(place)] == place for path in faulty)
+
+
+def _skeleton(topology: Any) -> Any:
+    """A topology whose links do nothing."""
+    if not isinstance(topology, dict):
+        return topology
+    bare = {key: {} if key in {"link", "bottleneck", "access"} else value for key, value in topology.items()}
+    links = topology.get("links")
+    if isinstance(links, list):
+        bare["links"] = [
+            {key: link[key] for key in ("name", "ends") if key in link}
+            for link in links
+            if isinstance(link, dict)
+        ]
+    return bare
+
+
+def _resolve_and_check(scenario: Scenario, places: _Places) -> tuple[Plan, list[tuple[Path, str]]]:
+    plan, problems = resolve(scenario)
+    if not problems:
+        problems = [(origin_of(path, plan, places), what) for path, what in _engine.check(plan.json)]
+    return plan, problems
+
+
+def _placed(problems: Iterable[tuple[Path, str]], places: _Places) -> list[Problem]:
+    return [Problem(*locate(path, places), dotted(path), message) for path, message in problems]

@@ -1,0 +1,78 @@
+"""The whole scenario. Read this first: the tables that it names are each in a module of their own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from voxpath import _engine
+from voxpath.scenario.flows import Flow
+from voxpath.scenario.problems import did_you_mean
+from voxpath.scenario.quantities import Address, Name, PositiveSpan
+from voxpath.scenario.table import Table, faults
+from voxpath.scenario.tcp import Stack
+from voxpath.scenario.topology import Topology
+
+DEFAULT_PROFILE = "rfc"
+"""The stack of a host that names none."""
+
+
+def _known_profile(name: str) -> str:
+    known = _engine.profiles()
+    if name not in known:
+        raise ValueError(f"{name!r} is no profile; {did_you_mean(name, known)}")
+    return name
+
+
+class Host(Table):
+    """A host that the topology has already: its addresses and its stack."""
+
+    profile: Annotated[str, AfterValidator(_known_profile)] = Field(
+        DEFAULT_PROFILE, description="Stack profile.", json_schema_extra={"enum": [*_engine.profiles()]}
+    )
+    addresses: tuple[Address, ...] = Field(
+        (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
+    )
+    tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
+
+
+class Sweep(Table):
+    """What is varied from run to run."""
+
+    replications: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        description="Runs that differ in their random streams alone."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_axes(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            if not data:
+                raise ValueError("is empty: it sweeps nothing; give replications or leave it out")
+            axes = [key for key in data if key not in cls.model_fields]
+            if axes:
+                raise faults(
+                    *(
+                        ((key,), "is not a key of a sweep; this version sweeps replications and no axes")
+                        for key in axes
+                    )
+                )
+        return data
+
+
+class Scenario(Table):
+    """A network, the hosts on it, and what they do."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="For people.")
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(
+        1, description="Root of every random stream, together with the replication."
+    )
+    duration: PositiveSpan | None = Field(
+        None,
+        description="When the run ends, whatever is still going on; when every flow has ended without it.",
+    )
+    topology: Topology
+    hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
+    flows: tuple[Flow, ...] = Field(strict=False, min_length=1)
+    sweep: Sweep | None = None

@@ -1,0 +1,131 @@
+"""Quantities as a scenario writes them: a text of a number and a unit, held in the smallest unit.
+
+The engine reads them, exactly and without floating point; counts that need a unit of their own (`"100
+packets"`) are read here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from voxpath import _engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NUMBER = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
+_MOST = 2**32 - 1
+"""The largest count that a plan holds."""
+
+
+def _text(value: object, what: str, example: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise ValueError(f"{value} has no unit: write {what} as text with its unit, such as {example!r}")
+    raise ValueError(f"must be {what}, written as text with its unit, such as {example!r}")
+
+
+def _reader(parse: Callable[[str], Any], what: str, example: str) -> BeforeValidator:
+    return BeforeValidator(lambda value: parse(_text(value, what, example)))
+
+
+def _schema(units: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema(
+        {"type": "string", "pattern": f"^\\s*{_NUMBER}({units})\\s*$", "examples": [example]}
+    )
+
+
+def _above_zero(parse: Callable[[str], int], what: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        value = parse(text)
+        if value == 0:
+            raise ValueError(f"{text!r} is zero: {what} is above zero here")
+        return value
+
+    return read
+
+
+def _count(unit: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        found = re.fullmatch(rf"\s*(-?[0-9]+)\s*({unit}s?)?\s*", text)
+        if found is None:
+            raise ValueError(f"{text!r} is not a count of {unit}s: write one such as '100 {unit}s'")
+        if found[2] is None:
+            raise ValueError(f"{text!r} has no unit: write a count of {unit}s, such as '100 {unit}s'")
+        count = int(found[1]) if len(found[1]) < 20 else _MOST + 1
+        if count < 1:
+            raise ValueError(f"{text!r} is not above zero: a count of {unit}s is 1 at least")
+        if count > _MOST:
+            raise ValueError(f"{text!r} is too large: a count of {unit}s is at most {_MOST}")
+        return count
+
+    return read
+
+
+read_packets = _count("packet")
+"""Packets of a text such as `"100 packets"`, at least one; raises ValueError."""
+
+_SPANS, _SIZES = "ns|us|µs|ms|s|min|h", "B|kB|MB|GB|TB|KiB|MiB|GiB"
+
+Span = Annotated[int, _reader(_engine.parse_span, "a duration", "20 ms"), _schema(_SPANS, "20 ms")]
+"""Nanoseconds."""
+
+PositiveSpan = Annotated[
+    int,
+    _reader(_above_zero(_engine.parse_span, "a duration"), "a duration", "20 ms"),
+    _schema(_SPANS, "20 ms"),
+]
+"""Nanoseconds, at least one."""
+
+Rate = Annotated[int, _reader(_engine.parse_rate, "a rate", "5 Mbit/s"), _schema("[kMGT]?bit/s", "5 Mbit/s")]
+"""Bits per second, at least one."""
+
+Size = Annotated[int, _reader(_engine.parse_size, "a size", "64 KiB"), _schema(_SIZES, "64 KiB")]
+"""Bytes."""
+
+PositiveSize = Annotated[
+    int,
+    _reader(_above_zero(_engine.parse_size, "a size"), "a size", "64 KiB"),
+    _schema(_SIZES, "64 KiB"),
+]
+"""Bytes, at least one."""
+
+Probability = Annotated[
+    float, _reader(_engine.parse_prob, "a probability", "0.3 %"), _schema("%|ppm", "0.3 %")
+]
+"""Between 0 and 1."""
+
+Packets = Annotated[
+    int, _reader(read_packets, "a count of packets", "100 packets"), _schema("packets?", "100 packets")
+]
+"""Packets, at least one."""
+
+Segments = Annotated[
+    int,
+    _reader(_count("segment"), "a count of segments", "10 segments"),
+    _schema("segments?", "10 segments"),
+]
+"""TCP segments, at least one."""
+
+
+def _address(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be an IPv4 or IPv6 address, written as text, such as '10.0.0.1'")
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise ValueError(f"{value!r} is not an IPv4 or IPv6 address") from None
+
+
+Address = Annotated[
+    str, BeforeValidator(_address), WithJsonSchema({"type": "string", "examples": ["10.0.0.1"]})
+]
+"""An IPv4 or IPv6 address in its canonical form."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+"""The name of a host, link or flow; it also names files and random streams."""

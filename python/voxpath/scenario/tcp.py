@@ -1,0 +1,94 @@
+"""TCP's parameters as a scenario writes them: one key per parameter of `voxpath-tcp`'s `Config`.
+
+A key that is left out keeps the profile's value. Sockets have fewer keys than hosts: those that an
+application can set on a socket of a real kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Segments, Size, Span
+from voxpath.scenario.table import Table
+
+_Buffer = Annotated[PositiveSize, Field(le=2**30)]
+_Attempts = Annotated[int, Field(ge=0, le=1000)]
+
+
+class Socket(Table):
+    """Parameters of one socket."""
+
+    mss: Annotated[PositiveSize, Field(ge=64, le=65_495)] | None = Field(
+        None, description="Largest segment, bytes of data; TCP_MAXSEG."
+    )
+    send_buffer: _Buffer | None = Field(None, description="Sent or waiting data; SO_SNDBUF.")
+    receive_buffer: _Buffer | None = Field(None, description="Received data; bounds the window; SO_RCVBUF.")
+    nagle: bool | None = Field(None, description="Hold back small segments; false is TCP_NODELAY.")
+    congestion: Literal["reno", "cubic"] | None = Field(None, description="Algorithm; TCP_CONGESTION.")
+
+    def values(self) -> dict[str, Any]:
+        """The keys that are given, as a plan holds them (nanoseconds, bytes), tables as dictionaries."""
+        return self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind", "client", "server"})
+
+
+class DelayedAck(Table):
+    """When acknowledgments are delayed."""
+
+    max_delay: Span | None = Field(None, description="Longest delay; zero acknowledges at once.")
+    max_segments: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Full-sized segments after which an acknowledgment is sent at once."
+    )
+
+
+class Rto(Table):
+    """The retransmission timer of RFC 6298."""
+
+    initial: PositiveSpan | None = Field(None, description="Before the first sample.")
+    min: PositiveSpan | None = Field(None, description="Lower bound.")
+    max: PositiveSpan | None = Field(None, description="Upper bound, of backed-off values too.")
+    variance_floor: Span | None = Field(None, description="G of rules 2.2 and 2.3.")
+    tick: Span | None = Field(None, description="The timer expires on whole multiples; zero is continuous.")
+
+
+class Persist(Table):
+    """The persist timer."""
+
+    min: PositiveSpan | None = Field(None, description="Shortest interval between probes.")
+    max: PositiveSpan | None = Field(None, description="Longest interval between probes.")
+
+
+class Stack(Socket):
+    """Parameters of a host's stack."""
+
+    window_scaling: bool | None = Field(None, description="Offer window scaling (RFC 7323).")
+    timestamps: bool | None = Field(None, description="Offer timestamps (RFC 7323).")
+    sack: bool | None = Field(None, description="Offer selective acknowledgment (RFC 2018).")
+    recovery: Literal["tahoe", "reno", "newreno"] | None = Field(
+        None, description="What repairs a loss without selective acknowledgment."
+    )
+    initial_window: Annotated[Segments, Field(le=1000)] | None = Field(None, description="RFC 6928.")
+    initial_ssthresh: Annotated[Size, Field(le=2**32 - 1)] | None = Field(
+        None, description="Initial slow-start threshold in bytes."
+    )
+    dupack_threshold: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Duplicate acknowledgments that signal a loss."
+    )
+    limited_transmit: bool | None = Field(None, description="RFC 3042.")
+    slow_start_limit: Annotated[Segments, Field(le=2**31)] | None = Field(
+        None, description="What one acknowledgment may add to the window in slow start (RFC 3465)."
+    )
+    byte_counting: bool | None = Field(
+        None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."
+    )
+    cwnd_validation: bool | None = Field(
+        None, description="Grow the window only while it limits the sender (RFC 7661 section 4.1)."
+    )
+    idle_restart: bool | None = Field(None, description="RFC 5681 section 4.1.")
+    delayed_ack: DelayedAck | None = Field(None, description="RFC 5681 section 4.2.")
+    rto: Rto | None = Field(None, description="RFC 6298.")
+    persist: Persist | None = Field(None, description="RFC 9293 section 3.8.6.1.")
+    syn_retries: _Attempts | None = Field(None, description="Retransmissions of a SYN before giving up.")
+    retries: _Attempts | None = Field(None, description="Timeouts of one segment before giving up.")
+    msl: Span | None = Field(None, description="Maximum segment lifetime; TIME-WAIT lasts twice as long.")

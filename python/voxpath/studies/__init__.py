@@ -1,0 +1,28 @@
+"""Studies: published work reproduced with today's parts, one package per publication, all of one shape.
+
+`scenario.py` builds the scenarios, `published.toml` holds every published number and its tolerance,
+`compare.py` lays ours beside theirs, `README.md` tells the question, the set-up and our reading of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from voxpath.studies.base import Study
+
+NAMES = ("sarkar2022",)
+"""Every study."""
+
+
+def load(name: str) -> Study:
+    """The study of a name.
+
+    Raises:
+        KeyError: There is no such study.
+    """
+    if name not in NAMES:
+        raise KeyError(name)
+    study: Study = import_module(f"voxpath.studies.{name}").STUDY
+    return study

@@ -1,0 +1,1 @@
+"""Many runs: replications now, spread over a `concurrent.futures` executor."""

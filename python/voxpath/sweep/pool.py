@@ -1,0 +1,62 @@
+"""A pool of local worker processes that never outlive their parent.
+
+Workers are spawned, not forked: polars and the engine have threads. They ignore Ctrl-C, which reaches the
+whole process group, and stop when the parent lets go of a pipe: on its own Ctrl-C, at the end, or
+by its death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+    from multiprocessing.connection import Connection
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def local_executor(jobs: int) -> Iterator[Executor]:
+    """An executor of `jobs` processes, which are gone when the context ends, tasks done or not."""
+    # Polars has SIGINT restart what it interrupts: a thread that waits for workers would not hear of it.
+    signal.siginterrupt(signal.SIGINT, True)
+    context = multiprocessing.get_context("spawn")
+    alive, held = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(alive,))
+    try:
+        yield pool
+    except BaseException:
+        held.close()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        held.close()
+        alive.close()
+
+
+def _start(alive: Connection) -> None:
+    """Prepares a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Each worker has one processor; polars would start a thread for every one that there is.
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    threading.Thread(target=_stop_with_parent, args=(alive,), daemon=True).start()
+
+
+def _stop_with_parent(alive: Connection) -> None:
+    parent = multiprocessing.parent_process()
+    waiting: list[Any] = [alive] if parent is None else [alive, parent.sentinel]
+    multiprocessing.connection.wait(waiting)
+    # Not sys.exit: the simulation runs in another thread and would go on.
+    os._exit(130)

@@ -1,0 +1,89 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parent.parent
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+
+SMALL = """\
+name = "small"
+seed = 7
+
+[topology]
+kind = "pipe"
+link = { rate = "10 Mbit/s", delay = "5 ms", queue = "50 packets", loss = "1 %" }
+
+[[flows]]
+name = "download"
+app = { kind = "download", request = "100 B", response = "200 kB" }
+"""
+"""A scenario that runs in a moment and loses packets."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def voxpath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """Calls the command line in this process, inside an empty directory."""
+    from voxpath.cli import run_command
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path) -> Called:
+        capfd.readouterr()
+        code = run_command([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Called(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A file with the small scenario."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def process(*arguments: str | Path, cwd: Path, **options) -> subprocess.Popen[str]:
+    """The command line as a process of its own, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "voxpath", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file below a directory by its path, but for what may differ between machines."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name != "environment.json"
+    }
+
+
+settings.register_profile("voxpath", deadline=None, derandomize=True)
+settings.load_profile("voxpath")

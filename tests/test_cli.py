@@ -1,0 +1,92 @@
+"""The command line beside its runs: help, schema, doctor, examples."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import voxpath as voxpath_package
+from conftest import ROOT
+from voxpath import _engine
+from voxpath.cli import cli
+from voxpath.scenario.schema import schema
+
+
+def test_help_is_there_at_once():
+    """Nothing heavy is imported for it."""
+    code = (
+        "import sys; from voxpath.cli import run_command; code = run_command(['--help']);"
+        "heavy = {'polars', 'pydantic', 'rich', 'numpy', 'scipy'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Examples:" in done.stdout
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.commands)])
+def test_every_command_has_help(command: list[str], voxpath):
+    called = voxpath(*command, "--help")
+    assert called.code == 0
+    assert called.out.startswith("Usage: voxpath")
+
+
+def test_the_version_is_the_builds(voxpath):
+    assert voxpath("--version").out == f"voxpath {_engine.BUILD}\n"
+
+
+def test_the_schema_is_printed_as_json(voxpath):
+    assert json.loads(voxpath("schema").out) == schema()
+
+
+def test_doctor_says_what_works(voxpath):
+    called = voxpath("doctor")
+    assert called.code == 0
+    for part in ("engine", "tshark", "TUN/TAP", "namespaces"):
+        assert part in called.out
+
+
+def test_no_command_is_bad_input(voxpath):
+    assert voxpath("fly").code == 2
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    command = f"{shlex.quote(sys.executable)} -m voxpath schema | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.stderr == ""
+
+
+def examples() -> list[str]:
+    """Python blocks of the README and of the package's documentation."""
+    texts = [(ROOT / "README.md").read_text("utf-8"), voxpath_package.__doc__ or ""]
+    return [block for text in texts for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
+
+
+@pytest.mark.parametrize("code", examples())
+def test_the_examples_in_python_run(code: str, tmp_path: Path):
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def help_examples() -> list[str]:
+    found = []
+    for command in (cli, *cli.commands.values()):
+        found += re.findall(r"^  voxpath (.*)$", command.epilog or "", re.MULTILINE)
+    return found
+
+
+@pytest.mark.parametrize("line", sorted(set(help_examples())))
+def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    called = voxpath(*shlex.split(line.split(">", maxsplit=1)[0]))
+    assert called.code == 0, called.err
