@@ -14,12 +14,11 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup demo test check-rust check-python purity fidelity bench bench-setup clean
 
 help:
-	@echo 'make setup        tshark, the Python environment in $(VENV), the engine (release build)'
-	@echo 'make demo         setup, then the 2022 study: TCP under bit errors, beside the published tables'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark'
+	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
-	@echo 'make bench-setup  the simulators that the benchmarks compare with (Debian packages)'
-	@echo 'make bench        benchmarks against them'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, and benchmarks against them (docs/benchmarks.md)'
 	@echo 'make clean        removes what make has built'
 
 setup: $(STAMPS)/tshark $(STAMPS)/python $(STAMPS)/engine
@@ -37,7 +36,7 @@ $(STAMPS)/tshark: | $(STAMPS)
 		&& touch $@; \
 	else \
 		echo 'setup: tshark is missing, and only root can install it: apt-get install tshark'; \
-		echo 'setup: without it the tests that hold our captures against it are skipped, and say so'; \
+		echo 'setup: the tests that hold our captures against its TCP analysis will fail without it'; \
 	fi
 
 $(STAMPS)/python: requirements.lock | $(STAMPS)
@@ -53,7 +52,7 @@ $(STAMPS)/engine: $(ENGINE_SOURCES) $(STAMPS)/python
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
-demo: setup
+demo: $(STAMPS)/python $(STAMPS)/engine
 	@echo 'demo: the downloads of Sarkar et al. 2022 under loss, simulated, beside the published tables'
 	$(BIN)/voxpath study sarkar2022 --quick
 
@@ -79,13 +78,17 @@ check-python: setup
 fidelity: setup
 	$(BIN)/python benches/fidelity/run.py
 
-bench-setup:
-	@echo 'bench-setup: Debian'"'"'s ns-3 and ns-2, which the benchmarks compare with'
-	apt-get update -q
-	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
-		ns3 libns3-dev libgsl-dev ns2 g++ pkg-config
+bench-setup: $(STAMPS)/bench
 
-bench: setup
+$(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
+	@echo 'bench-setup: ns-3 and ns-2 from Debian (as root, by apt-get) and SimPy, which the benchmarks compare with'
+	@command -v ns >/dev/null && test -d /usr/include/ns3 -a -e /usr/include/gsl/gsl_math.h \
+		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+			ns3 libns3-dev libgsl-dev ns2 g++; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/peers/requirements.txt
+	@touch $@
+
+bench: setup bench-setup
 	$(BIN)/python benches/run.py
 
 clean:

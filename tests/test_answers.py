@@ -8,7 +8,7 @@ import pytest
 
 from voxpath.backends.base import Question
 from voxpath.backends.formula import FormulaBackend, medium_limit, transfer_of, window_limit
-from voxpath.backends.path import Paths
+from voxpath.backends.path import paths
 from voxpath.results.intervals import summarise
 from voxpath.scenario import from_dict
 
@@ -108,8 +108,8 @@ def test_no_loss_at_all_is_no_loss():
 
 
 def test_the_larger_limit_holds_for_the_simulator_too():
-    plan = scenario({"delay": "20 ms", "rate": "10 Mbit/s"}).plan.data
-    transfer = transfer_of(plan, 0, Paths(plan))
+    plan = scenario({"delay": "20 ms", "rate": "10 Mbit/s"}).plan
+    transfer = transfer_of(plan, 0, paths(plan)[0])
     assert window_limit(transfer) > medium_limit(transfer)
 
 
@@ -130,11 +130,11 @@ def test_paths_are_the_engines():
                 {"ends": ["r", "b"]},
             ],
         },
-        "flows": [{"from": "a", "to": "b", **DOWNLOAD}],
+        "flows": [{"from": "a", "to": "b", **DOWNLOAD}, {"from": "a", "to": "c", **DOWNLOAD}],
     }
-    plan = from_dict(data).plan.data
-    assert Paths(plan).steps(0, 1) == [(2, "ab"), (5, "ab")]
-    assert Paths(plan).steps(1, 0) == [(5, "ba"), (2, "ba")]
-    assert Paths(plan).steps(0, 2) == [(0, "ab")]
+    assert paths(from_dict(data).plan) == [
+        ([(2, "ab"), (5, "ab")], [(5, "ba"), (2, "ba")]),
+        ([(0, "ab")], [(0, "ba")]),
+    ]
     data["topology"]["routes"] = [{"at": "r", "to": "b", "via": "s-r"}]
-    assert Paths(from_dict(data).plan.data).steps(0, 1) == [(2, "ab"), (3, "ba"), (4, "ab")]
+    assert paths(from_dict(data).plan)[0].there == [(2, "ab"), (3, "ba"), (4, "ab")]

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 TSHARK = shutil.which("tshark")
-pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed: `make setup` says how")
 
 LOSSY = """\
 name = "lossy"
@@ -33,7 +32,7 @@ app = {{ kind = "download", request = "100 B", response = "500 kB" }}
 
 def fields(capture: Path, condition: str, *names: str) -> list[list[str]]:
     """Fields of the packets that a display filter lets through; checksums are verified."""
-    assert TSHARK is not None
+    assert TSHARK is not None, "tshark is not installed: `make setup` installs it"
     command = [TSHARK, "-r", str(capture), "-Y", condition, "-T", "fields"]
     for option in ("tcp.check_checksum:TRUE", "ip.check_checksum:TRUE"):
         command += ["-o", option]

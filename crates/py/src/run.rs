@@ -7,7 +7,8 @@ use pyo3::types::{PyBytes, PyDict};
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use voxpath_sim::plan::{Observe, Plan};
+use voxpath_net::routing::DirectionId;
+use voxpath_sim::plan::{DIRECTIONS, Observe, Plan};
 use voxpath_sim::{Data, Problem, Report, Simulation, Table};
 use voxpath_tcp::config::Profile;
 
@@ -46,6 +47,20 @@ pub(crate) fn check(plan: &str) -> PyResult<Vec<(String, String)>> {
     Ok(voxpath_sim::check(&plan).into_iter().map(|Problem { path, message }| (path, message)).collect())
 }
 
+/// A link's index and the name of its direction.
+type Step = (u32, &'static str);
+
+/// The directions of links that each flow's packets take: from the end that opens to the other one, and back.
+#[pyfunction]
+#[pyo3(signature = (plan, /))]
+pub(crate) fn paths(plan: &str) -> PyResult<Vec<(Vec<Step>, Vec<Step>)>> {
+    let paths = voxpath_sim::paths(&plan_of(plan)?).map_err(refused)?;
+    let steps = |path: Vec<DirectionId>| {
+        path.into_iter().map(|step| (step.link(), DIRECTIONS[step.index() % 2])).collect()
+    };
+    Ok(paths.into_iter().map(|[there, back]| (steps(there), steps(back))).collect())
+}
+
 /// What a run gives to Python: columns of every table, the verdict as JSON, captures by host.
 type Outcome<'py> = (Bound<'py, PyDict>, String, Bound<'py, PyDict>);
 
@@ -82,14 +97,17 @@ pub(crate) fn run<'py>(
 }
 
 fn simulate(plan: &Plan, replication: u64, observe: &Observe) -> PyResult<Report> {
-    let mut simulation = Simulation::new(plan, replication, observe).map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
-        value_error(lines.join("; "))
-    })?;
+    let mut simulation = Simulation::new(plan, replication, observe).map_err(refused)?;
     while !simulation.advance(SLICE_EVENTS).done {
         Python::attach(|py| py.check_signals())?;
     }
     Ok(simulation.finish())
+}
+
+/// What [`check`] would have found.
+fn refused(problems: Vec<Problem>) -> PyErr {
+    let lines: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
+    value_error(lines.join("; "))
 }
 
 fn panic_error(panic: &(dyn Any + Send)) -> PyErr {

@@ -3,7 +3,7 @@
 use crate::check::{LONGEST_NS, common_family, routes};
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp, stream_applications};
 use crate::network::{Address, Network, Node};
-use crate::plan::{self, App, Direction, Flow, Observe, Plan};
+use crate::plan::{self, App, DIRECTIONS, Direction, Flow, Observe, Plan};
 use crate::sinks;
 use crate::world::World;
 use alloc::boxed::Box;
@@ -56,9 +56,6 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
     }
     world
 }
-
-/// Direction names, in the order of a link's directions.
-pub(crate) const DIRECTIONS: [&str; 2] = ["ab", "ba"];
 
 fn addresses(plan: &Plan) -> Vec<Address> {
     let of = |(node, planned): (u32, &plan::Node)| {
@@ -157,6 +154,7 @@ fn endpoints(
             end: end as u8,
             node,
             target: target(first_target + 2 * index + end as u32),
+            busy: kind.is_busy(),
             kind,
             counters: Counters::default(),
             armed: None,

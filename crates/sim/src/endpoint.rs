@@ -22,6 +22,8 @@ pub(crate) struct Endpoint {
     pub(crate) node: u32,
     pub(crate) target: Target,
     pub(crate) kind: Kind,
+    /// Whether the world waits for it; see [`Kind::is_busy`].
+    pub(crate) busy: bool,
     pub(crate) counters: Counters,
     /// The earliest wake-up that the event queue holds for this endpoint.
     pub(crate) armed: Option<Time>,
@@ -74,15 +76,6 @@ impl Label {
 }
 
 impl Endpoint {
-    /// Whether something is left to do here that the run has to wait for.
-    pub(crate) fn is_busy(&self) -> bool {
-        match &self.kind {
-            Kind::Tcp(tcp) => tcp.ended().is_none(),
-            Kind::Sender(sender) => sender.poll_timeout().is_some(),
-            Kind::Receiver(_) => false,
-        }
-    }
-
     /// When it wants to be woken.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.kind {
@@ -116,6 +109,17 @@ pub(crate) enum Kind {
     Tcp(Box<Tcp>),
     Sender(cbr::Sender),
     Receiver(Box<cbr::Receiver>),
+}
+
+impl Kind {
+    /// Whether something is left to do here that the run has to wait for.
+    pub(crate) fn is_busy(&self) -> bool {
+        match self {
+            Self::Tcp(tcp) => tcp.ended().is_none(),
+            Self::Sender(sender) => sender.poll_timeout().is_some(),
+            Self::Receiver(_) => false,
+        }
+    }
 }
 
 /// A TCP socket and its application.

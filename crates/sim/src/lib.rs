@@ -11,12 +11,14 @@ mod build;
 mod check;
 mod endpoint;
 mod network;
+mod paths;
 pub mod plan;
 mod report;
 mod sinks;
 mod world;
 
 pub use check::{Problem, check};
+pub use paths::{Paths, paths};
 pub use plan::{Observe, Plan};
 pub use report::{Report, Verdict};
 pub use voxpath_net::table::{Column, Data, Table};

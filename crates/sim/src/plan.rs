@@ -73,6 +73,9 @@ pub struct Link {
     pub ba: Direction,
 }
 
+/// The names of a link's directions, in the order of [`voxpath_net::routing::DirectionId`].
+pub const DIRECTIONS: [&str; 2] = ["ab", "ba"];
+
 /// One direction of a link, in the order that a packet meets: queue, serialiser, loss, duplication,
 /// reordering, delay line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,7 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
-use crate::build::DIRECTIONS;
 use crate::endpoint::{Endpoint, Kind, Tcp};
-use crate::plan::{App, NodeKind, Plan, Transport};
+use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
 use crate::world::World;
 use alloc::format;
 use alloc::string::String;

@@ -1,8 +1,7 @@
 //! Where observations go: columns for Python, captures for tshark.
 
-use crate::build::DIRECTIONS;
 use crate::network::Address;
-use crate::plan::{Observe, Plan};
+use crate::plan::{DIRECTIONS, Observe, Plan};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -28,7 +28,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Time) -> Self {
-        let busy = endpoints.iter().filter(|endpoint| endpoint.is_busy()).count();
+        let busy = endpoints.iter().filter(|endpoint| endpoint.busy).count();
         Self { network, endpoints, busy, end, outbox: Outbox::default() }
     }
 
@@ -125,7 +125,6 @@ impl World {
     fn run(&mut self, now: Time, index: usize) {
         let Self { network, endpoints, outbox, .. } = self;
         let endpoint = &mut endpoints[index];
-        let was_busy = endpoint.is_busy();
         match &mut endpoint.kind {
             Kind::Tcp(tcp) => {
                 tcp.drive(now);
@@ -151,8 +150,11 @@ impl World {
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);
         }
-        self.busy -= usize::from(was_busy && !self.endpoints[index].is_busy());
-        let next = self.endpoints[index].poll_timeout();
+        if endpoint.busy && !endpoint.kind.is_busy() {
+            endpoint.busy = false;
+            self.busy -= 1;
+        }
+        let next = endpoint.poll_timeout();
         self.arm(index, next);
     }
 

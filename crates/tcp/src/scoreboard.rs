@@ -94,14 +94,15 @@ impl Scoreboard {
         self.sacked.as_slice().first().map(|range| range.start)
     }
 
-    /// At most `max` octets that end with the highest outstanding one not SACKed: NextSeg() rule (4).
-    pub(crate) fn last_unsacked(&self, una: u64, nxt: u64, max: u32) -> Option<Range<u64>> {
+    /// At most `max` octets that end with the highest outstanding one not SACKed: NextSeg() rule (4). None if that one
+    /// was sent again in this recovery: it is under way, and a copy of the copy rescues nothing.
+    pub(crate) fn last_unsacked(&self, nxt: u64, max: u32) -> Option<Range<u64>> {
         let ranges = self.sacked.as_slice();
         let (end, below) = match ranges.split_last() {
             Some((last, below)) if last.end >= nxt => (last.start, below.last()),
             last => (nxt, last.map(|(last, _)| last)),
         };
-        let floor = below.map_or(una, |range| range.end.max(una));
+        let floor = below.map_or(0, |range| range.end).max(self.high_rxt);
         let start = end.saturating_sub(u64::from(max)).max(floor);
         (start < end).then_some(start..end)
     }

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from voxpath.backends.base import Row
-from voxpath.backends.path import Paths, sharers
+from voxpath.backends.path import directions, paths, sharers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from voxpath.backends.base import Question
-    from voxpath.backends.path import PlanData
+    from voxpath.backends.path import Path
+    from voxpath.scenario.resolve import Plan
 
 ETHERNET_OVERHEAD = 38
 """Preamble 8, header 14, checksum 4, gap 12; `Framing` in `crates/sim/src/plan.rs`."""
@@ -39,7 +40,7 @@ class FormulaBackend:
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Completion and goodput of every flow by every formula."""
-        return [_rows(question.document.plan.data) for question in questions]
+        return [_rows(question.document.plan) for question in questions]
 
 
 @dataclass(frozen=True)
@@ -155,15 +156,15 @@ def wire_time(size: int, link: Mapping[str, Any]) -> float:
     return float(8 * (size + framing) / link["rate_bps"])
 
 
-def _rows(plan: PlanData) -> list[Row]:
-    paths = Paths(plan)
-    shared = sharers(paths, plan)
+def _rows(plan: Plan) -> list[Row]:
+    taken = paths(plan)
+    shared = sharers(taken)
     rows: list[Row] = []
-    for index, flow in enumerate(plan["flows"]):
+    for index, flow in enumerate(plan.data["flows"]):
         for name, estimate in ESTIMATORS.items():
             try:
                 _alone(plan, shared[index])
-                transfer = transfer_of(plan, index, paths)
+                transfer = transfer_of(plan, index, taken[index])
                 seconds = estimate(transfer)
             except NotApplicableError as error:
                 for metric in ("completion_s", "goodput_bps"):
@@ -175,13 +176,13 @@ def _rows(plan: PlanData) -> list[Row]:
     return rows
 
 
-def transfer_of(plan: PlanData, index: int, paths: Paths) -> Transfer:
+def transfer_of(plan: Plan, index: int, path: Path) -> Transfer:
     """A flow of a plan as the formulas see it.
 
     Raises:
         NotApplicableError: It is not one transfer on a path that is kind to its packets.
     """
-    flow = plan["flows"][index]
+    flow = plan.data["flows"][index]
     app = flow["app"]
     if app["kind"] == "cbr":
         raise NotApplicableError("a constant bit rate over UDP has no window")
@@ -193,10 +194,8 @@ def transfer_of(plan: PlanData, index: int, paths: Paths) -> Transfer:
     client, server = flow["transport"]["client"], flow["transport"]["server"]
     sender, receiver = (server, client) if asked else (client, server)
     ends = (flow["to"], flow["from"]) if asked else (flow["from"], flow["to"])
-    there, back = paths.steps(*ends), paths.steps(*reversed(ends))
-    if there is None or back is None:
-        raise NotApplicableError("there is no route")
-    forward, backward = paths.directions(there), paths.directions(back)
+    there, back = (path.back, path.there) if asked else path
+    forward, backward = directions(plan, there), directions(plan, back)
     _undisturbed([*forward, *backward])
     if sender["initial_ssthresh"] is not None and sender["initial_ssthresh"] < receiver["receive_buffer"]:
         raise NotApplicableError("slow start ends before the window is reached")
@@ -221,9 +220,9 @@ def transfer_of(plan: PlanData, index: int, paths: Paths) -> Transfer:
     )
 
 
-def _alone(plan: PlanData, sharer: int | None) -> None:
+def _alone(plan: Plan, sharer: int | None) -> None:
     if sharer is not None:
-        raise NotApplicableError(f"it shares a link with {plan['flows'][sharer]['name']}")
+        raise NotApplicableError(f"it shares a link with {plan.data['flows'][sharer]['name']}")
 
 
 def _undisturbed(links: Sequence[Mapping[str, Any]]) -> None:
@@ -238,5 +237,5 @@ def _lossy(loss: Mapping[str, Any]) -> bool:
     return any(loss.get(key) for key in ("p", "rate", "packets"))
 
 
-def _have_v4(plan: PlanData, nodes: Sequence[int]) -> bool:
-    return all(any(":" not in address for address in plan["nodes"][node]["addresses"]) for node in nodes)
+def _have_v4(plan: Plan, nodes: Sequence[int]) -> bool:
+    return all(any(":" not in address for address in plan.data["nodes"][node]["addresses"]) for node in nodes)

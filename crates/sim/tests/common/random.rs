@@ -4,7 +4,8 @@ use super::{MS, SECOND, wire};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, BitErrorForm, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Reorder, Transport, VERSION,
+    App, BitErrorForm, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Reorder, Transport,
+    VERSION,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -34,8 +35,12 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                 for (host, router, ab, ba) in seconds {
                     ends.push((router % routers, routers + host % hosts, ab, ba));
                 }
-                let links = ends.into_iter().enumerate().map(|(i, (a, b, ab, ba))| {
-                    Link { name: format!("link{i}"), a, b, ab, ba }
+                let links = ends.into_iter().enumerate().map(|(i, (a, b, ab, ba))| Link {
+                    name: format!("link{i}"),
+                    a,
+                    b,
+                    ab,
+                    ba,
                 });
                 let flows = flows.into_iter().enumerate().map(|(i, (from, to, conversation))| {
                     let from = from % hosts;
@@ -86,7 +91,8 @@ pub fn direction() -> impl Strategy<Value = Direction> {
             .prop_map(|set| Loss::List { packets: set.into_iter().collect() }),
     ];
     let duplicate = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2_f64];
-    let reorder = prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
+    let reorder =
+        prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
     (rate, queue, any::<bool>(), loss, duplicate, reorder, 0..100 * MS).prop_map(
         |(rate_bps, (queue_packets, queue_bytes), ethernet, loss, duplicate, reorder, delay_ns)| Direction {
             queue_packets: queue_packets.filter(|_| rate_bps.is_some()),
@@ -140,12 +146,15 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                 pause_ns
             }
         ),
-        (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64)).prop_map(
-            |(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }
-        ),
+        (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64))
+            .prop_map(|(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }),
     ];
-    (0..2 * SECOND, config(), config(), app)
-        .prop_map(|(start_ns, client, server, app)| Conversation { start_ns, client, server, app })
+    (0..2 * SECOND, config(), config(), app).prop_map(|(start_ns, client, server, app)| Conversation {
+        start_ns,
+        client,
+        server,
+        app,
+    })
 }
 
 /// Any profile with any recovery, and buffers, segments and options of its own.
@@ -157,7 +166,14 @@ pub fn config() -> impl Strategy<Value = Config> {
     let sizes = (100..3_000_u16, 3_000..200_000_u32, 3_000..200_000_u32);
     let delayed = (0..200_u64, 1..4_u32);
     (profile, recovery, congestion, options, sizes, delayed).prop_map(
-        |(profile, recovery, congestion, options, (mss, send_buffer, receive_buffer), (delay_ms, segments))| {
+        |(
+            profile,
+            recovery,
+            congestion,
+            options,
+            (mss, send_buffer, receive_buffer),
+            (delay_ms, segments),
+        )| {
             let mut config = Config { recovery, congestion, mss, send_buffer, receive_buffer, ..profile };
             (config.sack, config.timestamps, config.window_scaling, config.nagle) = options;
             config.delayed_ack.max_delay = Span::from_millis(delay_ms);

@@ -293,9 +293,12 @@ impl Connection {
         newly_sacked
     }
 
-    /// Takes the announced window from this segment unless an older one (section 3.10.7.4, WL1 and WL2).
+    /// Takes the announced window from this segment unless it is an older one (section 3.10.7.4, WL1 and WL2). One that
+    /// acknowledges something new never is, though it may repeat old data and so be below WL1 (Linux'
+    /// tcp_may_update_window()): without its window SND.WND would count from the wrong octet.
     fn update_window(&mut self, now: Time, header: &TcpHeader, start: u64, ack: u64) {
-        let newer = self.snd.wl1 < start || (self.snd.wl1 == start && self.snd.wl2 <= ack);
+        let newer =
+            ack > self.snd.una || self.snd.wl1 < start || (self.snd.wl1 == start && self.snd.wl2 <= ack);
         if !newer {
             return;
         }

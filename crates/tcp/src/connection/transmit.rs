@@ -108,7 +108,7 @@ impl Connection {
             return None;
         }
         // Step (C.2): HighRxt stays, or later losses below would not be sent again.
-        self.scoreboard.last_unsacked(self.snd.una, self.snd.nxt, max)
+        self.scoreboard.last_unsacked(self.snd.nxt, max)
     }
 
     pub(super) fn pipe(&self) -> u64 {

@@ -5,8 +5,12 @@
 
 mod acks;
 mod closing;
+mod debug;
 mod handshake;
 mod ladder;
+mod pair;
+mod properties;
 mod recovery;
+mod sack;
 mod timeout;
 mod windows;

@@ -24,7 +24,7 @@ fn sender(config: Config) -> Ladder {
 
 fn duplicates(t: &mut Ladder, number: u32, count: u32) {
     for _ in 0..count {
-        t.expect_nothing().recv(ack(number));
+        t.recv(ack(number));
     }
 }
 
@@ -56,8 +56,8 @@ fn data_and_window_changes_are_no_duplicates() {
     for i in 0..6 {
         t.recv(data(1 + i * 10, 10).window(61_000));
     }
-    t.expect_nothing().phase(Phase::Open);
-    assert_eq!(t.tcp.counters().duplicate_acks, 0);
+    t.skip().phase(Phase::Open);
+    assert_eq!((t.tcp.counters().duplicate_acks, t.tcp.counters().retransmissions), (0, 0));
 }
 
 #[test]

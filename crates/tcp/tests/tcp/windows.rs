@@ -169,6 +169,16 @@ fn an_older_segment_does_not_set_the_window() {
     assert_eq!(t.tcp.metrics().snd_wnd, 3000);
 }
 
+#[test]
+fn a_repetition_with_a_new_acknowledgment_sets_the_window() {
+    // Linux' tcp_may_update_window(): its number is below SND.WL1, but what it acknowledges tells its age.
+    let mut t = sender(prompt(), 4000);
+    t.recv(data(101, 100)).expect(ack(1)).write(9000).expect_data(1, 1460, 2).expect_nothing();
+    t.recv(data(1, 100).ack(1461).window(2540)).skip();
+    assert_eq!(t.tcp.metrics().snd_wnd, 2540, "the right edge is where it was");
+    assert_eq!(t.tcp.metrics().flight, 1460, "and nothing was sent beyond it");
+}
+
 /// A window closed with all data acknowledged and 10 000 octets waiting; the time is 100 ms.
 fn closed_window() -> Ladder {
     let mut t = sender(plain(), 1460);
@@ -273,7 +283,12 @@ fn a_window_drawn_back_with_data_under_way_is_probed_and_does_not_time_out() {
         at += interval;
         t.at(ms(at)).expect(data(1461, 1460)).recv(ack(1461)).expect_nothing();
     }
-    t.ended(None).at(ms(at + 100)).recv(ack(1461).window(8760)).expect_data(1461, 1460, 2).recv(ack(4381)).idle();
+    t.ended(None)
+        .at(ms(at + 100))
+        .recv(ack(1461).window(8760))
+        .expect_data(1461, 1460, 2)
+        .recv(ack(4381))
+        .idle();
 }
 
 #[test]

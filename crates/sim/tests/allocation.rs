@@ -1,0 +1,101 @@
+//! In steady state a packet costs no allocation: everything that grows has grown during the warm-up.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::*;
+use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport};
+use voxpath_sim::{Observe, Simulation};
+use voxpath_tcp::{Config, Congestion, Profile, Recovery};
+
+/// Events before, and events while allocations are counted: some fifty thousand packets.
+const WARM_UP: u64 = 100_000;
+const MEASURED: u64 = 100_000;
+
+fn bottleneck(loss: Loss) -> Direction {
+    Direction { rate_bps: Some(10_000_000), queue_packets: Some(100), loss, ..wire(20 * MS) }
+}
+
+fn bulk(config: &Config, loss: Loss) -> Plan {
+    let mut plan =
+        with_tcp(pipe(bottleneck(loss), bottleneck(Loss::None)), config, App::Bulk { bytes: None });
+    plan.duration_ns = Some(100_000 * SECOND);
+    plan
+}
+
+/// Allocations of `MEASURED` events after `WARM_UP`.
+fn allocations(plan: &Plan) -> u64 {
+    let mut simulation = Simulation::new(plan, 0, &Observe::default()).expect("a valid plan");
+    assert!(!simulation.advance(WARM_UP).done);
+    let info = allocation_counter::measure(|| {
+        assert!(!simulation.advance(MEASURED).done);
+    });
+    info.count_total
+}
+
+fn rfc(recovery: Recovery, sack: bool) -> Config {
+    Config { recovery, sack, ..Profile::Rfc.config() }
+}
+
+#[test]
+fn a_flow_without_loss_does_not_allocate() {
+    for (_, profile) in Profile::ALL {
+        // A window that the queue can hold.
+        let config =
+            Config { receive_buffer: profile.config().receive_buffer.min(100_000), ..profile.config() };
+        assert_eq!(allocations(&bulk(&config, Loss::None)), 0, "{profile:?}");
+    }
+}
+
+#[test]
+fn a_flow_that_fills_its_queue_does_not_allocate() {
+    for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno] {
+        assert_eq!(allocations(&bulk(&rfc(recovery, false), Loss::None)), 0, "{recovery:?}");
+    }
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        let config = Config { congestion, ..rfc(Recovery::NewReno, true) };
+        assert_eq!(allocations(&bulk(&config, Loss::None)), 0, "SACK, {congestion:?}");
+    }
+}
+
+/// What is known of holes is kept in vectors that double whenever there are more holes at once than ever before, and
+/// chance sets such records for ever, if ever more seldom. A packet does not allocate: a record does.
+const RECORDS: u64 = 4;
+
+#[test]
+fn a_flow_under_random_loss_allocates_for_records_only() {
+    for p in [0.001, 0.01, 0.05] {
+        for sack in [false, true] {
+            let plan = bulk(&rfc(Recovery::NewReno, sack), Loss::Bernoulli { p });
+            let allocated = allocations(&plan);
+            assert!(allocated <= RECORDS, "p {p}, SACK {sack}: {allocated}");
+        }
+    }
+}
+
+#[test]
+fn duplicated_and_reordered_packets_allocate_for_records_only() {
+    let mut plan = bulk(&rfc(Recovery::NewReno, true), Loss::None);
+    plan.links[0].ab.duplicate = 0.05;
+    plan.links[0].ab.reorder = Some(Reorder { p: 0.05, by_ns: 5 * MS });
+    let allocated = allocations(&plan);
+    assert!(allocated <= RECORDS, "{allocated}");
+}
+
+/// A receiver of datagrams keeps each one's delay for its quantiles: a vector that doubles now and then.
+#[test]
+fn datagrams_allocate_only_what_their_delays_need() {
+    let mut plan = pipe(bottleneck(Loss::None), bottleneck(Loss::None));
+    plan.duration_ns = Some(100_000 * SECOND);
+    let app = App::Cbr { packet_bytes: 160, interval_ns: MS, packets: None };
+    let transport = Transport::Udp;
+    plan.flows.push(Flow { name: "voice".into(), from: 0, to: 1, start_ns: 0, transport, app });
+    let allocated = allocations(&plan);
+    assert!(allocated <= 4, "{allocated}");
+}
+
+#[test]
+fn the_counter_counts() {
+    let info = allocation_counter::measure(|| drop(std::hint::black_box(vec![1, 2, 3])));
+    assert_eq!(info.count_total, 1);
+}
