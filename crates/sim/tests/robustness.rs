@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
-use voxpath_sim::plan::{App, Flow, Loss, Plan, Reorder, Transport};
+use voxpath_sim::plan::{App, Flow, Link, Loss, Node, NodeKind, Plan, Reorder, Transport};
 use voxpath_sim::{Observe, Simulation, check};
 use voxpath_tcp::Profile;
 
@@ -145,4 +145,40 @@ proptest! {
             prop_assert!(report.verdict.valid, "{:?}", report.verdict.problems);
         }
     }
+}
+
+/// Twenty thousand hosts around one router, each with a flow to its neighbour: what a plan costs to check, build and
+/// start grows with its size, not with its square.
+#[test]
+fn a_big_star_is_built_in_no_time() {
+    let hosts = 20_000_u32;
+    let mut plan = pipe(wire(MS), wire(MS));
+    plan.nodes = (0..hosts)
+        .map(|host| Node {
+            name: format!("host{host}"),
+            kind: NodeKind::Host,
+            addresses: vec![std::net::Ipv4Addr::from(0x0a00_0000 + 1 + host).into()],
+        })
+        .collect();
+    plan.nodes.push(Node { name: "hub".into(), kind: NodeKind::Router, addresses: vec![] });
+    plan.links = (0..hosts)
+        .map(|host| Link { name: format!("link{host}"), a: host, b: hosts, ab: wire(MS), ba: wire(MS) })
+        .collect();
+    let config = Profile::Rfc.config();
+    plan.flows = (0..hosts)
+        .map(|host| Flow {
+            name: format!("flow{host}"),
+            from: host,
+            to: (host + 1) % hosts,
+            start_ns: 0,
+            transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+            app: App::Bulk { bytes: Some(1) },
+        })
+        .collect();
+    #[allow(clippy::disallowed_methods)] // Tests may look at a clock.
+    let start = std::time::Instant::now();
+    let mut simulation = Simulation::new(&plan, 0, &Observe::default()).expect("a valid plan");
+    simulation.advance(1);
+    let took = start.elapsed();
+    assert!(took < std::time::Duration::from_secs(3), "{took:?}");
 }

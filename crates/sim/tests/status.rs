@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport};
-use voxpath_sim::{Data, Report};
+use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Profile};
 use voxpath_units::Span;
 
@@ -242,8 +242,17 @@ fn a_run_without_an_end_waits_for_what_will_be_lost() {
     let report = run(&plan, 0);
     assert_eq!(report.verdict.packets_held, 0);
     assert_eq!(report.verdict.ended_ns, SECOND + 2 * 25 * MS + 20 * MS);
-    // If the run ends before, it is held by the serialiser, and not yet lost.
-    plan.duration_ns = Some(SECOND + 2 * 25 * MS + 20 * MS - 1);
-    let report = run(&plan, 0);
+    // If the run ends before, it is held by the serialiser and not yet lost, in the books and to whoever watches.
+    plan.duration_ns = Some(report.verdict.ended_ns - 1);
+    let report = run_observed(&plan, 0, &Observe { packets: true, ..Observe::default() });
     assert_eq!(report.verdict.packets_held, 1);
+    let packets = table(&report, "packets");
+    let (Data::Label { names, index }, Data::U64(times)) =
+        (column(packets, "action"), column(packets, "time_ns"))
+    else {
+        panic!("packets have actions and times")
+    };
+    let lost: Vec<u64> =
+        (0..times.len()).filter(|&row| names[index[row] as usize] == "lost").map(|row| times[row]).collect();
+    assert_eq!(lost, [SECOND + 25 * MS + 20 * MS], "the second only");
 }

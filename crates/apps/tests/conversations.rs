@@ -1,0 +1,146 @@
+//! Both ends of each application, over a socket that takes and gives as little as it likes: what they saw does not
+//! depend on how the stream was cut.
+#![allow(missing_docs)]
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use voxpath_apps::{Application, Stream, bulk, download};
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+
+/// Octets on their way in one direction, and whether their end has been announced.
+#[derive(Default)]
+struct Pipe {
+    data: VecDeque<Payload>,
+    len: u32,
+    closed: bool,
+}
+
+/// One end of a connection with little room, which hands out at most `read` octets at a time.
+struct Socket<'a> {
+    outgoing: &'a mut Pipe,
+    incoming: &'a mut Pipe,
+    room: u32,
+    read: u32,
+}
+
+impl Stream for Socket<'_> {
+    fn is_connected(&self) -> bool {
+        true
+    }
+
+    fn writable(&self) -> u32 {
+        if self.outgoing.closed { 0 } else { self.room - self.outgoing.len }
+    }
+
+    fn write(&mut self, data: &Payload) -> u32 {
+        let taken = data.len().min(self.writable());
+        if taken > 0 {
+            self.outgoing.data.push_back(data.slice(0, taken));
+            self.outgoing.len += taken;
+        }
+        taken
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        let Some(first) = self.incoming.data.front_mut() else { return Payload::Empty };
+        let len = first.len().min(max).min(self.read);
+        let out = first.slice(0, len);
+        *first = first.slice(len, first.len() - len);
+        if first.is_empty() {
+            self.incoming.data.pop_front();
+        }
+        self.incoming.len -= len;
+        out
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.incoming.closed && self.incoming.data.is_empty()
+    }
+
+    fn close(&mut self) {
+        self.outgoing.closed = true;
+    }
+}
+
+/// Drives both ends in turn, a millisecond apart, until neither has anything left to do.
+fn converse([mut client, mut server]: [Application; 2], room: u32, read: u32) -> [Application; 2] {
+    let (mut there, mut back) = (Pipe::default(), Pipe::default());
+    for ms in 0..1_000_000 {
+        let now = Time::ZERO + Span::from_millis(ms);
+        client.drive(now, &mut Socket { outgoing: &mut there, incoming: &mut back, room, read });
+        server.drive(now, &mut Socket { outgoing: &mut back, incoming: &mut there, room, read });
+        if client.record().finished && server.record().finished {
+            assert!(there.closed && back.closed);
+            return [client, server];
+        }
+    }
+    panic!("no end: {client:?}, {server:?}");
+}
+
+proptest! {
+    #[test]
+    fn a_bulk_transfer_arrives_whole(octets in 0..5_000_u64, room in 1..800_u32, read in 1..800_u32) {
+        let ends = [
+            Application::BulkSource(bulk::Source::new(4, Some(octets))),
+            Application::BulkSink(bulk::Sink::new(4, Some(octets))),
+        ];
+        let [source, sink] = converse(ends, room, read);
+        let record = sink.record();
+        prop_assert_eq!((record.octets, record.wrong_octets), (octets, 0));
+        prop_assert!(record.completed_at.is_some());
+        prop_assert_eq!(record.first_at.is_some(), octets > 0);
+        prop_assert_eq!(source.record().octets, 0);
+    }
+
+    #[test]
+    fn a_dialogue_takes_its_turns(
+        request in 1..2_000_u64, response in 1..3_000_u64, count in 1..5_u32, pause_ms in 0..50_u64,
+        room in 1..800_u32, read in 1..800_u32,
+    ) {
+        let pause = Span::from_millis(pause_ms);
+        let dialogue = download::Dialogue { request, response, count, pause };
+        let ends = [
+            Application::DownloadClient(download::Client::new(dialogue, 0, 1)),
+            Application::DownloadServer(download::Server::new(dialogue, 0, 1)),
+        ];
+        let [client, server] = converse(ends, room, read);
+        let (asked, answered) = (server.record(), client.record());
+        prop_assert_eq!((asked.octets, asked.wrong_octets), (request * u64::from(count), 0));
+        prop_assert_eq!((answered.octets, answered.wrong_octets), (response * u64::from(count), 0));
+
+        prop_assert_eq!(answered.requests.len(), count as usize);
+        for request in &answered.requests {
+            prop_assert_eq!(request.octets, response);
+            let times = [Some(request.sent_at), request.first_at, request.completed_at];
+            prop_assert!(times.is_sorted() && times[1].is_some(), "{:?}", times);
+        }
+        for pair in answered.requests.windows(2) {
+            let completed = pair[0].completed_at.expect("checked above");
+            prop_assert_eq!(pair[1].sent_at, completed + pause, "the next question waits for the pause, and no longer");
+        }
+        prop_assert_eq!(answered.completed_at, answered.requests.last().and_then(|request| request.completed_at));
+    }
+}
+
+/// A sink that got less than it was promised says so.
+#[test]
+fn a_transfer_cut_short_is_finished_but_not_complete() {
+    let ends = [
+        Application::BulkSource(bulk::Source::new(4, Some(99))),
+        Application::BulkSink(bulk::Sink::new(4, Some(100))),
+    ];
+    let [_, sink] = converse(ends, 50, 50);
+    assert_eq!((sink.record().octets, sink.record().completed_at), (99, None));
+    assert!(sink.record().finished);
+}
+
+#[test]
+fn octets_of_another_stream_are_wrong() {
+    let ends = [
+        Application::BulkSource(bulk::Source::new(4, Some(1_000))),
+        Application::BulkSink(bulk::Sink::new(5, Some(1_000))),
+    ];
+    let [_, sink] = converse(ends, 50, 50);
+    assert!(sink.record().wrong_octets > 900, "{}", sink.record().wrong_octets);
+}
