@@ -49,6 +49,12 @@ impl RangeSet {
         }
     }
 
+    /// The range that `octet` belongs to.
+    pub(crate) fn containing(&self, octet: u64) -> Option<Range<u64>> {
+        let at = self.ranges.partition_point(|range| range.end <= octet);
+        self.ranges.get(at).filter(|range| range.start <= octet).cloned()
+    }
+
     /// How many octets of `within` are in the set.
     pub(crate) fn count_within(&self, within: Range<u64>) -> u64 {
         let first = self.ranges.partition_point(|range| range.end <= within.start);
@@ -99,6 +105,8 @@ mod tests {
             prop_assert_eq!(&members, &model.iter().copied().collect::<Vec<_>>());
             prop_assert!(set.as_slice().windows(2).all(|pair| pair[0].end < pair[1].start));
             prop_assert_eq!(set.count_within(from..from + len), model.range(from..from + len).count() as u64);
+            let run = set.as_slice().iter().find(|range| range.contains(&from)).cloned();
+            prop_assert_eq!(set.containing(from), run);
             let gap = (from..from + len).find(|octet| !model.contains(octet));
             let gap_end = gap.map(|start| (start..from + len).find(|o| model.contains(o)).unwrap_or(from + len));
             prop_assert_eq!(set.first_gap(from, from + len), gap.zip(gap_end).map(|(a, b)| a..b));

@@ -110,8 +110,7 @@ impl Reassembly {
 
     /// The ranges beyond the gap, the one with the latest arrival first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> {
-        let ranges = self.waiting_ranges.as_slice();
-        let of = |octet: &u64| ranges.iter().find(|range| range.contains(octet)).cloned();
+        let of = |octet: &u64| self.waiting_ranges.containing(*octet);
         let mut told: [u64; RECENT] = [u64::MAX; RECENT];
         self.recent.iter().rev().filter_map(of).enumerate().filter_map(move |(i, range)| {
             let new = !told.contains(&range.start);
@@ -122,9 +121,7 @@ impl Reassembly {
 
     fn note_recent(&mut self, octet: u64) {
         // A range that grew keeps one entry, so that older ranges are not forgotten for it.
-        let ranges = &self.waiting_ranges;
-        let range = ranges.as_slice().iter().find(|range| range.contains(&octet)).cloned();
-        if let Some(range) = range {
+        if let Some(range) = self.waiting_ranges.containing(octet) {
             self.recent.retain(|other| !range.contains(other));
         }
         if self.recent.len() == RECENT {

@@ -13,7 +13,9 @@ pub(crate) struct SendBuffer {
     /// Offset of the first octet held.
     start: u64,
     len: u64,
-    chunks: VecDeque<Payload>,
+    /// What was written, by the offset of its first octet: ascending, so that a place in a long queue of small writes
+    /// is found without walking along it.
+    chunks: VecDeque<(u64, Payload)>,
 }
 
 impl SendBuffer {
@@ -40,25 +42,22 @@ impl SendBuffer {
             return 0;
         }
         let data = data.slice(0, taken);
+        let start = self.end();
         self.len += u64::from(taken);
-        if !self.chunks.back_mut().is_some_and(|last| last.try_extend(&data)) {
-            self.chunks.push_back(data);
+        if !self.chunks.back_mut().is_some_and(|(_, last)| last.try_extend(&data)) {
+            self.chunks.push_back((start, data));
         }
         taken
     }
 
     /// The `len` octets at `offset`, which must be held.
     pub(crate) fn read(&self, offset: u64, len: u32) -> Payload {
-        let mut skip = offset.checked_sub(self.start).expect("acknowledged data is not sent again");
-        let mut chunks = self.chunks.iter();
-        let first = loop {
-            let chunk = chunks.next().expect("what is sent was written");
-            match skip.checked_sub(u64::from(chunk.len())) {
-                Some(rest) => skip = rest,
-                None => break chunk,
-            }
-        };
-        let (skip, available) = (skip as u32, first.len() - skip as u32);
+        let after = self.chunks.partition_point(|(start, _)| *start <= offset);
+        let at = after.checked_sub(1).expect("acknowledged data is not sent again");
+        let mut chunks = self.chunks.range(at..);
+        let (start, first) = chunks.next().expect("the place is inside the queue");
+        let skip = (offset - start) as u32;
+        let available = first.len().checked_sub(skip).expect("what is sent was written");
         if available >= len {
             return first.slice(skip, len);
         }
@@ -66,7 +65,7 @@ impl SendBuffer {
         let mut bytes = Vec::with_capacity(len as usize);
         first.slice(skip, available).write_to(&mut bytes);
         while bytes.len() < len as usize {
-            let chunk = chunks.next().expect("what is sent was written");
+            let (_, chunk) = chunks.next().expect("what is sent was written");
             let missing = len - bytes.len() as u32;
             chunk.slice(0, chunk.len().min(missing)).write_to(&mut bytes);
         }
@@ -75,18 +74,16 @@ impl SendBuffer {
 
     /// Forgets everything below `offset`.
     pub(crate) fn acknowledge(&mut self, offset: u64) {
-        let mut gone = offset.saturating_sub(self.start).min(self.len);
+        let gone = offset.saturating_sub(self.start).min(self.len);
         self.start += gone;
         self.len -= gone;
-        while gone > 0 {
-            let first = self.chunks.front_mut().expect("what is acknowledged was written");
-            let len = u64::from(first.len());
-            if len <= gone {
-                gone -= len;
+        while let Some((start, first)) = self.chunks.front_mut().filter(|(start, _)| *start < self.start) {
+            let (skip, len) = (self.start - *start, first.len());
+            if skip >= u64::from(len) {
                 self.chunks.pop_front();
             } else {
-                *first = first.slice(gone as u32, (len - gone) as u32);
-                gone = 0;
+                *first = first.slice(skip as u32, len - skip as u32);
+                *start = self.start;
             }
         }
     }
@@ -109,6 +106,26 @@ mod tests {
         buffer.acknowledge(801);
         assert_eq!(buffer.room(), 800);
         assert_eq!(buffer.read(801, 200), Payload::pattern(3, 800, 200));
+    }
+
+    /// Seven octets at a time, read and acknowledged by thirteen.
+    #[test]
+    fn any_place_in_a_queue_of_small_writes_is_found() {
+        let mut buffer = SendBuffer::new(1000, 1);
+        let octets: Vec<u8> = (0..100).collect();
+        octets.chunks(7).for_each(|part| {
+            buffer.write(&Payload::bytes(Bytes::copy_from_slice(part)));
+        });
+        for from in (0..100).step_by(13) {
+            buffer.acknowledge(1 + from as u64);
+            for at in from..100 {
+                let len = 20.min(100 - at);
+                let expected = Payload::bytes(Bytes::copy_from_slice(&octets[at..at + len]));
+                assert_eq!(buffer.read(1 + at as u64, len as u32), expected);
+            }
+        }
+        buffer.acknowledge(101);
+        assert_eq!((buffer.room(), buffer.chunks.len(), buffer.end()), (1000, 0, 101));
     }
 
     #[test]

@@ -289,7 +289,8 @@ impl Connection {
         if self.snd.fin || self.ended.is_some() { 0 } else { self.snd.buffer.write(data) }
     }
 
-    /// Octets that [`Connection::write`] would take.
+    /// Octets that an application should write now: what [`Connection::write`] would take, none before the handshake is
+    /// over, though data written then is queued (RFC 9293 section 3.10.2).
     pub fn writable(&self) -> u32 {
         if self.snd.fin || self.ended.is_some() || !self.is_synchronised() {
             0

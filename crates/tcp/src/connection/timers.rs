@@ -68,8 +68,9 @@ impl Connection {
     /// RFC 5681 section 3.1: the flight counts as lost, and transmission starts over from one segment.
     fn lose_flight(&mut self, now: Time) {
         if self.timers.expiries == 1 {
-            // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. With SACK the sender knows
-            // what has left the network since the loss, and does not count it as flight (RFC 6675 section 4).
+            // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. FlightSize stands for what the
+            // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
+            // new data goes out, and FlightSize would grow to several windows.
             let flight = if self.options.sack { self.pipe() } else { self.flight() };
             let flight = self.recovery.flight_without_limited_transmit(flight);
             self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);

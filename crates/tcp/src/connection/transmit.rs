@@ -104,7 +104,9 @@ impl Connection {
             self.scoreboard.retransmitted(&range);
             return Some(range);
         }
-        if !self.recovery.take_rescue() {
+        // Where only the peer's window holds new data back, rule (4) would apply, too, by the letter: for a sender that is
+        // limited by that window, one useless copy in every recovery. Its SHOULD is not followed there.
+        if self.snd_end() > self.snd.nxt || !self.recovery.take_rescue() {
             return None;
         }
         // Step (C.2): HighRxt stays, or later losses below would not be sent again.

@@ -187,7 +187,7 @@ impl Ladder {
     /// An endpoint in LISTEN that receives this SYN.
     pub fn server(config: Config, syn: Seg) -> Self {
         let window = syn.window.unwrap_or(u16::MAX);
-        let header = syn.header(Timestamps::default(), (0, 0), window, (IRS, ISS));
+        let header = syn.header((0, 0), window, (IRS, ISS));
         let mut ladder = Self::new(Connection::accept(config, ISS, &header));
         ladder.window = window;
         ladder.stamps = header.options.timestamps.is_some() && ladder.sent[0].1.options.timestamps.is_some();
@@ -252,7 +252,7 @@ impl Ladder {
     #[track_caller]
     pub fn recv(&mut self, seg: Seg) -> &mut Self {
         let stamps = Timestamps { value: self.now_stamp(), echo: self.last_stamp };
-        let mut header = seg.header(stamps, (self.next, self.acked), self.window, (IRS, ISS));
+        let mut header = seg.header((self.next, self.acked), self.window, (IRS, ISS));
         if self.stamps && seg.timestamps.is_none() {
             header.options.timestamps = Some(stamps);
         }
@@ -419,13 +419,8 @@ impl Ladder {
 }
 
 impl Seg {
-    fn header(
-        &self,
-        stamps: Timestamps,
-        (next, acked): (u32, u32),
-        window: u16,
-        (from, to): (Seq, Seq),
-    ) -> TcpHeader {
+    /// The segment on the wire, `from` and `to` being the numbers of the sender's and the receiver's SYN.
+    fn header(&self, (next, acked): (u32, u32), window: u16, (from, to): (Seq, Seq)) -> TcpHeader {
         let mut options = TcpOptions {
             mss: self.mss.flatten(),
             window_scale: self.scale.flatten(),
@@ -433,7 +428,6 @@ impl Seg {
             timestamps: self.timestamps.flatten().map(|(value, echo)| Timestamps { value, echo }),
             ..TcpOptions::default()
         };
-        let _ = stamps;
         for &(left, right) in self.sack.iter().flatten() {
             options.sack.push(SackBlock { left: to.wrapping_add(left), right: to.wrapping_add(right) });
         }

@@ -5,12 +5,13 @@
 
 mod acks;
 mod closing;
-mod debug;
+mod congestion;
 mod handshake;
 mod ladder;
 mod pair;
 mod properties;
 mod recovery;
 mod sack;
+mod scenarios;
 mod timeout;
 mod windows;

@@ -12,6 +12,9 @@ use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 /// What becomes of a packet: a copy arrives after each of these delays; lost if there is none.
 pub type Fate = Vec<Span>;
 
+/// `decide(end, index, header)`: what becomes of the packet that `end` sends as its `index`-th, counted from 0.
+type Decide = Box<dyn FnMut(usize, u64, &TcpHeader) -> Fate>;
+
 /// What an end's application does.
 #[derive(Debug, Clone)]
 pub struct App {
@@ -59,8 +62,7 @@ pub struct Pair {
     /// Packets under way, by arrival and then by the order in which they were sent.
     wire: BTreeMap<(Time, u64), (usize, TcpHeader, Payload)>,
     order: u64,
-    /// `decide(end, index, header)`: what becomes of the packet that `end` sends as its `index`-th.
-    decide: Box<dyn FnMut(usize, u64, &TcpHeader) -> Fate>,
+    decide: Decide,
 }
 
 impl Pair {

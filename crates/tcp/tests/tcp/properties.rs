@@ -76,16 +76,16 @@ fn noise(seed: u64, end: usize, index: u64) -> impl FnMut(u64) -> u64 {
 
 /// A network that loses, repeats and delays by chance, `bad_for` packets of each end long.
 #[derive(Debug, Clone, Copy)]
-pub struct Network {
-    pub seed: u64,
-    pub loss: u64,
-    pub duplication: u64,
-    pub jitter: u64,
-    pub bad_for: u64,
+struct Network {
+    seed: u64,
+    loss: u64,
+    duplication: u64,
+    jitter: u64,
+    bad_for: u64,
 }
 
 impl Network {
-    pub fn fate(&self, end: usize, index: u64) -> Fate {
+    fn fate(&self, end: usize, index: u64) -> Fate {
         let mut noise = noise(self.seed, end, index);
         let delay = span_ms(10);
         if index >= self.bad_for {
@@ -115,7 +115,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn everything_written_is_read_once_and_in_order_and_both_ends_close(
@@ -157,7 +157,7 @@ fn garbage(noise: &mut impl FnMut(u64) -> u64, near: &TcpHeader) -> (TcpHeader, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn garbage_never_panics_and_only_a_valid_reset_ends_a_connection(

@@ -142,12 +142,13 @@ fn a_rescue_repeats_what_is_highest_of_what_was_not_sacked() {
 }
 
 #[test]
-fn a_rescue_is_possible_where_the_peers_window_stops_new_data() {
-    // RFC 6675 section 4, NextSeg() rule (2): "and the receiver's advertised window allows"
+fn what_may_be_lost_is_repeated_where_the_peers_window_stops_new_data() {
+    // RFC 6675 section 4, NextSeg() rule (2): "and the receiver's advertised window allows"; but no rescue, rule (4)
     let mut t = Ladder::established(Config { limited_transmit: false, ..with_sack() });
     t.window = 10 * 1460;
     t.recv(ack(1)).write(40 * MSS).expect_data(1, MSS, 10).at(ms(100));
-    t.recv(sacked(0, &[(1, 7)])).expect(data(1, MSS)).expect(data(s(9), MSS)).expect_nothing();
+    t.recv(sacked(0, &[(1, 6), (7, 8)])).expect(data(1, MSS)).expect(data(s(6), MSS)).expect_nothing();
+    t.recv(sacked(0, &[(1, 6), (7, 9)])).expect_nothing();
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! How the congestion window moves: RFC 5681 section 3.1 and 4.1, RFC 3465, RFC 7661, RFC 9438.
+
+use crate::ladder::{Ladder, ack, data, ms, plain, span_ms};
+use voxpath_tcp::{Config, Congestion, Phase};
+
+const MSS: u32 = 1460;
+
+const fn s(n: u32) -> u32 {
+    1 + n * MSS
+}
+
+/// Two segments outstanding, as many waiting as the buffer holds; the time is 100 ms.
+fn two_out(config: Config) -> Ladder {
+    let mut t = Ladder::established(Config { initial_window: 2, ..config });
+    t.write(200 * MSS).expect_data(1, MSS, 2).at(ms(100));
+    t
+}
+
+#[test]
+fn slow_start_adds_a_segment_for_each_acknowledgment() {
+    // RFC 5681 equation (2): cwnd += min(N, SMSS)
+    let mut t = two_out(plain());
+    t.recv(ack(s(1))).cwnd(3 * 1460).expect_data(s(2), MSS, 2).recv(ack(s(2))).cwnd(4 * 1460).skip();
+    t.at(ms(200)).recv(ack(s(6))).cwnd(5 * 1460).skip();
+}
+
+#[test]
+fn a_small_acknowledgment_opens_the_window_by_no_more_than_it_acknowledges() {
+    // RFC 5681 section 3.1: against dividing acknowledgments
+    two_out(plain()).recv(ack(101)).cwnd(2 * 1460 + 100);
+}
+
+#[test]
+fn slow_start_may_count_several_segments() {
+    // RFC 3465 section 2.2: L = 2; Linux counts all
+    two_out(Config { slow_start_limit: 2, ..plain() }).recv(ack(s(2))).cwnd(4 * 1460);
+    let mut t = Ladder::established(Config { slow_start_limit: u32::MAX, initial_window: 8, ..plain() });
+    t.write(100 * MSS).expect_data(1, MSS, 8).at(ms(100)).recv(ack(s(8))).cwnd(16 * 1460);
+}
+
+/// In congestion avoidance with a window of four segments, all outstanding.
+fn avoiding(config: Config) -> Ladder {
+    let mut t = Ladder::established(Config { initial_window: 4, initial_ssthresh: Some(4 * MSS), ..config });
+    t.write(200 * MSS).expect_data(1, MSS, 4).at(ms(100));
+    t
+}
+
+#[test]
+fn congestion_avoidance_counts_octets() {
+    // RFC 5681 section 3.1, RFC 3465 section 2.1: a segment for each window of octets
+    let mut t = avoiding(plain());
+    t.recv(ack(s(2))).cwnd(4 * 1460).recv(ack(s(4))).cwnd(5 * 1460).skip();
+}
+
+#[test]
+fn congestion_avoidance_counts_acknowledgments() {
+    // RFC 5681 equation (3): SMSS * SMSS / cwnd for each
+    let mut t = avoiding(Config { byte_counting: false, ..plain() });
+    t.recv(ack(s(2))).cwnd(5840 + 365).recv(ack(s(4))).cwnd(5840 + 365 + 1460 * 1460 / 6205).skip();
+}
+
+#[test]
+fn slow_start_ends_at_ssthresh() {
+    // RFC 5681 section 3.1
+    let mut t = two_out(Config { initial_ssthresh: Some(3 * MSS), ..plain() });
+    t.recv(ack(s(1))).cwnd(3 * 1460).recv(ack(s(2))).cwnd(3 * 1460).skip();
+}
+
+#[test]
+fn the_window_does_not_grow_while_recovery_lasts() {
+    // RFC 6675 section 5: cwnd is ssthresh until RecoveryPoint
+    let mut t = Ladder::established(Config { sack: true, ..plain() });
+    t.write(100 * MSS).expect_data(1, MSS, 10).at(ms(100));
+    t.recv(ack(1).sack(&[(s(1), s(2)), (s(3), s(6))])).skip().phase(Phase::Recovery).cwnd(5 * 1460);
+    t.recv(ack(s(2)).sack(&[(s(3), s(8))])).skip().phase(Phase::Recovery).cwnd(5 * 1460);
+    t.recv(ack(s(10))).skip().phase(Phase::Open).cwnd(5 * 1460);
+}
+
+#[test]
+fn a_sender_with_little_to_say_may_grow_its_window_unless_validated() {
+    // RFC 7661 section 4.1: only a window that was used is known to be right.
+    for (cwnd_validation, segments) in [(false, 15), (true, 10)] {
+        let mut t = Ladder::established(Config { cwnd_validation, ..plain() });
+        for i in 0..5 {
+            t.write(MSS).expect(data(s(i), MSS)).at(ms(u64::from(100 * (i + 1)))).recv(ack(s(i + 1)));
+        }
+        t.cwnd(segments * 1460);
+    }
+}
+
+#[test]
+fn a_sender_that_uses_its_window_grows_it_under_validation() {
+    // RFC 7661 section 4.1
+    let mut t = Ladder::established(Config { cwnd_validation: true, ..plain() });
+    t.write(100 * MSS).expect_data(1, MSS, 10).at(ms(100)).recv(ack(s(1))).cwnd(11 * 1460).skip();
+}
+
+#[test]
+fn after_an_idle_timeout_the_window_is_the_restart_window() {
+    // RFC 5681 section 4.1: RW = min(IW, cwnd)
+    for (idle_restart, after) in [(true, 2), (false, 12)] {
+        let mut t = Ladder::established(Config { initial_window: 2, idle_restart, ..plain() });
+        t.write(10 * MSS).skip();
+        for i in 1..=10 {
+            t.at(ms(10 * u64::from(i))).recv(ack(s(i))).skip();
+        }
+        t.cwnd(12 * 1460).at(ms(900)).write(MSS).expect(data(s(10), MSS)).cwnd(12 * 1460);
+        t.at(ms(950)).recv(ack(s(11))).cwnd(13 * 1460).at(ms(2200));
+        t.write(20 * MSS).skip().cwnd(if idle_restart { after } else { after + 1 } * 1460);
+    }
+}
+
+#[test]
+fn a_restart_does_not_raise_the_window() {
+    // RFC 5681 section 4.1: the minimum of both
+    let mut t = Ladder::established(plain());
+    t.write(MSS).skip().at(ms(1000)).expect(data(1, MSS)).at(ms(1100)).recv(ack(s(1))).cwnd(2 * 1460);
+    t.at(ms(60_000)).write(20 * MSS).expect_data(s(1), MSS, 2).expect_nothing();
+}
+
+#[test]
+fn cubic_reduces_to_seven_tenths_and_reno_to_half() {
+    // RFC 9438 section 4.6, RFC 5681 equation (4)
+    for (congestion, tenths) in [(Congestion::Cubic, 7), (Congestion::Reno, 5)] {
+        let mut t = Ladder::established(Config { congestion, limited_transmit: false, ..plain() });
+        t.write(40 * MSS).expect_data(1, MSS, 10).at(ms(100)).recv(ack(1)).recv(ack(1)).recv(ack(1));
+        t.expect(data(1, MSS)).ssthresh(tenths * 1460).cwnd((tenths + 3) * 1460);
+    }
+}
+
+#[test]
+fn a_timeout_begins_with_one_segment() {
+    // RFC 5681 section 3.1: the loss window
+    for congestion in [Congestion::Cubic, Congestion::Reno] {
+        let mut t = Ladder::established(Config { congestion, ..plain() });
+        t.write(40 * MSS)
+            .expect_data(1, MSS, 10)
+            .at(ms(1000))
+            .expect(data(1, MSS))
+            .expect_nothing()
+            .cwnd(1460);
+    }
+}
+
+#[test]
+fn a_window_of_less_than_a_segment_is_not_used() {
+    // RFC 9293 section 3.8.6.2.1: cwnd / 1460 is no whole number here, and the rest waits.
+    let mut t = Ladder::established(plain());
+    t.write(11 * MSS).expect_data(1, MSS, 10).at(ms(100)).recv(ack(101)).expect_nothing().cwnd(14_700);
+}
+
+#[test]
+fn the_first_sample_is_that_of_the_handshake() {
+    // RFC 6298 (2.2): the SYN is a segment as any other.
+    let mut t = Ladder::client(plain());
+    t.expect(crate::ladder::syn()).at(ms(80)).recv(crate::ladder::syn_ack().mss(1460)).expect(ack(1));
+    let metrics = t.tcp.metrics();
+    assert_eq!((metrics.srtt, metrics.rttvar), (Some(span_ms(80)), Some(span_ms(40))));
+}
