@@ -191,6 +191,17 @@ def test_expected_transmissions_of_a_plan_are_the_retransmissions_of_its_sender(
     assert value(clean, "expected_transmissions", "server_retransmissions") == 0
 
 
+def test_the_simulator_sends_again_what_is_expected(tmp_path: Path):
+    """Without selective acknowledgments, which send again what only may be lost."""
+    host = {"tcp": RFC["tcp"] | {"sack": False}}
+    flow = {"app": {"kind": "download", "request": "100 B", "response": "2 MB"}}
+    document = scenario({"delay": "20 ms", "down": {"loss": "1 %"}}, host, [flow])
+    row = simulated(document, "server_retransmissions", tmp_path, 20)
+    assert row.interval is not None
+    low, high = row.interval
+    assert low <= value(document, "expected_transmissions", "server_retransmissions") <= high
+
+
 def test_bit_errors_spare_a_short_last_segment():
     loss = {"kind": "bit_errors", "rate": 1e-5}
     flow = {"app": {"kind": "download", "request": "1 B", "response": "1560 B"}}
@@ -425,6 +436,8 @@ LOSSY = {"delay": "20 ms", "down": {"loss": "1 %"}}
         ("mathis", LOSSY, RFC, "the window is the limit"),
         ("mathis", {"delay": "20 ms", "down": {"loss": "5 %"}}, OPEN, "end in timeouts"),
         ("mathis", {"delay": "20 ms", "rate": "1 Mbit/s", "down": {"loss": "0.1 %"}}, OPEN, "medium"),
+        ("mathis", {"delay": "20 ms", "down": {"loss": "0.001 %"}}, OPEN, "less than one loss"),
+        ("pftk_short", {"delay": "20 ms", "down": {"loss": "0.001 %"}}, OPEN, "less than one loss"),
         ("pftk_full", {"delay": "20 ms", "loss": "10 %"}, RFC, "acknowledgments are lost too"),
         ("cardwell", {"delay": "20 ms", "loss": "10 %"}, RFC, "acknowledgments are lost too"),
         ("pftk_full", IDLE | {"down": {"loss": {"kind": "list", "packets": [9]}}}, RFC, "by a list"),

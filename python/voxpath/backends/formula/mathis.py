@@ -6,7 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from voxpath.backends.formula.base import NotApplicableError
-from voxpath.backends.formula.transfer import data_loss, need_idle_medium, need_order, need_reno
+from voxpath.backends.formula.transfer import (
+    data_loss,
+    need_idle_medium,
+    need_losses,
+    need_order,
+    need_reno,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,10 +47,10 @@ def mathis(transfer: Transfer) -> Mapping[str, float]:
 
     Neither handshake nor slow start nor timeouts are counted.
 
-    Holds for Reno that is alone on a path with random loss of data, while nothing but loss limits the
-    window: W_m is above its peak W = 4/3 C/√p, and the medium idle with it; and while losses are repaired
-    without timeouts: the halved window has the duplicate acknowledgments that a repair needs (p below 2 %
-    with delayed ones).
+    Holds for Reno that is alone on a path with random loss of data, over several losses, while nothing but
+    loss limits the window: W_m is above its peak W = 4/3 C/√p, and the medium idle with it; and while losses
+    are repaired without timeouts: the halved window has the duplicate acknowledgments that a repair needs
+    (p below 2 % with delayed ones).
     """
     p = data_loss(transfer)
     need_order(transfer)
@@ -62,4 +68,5 @@ def mathis(transfer: Transfer) -> Mapping[str, float]:
             f" {transfer.dupack_threshold} duplicate acknowledgments"
         )
     need_idle_medium(transfer, peak)
+    need_losses(transfer, p)
     return transfer.took(transfer.segments / mathis_rate(p, transfer.round_trip, b))

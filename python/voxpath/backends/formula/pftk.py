@@ -15,7 +15,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from voxpath.backends.formula.transfer import data_loss, need_idle_medium, need_order, need_reno
+from voxpath.backends.formula.transfer import (
+    data_loss,
+    need_idle_medium,
+    need_losses,
+    need_order,
+    need_reno,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,7 +104,7 @@ def pftk_full(transfer: Transfer) -> Mapping[str, float]:
     of p at least.
 
     Holds for Reno that is alone on a path with random loss of data, while its window leaves the medium
-    idle.
+    idle, and over several losses where loss sets the window.
     """
     return _steady(transfer, send_rate)
 
@@ -129,7 +135,10 @@ def _steady(
     need_order(transfer)
     need_reno(transfer)
     b = transfer.rounds_per_segment
-    need_idle_medium(transfer, min(window_at_loss(p, b), transfer.window))
+    unlimited = window_at_loss(p, b)
+    need_idle_medium(transfer, min(unlimited, transfer.window))
+    if unlimited < transfer.window:
+        need_losses(transfer, p)
     return transfer.took(
         transfer.segments / rate(p, transfer.round_trip, transfer.timeout, transfer.window, b)
     )

@@ -282,6 +282,12 @@ def data_loss(transfer: Transfer) -> float:
     return p
 
 
+def need_losses(transfer: Transfer, p: float) -> None:
+    """Raises where a transfer ends before loss has set its window: a steady state has not begun."""
+    if transfer.segments * p < 1:
+        raise NotApplicableError("less than one loss is expected: the transfer ends before its steady state")
+
+
 def _congestion(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
     algorithm: str = sender["congestion"]
     selective = sender["sack"] and receiver["sack"]

@@ -27,7 +27,8 @@ def transmissions(segments: float, p: float) -> float:
 def expected_transmissions(transfer: Transfer) -> Mapping[str, float]:
     """The retransmissions that a transfer cannot avoid: n / (1 - p) - n.
 
-    A lower bound for a sender that goes back after a timeout and sends again what had arrived.
+    A lower bound: senders also send again what has arrived, after a timeout without selective
+    acknowledgments, and with them by NextSeg() rules 3 and 4 of RFC 6675, where the window is full.
 
     Holds for every congestion control where data is lost by chance, whatever happens to acknowledgments,
     and no queue on the way can drop a packet.
