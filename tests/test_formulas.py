@@ -247,6 +247,12 @@ def test_padhyes_parts_by_hand():
     assert backoff(0.1) == pytest.approx(1.124992, abs=1e-12)
 
 
+def test_what_is_delivered_by_hand():
+    """A window of 6 segments, 1 % lost: (99 + 3 + .52216) / (.042 · 20 + .52216 · .2 · 1.010204 / .99)."""
+    assert timeout_share(0.01, 6) == pytest.approx(0.52216, abs=1e-5)
+    assert delivered_rate(0.01, 0.042, 0.2, 6, 2) == pytest.approx(108.310, abs=0.005)
+
+
 def test_padhyes_limits():
     """Without loss the window is all; with rare loss and no limit the square root of p."""
     for rate in (send_rate, delivered_rate, approximate_rate):
@@ -322,6 +328,29 @@ def test_cardwells_parts_by_hand():
 def test_a_handshake_that_loses_half_has_no_mean():
     with pytest.raises(NotApplicableError, match="no mean"):
         handshake(0.1, 1, 0.5, 0)
+
+
+def test_cardwells_latency_of_one_segment_by_hand():
+    """R = 40 ms, T0 = 1 s, 10 % lost on the way to the client: SYN-ACK, then the segment."""
+    flow = {"app": {"kind": "download", "request": "100 B", "response": "1 kB"}}
+    document = scenario({"delay": "20 ms", "down": {"loss": "10 %"}}, flows=[flow])
+    q = timeout_share(0.1, (0.5 + 6) / 1.5)
+    answered = 0.04 + 1 * (0.9 / 0.8 - 1)
+    # The initial window is the whole window: a sixth of a round.
+    opened = 0.04 / 6
+    lost = 0.1 * (q * 1 * 1.124992 / 0.9 + (1 - q) * 0.04)
+    assert value(document, "cardwell") == pytest.approx(answered + opened + lost)
+
+
+@pytest.mark.parametrize(("size", "delay"), [("1 kB", 0), ("100 kB", 0.2)])
+def test_an_initial_window_of_one_waits_for_the_delayed_acknowledgment(size: str, delay: float):
+    flow = {"app": {"kind": "download", "request": "100 B", "response": size}}
+    found = []
+    for longest in ("1 ns", "200 ms"):
+        waits = {"initial_window": "1 segments", "delayed_ack": {"max_delay": longest}}
+        document = scenario({"delay": "20 ms", "down": {"loss": "1 %"}}, {"tcp": RFC["tcp"] | waits}, [flow])
+        found.append(value(document, "cardwell"))
+    assert found[1] - found[0] == pytest.approx(delay, abs=1e-6)
 
 
 def test_cardwells_latency_tends_to_the_window_limit():

@@ -122,7 +122,7 @@ def cardwell(transfer: Transfer) -> Mapping[str, float]:
         + round_trip * slow_start_rounds(before_loss, first, transfer.growth, window)
         + first_loss(d, p, reached, round_trip, timeout)
         + (d - before_loss) / delivered_rate(p, round_trip, timeout, window, transfer.rounds_per_segment)
-        + (transfer.ack_delay if min(first, d) < transfer.ack_every else 0)
+        + (transfer.ack_delay if first < min(transfer.ack_every, d) else 0)
         - transfer.unasked
     )
     return transfer.took(seconds)
