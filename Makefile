@@ -11,13 +11,14 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity bench bench-setup clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas bench bench-setup clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
+	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, and benchmarks against them (docs/benchmarks.md)'
 	@echo 'make clean        removes what make has built'
 
@@ -77,6 +78,9 @@ check-python: setup
 
 fidelity: setup
 	$(BIN)/python benches/fidelity/run.py
+
+formulas: setup
+	$(BIN)/python benches/formulas/run.py
 
 bench-setup: $(STAMPS)/bench
 

@@ -15,6 +15,7 @@ import pytest
 import voxpath as voxpath_package
 from conftest import SMALL, contents, process
 from voxpath import _engine
+from voxpath.backends.formula import STREAM_FORMULAS, TRANSFER_FORMULAS
 from voxpath.results.metrics import dictionary
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ def test_python_gives_frames_rows_and_folders(small: Path, tmp_path: Path):
         capture=["server", "client"],
     )
     assert result.flows.get_column("replication").to_list() == [0, 1, 2]
-    assert {row.estimator for row in result.rows} == {"sim", "window_limit", "medium_limit"}
+    formulas = {formula.name for formula in (*TRANSFER_FORMULAS, *STREAM_FORMULAS)}
+    assert {row.estimator for row in result.rows} == {"sim", *formulas}
     for folder in result.folders:
         assert {path.stem for path in (folder / "captures").iterdir()} == {"client", "server"}
 
@@ -164,7 +166,8 @@ def test_piped_output_has_no_escapes_and_folds_nothing(voxpath, small: Path):
     out = voxpath("run", small, "--replications", "3").out
     assert "\x1b" not in out
     assert "±" in out
-    assert "window_limit does not apply to download: packets are lost on the way" in out.splitlines()
+    lines = out.splitlines()
+    assert "window_limit and medium_limit do not apply to download: packets are lost on the way" in lines
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 BACKENDS = ("sim", "formula")
 _SHOWN_FLOWS = 20
+_LISTED_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,10 @@ _COLUMNS = (
     ("timeouts", ("client_timeouts", "server_timeouts"), 1.0),
     ("delay ms", ("delay_p50_ns",), 1e-6),
     ("delay ms, p95", ("delay_p95_ns",), 1e-6),
+    ("delay ms, max", ("delay_max_ns",), 1e-6),
     ("jitter ms", ("jitter_ns",), 1e-6),
     ("lost", ("datagrams_lost",), 1.0),
+    ("window back s", ("window_recovery_s",), 1.0),
 )
 """Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""
 
@@ -215,10 +218,29 @@ def _print_rows(document: Document, rows: Sequence[Row], replications: int) -> N
     out = terminal.console()
     title = f"{document.scenario.name}: {spread}"
     out.print(terminal.table(title, [columns[i] for i in used], [[line[i] for i in used] for line in cells]))
-    for (estimator, reason), entities in silent.items():
-        out.print(f"{estimator} does not apply to {', '.join(entities)}: {reason}")
+    for (reason, declined), estimators in _by_reason(silent).items():
+        verb = "does" if len(estimators) == 1 else "do"
+        out.print(f"{_listed(estimators)} {verb} not apply to {_listed(declined)}: {reason}")
     if len(flows) > len(shown):
         out.print(f"{len(flows) - len(shown)} flows more stand in flows.parquet")
+
+
+def _by_reason(
+    silent: Mapping[tuple[str, str], Sequence[str]],
+) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """The estimators that decline the same flows for the same reason."""
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (estimator, reason), entities in silent.items():
+        found.setdefault((reason, tuple(entities)), []).append(estimator)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as people list them; of many the first, and how many more."""
+    shown, last = list(names[:-1]), names[-1]
+    if len(names) > _LISTED_NAMES:
+        shown, last = list(names[: _LISTED_NAMES - 1]), f"{len(names) - _LISTED_NAMES + 1} more"
+    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 def _cells(found: Mapping[str, Row]) -> list[str]:

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod errors;
 mod quantity;
 mod run;
 
@@ -20,6 +21,8 @@ mod _engine {
 
     #[pymodule_export]
     use crate::document::{format_toml, parse_toml};
+    #[pymodule_export]
+    use crate::errors::packet_error_rate;
     #[pymodule_export]
     use crate::quantity::{
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,

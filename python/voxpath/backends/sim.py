@@ -34,7 +34,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "server_timeouts",
         "client_timeouts",
     ),
-    "udp": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "jitter_ns", "datagrams_lost"),
+    "udp": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"),
 }
 """What is summarised of a flow, by its transport; names of the metric dictionary."""
 

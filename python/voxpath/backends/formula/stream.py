@@ -1,0 +1,104 @@
+"""One stream of datagrams at a constant rate as the formulas see it, read off a plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from voxpath.backends.formula.base import NotApplicableError
+from voxpath.backends.formula.wire import Hop, wire_time
+from voxpath.backends.path import directions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from voxpath.backends.path import Path, Step
+    from voxpath.scenario.resolve import Plan
+
+
+@dataclass
+class Traffic:
+    """What the flows of a plan send over one direction of a link.
+
+    Attributes:
+        load: The share of its rate that constant streams take.
+        burst: Seconds that one datagram of each of these streams occupies it.
+        other: Name of a flow that is no constant stream.
+        spread: Name of a stream that has passed another link with a rate before.
+    """
+
+    load: float = 0.0
+    burst: float = 0.0
+    other: str | None = None
+    spread: str | None = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One constant stream of datagrams.
+
+    Attributes:
+        packet: Bytes of each IP packet.
+        interval: Seconds from one datagram to the next.
+        packets: How many; none sends until the run ends.
+        rival: Name of another flow on one of its links.
+        hops: What the links do to the datagrams, in order.
+        traffic: What there is on each of these links, the stream itself included.
+    """
+
+    packet: int
+    interval: float
+    packets: int | None
+    rival: str | None
+    hops: Sequence[Hop]
+    traffic: Sequence[Traffic]
+
+
+def stream_of(plan: Plan, index: int, path: Path, rival: str | None, links: Mapping[Step, Traffic]) -> Stream:
+    """A flow of a plan as the formulas see it.
+
+    Raises:
+        NotApplicableError: It is no stream of datagrams.
+    """
+    app = plan.data["flows"][index]["app"]
+    if app["kind"] != "cbr":
+        raise NotApplicableError("it is no stream of datagrams at a constant rate")
+    return Stream(
+        packet=_packet(plan, index),
+        interval=app["interval_ns"] / 1e9,
+        packets=app["packets"],
+        rival=rival,
+        hops=directions(plan, path.there),
+        traffic=[links[step] for step in path.there],
+    )
+
+
+def traffic(plan: Plan, taken: Sequence[Path]) -> Mapping[Step, Traffic]:
+    """What there is on each direction of a link that a flow uses."""
+    links: defaultdict[Step, Traffic] = defaultdict(Traffic)
+    for index, path in enumerate(taken):
+        flow = plan.data["flows"][index]
+        if flow["app"]["kind"] != "cbr":
+            for step in (*path.there, *path.back):
+                links[step].other = flow["name"]
+            continue
+        size = _packet(plan, index)
+        queued = False
+        for step, hop in zip(path.there, directions(plan, path.there), strict=True):
+            link = links[step]
+            seconds = wire_time(size, hop)
+            link.burst += seconds
+            link.load += 1e9 * seconds / flow["app"]["interval_ns"]
+            if queued:
+                link.spread = flow["name"]
+            queued = queued or hop["rate_bps"] is not None
+    return links
+
+
+def _packet(plan: Plan, index: int) -> int:
+    """Bytes of the IP packet of a datagram: IPv4 where both hosts have it."""
+    flow = plan.data["flows"][index]
+    ends = (plan.data["nodes"][flow[end]]["addresses"] for end in ("from", "to"))
+    v4 = all(any(":" not in address for address in addresses) for addresses in ends)
+    return int((20 if v4 else 40) + 8 + flow["app"]["packet_bytes"])

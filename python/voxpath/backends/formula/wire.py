@@ -1,0 +1,71 @@
+"""What links do to one packet: the time it takes, the chance that it is lost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from voxpath import _engine
+from voxpath.backends.formula.base import NotApplicableError
+
+Hop = Mapping[str, Any]
+"""One direction of a link, `Direction` in `crates/sim/src/plan.rs`."""
+
+ETHERNET_OVERHEAD = 38
+"""Preamble 8, header 14, checksum 4, gap 12; `Framing` in `crates/sim/src/plan.rs`."""
+
+
+def wire_time(size: int, hop: Hop) -> float:
+    """Seconds that an IP packet of `size` bytes occupies a link."""
+    if hop["rate_bps"] is None:
+        return 0.0
+    framing = ETHERNET_OVERHEAD if hop["framing"] == "ethernet" else 0
+    return float(8 * (size + framing) / hop["rate_bps"])
+
+
+def propagation(hops: Iterable[Hop]) -> float:
+    """Seconds of propagation."""
+    return float(sum(hop["delay_ns"] for hop in hops) / 1e9)
+
+
+def packet_error_rate(bit_error_rate: float, size: int, form: str = "exact") -> float:
+    """Probability that an IP packet of `size` bytes has a wrong bit, by the engine's own rule.
+
+    `exact`: 1 - (1 - BER)^(8 size), bits failing independently. `linear`: min(1, 8 size BER), equation (3)
+    of Sarkar et al. 2022; near the exact form only while 8 size BER is far below 1.
+    """
+    return _engine.packet_error_rate(bit_error_rate, size, form)
+
+
+def loses(hop: Hop) -> bool:
+    """Whether a link can lose a packet."""
+    loss = hop["loss"]
+    return any(loss.get(key) for key in ("p", "rate", "packets"))
+
+
+def loss_probability(size: int, hops: Iterable[Hop], form: str | None = None) -> float:
+    """Probability that an IP packet of `size` bytes is lost on some link: 1 - Π (1 - p_i).
+
+    Args:
+        size: Bytes.
+        hops: The links; each loses independently of the others.
+        form: From bit to packet errors; each link's own without it.
+
+    Raises:
+        NotApplicableError: A link loses by number, not by chance.
+    """
+    return 1 - math.prod(1 - _hop_loss(size, hop, form) for hop in hops)
+
+
+def _hop_loss(size: int, hop: Hop, form: str | None) -> float:
+    loss = hop["loss"]
+    match loss["kind"]:
+        case "bernoulli":
+            return float(loss["p"])
+        case "bit_errors":
+            return packet_error_rate(loss["rate"], size, form or loss["form"])
+        case "list" if loss["packets"]:
+            raise NotApplicableError("packets are lost by a list, not by chance")
+        case _:
+            return 0.0
