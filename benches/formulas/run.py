@@ -353,8 +353,6 @@ What the larger errors tell:
   `riverbed16` (neither). With a T0 of 1 s the models are therefore far too slow, with Linux's 0.24 s near.
 - `riverbed16` at 10 % is slower than all models: a backed-off timeout stays (Karn's rule) until a segment is acknowledged that was
   sent once; the models start each loss from T0.
-- Expected transmissions are what is needed. With SACK and a full window, a sender also sends what may be lost
-  and the last segment again (NextSeg() rules 3 and 4 of RFC 6675): nearly one in each recovery.
 - The window's way back counts bytes in whole acknowledgments, which delayed ones make coarse: a round trip more.
 
 | formula | set-up | unit | formula | simulator | error, % |
