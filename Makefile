@@ -11,7 +11,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity bench bench-setup clean
+.PHONY: help setup demo test check-rust check-python purity fidelity bench bench-setup bench-sweep clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark'
@@ -19,6 +19,7 @@ help:
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, and benchmarks against them (docs/benchmarks.md)'
+	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
 setup: $(STAMPS)/tshark $(STAMPS)/python $(STAMPS)/engine
@@ -90,6 +91,9 @@ $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
 
 bench: setup bench-setup
 	$(BIN)/python benches/run.py
+
+bench-sweep: setup
+	$(BIN)/python benches/sweep/run.py
 
 clean:
 	rm -rf $(VENV) $(STAMPS) target runs python/voxpath/_engine*.so

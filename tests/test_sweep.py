@@ -238,7 +238,7 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(voxpath, swept: Pa
 
 
 def test_a_scheduler_is_used_by_its_address(voxpath, swept: Path, tmp_path: Path):
-    code = f"""
+    code = """
 from distributed import LocalCluster
 if __name__ == "__main__":
     with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
@@ -259,7 +259,7 @@ if __name__ == "__main__":
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
-def test_a_worker_with_another_engine_is_refused(monkeypatch, tmp_path: Path):
+def test_a_worker_with_another_engine_is_refused(monkeypatch):
     from voxpath.sweeps.runs import perform_batch
 
     monkeypatch.setattr(_engine, "BUILD", "another")
@@ -270,10 +270,11 @@ def test_a_worker_with_another_engine_is_refused(monkeypatch, tmp_path: Path):
 def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch, capsys):
     from voxpath import terminal
 
-    now = 0.0
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
+    clock = [0.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: clock[0])
     with terminal.Progress("a sweep", 10) as progress:
-        for now in (0.5, 1.5, 3.0, 7.0):
+        for seconds in (0.5, 1.5, 3.0, 7.0):
+            clock[0] = seconds
             progress.advance()
     assert capsys.readouterr().err.splitlines() == [
         "a sweep: 2 of 10, 1.33/s, 0:06 left",
