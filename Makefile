@@ -11,7 +11,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas bench bench-setup clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas bench bench-setup bench-sweep clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark'
@@ -20,6 +20,7 @@ help:
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, and benchmarks against them (docs/benchmarks.md)'
+	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
 setup: $(STAMPS)/tshark $(STAMPS)/python $(STAMPS)/engine
@@ -94,6 +95,9 @@ $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
 
 bench: setup bench-setup
 	$(BIN)/python benches/run.py
+
+bench-sweep: setup
+	$(BIN)/python benches/sweep/run.py
 
 clean:
 	rm -rf $(VENV) $(STAMPS) target runs python/voxpath/_engine*.so

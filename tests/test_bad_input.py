@@ -235,7 +235,78 @@ CASES = [
     pipe("contradiction", 'to = "server"', 'to = "server"\n@start = "20 s"', "flows[0].start", "over"),
     explicit("endless", ', size = "1 MB"', "", APP, "never ends"),
     pipe("empty", "[[flows]]", "[@sweep]\n[[flows]]", "sweep", "is empty"),
-    pipe("sweep axis", "[[flows]]", "[sweep]\n@seed = [1, 2]\n[[flows]]", "sweep.seed", "no axes"),
+    *(
+        pipe("sweep axis", "[[flows]]", f"[sweep]\n{text}\n[[flows]]", f"sweep{key}", says)
+        for text, key, says in [
+            ("@seed = [1, 2]", ".seed", "replications vary the random streams"),
+            ('@name = ["a"]', ".name", "is no axis"),
+            ('"topology.link.loss" = ["0 %", @"0.1"]', ".topology.link.loss[1]", "has no unit"),
+            ('"topology.link.loss" = [@"200 %"]', ".topology.link.loss[0]", "at most 100 %"),
+            ('@"topology.lnk.loss" = ["0 %", "1 %"]', ".topology.lnk.loss", "did you mean 'link'"),
+            ('@"topology.link.los" = ["0 %", "1 %"]', ".topology.link.los", "did you mean 'loss'"),
+            ('"hosts.client.profile" = ["rfc", @"lnux"]', ".hosts.client.profile[1]", "did you mean 'linux'"),
+            ('@topology.link.loss = ["0 %"]', ".topology", "in quotes"),
+            ('@"topology..loss" = ["0 %"]', ".topology..loss", "is not a key"),
+            ('@"topology.link.delay.x" = [1]', ".topology.link.delay.x", "no table"),
+            ('@"flows[1].start" = ["1 s"]', ".flows[1].start", "allowed in flows: 0"),
+            ('@"flows.download.start" = ["1 s"]', ".flows.download.start", "the index in brackets"),
+            ('@"topology.link.loss" = "1 %"', ".topology.link.loss", "must be a list"),
+            ("@replicatons = 3", ".replicatons", "did you mean 'replications'"),
+            ('@"topology.link.loss" = []', ".topology.link.loss", "is an empty list"),
+            ('"topology.link.loss" = ["0 %", @"0 %"]', ".topology.link.loss[1]", "there already"),
+            ('"topology.link.loss" = ["1 %", @"10000 ppm"]', ".topology.link.loss[1]", "same effect"),
+            (
+                (
+                    '"flows[0].transport" = [{ kind = "tcp", mss = "99 B" }]\n'
+                    '"hosts.client.tcp.mss" = ["1 kB", @"2 kB"]'
+                ),
+                ".hosts.client.tcp.mss[1]",
+                "has no effect here",
+            ),
+            (
+                '"topology.link" = [{ delay = "1 ms" }]\n@"topology.link.loss" = ["1 %"]',
+                ".topology.link.loss",
+                "overlaps with the axis topology.link",
+            ),
+            ('@mode = "zip"\nreplications = 2', ".mode", "fewer than two axes"),
+            (
+                '@mode = "zipp"\n"topology.link.loss" = ["1 %"]\n"flows[0].start" = ["1 s"]',
+                ".mode",
+                "did you mean 'zip'",
+            ),
+            (
+                '@mode = "zip"\n"topology.link.loss" = ["1 %"]\n"flows[0].start" = ["1 s", "2 s"]',
+                ".mode",
+                "topology.link.loss has 1, flows[0].start has 2",
+            ),
+            (
+                (
+                    'mode = "zip"\n"topology.link.loss" = ["1 %", "2 %"]\n'
+                    '@"flows[0].transport" = [{ kind = "tcp" }, { kind = "tcp", nagle = true }]'
+                ),
+                ".flows[0].transport",
+                "has no effect",
+            ),
+            (
+                'duration = ["1 s", "1 ms"]\n"flows[0].start" = [@"5 ms"]',
+                ".flows[0].start[0]",
+                "already over",
+            ),
+            (
+                '"topology.kind" = ["pipe", @"dumbbell"]',
+                ".topology.kind[1]",
+                "with dumbbell, topology.bottleneck: is missing",
+            ),
+            (
+                (
+                    f"duration = {[f'{n} s' for n in range(9, 409)]}\n"
+                    f'"flows[0].start" = {[f"{n} ms" for n in range(400)]}'
+                ),
+                "",
+                "has 160000 cells: at most 100000",
+            ),
+        ]
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -88,5 +89,27 @@ def help_examples() -> list[str]:
 @pytest.mark.parametrize("line", sorted(set(help_examples())))
 def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    if line.startswith("show "):
+        voxpath("run", "scenarios/lossy-download.toml", "--replication", "0", "--observe", "tcp")
+        (folder,) = (tmp_path / "runs").iterdir()
+        line = line.replace("3f2a", folder.name[:4])
     called = voxpath(*shlex.split(line.split(">", maxsplit=1)[0]))
     assert called.code == 0, called.err
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("sw", "sweep"), ("sweep scenarios/loss-and-delay.toml --da", "--dask"), ("show --se", "--series")],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(words: str, completed: str, shell: str):
+    parts = ["voxpath", *words.split()]
+    environment = {
+        **os.environ,
+        "_VOXPATH_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(parts),
+        "COMP_CWORD": parts[-1] if shell == "fish" else str(len(parts) - 1),
+    }
+    program = Path(sys.executable).with_name("voxpath")
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert completed in re.split(r"[\s,:]", done.stdout), done.stderr

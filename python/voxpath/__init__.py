@@ -9,6 +9,6 @@ print(result.flows)
 ```
 """
 
-from voxpath.api import Result, load, run
+from voxpath.api import Result, compare, load, run, sweep
 
-__all__ = ["Result", "load", "run"]
+__all__ = ["Result", "compare", "load", "run", "sweep"]

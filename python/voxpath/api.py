@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpath.backends.base import Row
+    from voxpath.results.answers import Answers
+    from voxpath.results.identity import Observe
     from voxpath.scenario import Document
+    from voxpath.sweeps.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,107 @@ def run(
     """
     from voxpath.backends.base import Question
     from voxpath.backends.formula import FormulaBackend
-    from voxpath.backends.sim import SimBackend, flows, observation, rows
+    from voxpath.backends.sim import SimBackend, observation
+    from voxpath.sweeps.workers import Workers
 
     question = Question(document, range(replications))
     observed = observation(document, observe, capture)
-    (outcomes,) = SimBackend(Path(out), jobs, observed, force).run([question])
-    frame = flows(outcomes)
+    sim = SimBackend(Path(out), Workers(jobs), observed, force)
+    (found,) = sim.answer([question])
     (formulas,) = FormulaBackend().answer([question])
-    return Result(frame, [*rows(frame), *formulas], [outcome.folder for outcome in outcomes])
+    return Result(sim.frames[0], [*found, *formulas], [outcome.folder for outcome in sim.outcomes[0]])
+
+
+def sweep(
+    document: Document,
+    replications: int | None = None,
+    *,
+    out: Path | str = "runs",
+    observe: Collection[str] = (),
+    capture: Collection[str] = (),
+    jobs: int = 1,
+    dask: str | None = None,
+    force: bool = False,
+) -> Answers:
+    """Runs every cell of a scenario's sweep; runs that are in `out` already are not repeated.
+
+    Args:
+        document: The scenario; without axes it is the only cell.
+        replications: Runs of each cell; as many as the scenario says without it.
+        out: Directory of the store.
+        observe: What to record besides the results: `tcp`, `packets`.
+        capture: Hosts whose packets are captured.
+        jobs: Worker processes. With more than one, a script needs the usual `if __name__ == "__main__":`.
+        dask: In their place a Dask cluster: a scheduler's address, or `local:2`.
+        force: Make runs anew that are there already.
+
+    Raises:
+        ValueError: There is nothing of that name to observe or capture.
+        RuntimeError: The engine failed; this is a bug of ours.
+        StoreError: The results cannot be written.
+        ClusterError: The cluster cannot be used.
+    """
+    from voxpath.backends.sim import observation
+    from voxpath.sweeps.workers import Workers
+
+    observed = observation(document, observe, capture)
+    return _answers([document], replications, Path(out), observed, Workers(jobs, dask), force)
+
+
+def compare(
+    *sources: Document | Path | str,
+    replications: int | None = None,
+    out: Path | str = "runs",
+    jobs: int = 1,
+    dask: str | None = None,
+) -> Answers:
+    """Lays scenarios, the cells of their sweeps and runs side by side; what is missing is run.
+
+    Args:
+        sources: Scenarios, and folders of runs.
+        replications: Runs of each cell; as many as each scenario says without it.
+        out: Directory of the store.
+        jobs: As in `sweep`.
+        dask: As in `sweep`.
+
+    Raises:
+        RuntimeError: As `sweep`.
+        StoreError: As `sweep`, or a folder is no run.
+        ClusterError: As `sweep`.
+    """
+    from voxpath.results.answers import Answers
+    from voxpath.results.identity import Observe
+    from voxpath.sweeps.answer import kept_runs
+    from voxpath.sweeps.workers import Workers
+
+    documents = [source for source in sources if not isinstance(source, (str, Path))]
+    folders = [Path(source) for source in sources if isinstance(source, (str, Path))]
+    found = _answers(documents, replications, Path(out), Observe(), Workers(jobs, dask), force=False)
+    return Answers([*found.variants, *kept_runs(folders)])
+
+
+def _answers(
+    documents: Sequence[Document],
+    replications: int | None,
+    out: Path,
+    observe: Observe,
+    workers: Workers,
+    force: bool,
+) -> Answers:
+    from voxpath.backends.formula import FormulaBackend
+    from voxpath.backends.sim import SimBackend
+    from voxpath.sweeps.answer import answer
+
+    asked = [
+        (f"{document.source}{f' ({number})' if number else ''}", document, document.scenario.sweep)
+        for number, document in enumerate(documents)
+    ]
+    sim = SimBackend(out, workers, observe, force)
+    return answer(
+        {
+            source: (document, range(replications or (sweep.replications if sweep else 1)))
+            for source, document, sweep in asked
+        },
+        [sim, FormulaBackend()],
+        sim,
+    )

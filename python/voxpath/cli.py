@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+_Decorated = TypeVar("_Decorated", bound="Callable[..., Any]")
 
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -87,6 +89,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     epilog="""
 Examples:
   voxpath run scenarios/lossy-download.toml
+  voxpath sweep scenarios/loss-and-delay.toml
   voxpath study sarkar2022 --quick
   voxpath schema > scenario.schema.json
   voxpath doctor
@@ -112,7 +115,20 @@ _jobs = click.option(
     default=None,
     help="Worker processes; by default one per processor. The results do not depend on it.",
 )
+_dask = click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Run on a Dask cluster: a scheduler's address, or local:2 for two processes here.",
+)
+_replications = click.option(
+    "--replications", type=click.IntRange(1, 1_000_000), help="How many; overrides the scenario's [sweep]."
+)
 _force = click.option("--force", is_flag=True, help="Make runs anew that are there already.")
+
+
+def _save(what: str, *, formats: bool = True) -> Callable[[_Decorated], _Decorated]:
+    suffix = ": .csv, .json or .parquet" if formats else ""
+    return click.option("--save", type=click.Path(path_type=Path), help=f"Write {what} to a file{suffix}.")
 
 
 @cli.command(
@@ -126,9 +142,7 @@ Examples:
 )
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--replication", type=click.IntRange(0, 2**63 - 1), help="Make this replication alone.")
-@click.option(
-    "--replications", type=click.IntRange(1, 1_000_000), help="How many; overrides the scenario's [sweep]."
-)
+@_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
 @click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
@@ -141,6 +155,93 @@ def run(scenario: Path, **options: Any) -> int:
     from voxpath import commands
 
     return commands.run(scenario, commands.RunOptions(**options))
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath sweep scenarios/loss-and-delay.toml
+  voxpath sweep scenarios/loss-and-delay.toml --replications 3 --jobs 2 --save flows.csv
+  voxpath sweep scenarios/loss-and-delay.toml --dask local:2
+""",
+)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@_replications
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
+@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
+@_save("the flows of all runs, with a column for each axis")
+@_out
+@_jobs
+@_dask
+@_force
+def sweep(scenario: Path, **options: Any) -> int:
+    """Runs every cell of the [sweep] of a SCENARIO, and goes on where it was interrupted.
+
+    Each key of [sweep] with a list is an axis: a dotted key of the scenario and the values that it takes.
+    The same replication has the same random streams in every cell.
+    """
+    from voxpath import commands
+
+    return commands.sweep(scenario, commands.SweepOptions(**options))
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath compare scenarios/loss-and-delay.toml --replications 3
+  voxpath compare scenarios/lossy-download.toml scenarios/window-limit.toml --metric completion_s
+""",
+)
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_replications
+@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option("--metric", multiple=True, help="What to compare; may be repeated.")
+@_save("the summary")
+@_out
+@_jobs
+@_dask
+@_force
+def compare(sources: tuple[Path, ...], **options: Any) -> int:
+    """Lays SOURCES side by side: scenarios, the cells of their sweeps, and folders of runs.
+
+    What has not been run yet is run. Differences are to the first of a kind, with intervals of paired
+    differences where both have the same replications.
+    """
+    from voxpath import commands
+
+    return commands.compare(sources, commands.CompareOptions(**options))
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath show 3f2a
+  voxpath show 3f2a --table requests --save requests.csv
+  voxpath show 3f2a --series cwnd_bytes --series srtt_ns
+  voxpath show 3f2a --series cwnd_bytes --save cwnd.svg
+""",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--table", help="This table alone: flows, requests, elements, series, packets.")
+@click.option("--series", multiple=True, help="A series over time, such as cwnd_bytes; may be repeated.")
+@_save("the table (.csv, .json, .parquet) or the plot (.svg, .txt)", formats=False)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Directory of the runs, where RUN is not a folder.",
+)
+def show(run: Path, **options: Any) -> int:
+    """Shows what one RUN found: its folder, or the beginning of its name."""
+    from voxpath import commands
+
+    return commands.show(run, commands.ShowOptions(**options))
 
 
 @cli.command(

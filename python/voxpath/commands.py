@@ -8,26 +8,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import terminal
+from voxpath import files, tables, terminal
 from voxpath.backends.base import Question
 from voxpath.backends.formula import FormulaBackend
 from voxpath.backends.sim import OBSERVABLE, SimBackend, observation
+from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
 from voxpath.results.store import Store, StoreError
-from voxpath.scenario import Document, ScenarioError, read
+from voxpath.scenario import Document, ScenarioError, cells, read
 from voxpath.scenario.problems import did_you_mean
-from voxpath.sweep.pool import processors
+from voxpath.sweeps.answer import answer, kept_runs
+from voxpath.sweeps.cluster import ClusterError, check_address
+from voxpath.sweeps.pool import processors
+from voxpath.sweeps.workers import Workers
+from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from voxpath.backends.base import Backend, Row
-    from voxpath.sweep.runs import Outcome
+    from voxpath.backends.base import Backend
+    from voxpath.results.answers import Variant
+    from voxpath.sweeps.runs import Outcome
 
 BACKENDS = ("sim", "formula")
-_SHOWN_FLOWS = 20
-_LISTED_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,46 @@ class RunOptions:
     out: Path
     jobs: int | None
     force: bool
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Options of `voxpath sweep`, as `cli` describes them."""
+
+    replications: int | None
+    seed: int | None
+    backend: str
+    observe: str
+    capture: tuple[str, ...]
+    save: Path | None
+    out: Path
+    jobs: int | None
+    dask: str | None
+    force: bool
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Options of `voxpath compare`, as `cli` describes them."""
+
+    replications: int | None
+    backend: str
+    metric: tuple[str, ...]
+    save: Path | None
+    out: Path
+    jobs: int | None
+    dask: str | None
+    force: bool
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """Options of `voxpath show`, as `cli` describes them."""
+
+    table: str | None
+    series: tuple[str, ...]
+    save: Path | None
+    out: Path
 
 
 @dataclass(frozen=True)
@@ -62,10 +106,7 @@ def run(path: Path, options: RunOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    try:
-        document = read(path)
-    except ScenarioError as error:
-        raise _refusal(error) from None
+    document = _read(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     names = _chosen(options.backend, BACKENDS, "--backend")
@@ -73,15 +114,90 @@ def run(path: Path, options: RunOptions) -> int:
     question = Question(document, _replications(document, options))
     _check_store(options.out)
     with _progress(document.scenario.name, len(question.replications)) as on_done:
-        sim = SimBackend(options.out, options.jobs or processors(), observe, options.force, on_done)
+        sim = SimBackend(options.out, _workers(options.jobs, None), observe, options.force, on_done)
         backends = _backends(names, sim)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
         except (RuntimeError, StoreError) as error:
             return _failed(error)
     outcomes = sim.outcomes[0] if sim.outcomes else []
-    _print_rows(document, rows, len(question.replications))
+    tables.print_rows(document.scenario.name, rows, len(question.replications))
+    if document.axes:
+        out = terminal.console()
+        out.print(
+            f"the sweep of {path} has {cells.count(document.scenario.sweep)} cells: voxpath sweep {path}"
+        )
     return _print_runs(outcomes)
+
+
+def sweep(path: Path, options: SweepOptions) -> int:
+    """Runs every cell of a scenario's sweep; 0, or 1 where a run failed.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    document = _read(path)
+    if options.seed is not None:
+        document = document.with_seed(options.seed)
+    wanted = document.scenario.sweep
+    if wanted is None:
+        raise click.ClickException(
+            f"{path} has no [sweep]: it says which keys are varied, such as\n"
+            '[sweep]\n"topology.bottleneck.loss" = ["0 %", "1 %"]\nreplications = 10'
+        )
+    replications = range(options.replications or wanted.replications)
+    observe = _observation(document, options)
+    answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
+    if isinstance(answers, int):
+        return answers
+    tables.print_sweep(document.scenario.name, answers, len(replications))
+    if options.save is not None:
+        files.save(answers.flows, options.save)
+        terminal.console().print(f"flows: {options.save}")
+    return _print_runs(answers.outcomes)
+
+
+def compare(sources: Sequence[Path], options: CompareOptions) -> int:
+    """Lays scenarios, cells and runs side by side; 0, or 1 where a run failed.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    folders = [source for source in sources if (source / "verdict.json").is_file()]
+    documents = {str(source): _read(source) for source in sources if source not in folders}
+    asked = {
+        source: (document, range(options.replications or _sweep_replications(document)))
+        for source, document in documents.items()
+    }
+    kept = _kept(folders)
+    answers = _answers(asked, options, Observe(), "compare") if asked else Answers([])
+    if isinstance(answers, int):
+        return answers
+    answers = Answers([*answers.variants, *kept])
+    try:
+        lines = tables.chosen(answers.lines, options.metric)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--metric") from None
+    tables.print_comparison(answers, lines)
+    if options.save is not None:
+        files.save(answers.summary, options.save)
+        terminal.console().print(f"summary: {options.save}")
+    return _print_runs(answers.outcomes)
+
+
+def show(run_: Path, options: ShowOptions) -> int:
+    """Shows what a run found; 0.
+
+    Raises:
+        click.ClickException: There is no such run, or nothing of that name in it.
+    """
+    from voxpath.show import ShowError, show_run
+
+    try:
+        show_run(run_, options)
+    except ShowError as error:
+        raise click.ClickException(str(error)) from None
+    return 0
 
 
 def study(name: str, options: StudyOptions) -> int:
@@ -101,7 +217,7 @@ def study(name: str, options: StudyOptions) -> int:
         names = _chosen(options.backend, chosen.backends, "--backend")
     _check_store(options.out)
     with _progress(name, None) as on_done:
-        sim = SimBackend(options.out, options.jobs or processors(), Observe(), options.force, on_done)
+        sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
         try:
             answer = chosen.run(_backends(names, sim), chosen.quick if options.quick else chosen.replications)
         except (RuntimeError, StoreError) as error:
@@ -111,6 +227,63 @@ def study(name: str, options: StudyOptions) -> int:
     for note in answer.notes:
         out.print(note)
     return _print_runs([outcome for outcomes in sim.outcomes for outcome in outcomes])
+
+
+def _answers(
+    asked: Mapping[str, tuple[Document, range]],
+    options: SweepOptions | CompareOptions,
+    observe: Observe,
+    description: str,
+) -> Answers | int:
+    """The answers, or the exit code of what went wrong."""
+    names = _chosen(options.backend, BACKENDS, "--backend")
+    workers = _workers(options.jobs, options.dask)
+    _check_store(options.out)
+    if options.save is not None:
+        _check_save(options.save)
+    total = sum(
+        cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
+    )
+    with _progress(description, total) as on_done:
+        sim = SimBackend(options.out, workers, observe, options.force, on_done)
+        try:
+            return answer(asked, _backends(names, sim), sim)
+        except ClusterError as error:
+            raise click.BadParameter(str(error), param_hint="--dask") from None
+        except (RuntimeError, StoreError) as error:
+            return _failed(error)
+
+
+def _kept(folders: Sequence[Path]) -> list[Variant]:
+    try:
+        return kept_runs(folders)
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _check_save(path: Path) -> None:
+    try:
+        files.check(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--save") from None
+
+
+def _workers(jobs: int | None, dask: str | None) -> Workers:
+    if dask is not None:
+        if jobs is not None:
+            raise click.UsageError("--jobs starts processes here, --dask uses a cluster: give one of them")
+        try:
+            check_address(dask)
+        except ClusterError as error:
+            raise click.BadParameter(str(error), param_hint="--dask") from None
+    return Workers(jobs or processors(), dask)
+
+
+def _read(path: Path) -> Document:
+    try:
+        return read(path)
+    except ScenarioError as error:
+        raise _refusal(error) from None
 
 
 def doctor() -> int:
@@ -146,7 +319,7 @@ def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _observation(document: Document, options: RunOptions) -> Observe:
+def _observation(document: Document, options: RunOptions | SweepOptions) -> Observe:
     try:
         names = _chosen(options.observe, OBSERVABLE, "--observe") if options.observe else ()
         return observation(document, names, options.capture)
@@ -159,8 +332,11 @@ def _replications(document: Document, options: RunOptions) -> range:
         raise click.UsageError("--replication makes one run, --replications several: give one of them")
     if options.replication is not None:
         return range(options.replication, options.replication + 1)
-    sweep = document.scenario.sweep
-    return range(options.replications or (sweep.replications if sweep else 1))
+    return range(options.replications or _sweep_replications(document))
+
+
+def _sweep_replications(document: Document) -> int:
+    return document.scenario.sweep.replications if document.scenario.sweep else 1
 
 
 def _check_store(out: Path) -> None:
@@ -178,79 +354,8 @@ def _backends(names: Sequence[str], sim: SimBackend) -> list[Backend]:
 
 @contextlib.contextmanager
 def _progress(description: str, total: int | None) -> Iterator[Callable[[Outcome], None]]:
-    with terminal.progress() as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda _: bar.advance(task)
-
-
-_COLUMNS = (
-    ("completion s", ("completion_s",), 1.0),
-    ("goodput Mbit/s", ("goodput_bps",), 1e-6),
-    ("sent again", ("client_retransmissions", "server_retransmissions"), 1.0),
-    ("timeouts", ("client_timeouts", "server_timeouts"), 1.0),
-    ("delay ms", ("delay_p50_ns",), 1e-6),
-    ("delay ms, p95", ("delay_p95_ns",), 1e-6),
-    ("delay ms, max", ("delay_max_ns",), 1e-6),
-    ("jitter ms", ("jitter_ns",), 1e-6),
-    ("lost", ("datagrams_lost",), 1.0),
-    ("window back s", ("window_recovery_s",), 1.0),
-)
-"""Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""
-
-
-def _print_rows(document: Document, rows: Sequence[Row], replications: int) -> None:
-    """One line per flow and estimator that has an answer, and why the others have none."""
-    lines: dict[tuple[str, str], dict[str, Row]] = {}
-    silent: dict[tuple[str, str], list[str]] = {}
-    flows = list(dict.fromkeys(row.entity for row in rows))
-    shown = set(flows[:_SHOWN_FLOWS])
-    for row in rows:
-        if row.entity in shown and row.status == "not applicable":
-            entities = silent.setdefault((row.estimator, row.reason), [])
-            entities.extend({row.entity}.difference(entities))
-        elif row.entity in shown:
-            lines.setdefault((row.entity, row.estimator), {})[row.metric] = row
-    ordered = sorted(lines.items(), key=lambda line: flows.index(line[0][0]))
-    cells = [[*names, *_cells(found)] for names, found in ordered]
-    columns = ["flow", "estimator", *(title for title, _, _ in _COLUMNS), "incomplete"]
-    used = [index for index in range(len(columns)) if any(line[index] for line in cells)]
-    spread = f"mean and 95 % t-interval of {replications} replications" if replications > 1 else "one run"
-    out = terminal.console()
-    title = f"{document.scenario.name}: {spread}"
-    out.print(terminal.table(title, [columns[i] for i in used], [[line[i] for i in used] for line in cells]))
-    for (reason, declined), estimators in _by_reason(silent).items():
-        verb = "does" if len(estimators) == 1 else "do"
-        out.print(f"{_listed(estimators)} {verb} not apply to {_listed(declined)}: {reason}")
-    if len(flows) > len(shown):
-        out.print(f"{len(flows) - len(shown)} flows more stand in flows.parquet")
-
-
-def _by_reason(
-    silent: Mapping[tuple[str, str], Sequence[str]],
-) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-    """The estimators that decline the same flows for the same reason."""
-    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (estimator, reason), entities in silent.items():
-        found.setdefault((reason, tuple(entities)), []).append(estimator)
-    return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as people list them; of many the first, and how many more."""
-    shown, last = list(names[:-1]), names[-1]
-    if len(names) > _LISTED_NAMES:
-        shown, last = list(names[: _LISTED_NAMES - 1]), f"{len(names) - _LISTED_NAMES + 1} more"
-    return f"{', '.join(shown)} and {last}" if shown else last
-
-
-def _cells(found: Mapping[str, Row]) -> list[str]:
-    cells = []
-    for _, metrics, scale in _COLUMNS:
-        summaries = [row.summary for metric in metrics if (row := found.get(metric)) and row.summary]
-        best = max(summaries, key=lambda summary: summary.mean, default=None)
-        cells.append("" if best is None else str(best.scaled(scale)))
-    incomplete = {f"{row.metric} {row.reason}": None for row in found.values() if row.status == "incomplete"}
-    return [*cells, "; ".join(incomplete)]
+    with Progress(description, total) as progress:
+        yield lambda outcome: progress.advance(made=not outcome.reused)
 
 
 def _print_runs(outcomes: Sequence[Outcome]) -> int:

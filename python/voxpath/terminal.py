@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+import time
+from typing import TYPE_CHECKING, Self
 
+import rich.progress
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 
 _PIPED_WIDTH = 250
 """Wide enough that no table of ours is folded where no terminal bounds it."""
+
+_SECONDS_BETWEEN_LINES = 5
+"""Of progress, where no terminal shows a bar."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -36,14 +42,67 @@ def table(title: str | None, columns: Sequence[str], rows: Sequence[Sequence[str
     return made
 
 
-def progress() -> Progress:
-    """A bar on standard error, on a terminal only."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console(stderr=True),
-        transient=True,
-        disable=not console(stderr=True).is_terminal,
-    )
+class Progress:
+    """How far something is, how fast it goes and how long it still takes, on standard error.
+
+    On a terminal a bar; elsewhere a line every few seconds, the first when it has taken a second.
+    """
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self._description = description
+        self._total = total
+        self._done = 0
+        self._made = 0
+        self._started = self._told = time.monotonic()
+        self._told += 1 - _SECONDS_BETWEEN_LINES
+        out = console(stderr=True)
+        self._bar = rich.progress.Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[pace]}"),
+            console=out,
+            transient=True,
+            disable=not out.is_terminal,
+        )
+        self._task = self._bar.add_task(description, total=total, pace="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def advance(self, *, made: bool = True) -> None:
+        """One more is done.
+
+        Args:
+            made: Whether it took any time; what was there already says nothing about the rate.
+        """
+        self._done += 1
+        self._made += made
+        if not self._bar.disable:
+            self._bar.update(self._task, advance=1, pace=self._pace())
+        elif time.monotonic() - self._told >= _SECONDS_BETWEEN_LINES:
+            self._told = time.monotonic()
+            total = "" if self._total is None else f" of {self._total}"
+            print(  # noqa: T201
+                f"{self._description}: {self._done}{total}, {self._pace()}", file=sys.stderr, flush=True
+            )
+
+    def _pace(self) -> str:
+        seconds = time.monotonic() - self._started
+        rate = self._made / seconds if seconds > 0 else 0.0
+        if not rate:
+            return ""
+        speed = f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each"
+        if self._total is None:
+            return speed
+        return f"{speed}, {_duration((self._total - self._done) / rate)} left"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

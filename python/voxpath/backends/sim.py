@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath.backends.base import Row
+from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
 from voxpath.scenario.problems import did_you_mean
-from voxpath.sweep.runs import Outcome, Task, perform_all
+from voxpath.sweeps.runs import Outcome, Task, perform_all
+from voxpath.sweeps.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,24 +47,27 @@ class SimBackend:
 
     Attributes:
         root: Directory of the store.
-        jobs: How many workers; the answers do not depend on it.
+        workers: Who makes the runs; the answers do not depend on it.
         observe: What the runs record.
         force: Make runs that are there already.
         on_done: Told of each run as it is done.
         outcomes: The runs of the last answer, question by question.
+        frames: The flows of these runs, likewise.
     """
 
     root: Path
-    jobs: int = 1
+    workers: Workers = field(default_factory=Workers)
     observe: Observe = field(default_factory=Observe)
     force: bool = False
     on_done: Callable[[Outcome], None] = lambda _: None
     outcomes: list[list[Outcome]] = field(default_factory=list, init=False)
+    frames: list[pl.DataFrame] = field(default_factory=list, init=False)
     name: str = field(default="sim", init=False)
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Runs every replication of every question and summarises its flows."""
-        return [rows(flows(outcomes)) for outcomes in self.run(questions)]
+        self.frames = flows(self.run(questions))
+        return [rows(frame) for frame in self.frames]
 
     def run(self, questions: Sequence[Question]) -> list[list[Outcome]]:
         """The runs of each question."""
@@ -78,7 +83,7 @@ class SimBackend:
             for question in questions
             for replication in question.replications
         ]
-        done = iter(perform_all(tasks, self.jobs, self.on_done))
+        done = iter(perform_all(tasks, self.workers, self.on_done))
         self.outcomes = [[next(done) for _ in question.replications] for question in questions]
         return self.outcomes
 
@@ -101,18 +106,15 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
     return Observe(tcp="tcp" in observe, packets="packets" in observe, capture=captured)
 
 
-def flows(outcomes: Sequence[Outcome]) -> pl.DataFrame:
-    """The flows of several runs: `replication`, the engine's columns, the derived metrics."""
-    frames = [
-        pl.read_parquet(outcome.folder / "flows.parquet").select(
-            pl.lit(outcome.replication).alias("replication"), pl.all()
+def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
+    """The flows of several questions' runs: `replication`, the engine's columns, the derived metrics."""
+    return [
+        frame.with_columns(
+            ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
+            (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
         )
-        for outcome in outcomes
+        for frame in tables(asked, "flows")
     ]
-    return pl.concat(frames).with_columns(
-        ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
-        (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
-    )
 
 
 def rows(frame: pl.DataFrame) -> list[Row]:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from voxpath.scenario.resolve import canonical
+from voxpath.results.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

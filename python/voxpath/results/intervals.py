@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +34,10 @@ class Summary:
         """`mean ± half width`; a single value as it is."""
         if self.half_width is None:
             return f"{self.mean:.6g}"
-        return f"{self.mean:.2f} ± {self.half_width:.2f}"
+        if self.half_width == 0:
+            return f"{self.mean:.6g} ± 0"
+        digits = _digits(self.half_width)
+        return f"{self.mean:.{digits}f} ± {self.half_width:.{digits}f}"
 
     def scaled(self, factor: float) -> Summary:
         """The same in another unit."""
@@ -71,6 +77,94 @@ def summarise(values: Sequence[float]) -> Summary:
         return Summary(1, mean, None)
     sd = statistics.stdev(values)
     return Summary(n, mean, _student(n - 1) * sd / math.sqrt(n))
+
+
+def _digits(spread: float) -> int:
+    """Decimals that show two digits of a spread; two at least."""
+    return 2 if spread <= 0 or spread >= 0.1 else min(9, 1 + math.ceil(-math.log10(spread)))
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile with its interval.
+
+    Attributes:
+        p: Which quantile: 0.5 is the median.
+        n: How many values.
+        value: The quantile of the sample.
+        low: Lower end of its 95 % interval; none where the values are too few for one.
+        high: Upper end, likewise.
+    """
+
+    p: float
+    n: int
+    value: float
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        """`value [low, high]`, with `…` for an end that so few values do not give."""
+        if self.n == 1:
+            return f"{self.value:.6g}"
+        if self.low in {None, self.value} and self.high in {None, self.value}:
+            low, high = ("…" if end is None else f"{end:.6g}" for end in (self.low, self.high))
+            return f"{self.value:.6g} [{low}, {high}]"
+        spread = max(abs(end - self.value) for end in (self.low, self.high, self.value) if end is not None)
+        digits = _digits(spread)
+        low, high = ("…" if end is None else f"{end:.{digits}f}" for end in (self.low, self.high))
+        return f"{self.value:.{digits}f} [{low}, {high}]"
+
+    def scaled(self, factor: float) -> Quantile:
+        """The same in another unit."""
+        low, high = (None if end is None else end * factor for end in (self.low, self.high))
+        return Quantile(self.p, self.n, self.value * factor, low, high)
+
+
+def quantile(values: Sequence[float], p: float) -> Quantile:
+    """A quantile of a sample and its order-statistic interval, whatever the values' distribution.
+
+    With B the number of values below the quantile, binomial with n and p, the interval is from the l-th
+    smallest value to the u-th, l the largest with P(B < l) <= 2.5 % and u the smallest with
+    P(B >= u) <= 2.5 %: it covers the quantile with 95 % at least (Conover, Practical Nonparametric
+    Statistics, section 3.2). The value itself is interpolated between neighbours (type 7 of Hyndman and Fan).
+
+    Raises:
+        ValueError: There is no value, or p is not between 0 and 1.
+    """
+    n = len(values)
+    if n == 0:
+        raise ValueError("a quantile needs one value at least")
+    if not 0 < p < 1:
+        raise ValueError(f"{p} is no quantile: it lies between 0 and 1")
+    ordered = sorted(values)
+    place = (n - 1) * p
+    below = math.floor(place)
+    above = min(below + 1, n - 1)
+    value = ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    low, high = _ranks(n, p)
+    return Quantile(p, n, value, ordered[low - 1] if low else None, ordered[high - 1] if high else None)
+
+
+@cache
+def _ranks(n: int, p: float) -> tuple[int | None, int | None]:
+    """The ranks, from 1, of the ends of a quantile's interval; none where there is no such rank."""
+    from scipy.special import bdtr
+
+    tail = (1 - CONFIDENCE) / 2
+    ranks = np.arange(1, n + 1)
+    below = bdtr(ranks - 1, n, p)
+    low = int(np.count_nonzero(below <= tail))
+    high = n - int(np.count_nonzero(1 - below <= tail)) + 1
+    return low or None, high if high <= n else None
+
+
+def paired(values: Sequence[float], reference: Sequence[float]) -> Summary:
+    """The mean of the differences of values that were found under the same conditions, with its interval.
+
+    Raises:
+        ValueError: There are not as many values as references, or none.
+    """
+    return summarise([value - other for value, other in zip(values, reference, strict=True)])
 
 
 def _student(freedom: int) -> float:

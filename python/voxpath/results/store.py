@@ -64,7 +64,8 @@ class Store:
         with self._partial(name) as partial:
             for path, contents in files.items():
                 target = partial / path
-                target.parent.mkdir(exist_ok=True)
+                if target.parent != partial:
+                    target.parent.mkdir(exist_ok=True)
                 target.write_bytes(contents)
             if folder.exists():
                 # Another process may be replacing it too: whoever is last wins, both wrote the same bytes.

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from voxpath import _engine
+from voxpath.scenario import cells
 from voxpath.scenario.model import Scenario
 from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
 from voxpath.scenario.resolve import Plan, origin_of, resolve
+from voxpath.scenario.sweep import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read; a scenario is written by people."""
@@ -30,12 +32,14 @@ class Document:
     Attributes:
         source: Where the text came from, for messages.
         text: The scenario as it was written.
+        data: The same as plain values.
         scenario: The same as a model.
         plan: What the backends answer.
     """
 
     source: str
     text: str
+    data: dict[str, Any]
     scenario: Scenario
     plan: Plan
 
@@ -43,7 +47,48 @@ class Document:
         """The same scenario with another seed."""
         scenario = self.scenario.model_copy(update={"seed": seed})
         plan, _ = resolve(scenario)
-        return replace(self, scenario=scenario, plan=plan)
+        return replace(self, data={**self.data, "seed": seed}, scenario=scenario, plan=plan)
+
+    def cells(self) -> Iterator[Cell]:
+        """The cells of the sweep, each a scenario of its own; without axes the scenario itself.
+
+        They are made one by one, because a sweep may have a hundred thousand.
+        """
+        sweep = self.scenario.sweep
+        for number, point in enumerate(cells.points(sweep)):
+            if not point.values:
+                yield Cell(number, point.values, self)
+                continue
+            data = cells.replaced(self.data, point.values)
+            scenario = Scenario.model_validate(data)
+            plan, _ = resolve(scenario)
+            text = _engine.format_toml(json.dumps(data, allow_nan=False))
+            yield Cell(number, point.values, Document(self.source, text, data, scenario, plan))
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The axes of the sweep: the values of each, by its key."""
+        return self.scenario.sweep.axes if self.scenario.sweep else {}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a sweep.
+
+    Attributes:
+        number: From 0.
+        values: The value of each axis, by its key.
+        document: The scenario with these values; its text can be run by itself.
+    """
+
+    number: int
+    values: Mapping[str, Any]
+    document: Document
+
+    @property
+    def label(self) -> str:
+        """The values as people read them; empty where there is no axis."""
+        return ", ".join(f"{key} = {text_of(value)}" for key, value in self.values.items())
 
 
 def read(path: FilePath | str) -> Document:
@@ -87,9 +132,34 @@ def parse(text: str, source: str = "scenario") -> Document:
         problems = [*found, *_problems_elsewhere(data, [path for path, _ in found])]
         raise ScenarioError(source, _placed(problems, places)) from None
     plan, problems = _resolve_and_check(scenario, places)
+    if not problems and scenario.sweep is not None and scenario.sweep.axes:
+        problems = cells.check(data, scenario.sweep, _resolve_cell)
     if problems:
         raise ScenarioError(source, _placed(problems, places))
-    return Document(source, text, scenario, plan)
+    return Document(source, text, data, scenario, plan)
+
+
+def _resolve_cell(data: dict[str, Any]) -> tuple[Plan | None, list[tuple[Path, str]]]:
+    """The plan of a cell, or what is wrong with it."""
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        return None, [(_path_of(line["loc"], data), str(line["msg"])) for line in error.errors()]
+    plan, problems = _resolve_and_check(scenario, _places_of(data))
+    return plan, problems
+
+
+def _places_of(data: Any, path: Path = ()) -> _Places:
+    """What a document that spells out the data has a place for; the places themselves are of no use."""
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(data, dict):
+        inner = data.items()
+    elif isinstance(data, list):
+        inner = enumerate(data)
+    found: _Places = {path: (0, 0)}
+    for key, value in inner:
+        found |= _places_of(value, (*path, key))
+    return found
 
 
 def _read_text(path: FilePath) -> str:
@@ -194,7 +264,7 @@ def _skeleton(topology: Any) -> Any:
     return bare
 
 
-def _resolve_and_check(scenario: Scenario, places: _Places) -> tuple[Plan, list[tuple[Path, str]]]:
+def _resolve_and_check(scenario: Scenario, places: Container[Path]) -> tuple[Plan, list[tuple[Path, str]]]:
     plan, problems = resolve(scenario)
     if not problems:
         problems = [(origin_of(path, plan, places), what) for path, what in _engine.check(plan.json)]

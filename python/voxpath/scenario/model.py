@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from voxpath import _engine
 from voxpath.scenario.flows import Flow
 from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.quantities import Address, Name, PositiveSpan
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.sweep import Sweep
+from voxpath.scenario.table import Table
 from voxpath.scenario.tcp import Stack
 from voxpath.scenario.topology import Topology
 
@@ -35,30 +36,6 @@ class Host(Table):
         (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
     )
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
-
-
-class Sweep(Table):
-    """What is varied from run to run."""
-
-    replications: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        description="Runs that differ in their random streams alone."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_axes(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            if not data:
-                raise ValueError("is empty: it sweeps nothing; give replications or leave it out")
-            axes = [key for key in data if key not in cls.model_fields]
-            if axes:
-                raise faults(
-                    *(
-                        ((key,), "is not a key of a sweep; this version sweeps replications and no axes")
-                        for key in axes
-                    )
-                )
-        return data
 
 
 class Scenario(Table):

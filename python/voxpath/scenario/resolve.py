@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
+from voxpath.results.canonical import canonical
 from voxpath.scenario.addresses import automatic
 from voxpath.scenario.builders import build
 from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp
@@ -31,11 +32,6 @@ _MAX_NS = 2**63 - 1
 """The latest start of a flow that a plan holds."""
 
 _Faults = list[tuple[Path, str]]
-
-
-def canonical(value: object) -> str:
-    """The one JSON text of a value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import json
 import os
 import platform
 import time
-from concurrent.futures import as_completed
-from dataclasses import dataclass
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +16,16 @@ from typing import TYPE_CHECKING
 from voxpath import _engine
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.store import Store
-from voxpath.sweep.pool import local_executor
+from voxpath.sweeps.workers import executor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor, Future
+
+    from voxpath.sweeps.workers import Workers
+
+_BATCH_SECONDS = 0.2
+"""How often the progress of short runs is told, about."""
 
 
 @dataclass(frozen=True)
@@ -94,18 +101,19 @@ def perform(task: Task) -> Outcome:
 
 
 def perform_all(
-    tasks: Sequence[Task], jobs: int, on_done: Callable[[Outcome], None] = lambda _: None
+    tasks: Sequence[Task], workers: Workers, on_done: Callable[[Outcome], None] = lambda _: None
 ) -> list[Outcome]:
-    """Makes the runs that are not there yet, on `jobs` workers; outcomes are in the order of the tasks.
+    """Makes the runs that are not there yet; outcomes are in the order of the tasks.
 
     Args:
         tasks: What to run.
-        jobs: How many workers; the results do not depend on it.
+        workers: Who runs it; the results do not depend on it.
         on_done: Told of each run as it is done.
 
     Raises:
         RuntimeError: As `perform`; runs that are done are kept.
         StoreError: As `perform`.
+        ClusterError: The cluster cannot be used; nothing has been run.
     """
     roots = {Path(task.root) for task in tasks}
     new_roots = {root for root in roots if not root.exists()}
@@ -113,16 +121,21 @@ def perform_all(
     try:
         for root in roots:
             Store(root).clean()
-        missing = []
+        missing: dict[tuple[str, str], int] = {}
         for index, task in enumerate(tasks):
             if found := _finished(task):
                 outcomes[index] = found
                 on_done(found)
             else:
-                missing.append(index)
-        for index, outcome in _performed(tasks, missing, min(jobs, len(missing))):
+                missing.setdefault((task.root, task.identity.name), index)
+        for index, outcome in _performed(tasks, list(missing.values()), workers):
             outcomes[index] = outcome
             on_done(outcome)
+        # Cells may resolve into one plan; such a run is made once.
+        for index, task in enumerate(tasks):
+            if index not in outcomes:
+                outcomes[index] = outcomes[missing[task.root, task.identity.name]]
+                on_done(outcomes[index])
     except BaseException:
         for root in roots:
             Store(root).clean()
@@ -132,16 +145,61 @@ def perform_all(
     return [outcomes[index] for index in range(len(tasks))]
 
 
-def _performed(tasks: Sequence[Task], indices: Sequence[int], jobs: int) -> Iterator[tuple[int, Outcome]]:
+def _performed(
+    tasks: Sequence[Task], indices: Sequence[int], workers: Workers
+) -> Iterator[tuple[int, Outcome]]:
     """Performs some of the tasks; outcomes come as they are done, with the task's index."""
-    if jobs <= 1:
+    if workers.dask is None and min(workers.jobs, len(indices)) <= 1:
         for index in indices:
             yield index, perform(tasks[index])
-        return
-    with local_executor(jobs) as pool:
-        futures = {pool.submit(perform, tasks[index]): index for index in indices}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+    elif indices:
+        with executor(workers, len(indices)) as (pool, width):
+            for index, outcome in _spread(pool, width, tasks, indices):
+                # A remote worker knows the store by its absolute path.
+                yield index, replace(outcome, folder=Path(tasks[index].root) / outcome.folder.name)
+
+
+def _spread(
+    pool: Executor, width: int, tasks: Sequence[Task], indices: Sequence[int]
+) -> Iterator[tuple[int, Outcome]]:
+    """Hands tasks out in batches that take about `_BATCH_SECONDS`, two for each worker at a time.
+
+    Short runs come in large batches, so that handing them out costs little; long ones one by one, so that no
+    worker is idle at the end while another has a batch left.
+    """
+    waiting = deque(indices)
+    running: dict[Future[tuple[list[Outcome], float]], list[int]] = {}
+    size = 1
+    try:
+        while waiting or running:
+            while waiting and len(running) < 2 * width:
+                fair = max(1, len(waiting) // (2 * width))
+                batch = [waiting.popleft() for _ in range(min(size, fair))]
+                running[pool.submit(perform_batch, [tasks[index] for index in batch], _engine.BUILD)] = batch
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                batch = running.pop(future)
+                outcomes, seconds = future.result()
+                fitting = int(_BATCH_SECONDS * len(batch) / max(seconds, 1e-9))
+                size = max(1, min(fitting, 2 * size))
+                yield from zip(batch, outcomes, strict=True)
+    except BaseException:
+        for future in running:
+            future.cancel()
+        raise
+
+
+def perform_batch(tasks: Sequence[Task], build: str) -> tuple[list[Outcome], float]:
+    """What a worker does: some runs, one after the other; how they went and how many seconds that took.
+
+    Raises:
+        RuntimeError: As `perform`, or this worker has another build of the engine.
+        StoreError: As `perform`.
+    """
+    if build != _engine.BUILD:
+        raise RuntimeError(f"a worker has the engine {_engine.BUILD}, but {build} is needed: nothing was run")
+    started = time.perf_counter()
+    return [perform(task) for task in tasks], time.perf_counter() - started
 
 
 def _finished(task: Task) -> Outcome | None:

@@ -1,0 +1,224 @@
+"""What was answered, as frames: flows and summaries of every cell, and the differences between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from voxpath.results.frames import tables
+from voxpath.results.intervals import Quantile, Summary, paired, quantile
+from voxpath.results.metrics import dictionary
+from voxpath.scenario.sweep import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from voxpath.backends.base import Row
+    from voxpath.sweeps.runs import Outcome
+
+QUANTILES = (0.5, 0.95)
+"""What stands beside every mean."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One scenario that was answered: a cell of a sweep, or a scenario or run among those compared.
+
+    Attributes:
+        source: The file or folder that it comes from.
+        values: The value of each axis, by its key.
+        rows: Means and estimates, backend by backend.
+        flows: One row per replication and flow; none where nothing was simulated.
+        outcomes: The runs.
+    """
+
+    source: str
+    values: Mapping[str, Any]
+    rows: Sequence[Row]
+    flows: pl.DataFrame
+    outcomes: Sequence[Outcome]
+
+    def samples(self, row: Row) -> pl.DataFrame:
+        """The values behind a row, with their replications; none behind a closed form."""
+        if row.estimator != "sim" or self.flows.is_empty():
+            return _NO_SAMPLES
+        return (
+            self.flows.filter(pl.col("flow") == row.entity)
+            .select("replication", pl.col(row.metric).cast(pl.Float64).alias("value"))
+            .drop_nulls()
+        )
+
+
+_NO_SAMPLES = pl.DataFrame(schema={"replication": pl.Int64, "value": pl.Float64})
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of one variant with everything that is said of it.
+
+    Attributes:
+        variant: Whose.
+        row: Mean, interval and status.
+        quantiles: Of the values behind the mean; empty where there are none.
+        difference: To the reference in percent of it; the interval is that of paired differences where
+            both come from the same replications. None where there is nothing to compare.
+    """
+
+    variant: Variant
+    row: Row
+    quantiles: tuple[Quantile, ...]
+    difference: Summary | None = None
+
+
+class Answers:
+    """The answers to a sweep or to a comparison.
+
+    Attributes:
+        variants: The cells, in their order.
+        axes: The keys that are varied.
+    """
+
+    def __init__(self, variants: Sequence[Variant]) -> None:
+        self.variants = tuple(variants)
+        self.axes = tuple(dict.fromkeys(key for variant in variants for key in variant.values))
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """The runs, cell by cell and replication by replication."""
+        return [outcome for variant in self.variants for outcome in variant.outcomes]
+
+    @property
+    def folders(self) -> list[Path]:
+        """Where these runs are."""
+        return [outcome.folder for outcome in self.outcomes]
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per cell, replication and flow; before the flow's columns one for each axis."""
+        return self._joined([variant.flows for variant in self.variants])
+
+    def table(self, name: str) -> pl.DataFrame:
+        """`requests`, `elements`, `series` or `packets` of all runs, a column for each axis before them."""
+        return self._joined(tables([variant.outcomes for variant in self.variants], name))
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """Every row of every variant.
+
+        What a variant's first estimator says is compared with the same of the first variant; what another
+        estimator says of the variant, with the variant's first one.
+        """
+        first: dict[tuple[str, str], tuple[Row, pl.DataFrame]] = {}
+        lines = []
+        for variant in self.variants:
+            own: dict[tuple[str, str], tuple[Row, pl.DataFrame]] = {}
+            for row in variant.rows:
+                samples = variant.samples(row)
+                values = samples.get_column("value").to_list()
+                quantiles = tuple(quantile(values, p) for p in QUANTILES) if values else ()
+                key = (row.entity, row.metric)
+                reference = own.get(key) or first.get(key)
+                difference = None if reference is None else _difference(row, samples, *reference)
+                if row.value is not None:
+                    own.setdefault(key, (row, samples))
+                    first.setdefault(key, (row, samples))
+                lines.append(Line(variant, row, quantiles, difference))
+        return lines
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """One row per cell, flow, metric and estimator: mean, median and 95 % quantile with intervals."""
+        return pl.DataFrame(list(self._summaries()), schema=self._summary_schema(), orient="row")
+
+    def _summary_schema(self) -> dict[str, Any]:
+        numbers = ["mean", "mean_low", "mean_high", "median", "median_low", "median_high"]
+        numbers += ["p95", "p95_low", "p95_high", "difference_percent", "difference_low", "difference_high"]
+        return {
+            "source": pl.String,
+            **{axis: _dtype(self._column(axis)) for axis in self.axes},
+            **dict.fromkeys(("flow", "metric", "unit", "estimator"), pl.String),
+            "n": pl.Int64,
+            **dict.fromkeys(numbers, pl.Float64),
+            "status": pl.String,
+            "reason": pl.String,
+        }
+
+    def _summaries(self) -> Iterator[list[Any]]:
+        columns = {axis: self._column(axis) for axis in self.axes}
+        number = {id(variant): index for index, variant in enumerate(self.variants)}
+        for line in self.lines:
+            row = line.row
+            yield [
+                line.variant.source,
+                *(values[number[id(line.variant)]] for values in columns.values()),
+                *(row.entity, row.metric, unit_of(row.metric), row.estimator, row.n),
+                *(row.value, *(row.interval or (None, None))),
+                *(end for found in line.quantiles for end in (found.value, found.low, found.high)),
+                *([None] * 6 if not line.quantiles else []),
+                *_ends(line.difference),
+                *(row.status, row.reason),
+            ]
+
+    def _column(self, axis: str) -> list[Any]:
+        """The values of an axis, cell by cell: as they are if they are alike, else as texts."""
+        values = [variant.values.get(axis) for variant in self.variants]
+        kinds = {type(value) for value in values if value is not None}
+        if len(kinds) == 1 and kinds <= {str, bool, int, float}:
+            return values
+        return [None if value is None else text_of(value) for value in values]
+
+    def _joined(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        columns = {axis: self._column(axis) for axis in self.axes}
+        sources = len({variant.source for variant in self.variants}) > 1
+        joined = []
+        for index, (variant, frame) in enumerate(zip(self.variants, frames, strict=True)):
+            if frame.is_empty() and not frame.columns:
+                continue
+            own = [pl.lit(variant.source).alias("source")] if sources else []
+            own += [
+                pl.lit(values[index], dtype=_dtype(values)).alias(axis) for axis, values in columns.items()
+            ]
+            joined.append(frame.select(*own, pl.all()))
+        return pl.concat(joined, how="vertical_relaxed") if joined else pl.DataFrame()
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a metric of the dictionary."""
+    known = dictionary()
+    found = known["flows"].get(metric) or known["derived"].get(metric)
+    return found.unit if found else ""
+
+
+def _dtype(values: Sequence[Any]) -> Any:
+    kinds = {type(value) for value in values if value is not None}
+    return {bool: pl.Boolean, int: pl.Int64, float: pl.Float64}.get(kinds.pop() if kinds else str, pl.String)
+
+
+def _difference(row: Row, samples: pl.DataFrame, other: Row, others: pl.DataFrame) -> Summary | None:
+    """How far a row is from the reference, in percent of it."""
+    if row.value is None or other.value is None or other.value == 0:
+        return None
+    scale = 100 / other.value
+    both = samples.join(others, on="replication", suffix="_other")
+    if not both.is_empty() and both.height == samples.height == others.height:
+        values = both.get_column("value").to_list()
+        return paired(values, both.get_column("value_other").to_list()).scaled(scale)
+    difference = row.value - other.value
+    if samples.is_empty() and other.interval is not None:
+        # A closed form is a number: what is uncertain is the reference.
+        return Summary(other.n, difference * scale, (other.interval[1] - other.interval[0]) / 2 * abs(scale))
+    if row.interval is None or other.interval is None:
+        return Summary(1, difference * scale, None)
+    widths = [(interval[1] - interval[0]) / 2 for interval in (row.interval, other.interval)]
+    return Summary(min(row.n, other.n), difference * scale, math.hypot(*widths) * abs(scale))
+
+
+def _ends(summary: Summary | None) -> tuple[float | None, float | None, float | None]:
+    if summary is None:
+        return (None, None, None)
+    return (summary.mean, *(summary.interval or (None, None)))

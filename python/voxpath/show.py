@@ -1,0 +1,220 @@
+"""`voxpath show`: one run in the terminal or as files, in tables and plots."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import plotille
+import polars as pl
+from rich.console import Console
+
+from voxpath import files, terminal
+from voxpath.results.intervals import quantile
+from voxpath.results.metrics import dictionary
+from voxpath.scenario.problems import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from voxpath.commands import ShowOptions
+
+_SHOWN_ROWS = 40
+_SHOWN_PLOTS = 8
+_QUANTILES = (0.05, 0.5, 0.95)
+
+
+class ShowError(Exception):
+    """There is no such run, or nothing of that name in it."""
+
+
+def show_run(run: Path, options: ShowOptions) -> None:
+    """Prints a run, or one of its tables or series; with `save` it is written to a file.
+
+    Raises:
+        ShowError: There is no such run, or nothing of that name in it.
+    """
+    folder = _find(run, options.out)
+    if options.series:
+        _show_series(folder, options)
+    elif options.table is not None:
+        _show_table(folder, options.table, options.save)
+    elif options.save is not None:
+        raise ShowError("--save writes one thing: say which --table or --series")
+    else:
+        _show_all(folder)
+
+
+def _find(run: Path, out: Path) -> Path:
+    """The folder of a run: itself, or the only one of the store whose name begins so."""
+    if (run / "verdict.json").is_file():
+        return run
+    if run.name == str(run) and out.is_dir():
+        found = sorted(path for path in out.glob(f"{run.name}*") if (path / "verdict.json").is_file())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(path.name for path in found[:5])
+            raise ShowError(
+                f"{len(found)} runs of {out} begin with {run}: {names}{' ...' * (len(found) > 5)}"
+            )
+    raise ShowError(f"{run} is no run: give its folder, or the beginning of its name in {out}")
+
+
+def _show_all(folder: Path) -> None:
+    out = terminal.console()
+    identity = json.loads((folder / "identity.json").read_bytes())
+    verdict = json.loads((folder / "verdict.json").read_bytes())
+    plan = json.loads((folder / "plan.json").read_bytes())
+    state = "valid" if verdict["valid"] else "invalid, see verdict.json"
+    out.print(
+        f"{plan['name']}: {identity['backend']}, seed {plan['seed']}, replication {identity['replication']}, "
+        f"build {identity['build']}, {state}"
+    )
+    out.print(_vertical("flows", _read(folder, "flows")))
+    requests = _read(folder, "requests")
+    if not requests.is_empty():
+        out.print(_requests(requests))
+    remarkable = pl.any_horizontal(pl.col("packets_dropped", "packets_duplicated", "packets_held") > 0)
+    elements = _read(folder, "elements").filter(remarkable)
+    if elements.is_empty():
+        out.print("no element dropped, duplicated or held a packet")
+    else:
+        out.print(_horizontal("elements that dropped, duplicated or held packets", elements))
+    if (folder / "series.parquet").exists():
+        known = _read(folder, "series").get_column("metric").unique().sort().to_list()
+        out.print(
+            f"series: {', '.join(known)}; voxpath show {folder} --series {known[0] if known else 'NAME'}"
+        )
+    written = sorted(path.stem for path in folder.glob("*.parquet"))
+    out.print(f"tables: {', '.join(written)}; voxpath show {folder} --table {written[0]}")
+
+
+def _show_table(folder: Path, name: str, save: Path | None) -> None:
+    known = sorted(path.stem for path in folder.glob("*.parquet"))
+    if name not in known:
+        hint = " (--observe records series and packets)" if name in {"series", "packets"} else ""
+        raise ShowError(f"the run has no table {name!r}{hint}; {did_you_mean(name, known)}")
+    frame = _read(folder, name)
+    if save is not None:
+        _save_frame(frame, save)
+        return
+    out = terminal.console()
+    out.print(_vertical(name, frame) if frame.width > 15 else _horizontal(name, frame))
+    if frame.height > _SHOWN_ROWS:
+        out.print(f"{frame.height - _SHOWN_ROWS} rows more; --save FILE writes all of them")
+
+
+def _show_series(folder: Path, options: ShowOptions) -> None:
+    if not (folder / "series.parquet").exists():
+        raise ShowError("the run has no series: run it with --observe tcp")
+    frame = _read(folder, "series")
+    known = frame.get_column("metric").unique().sort().to_list()
+    for name in options.series:
+        if name not in known:
+            raise ShowError(f"{name!r} is no series of this run; {did_you_mean(name, known)}")
+    chosen = frame.filter(pl.col("metric").is_in(options.series))
+    save = options.save
+    if save is not None and save.suffix not in {".svg", ".txt"}:
+        _save_frame(chosen, save)
+        return
+    out = terminal.console()
+    width = min(out.width, 120)
+    if save is not None:
+        # Recorded, not printed: what the terminal would show, as a picture or a text.
+        out = Console(record=True, width=width, file=io.StringIO(), highlight=False)
+    for name in options.series:
+        for plot in _plots(chosen.filter(pl.col("metric") == name), name, width):
+            out.print(plot, markup=False)
+    if save is not None:
+        try:
+            (out.save_svg if save.suffix == ".svg" else out.save_text)(str(save))
+        except OSError as error:
+            raise ShowError(f"cannot write {save}: {error.strerror}") from None
+
+
+def _plots(frame: pl.DataFrame, name: str, width: int) -> Iterator[str]:
+    """A series over time, one plot for each end of each flow where it changes."""
+    metric = dictionary()["series_metrics"][name]
+    scale, unit = (1e-6, "ms") if metric.unit == "ns" else (1.0, metric.unit)
+    ends = frame.group_by("flow", "end", maintain_order=True)
+    changing = [(keys, rows) for keys, rows in ends if rows.get_column("value").n_unique() > 1]
+    for (flow, end), rows in changing[:_SHOWN_PLOTS]:
+        figure = plotille.Figure()
+        figure.width = max(20, width - 30)
+        figure.height = 16
+        figure.with_colors = False
+        figure.x_label = "s"
+        figure.y_label = unit
+        figure.set_x_limits(min_=0.0)
+        figure.set_y_limits(min_=0.0)
+        figure.register_label_formatter(float, _tick)
+        figure.plot(*_steps(rows, scale))
+        yield f"{name}: {metric.about} {flow}, {end}.\n{figure.show()}"
+    if len(changing) > _SHOWN_PLOTS:
+        yield f"{len(changing) - _SHOWN_PLOTS} ends of flows more; --save FILE.csv writes all of them"
+
+
+def _tick(value: float, chars: int, delta: float, left: bool = False) -> str:
+    """A number on an axis."""
+    del delta
+    text = f"{value:.4g}"
+    return text.ljust(chars) if left else text.rjust(chars)
+
+
+def _steps(rows: pl.DataFrame, scale: float) -> tuple[list[float], list[float]]:
+    """A series holds its changes: each value stays until the next one."""
+    times = (rows.get_column("time_ns") / 1e9).to_list()
+    values = (rows.get_column("value") * scale).to_list()
+    seconds = [times[(index + 1) // 2] for index in range(2 * len(times) - 1)]
+    return seconds, [values[index // 2] for index in range(2 * len(times) - 1)]
+
+
+def _requests(frame: pl.DataFrame) -> Any:
+    """How long the requests of each flow took: quantiles with intervals."""
+    lines = []
+    for (flow,), rows in frame.group_by("flow", maintain_order=True):
+        for title, column in (("first byte, ms", "first_byte_ns"), ("completion, ms", "completed_ns")):
+            values = ((rows.get_column(column) - rows.get_column("sent_ns")) / 1e6).drop_nulls().to_list()
+            found = [str(quantile(values, p)) for p in _QUANTILES] if values else [""] * len(_QUANTILES)
+            lines.append([str(flow), title, f"{len(values)} of {rows.height}", *found])
+    heads = [f"p{100 * p:g}" for p in _QUANTILES]
+    title = "requests: quantiles [95 % interval, if requests are independent]"
+    return terminal.table(title, ["flow", "time", "answered", *heads], lines)
+
+
+def _vertical(title: str, frame: pl.DataFrame) -> Any:
+    """A table with a row per column: for few rows of many columns. Columns without a value are left out."""
+    shown = frame.head(_SHOWN_ROWS // 5)
+    used = [name for name in shown.columns if shown.get_column(name).null_count() < shown.height]
+    heads = (
+        shown.get_column("flow").to_list() if "flow" in shown.columns else list(map(str, range(shown.height)))
+    )
+    rows = [[name, *map(_text, shown.get_column(name).to_list())] for name in used if name != "flow"]
+    more = f" (the first {shown.height} of {frame.height})" if shown.height < frame.height else ""
+    return terminal.table(f"{title}{more}", ["", *heads], rows)
+
+
+def _horizontal(title: str, frame: pl.DataFrame) -> Any:
+    rows = [list(map(_text, row)) for row in frame.head(_SHOWN_ROWS).iter_rows()]
+    return terminal.table(title, frame.columns, rows)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _read(folder: Path, name: str) -> pl.DataFrame:
+    return pl.read_parquet(folder / f"{name}.parquet")
+
+
+def _save_frame(frame: pl.DataFrame, path: Path) -> None:
+    try:
+        files.check(path)
+        files.save(frame, path)
+    except (ValueError, OSError) as error:
+        raise ShowError(str(error)) from None

@@ -1,1 +1,0 @@
-"""Many runs: replications now, spread over a `concurrent.futures` executor."""

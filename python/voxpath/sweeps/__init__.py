@@ -1,0 +1,1 @@
+"""Many runs: cells and replications, spread over a `concurrent.futures` executor. Read `runs` first."""

@@ -1,0 +1,85 @@
+"""From scenarios to answers: every cell of every scenario is asked of every backend."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from voxpath.backends.base import Question
+from voxpath.backends.sim import flows, rows
+from voxpath.results.answers import Answers, Variant
+from voxpath.results.store import StoreError
+from voxpath.sweeps.runs import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from voxpath.backends.base import Backend, Row
+    from voxpath.backends.sim import SimBackend
+    from voxpath.scenario import Document
+
+
+def answer(
+    documents: Mapping[str, tuple[Document, range]], backends: Sequence[Backend], sim: SimBackend
+) -> Answers:
+    """Asks backends for every cell of some scenarios, all at once so that they share the workers.
+
+    Args:
+        documents: Scenarios and the replications asked for, by the name of their source.
+        backends: Who answers.
+        sim: The one of them that simulates; its runs stand behind the answers.
+
+    Raises:
+        RuntimeError: The engine failed; this is a bug of ours.
+        StoreError: The results cannot be written.
+        ClusterError: The cluster cannot be used; nothing has been run.
+    """
+    asked = [
+        (source, cell.values, Question(cell.document, replications))
+        for source, (document, replications) in documents.items()
+        for cell in document.cells()
+    ]
+    questions = [question for _, _, question in asked]
+    answered: list[list[Row]] = [[] for _ in asked]
+    for backend in backends:
+        for found, more in zip(answered, backend.answer(questions), strict=True):
+            found.extend(more)
+    outcomes: list[list[Outcome]] = sim.outcomes or [[] for _ in asked]
+    frames = sim.frames or [pl.DataFrame() for _ in asked]
+    return Answers(
+        [
+            Variant(source, values, found, frame, runs)
+            for (source, values, _), found, frame, runs in zip(asked, answered, frames, outcomes, strict=True)
+        ]
+    )
+
+
+def kept_runs(folders: Sequence[Path]) -> list[Variant]:
+    """Runs that were kept; replications of one plan are one variant.
+
+    Raises:
+        StoreError: A folder is no run.
+    """
+    groups: dict[str, list[Outcome]] = {}
+    for folder in folders:
+        try:
+            identity = json.loads((folder / "identity.json").read_bytes())
+            verdict = json.loads((folder / "verdict.json").read_bytes())
+            found = Outcome(folder, identity["replication"], reused=True, valid=bool(verdict["valid"]))
+            groups.setdefault(identity["plan_sha256"], []).append(found)
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(f"{folder} is no run: {error}") from None
+    frames = flows(list(groups.values()))
+    return [
+        Variant(
+            str(outcomes[0].folder) + (f" and {len(outcomes) - 1} more" if len(outcomes) > 1 else ""),
+            {},
+            rows(frame),
+            frame,
+            outcomes,
+        )
+        for outcomes, frame in zip(groups.values(), frames, strict=True)
+    ]

@@ -1,0 +1,77 @@
+"""Runs on a Dask cluster, by the same tasks as on this machine.
+
+The workers need this build of the engine and the store's directory under the same path: a run is written by
+the worker that makes it. Dask is optional: `pip install 'voxpath[dask]'`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+
+_PATIENCE_SECONDS = 10
+
+
+class ClusterError(Exception):
+    """A cluster that cannot be used."""
+
+
+def check_address(address: str) -> None:
+    """Refuses what cannot be a cluster.
+
+    Raises:
+        ClusterError: It is neither a scheduler's address nor `local:N`, or Dask is not installed.
+    """
+    if re.fullmatch(r"local:[1-9][0-9]{0,3}|(tcp|tls|ucx|ws|wss)://\S+", address) is None:
+        raise ClusterError(
+            f"{address!r} is no cluster: write a scheduler's address, such as tcp://10.0.0.1:8786, "
+            "or local:2 for two processes of this machine"
+        )
+    try:
+        import distributed  # noqa: F401 - the question is whether it is there
+    except ModuleNotFoundError:
+        raise ClusterError("Dask is not installed: pip install 'voxpath[dask]'") from None
+
+
+@contextlib.contextmanager
+def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
+    """An executor on a cluster, and how many tasks it performs at once.
+
+    Args:
+        address: A scheduler, such as `tcp://10.0.0.1:8786`, or `local:N` for a cluster of N processes here.
+
+    Raises:
+        ClusterError: The cluster cannot be used.
+    """
+    check_address(address)
+    from distributed import Client, LocalCluster
+
+    with contextlib.ExitStack() as stack:
+        if address.startswith("local:"):
+            local = LocalCluster(
+                n_workers=int(address.partition(":")[2]),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            client = stack.enter_context(Client(stack.enter_context(local)))
+        else:
+            try:
+                client = stack.enter_context(Client(address, timeout=_PATIENCE_SECONDS))
+            except (OSError, ValueError) as error:
+                raise ClusterError(f"no Dask scheduler answers at {address}: {error}") from None
+        width = sum(client.ncores().values())
+        if not width:
+            raise ClusterError(f"the cluster at {address} has no workers")
+        pool = client.get_executor(pure=False, retries=0)
+        try:
+            yield pool, width
+        finally:
+            pool.shutdown(wait=False)

@@ -1,0 +1,223 @@
+"""Tables of answers for the terminal: a run's flows, the cells of a sweep, comparisons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from voxpath import terminal
+from voxpath.results.answers import unit_of
+from voxpath.scenario.problems import did_you_mean
+from voxpath.scenario.sweep import split, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from voxpath.backends.base import Row
+    from voxpath.results.answers import Answers, Line
+
+_SHOWN_FLOWS = 20
+_SHOWN_LINES = 200
+_LISTED_NAMES = 8
+_What = TypeVar("_What")
+
+_COLUMNS = (
+    ("completion s", ("completion_s",), 1.0),
+    ("goodput Mbit/s", ("goodput_bps",), 1e-6),
+    ("sent again", ("client_retransmissions", "server_retransmissions"), 1.0),
+    ("timeouts", ("client_timeouts", "server_timeouts"), 1.0),
+    ("delay ms", ("delay_p50_ns",), 1e-6),
+    ("delay ms, p95", ("delay_p95_ns",), 1e-6),
+    ("delay ms, max", ("delay_max_ns",), 1e-6),
+    ("jitter ms", ("jitter_ns",), 1e-6),
+    ("lost", ("datagrams_lost",), 1.0),
+    ("window back s", ("window_recovery_s",), 1.0),
+)
+"""Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""
+
+
+def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
+    """One line per flow and estimator that has an answer, and why the others have none."""
+    lines: dict[tuple[str, str], dict[str, Row]] = {}
+    silent: dict[str, dict[str, list[str]]] = {}
+    flows = list(dict.fromkeys(row.entity for row in rows))
+    shown = set(flows[:_SHOWN_FLOWS])
+    for row in rows:
+        if row.entity in shown and row.status == "not applicable":
+            entities = silent.setdefault(row.estimator, {}).setdefault(row.reason, [])
+            entities.extend({row.entity}.difference(entities))
+        elif row.entity in shown:
+            lines.setdefault((row.entity, row.estimator), {})[row.metric] = row
+    ordered = sorted(lines.items(), key=lambda line: flows.index(line[0][0]))
+    cells = [[*names, *_cells(found)] for names, found in ordered]
+    columns = ["flow", "estimator", *(title for title, _, _ in _COLUMNS), "incomplete"]
+    used = [index for index in range(len(columns)) if any(line[index] for line in cells)]
+    out = terminal.console()
+    title = f"{name}: {_spread(replications)}"
+    out.print(terminal.table(title, [columns[i] for i in used], [[line[i] for i in used] for line in cells]))
+    declined = {
+        (estimator, reason): tuple(entities)
+        for estimator, reasons in silent.items()
+        for reason, entities in reasons.items()
+    }
+    for (reason, refused), estimators in _grouped(declined).items():
+        out.print(f"{_do_not_apply(estimators)} to {_listed(refused)}: {reason}")
+    if len(flows) > len(shown):
+        out.print(f"{len(flows) - len(shown)} flows more stand in flows.parquet")
+
+
+def _grouped(declined: Mapping[tuple[str, str], _What]) -> dict[tuple[str, _What], list[str]]:
+    """The estimators that decline the same for the same reason; of what each declines for which."""
+    found: dict[tuple[str, _What], list[str]] = {}
+    for (estimator, reason), what in declined.items():
+        found.setdefault((reason, what), []).append(estimator)
+    return found
+
+
+def _do_not_apply(estimators: Sequence[str]) -> str:
+    return f"{_listed(estimators)} {'does' if len(estimators) == 1 else 'do'} not apply"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as people list them; of many the first, and how many more."""
+    shown, last = list(names[:-1]), names[-1]
+    if len(names) > _LISTED_NAMES:
+        shown, last = list(names[: _LISTED_NAMES - 1]), f"{len(names) - _LISTED_NAMES + 1} more"
+    return f"{', '.join(shown)} and {last}" if shown else last
+
+
+def _cells(found: Mapping[str, Row]) -> list[str]:
+    cells = []
+    for _, metrics, scale in _COLUMNS:
+        summaries = [row.summary for metric in metrics if (row := found.get(metric)) and row.summary]
+        best = max(summaries, key=lambda summary: summary.mean, default=None)
+        cells.append("" if best is None else str(best.scaled(scale)))
+    incomplete = {f"{row.metric} {row.reason}": None for row in found.values() if row.status == "incomplete"}
+    return [*cells, "; ".join(incomplete)]
+
+
+def print_sweep(name: str, answers: Answers, replications: int) -> None:
+    """One line per cell, flow and estimator that has an answer, and why the others have none."""
+    lines: list[list[str]] = []
+    silent: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for index, variant in enumerate(answers.variants):
+        found: dict[tuple[str, str], dict[str, Row]] = {}
+        for row in variant.rows:
+            if row.status == "not applicable":
+                silent.setdefault((row.estimator, row.reason), {}).setdefault(row.entity, set()).add(index)
+            else:
+                found.setdefault((row.entity, row.estimator), {})[row.metric] = row
+        axes = [text_of(variant.values[axis]) for axis in answers.axes]
+        lines += [[*axes, *names, *_cells(rows)] for names, rows in found.items()]
+    columns = [
+        *short_names(answers.axes),
+        "flow",
+        "estimator",
+        *(title for title, _, _ in _COLUMNS),
+        "incomplete",
+    ]
+    _print_used(f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells", columns, lines)
+    out = terminal.console()
+    counted = {
+        key: tuple((flow, len(cells)) for flow, cells in flows.items()) for key, flows in silent.items()
+    }
+    for (reason, flows), estimators in _grouped(counted).items():
+        where = _listed([f"{flow} in {count} cells" for flow, count in flows])
+        out.print(f"{_do_not_apply(estimators)} to {where}: {reason}")
+
+
+MAIN_METRICS = ("completion_s", "goodput_bps", "delay_p50_ns", "delay_p95_ns", "jitter_ns", "datagrams_lost")
+"""What is compared where nothing is asked for."""
+
+
+def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
+    """The lines of some metrics that have an answer, metric by metric and flow by flow.
+
+    Raises:
+        ValueError: No line has such a metric.
+    """
+    known = list(dict.fromkeys(line.row.metric for line in lines))
+    for metric in metrics:
+        if metric not in known:
+            raise ValueError(f"{metric!r} is not among the answers; {did_you_mean(metric, known)}")
+    wanted = list(metrics or [metric for metric in MAIN_METRICS if metric in known] or known)
+    flows = list(dict.fromkeys(line.row.entity for line in lines))
+    shown = [line for line in lines if line.row.metric in wanted and line.row.value is not None]
+    return sorted(shown, key=lambda line: (wanted.index(line.row.metric), flows.index(line.row.entity)))
+
+
+def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
+    """One line per metric, flow, source, cell and estimator; `Answers.lines` says what is compared."""
+    cells = []
+    for line in lines:
+        row, scale = line.row, _scale(line.row.metric)
+        summary = row.summary
+        if summary is None:
+            continue
+        cells.append(
+            [
+                _title(row.metric),
+                row.entity,
+                line.variant.source,
+                *(text_of(line.variant.values.get(axis, "")) for axis in answers.axes),
+                row.estimator,
+                str(summary.scaled(scale)),
+                *([str(found.scaled(scale)) for found in line.quantiles] or ["", ""]),
+                str(row.n),
+                "" if line.difference is None else f"{line.difference} %",
+                row.reason,
+            ]
+        )
+    columns = ["metric", "flow", "source", *short_names(answers.axes), "estimator"]
+    columns += ["mean ± t", "median", "p95", "n", "difference", "incomplete"]
+    same = {"source"} if len({variant.source for variant in answers.variants}) == 1 else set()
+    title = "intervals are of 95 %; a cell is compared with the first, a formula with its own cell"
+    _print_used(title, columns, cells, same)
+
+
+def _print_used(
+    title: str, columns: Sequence[str], lines: Sequence[Sequence[str]], hidden: set[str] | None = None
+) -> None:
+    """A table without the columns that are empty or hidden."""
+    used = [
+        index
+        for index, column in enumerate(columns)
+        if column not in (hidden or ()) and any(line[index] for line in lines)
+    ]
+    out = terminal.console()
+    shown = [[line[index] for index in used] for line in lines[:_SHOWN_LINES]]
+    out.print(terminal.table(title, [columns[index] for index in used], shown))
+    if len(lines) > len(shown):
+        out.print(f"{len(lines) - len(shown)} lines more; --save FILE writes all of them")
+
+
+def short_names(axes: Sequence[str]) -> list[str]:
+    """The last part of each axis's key, or more where that would not tell them apart."""
+    names = []
+    for axis in axes:
+        path = [str(part) for part in split(axis)]
+        others = [[str(part) for part in split(other)] for other in axes if other != axis]
+        length = next(
+            length
+            for length in range(1, len(path) + 1)
+            if all(other[-length:] != path[-length:] for other in others) or length == len(path)
+        )
+        names.append(".".join(path[-length:]))
+    return names
+
+
+_SCALES: Mapping[str, tuple[float, str]] = {"ns": (1e-6, "ms"), "bit/s": (1e-6, "Mbit/s")}
+
+
+def _scale(metric: str) -> float:
+    return _SCALES.get(unit_of(metric), (1.0, ""))[0]
+
+
+def _title(metric: str) -> str:
+    unit = unit_of(metric)
+    shown = _SCALES.get(unit, (1.0, unit))[1]
+    name = metric.removesuffix("_ns").removesuffix("_bps").removesuffix("_s").replace("_", " ")
+    return name if shown in {"", "1"} else f"{name}, {shown}"
+
+
+def _spread(replications: int) -> str:
+    return f"mean and 95 % t-interval of {replications} replications" if replications > 1 else "one run"

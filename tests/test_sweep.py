@@ -1,0 +1,296 @@
+"""Sweeps: cells, common random numbers, resumption, and the same bytes whoever makes the runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpath as voxpath_package
+from conftest import SMALL, contents, process
+from voxpath import _engine
+from voxpath.scenario import parse
+from voxpath.scenario.sweep import split
+
+SWEEP = (
+    SMALL
+    + """
+[sweep]
+"topology.link.loss" = ["0 %", "1 %", "3 %"]
+"flows[0].app.response" = ["20 kB", "50 kB"]
+replications = 4
+"""
+)
+LOSS, SIZE = "topology.link.loss", "flows[0].app.response"
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> Path:
+    """A file with a sweep of six cells and four replications."""
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+def zipped(text: str) -> str:
+    return text.replace('["0 %", "1 %", "3 %"]', '["0 %", "1 %"]') + 'mode = "zip"\n'
+
+
+def test_a_product_has_every_combination_and_the_last_axis_varies_fastest():
+    cells = [tuple(cell.values.values()) for cell in parse(SWEEP).cells()]
+    assert cells == [
+        ("0 %", "20 kB"),
+        ("0 %", "50 kB"),
+        ("1 %", "20 kB"),
+        ("1 %", "50 kB"),
+        ("3 %", "20 kB"),
+        ("3 %", "50 kB"),
+    ]
+
+
+def test_zip_takes_the_values_pair_by_pair():
+    cells = [tuple(cell.values.values()) for cell in parse(zipped(SWEEP)).cells()]
+    assert cells == [("0 %", "20 kB"), ("1 %", "50 kB")]
+
+
+def test_a_cell_is_the_scenario_that_one_would_write_by_hand():
+    by_hand = parse(SMALL.replace('loss = "1 %"', 'loss = "3 %"').replace("200 kB", "50 kB"))
+    cell = list(parse(SWEEP).cells())[-1]
+    assert cell.document.plan.json == by_hand.plan.json
+    assert parse(cell.document.text).plan.json == by_hand.plan.json
+
+
+def test_axes_begin_tables_that_are_not_there_and_replace_whole_ones():
+    text = f'{SMALL}\n[sweep]\n"hosts.client.tcp.congestion" = ["reno", "cubic"]\n'
+    text += '"topology.link.up" = [{ delay = "1 ms" }, { delay = "2 ms", loss = "1 ppm" }]\n'
+    plans = [cell.document.plan.data for cell in parse(text).cells()]
+    assert [plan["flows"][0]["transport"]["client"]["congestion"] for plan in plans] == [
+        "reno",
+        "reno",
+        "cubic",
+        "cubic",
+    ]
+    assert [plan["links"][0]["ab"]["delay_ns"] for plan in plans] == [1_000_000, 2_000_000] * 2
+
+
+def test_without_axes_the_scenario_is_the_only_cell():
+    document = parse(SMALL)
+    (cell,) = document.cells()
+    assert cell.document is document
+    assert cell.values == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        ("duration", ("duration",)),
+        ("flows[0].app.size", ("flows", 0, "app", "size")),
+        ('hosts."a.b".profile', ("hosts", "a.b", "profile")),
+        ("topology.links[2].ends[1]", ("topology", "links", 2, "ends", 1)),
+    ],
+)
+def test_a_key_is_split_into_its_parts(key: str, path: tuple):
+    assert split(key) == path
+
+
+@pytest.mark.parametrize("key", ["", ".", "a.", ".a", "a..b", "a[x]", "a[0", "[0]", "a[0]b", "a b", 'a."b'])
+def test_what_is_no_key_is_refused(key: str):
+    with pytest.raises(ValueError, match="is not a key"):
+        split(key)
+
+
+def test_the_same_replication_has_the_same_random_streams_in_every_cell(tmp_path: Path):
+    """Two cells that differ where no random number is drawn lose the same packets."""
+    text = f'{SMALL}\n[sweep]\n"topology.link.delay" = ["5 ms", "6 ms"]\nreplications = 8\n'
+    flows = voxpath_package.sweep(parse(text), out=tmp_path / "runs").flows
+    sent = flows.pivot("topology.link.delay", index="replication", values="server_retransmissions")
+    assert sent.get_column("5 ms").to_list() == sent.get_column("6 ms").to_list()
+    assert sent.get_column("5 ms").n_unique() > 1
+
+
+def test_a_sweep_runs_every_cell_and_replication_and_prints_each_cell(voxpath, swept: Path, tmp_path: Path):
+    called = voxpath("sweep", swept, "--jobs", "2", "--save", "flows.csv")
+    assert called.code == 0, called.err
+    assert len(list((tmp_path / "runs").iterdir())) == 24
+    lines = [line.split() for line in called.out.splitlines() if " sim " in line]
+    assert [line[:4] for line in lines][:2] == [["0", "%", "20", "kB"], ["0", "%", "50", "kB"]]
+    assert len(lines) == 6
+    assert all("±" in line for line in lines)
+    flows = pl.read_csv(tmp_path / "flows.csv")
+    assert flows.columns[:4] == [LOSS, SIZE, "replication", "flow"]
+    assert flows.height == 24
+
+
+def test_a_finished_sweep_is_not_repeated_and_a_wider_one_makes_only_what_is_new(
+    voxpath, swept: Path, tmp_path: Path
+):
+    voxpath("sweep", swept)
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert "24 of them there already" in voxpath("sweep", swept).out
+    assert "24 of them there already" in voxpath("sweep", swept, "--replications", "5").out
+    assert times.items() <= {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}.items()
+    assert len(list((tmp_path / "runs").iterdir())) == 30
+
+
+def test_a_cell_and_the_same_scenario_alone_are_one_run(voxpath, swept: Path, tmp_path: Path):
+    voxpath("sweep", swept)
+    (tmp_path / "alone.toml").write_text(SMALL.replace("200 kB", "50 kB"))
+    assert "there already" in voxpath("run", "alone.toml", "--replication", "2").out
+
+
+def test_a_sweep_needs_a_sweep(voxpath, small: Path, tmp_path: Path):
+    called = voxpath("sweep", small)
+    assert called.code == 2
+    assert "has no [sweep]" in called.err
+    assert [path.name for path in tmp_path.iterdir()] == [small.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--save", "flows.txt"], "allowed: .csv, .json, .parquet"),
+        (["--save", "nowhere/flows.csv"], "no directory"),
+        (["--dask", "somewhere"], "write a scheduler's address"),
+        (["--dask", "local:2", "--jobs", "2"], "give one of them"),
+        (["--backend", "simulator"], "allowed: sim, formula"),
+    ],
+)
+def test_a_wrong_option_of_a_sweep_is_refused(arguments, says: str, voxpath, swept: Path, tmp_path: Path):
+    called = voxpath("sweep", swept, *arguments)
+    assert called.code == 2, called.out
+    assert says in called.err
+    assert [path.name for path in tmp_path.iterdir()] == [swept.name]
+
+
+def test_a_sweep_that_is_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one(
+    voxpath, swept: Path, tmp_path: Path
+):
+    """Killed with SIGKILL at random points, together with its workers or alone."""
+    voxpath("sweep", swept, "--replications", "30", "--out", "whole")
+    whole = contents(tmp_path / "whole")
+    store = tmp_path / "killed"
+    dice = random.Random(2022)
+    cut_short = 0
+    for _ in range(12):
+        runner = process(
+            "sweep", swept, "--replications", "30", "--out", "killed", "--jobs", "2", cwd=tmp_path
+        )
+        before = len(finished(store))
+        # Wait for the first run of this attempt, then a random while: the blow falls among the runs.
+        while runner.poll() is None and len(finished(store)) == before:
+            time.sleep(0.002)
+        time.sleep(dice.uniform(0, 0.08))
+        if dice.random() < 0.5:
+            os.killpg(runner.pid, signal.SIGKILL)
+        else:
+            runner.kill()
+        runner.communicate(timeout=60)
+        cut_short += runner.returncode == -signal.SIGKILL and len(finished(store)) < 180
+        for folder in finished(store):
+            assert {path: data for path, data in contents(store).items() if path.startswith(folder)} == {
+                path: data for path, data in whole.items() if path.startswith(folder)
+            }, "a run is there as a whole or not at all"
+    assert cut_short >= 3
+    made = {path: (store / path / "environment.json").read_bytes() for path in finished(store)}
+    called = voxpath("sweep", swept, "--replications", "30", "--out", "killed", "--jobs", "2")
+    assert called.code == 0, called.err
+    assert contents(store) == whole
+    for path, environment in made.items():
+        assert (store / path / "environment.json").read_bytes() == environment, "no run is repeated"
+
+
+def finished(store: Path) -> set[str]:
+    """Names of the runs that are there."""
+    return {path.name for path in store.glob("*") if not path.name.startswith(".")}
+
+
+def test_an_interrupt_leaves_finished_runs_alone(tmp_path: Path, swept: Path):
+    runner = process("sweep", swept, "--replications", "2000", "--jobs", "2", cwd=tmp_path)
+    while runner.poll() is None and not finished(tmp_path / "runs"):
+        time.sleep(0.01)
+    os.killpg(runner.pid, signal.SIGINT)
+    out, err = runner.communicate(timeout=60)
+    assert runner.returncode == 130, out
+    assert err.splitlines()[-1] == "voxpath: interrupted"
+    assert [path.name for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(voxpath, swept: Path, tmp_path: Path):
+    assert voxpath("sweep", swept, "--out", "here").code == 0
+    runner = process("sweep", swept, "--out", "there", "--dask", "local:2", cwd=tmp_path)
+    out, err = runner.communicate(timeout=120)
+    assert runner.returncode == 0, err
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    workers = {
+        json.loads(path.read_bytes())["process"] for path in (tmp_path / "there").glob("*/environment.json")
+    }
+    assert len(workers) == 2, "both processes of the cluster have worked"
+    assert runner.pid not in workers
+    assert "there" in out
+
+
+def test_a_scheduler_is_used_by_its_address(voxpath, swept: Path, tmp_path: Path):
+    code = """
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        input()
+"""
+    (tmp_path / "cluster.py").write_text(code)
+    cluster = subprocess.Popen(
+        [sys.executable, "cluster.py"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert cluster.stdout is not None
+    address = cluster.stdout.readline().strip()
+    runner = process("sweep", swept, "--out", "there", "--dask", address, cwd=tmp_path)
+    _, err = runner.communicate(timeout=120)
+    cluster.communicate("\n", timeout=60)
+    assert runner.returncode == 0, err
+    voxpath("sweep", swept, "--out", "here")
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def test_a_worker_with_another_engine_is_refused(monkeypatch):
+    from voxpath.sweeps.runs import perform_batch
+
+    monkeypatch.setattr(_engine, "BUILD", "another")
+    with pytest.raises(RuntimeError, match="a worker has the engine another"):
+        perform_batch([], "this")
+
+
+def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch, capsys):
+    from voxpath import terminal
+
+    clock = [0.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: clock[0])
+    with terminal.Progress("a sweep", 10) as progress:
+        for seconds in (0.5, 1.5, 3.0, 7.0):
+            clock[0] = seconds
+            progress.advance()
+    assert capsys.readouterr().err.splitlines() == [
+        "a sweep: 2 of 10, 1.33/s, 0:06 left",
+        "a sweep: 4 of 10, 1.75 s each, 0:10 left",
+    ]
+
+
+def test_python_has_the_words_of_the_command_line(tmp_path: Path):
+    answers = voxpath_package.sweep(parse(SWEEP), replications=3, out=tmp_path / "runs")
+    assert answers.axes == (LOSS, SIZE)
+    assert answers.flows.columns[:3] == [LOSS, SIZE, "replication"]
+    assert answers.flows.height == 18
+    assert answers.table("requests").columns[:3] == [LOSS, SIZE, "replication"]
+    summary = answers.summary.filter(metric="completion_s", estimator="sim")
+    assert summary.height == 6
+    row = summary.row(0, named=True)
+    assert row["mean_low"] <= row["mean"] <= row["mean_high"]
+    assert (row["n"], row["unit"], row[LOSS]) == (3, "s", "0 %")
+    assert len(answers.folders) == 18
