@@ -209,7 +209,7 @@ def _text(value: object) -> str:
 
 
 def _read(folder: Path, name: str) -> pl.DataFrame:
-    return pl.read_parquet(folder / f"{name}.parquet")
+    return pl.read_parquet(folder / f"{name}.parquet", glob=False)
 
 
 def _save_frame(frame: pl.DataFrame, path: Path) -> None:

@@ -24,7 +24,8 @@ _SECONDS_BETWEEN_LINES = 5
 
 def console(*, stderr: bool = False) -> Console:
     """A console that does not fold what goes into a pipe or a file."""
-    found = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    # What scenarios name is no markup, whatever brackets it has.
+    found = Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False)
     if not found.is_terminal:
         found.width = _PIPED_WIDTH
     return found

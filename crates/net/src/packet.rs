@@ -28,6 +28,8 @@ pub enum Transport {
 }
 
 /// A packet on its way.
+///
+/// Marks, times and the corruption flag are carried from the first day, for disciplines and links to come that decide by them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     /// Source address.

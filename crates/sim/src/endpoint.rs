@@ -100,7 +100,6 @@ pub(crate) struct Label {
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Counters {
     pub(crate) packets_sent: u64,
-    pub(crate) packets_received: u64,
     pub(crate) established_at: Option<Time>,
 }
 

@@ -201,7 +201,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     let maybe = |of: &dyn Fn(&FlowRow<'_>) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
     let goodput = |(row, flow): (&FlowRow<'_>, &crate::plan::Flow)| {
         let took = row.completed.unwrap_or(ended).as_nanos().saturating_sub(flow.start_ns);
-        (row.bytes > 0 && took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
+        (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
     };
 
     let mut columns = vec![

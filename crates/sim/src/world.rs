@@ -95,7 +95,6 @@ impl World {
         };
         node.delivered += 1;
         let endpoint = &mut self.endpoints[index];
-        endpoint.counters.packets_received += 1;
         match (&mut endpoint.kind, &packet.transport) {
             (Kind::Tcp(tcp), Transport::Tcp(header)) => {
                 tcp.receive(now, header, &packet.payload);

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from voxpath.results.store import StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -60,7 +62,10 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
     if not outcomes:
         return [pl.DataFrame() for _ in asked]
     paths = [str(outcome.folder / f"{name}.parquet") for outcome in outcomes]
-    whole = pl.read_parquet(paths, glob=False, include_file_paths=_PATH)
+    try:
+        whole = pl.read_parquet(paths, glob=False, include_file_paths=_PATH)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise StoreError(f"a run cannot be read, --force makes it anew: {error}") from error
     by_path = {str(path): rows for (path,), rows in whole.group_by(_PATH, maintain_order=True)}
     empty = whole.clear()
     rows = dict(zip(outcomes, (by_path.get(path, empty) for path in paths), strict=True))

@@ -33,15 +33,25 @@ class Store:
         self.root = root
 
     def find(self, name: str) -> Path | None:
-        """The folder of a finished run; an invalid run is kept, but it is not finished."""
+        """The folder of a finished run.
+
+        An invalid run is kept, but it is not finished; neither is one that lost files, as by a power failure.
+
+        Raises:
+            StoreError: The directory cannot be read.
+        """
         folder = self.root / name
         try:
             verdict = json.loads((folder / "verdict.json").read_bytes())
-        except FileNotFoundError:
+            finished = verdict["valid"] is True and (folder / "flows.parquet").is_file()
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
         except NotADirectoryError:
-            raise StoreError(f"{self.root} is not a directory") from None
-        return folder if verdict["valid"] else None
+            place = self.root if not self.root.is_dir() else folder
+            raise StoreError(f"{place} is not a directory") from None
+        except OSError as error:
+            raise StoreError(f"cannot read {folder}: {error.strerror or error}") from error
+        return folder if finished else None
 
     def keep(self, name: str, files: Mapping[str, bytes]) -> Path:
         """Keeps a run under its name, in place of what is there, and returns its folder.

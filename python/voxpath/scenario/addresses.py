@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 NETWORK = ipaddress.IPv4Network("10.0.0.0/8")
 """Where automatic addresses come from: the n-th of its hosts, n counted over the hosts in their order."""
@@ -18,3 +18,13 @@ def automatic(taken: set[str]) -> Iterator[str]:
         address = str(NETWORK[number])
         if address not in taken:
             yield address
+
+
+def is_v6(client: Sequence[str], server: Sequence[str]) -> bool:
+    """Whether a flow between hosts with these addresses is IPv6.
+
+    It uses the client's first address that has a counterpart, as the engine chooses (`common_family` in
+    `crates/sim/src/check.rs`); the engine refuses hosts without one.
+    """
+    families = [":" in address for address in client]
+    return next((family for family in families if family in {":" in address for address in server}), False)

@@ -38,10 +38,18 @@ class Host(Table):
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
 
 
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"{name!r} has characters that cannot be printed")
+    return name
+
+
 class Scenario(Table):
     """A network, the hosts on it, and what they do."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="For people.")
+    name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] = Field(
+        description="For people."
+    )
     seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(
         1, description="Root of every random stream, together with the replication."
     )

@@ -116,6 +116,8 @@ Segments = Annotated[
 def _address(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("must be an IPv4 or IPv6 address, written as text, such as '10.0.0.1'")
+    if "%" in value:
+        raise ValueError(f"{value!r} has a zone: interfaces of this machine are no part of a scenario")
     try:
         return str(ipaddress.ip_address(value))
     except ValueError:

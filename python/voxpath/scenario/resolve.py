@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
 from voxpath.results.canonical import canonical
-from voxpath.scenario.addresses import automatic
+from voxpath.scenario.addresses import automatic, is_v6
 from voxpath.scenario.builders import build
 from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp
 from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
@@ -32,6 +32,10 @@ _MAX_NS = 2**63 - 1
 """The latest start of a flow that a plan holds."""
 
 _Faults = list[tuple[Path, str]]
+
+
+_V4_HEADER, _V6_HEADER = 20, 40
+"""Bytes (RFC 791 section 3.1 without options, RFC 8200 section 3)."""
 
 
 @dataclass(frozen=True)
@@ -296,21 +300,29 @@ class _Transports:
     def __init__(self, flow: Flow, scenario: Scenario) -> None:
         self._flow = flow
         self._hosts = scenario.hosts
-        self._ends: dict[tuple[str | None, str], dict[str, Any]] = {}
+        self._ends: dict[tuple[str | None, str, bool], dict[str, Any]] = {}
 
     def between(self, client: str, server: str) -> dict[str, Any]:
         """The plan's transport of a copy."""
         if isinstance(self._flow.app, Cbr):
             return {"kind": "udp"}
-        return {"kind": "tcp", "client": self._end(client, "client"), "server": self._end(server, "server")}
+        v6 = is_v6(*(self._hosts.get(name, Host()).addresses for name in (client, server)))
+        return {
+            "kind": "tcp",
+            "client": self._end(client, "client", v6=v6),
+            "server": self._end(server, "server", v6=v6),
+        }
 
-    def _end(self, name: str, which: Literal["client", "server"]) -> dict[str, Any]:
+    def _end(self, name: str, which: Literal["client", "server"], *, v6: bool) -> dict[str, Any]:
         # Hosts that the scenario does not mention are alike; there may be thousands.
-        key = (name if name in self._hosts else None, which)
+        key = (name if name in self._hosts else None, which, v6)
         if key not in self._ends:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
             config: dict[str, Any] = json.loads(_engine.profile(host.profile))
+            if v6:
+                # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
+                config["mss"] -= _V6_HEADER - _V4_HEADER
             layers: list[Socket | None] = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
             for layer in layers:
                 if layer is not None:

@@ -10,6 +10,7 @@ from voxpath.backends.formula.base import NotApplicableError
 from voxpath.backends.formula.timeout import Timer
 from voxpath.backends.formula.wire import Hop, loses, loss_probability, propagation, wire_time
 from voxpath.backends.path import directions
+from voxpath.scenario.addresses import is_v6
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -185,11 +186,12 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         raise NotApplicableError("the window is smaller than one segment")
     delayed = receiver["delayed_ack"]
     ack_every = delayed["max_segments"] if delayed["max_delay"] else 1
+    v6 = is_v6(*(plan.data["nodes"][node]["addresses"] for node in ends))
     transfer = Transfer(
         sender="server" if asked else "client",
         size=app["response_bytes"] if asked else app["bytes"],
         mss=mss,
-        header=(20 if _have_v4(plan, ends) else 40) + 20 + (12 if timestamps else 0),
+        header=(40 if v6 else 20) + 20 + (12 if timestamps else 0),
         window_bytes=window,
         initial_window=sender["initial_window"],
         initial_ssthresh=sender["initial_ssthresh"],
@@ -294,7 +296,3 @@ def _congestion(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> str:
     if algorithm == "reno" and sender["recovery"] == "tahoe" and not selective:
         return "tahoe"
     return algorithm
-
-
-def _have_v4(plan: Plan, nodes: Sequence[int]) -> bool:
-    return all(any(":" not in address for address in plan.data["nodes"][node]["addresses"]) for node in nodes)
