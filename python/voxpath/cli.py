@@ -48,6 +48,13 @@ def run_command(arguments: Sequence[str]) -> int:
         # Whoever read our output has gone; Python would complain of it again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Standard output, such as a full disk; what is left in its buffer would be tried again at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"Error: cannot write the output: {error.strerror or error}", err=True)
+        return FAILED
     return result if isinstance(result, int) else 0
 
 
@@ -102,9 +109,19 @@ def cli() -> None:
     """Tells what a network does to an application, with a given transport."""
 
 
+class _Directory(click.Path):
+    """A directory's path; an empty text, which would be the current directory, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuses an empty text."""
+        if not value:
+            self.fail("is empty: it names a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _out = click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_Directory(path_type=Path),
     default=DEFAULT_OUT,
     show_default=True,
     help="Directory of the runs; a finished run that is there already is not repeated.",
@@ -232,7 +249,7 @@ Examples:
 @_save("the table (.csv, .json, .parquet) or the plot (.svg, .txt)", formats=False)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_Directory(path_type=Path),
     default=DEFAULT_OUT,
     show_default=True,
     help="Directory of the runs, where RUN is not a folder.",

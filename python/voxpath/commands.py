@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from voxpath.sweeps.workers import Workers
 from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from voxpath.backends.base import Backend
@@ -110,9 +111,9 @@ def run(path: Path, options: RunOptions) -> int:
     if options.seed is not None:
         document = document.with_seed(options.seed)
     names = _chosen(options.backend, BACKENDS, "--backend")
-    observe = _observation(document, options)
+    observe = _observation(document, options, names)
     question = Question(document, _replications(document, options))
-    _check_store(options.out)
+    _check_store(options.out, names)
     with _progress(document.scenario.name, len(question.replications)) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), observe, options.force, on_done)
         backends = _backends(names, sim)
@@ -146,7 +147,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
             '[sweep]\n"topology.bottleneck.loss" = ["0 %", "1 %"]\nreplications = 10'
         )
     replications = range(options.replications or wanted.replications)
-    observe = _observation(document, options)
+    observe = _observation(document, options, _chosen(options.backend, BACKENDS, "--backend"))
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
@@ -215,7 +216,7 @@ def study(name: str, options: StudyOptions) -> int:
     names = chosen.backends
     if options.backend is not None:
         names = _chosen(options.backend, chosen.backends, "--backend")
-    _check_store(options.out)
+    _check_store(options.out, names)
     with _progress(name, None) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
         try:
@@ -238,7 +239,7 @@ def _answers(
     """The answers, or the exit code of what went wrong."""
     names = _chosen(options.backend, BACKENDS, "--backend")
     workers = _workers(options.jobs, options.dask)
-    _check_store(options.out)
+    _check_store(options.out, names)
     if options.save is not None:
         _check_save(options.save)
     total = sum(
@@ -319,7 +320,12 @@ def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _observation(document: Document, options: RunOptions | SweepOptions) -> Observe:
+def _observation(
+    document: Document, options: RunOptions | SweepOptions, backends: Collection[str]
+) -> Observe:
+    if "sim" not in backends and (options.observe or options.capture):
+        option = "--observe" if options.observe else "--capture"
+        raise click.BadParameter("needs the backend sim: the others send no packets", param_hint=option)
     try:
         names = _chosen(options.observe, OBSERVABLE, "--observe") if options.observe else ()
         return observation(document, names, options.capture)
@@ -339,12 +345,30 @@ def _sweep_replications(document: Document) -> int:
     return document.scenario.sweep.replications if document.scenario.sweep else 1
 
 
-def _check_store(out: Path) -> None:
-    """Refuses a store that cannot be one before anything is run."""
+def _check_store(out: Path, backends: Collection[str]) -> None:
+    """Refuses a store that cannot be one, or where nothing can be written, before anything is run."""
     try:
         Store(out).find("any")
+        if "sim" in backends:
+            _check_writable(out)
     except StoreError as error:
         raise click.BadParameter(str(error), param_hint="--out") from None
+
+
+def _check_writable(out: Path) -> None:
+    """Writes to a store as a run would, which leaves nothing."""
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        # What a killed process leaves of this is removed with what it leaves of runs.
+        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=out):
+            pass
+    except OSError as error:
+        raise StoreError(f"cannot write a run to {out}: {error.strerror or error}") from None
+    finally:
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def _backends(names: Sequence[str], sim: SimBackend) -> list[Backend]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,10 @@ class Document:
         """The same scenario with another seed."""
         scenario = self.scenario.model_copy(update={"seed": seed})
         plan, _ = resolve(scenario)
-        return replace(self, data={**self.data, "seed": seed}, scenario=scenario, plan=plan)
+        data = {**self.data, "seed": seed}
+        # The text stands in the run's folder, and has to give the same run again.
+        text = _engine.format_toml(json.dumps(data, allow_nan=False))
+        return replace(self, text=text, data=data, scenario=scenario, plan=plan)
 
     def cells(self) -> Iterator[Cell]:
         """The cells of the sweep, each a scenario of its own; without axes the scenario itself.
@@ -122,9 +126,7 @@ def parse(text: str, source: str = "scenario") -> Document:
     """
     data, places, syntax = _engine.parse_toml(text)
     if syntax:
-        raise ScenarioError(
-            source, [Problem(line, column, "", _plain(what)) for line, column, what in syntax]
-        )
+        raise ScenarioError(source, [_syntax_problem(text, data, places, *problem) for problem in syntax])
     try:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
@@ -187,10 +189,20 @@ def _read_text(path: FilePath) -> str:
         raise refuse(f"is not UTF-8: byte {error.start} is 0x{byte:02x}", line, column) from None
 
 
-def _plain(message: str) -> str:
+def _syntax_problem(text: str, data: Any, places: _Places, line: int, column: int, message: str) -> Problem:
+    """What the engine found, with the key if it can be told."""
     if "recurs" in message:
-        return "is nested too deeply: a scenario has a few levels"
-    return message
+        return Problem(line, column, "", "is nested too deeply: a scenario has a few levels")
+    if message == "duplicate key":
+        rest = text.split("\n")[line - 1][column - 1 :]
+        key = re.match(r"""[\w-]+|"(?:\\.|[^"\\])*"|'[^']*'""", rest)
+        return Problem(line, column, "", f"{message}: {key[0]}" if key else message)
+    # A value that has no place in a scenario was read as nothing, right after its key.
+    before = [(place, path) for path, place in places.items() if (line, 0) < place <= (line, column)]
+    path = max(before)[1] if before else ()
+    for part in path:
+        data = data[part]
+    return Problem(line, column, dotted(path) if data is None else "", message)
 
 
 def _path_of(loc: tuple[str | int, ...], data: Any) -> Path:

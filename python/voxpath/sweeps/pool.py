@@ -1,7 +1,7 @@
 """A pool of local worker processes that never outlive their parent.
 
-Workers are spawned, not forked: polars and the engine have threads. They ignore Ctrl-C, which reaches the
-whole process group, and stop when the parent lets go of a pipe: on its own Ctrl-C, at the end, or
+Workers are spawned, not forked: polars and the engine have threads. They are born deaf to Ctrl-C, which
+reaches the whole process group, and stop when the parent lets go of a pipe: on its own Ctrl-C, at the end, or
 by its death.
 """
 
@@ -17,8 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor, Future
     from multiprocessing.connection import Connection
 
 
@@ -34,7 +34,7 @@ def local_executor(jobs: int) -> Iterator[Executor]:
     signal.siginterrupt(signal.SIGINT, True)
     context = multiprocessing.get_context("spawn")
     alive, held = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(alive,))
+    pool = _Pool(jobs, mp_context=context, initializer=_start, initargs=(alive,))
     try:
         yield pool
     except BaseException:
@@ -46,9 +46,37 @@ def local_executor(jobs: int) -> Iterator[Executor]:
         alive.close()
 
 
+class _Pool(ProcessPoolExecutor):
+    """Starts its workers, which it does as tasks come, while Ctrl-C waits."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with _interrupt_later():
+            return super().submit(fn, *args, **kwargs)
+
+
+@contextlib.contextmanager
+def _interrupt_later() -> Iterator[None]:
+    """Ctrl-C takes effect at the end of the context; processes that are started inside never hear of it.
+
+    They inherit that the signal is blocked. That alone would not do here: the kernel gives the signal to
+    another thread, and Python then interrupts the main one, which may have started a worker by half.
+    """
+    heard: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if main else None
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _start(alive: Connection) -> None:
     """Prepares a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Each worker has one processor; polars would start a thread for every one that there is.
     os.environ["POLARS_MAX_THREADS"] = "1"
     threading.Thread(target=_stop_with_parent, args=(alive,), daemon=True).start()
