@@ -39,7 +39,6 @@ def _command(process_id: str) -> bytes:
         return b""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", [["run", "small.toml", "--jobs", "1"], ["schema"], ["doctor"]])
 def test_a_full_disk_behind_the_output_is_told(arguments: list[str], unbuffered: str, small: Path):
