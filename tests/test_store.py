@@ -77,13 +77,13 @@ def test_writers_of_one_run_do_not_disturb_each_other(tmp_path: Path):
 
     def keep() -> None:
         try:
-            for _ in range(20):
+            for _ in range(100):
                 store.keep("a", VALID)
                 store.clean()
         except BaseException as error:  # noqa: BLE001 - reported by the assertion below
             failures.append(error)
 
-    threads = [threading.Thread(target=keep) for _ in range(4)]
+    threads = [threading.Thread(target=keep) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

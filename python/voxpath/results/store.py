@@ -77,15 +77,11 @@ class Store:
                 if target.parent != partial:
                     target.parent.mkdir(exist_ok=True)
                 target.write_bytes(contents)
-            if folder.exists():
-                # Another process may be replacing it too: whoever is last wins, both wrote the same bytes.
-                with contextlib.suppress(FileNotFoundError):
+            # Writers of one name take turns: between the two renames the name is free.
+            with _locked(self.root, fcntl.LOCK_EX):
+                if folder.exists():
                     folder.rename(partial.with_name(f"{partial.name}-old"))
-            try:
                 partial.rename(folder)
-            except OSError:
-                if self.find(name) is None:
-                    raise
         shutil.rmtree(partial.with_name(f"{partial.name}-old"), ignore_errors=True)
         return folder
 
