@@ -1,0 +1,1 @@
+"""Reports: what they hold as values (`document.py`), and how they are drawn."""

@@ -1,0 +1,247 @@
+"""What a report holds, as values: studies and sweeps make it, `html.py` draws it; neither knows the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Scale = Literal["linear", "log"]
+
+Style = Literal["line", "steps", "points"]
+"""How a curve's points are joined; `steps` keeps each value until the next one."""
+
+Fate = Literal["delivered", "lost", "retransmission"]
+"""A lost segment never arrives; a retransmission does, and carries what was sent before."""
+
+Mark = Literal["good", "bad", "open"]
+"""How a cell is meant: it agrees or holds, it differs or fails, or it cannot be said."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs of plain words; a line break inside a paragraph means nothing."""
+
+    paragraphs: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and what they are, such as the parameters of a set-up."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table that is more than its text.
+
+    Attributes:
+        text: What it shows.
+        mark: How it is meant, if it is a verdict.
+        reason: What lies behind it, for who asks.
+    """
+
+    text: str
+    mark: Mark | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: Above it.
+        columns: Its head.
+        rows: Its cells, each row as long as the head.
+        notes: What must be known to read it.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim that could have failed.
+
+    Attributes:
+        claim: A sentence.
+        holds: Whether it does.
+        evidence: The numbers that decided.
+    """
+
+    claim: str
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Claims that belong together."""
+
+    title: str
+    checks: Sequence[Check]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is drawn along a direction.
+
+    Attributes:
+        label: Without the unit.
+        unit: Of the values; empty for a pure number.
+        scale: On `log`, values that are not positive are left out of the drawing; a curve that has them
+            says so in its caption.
+    """
+
+    label: str
+    unit: str = ""
+    scale: Scale = "linear"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve of a plot.
+
+    Attributes:
+        name: In the legend.
+        x: Ascending, in the unit of the axis.
+        y: As long as `x`; none where there is no value.
+        low: Lower end of the interval at each `x`; empty without intervals.
+        high: Its upper end.
+        style: How the points are joined.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    style: Style = "line"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves over a common axis.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen, in a sentence or two.
+        x: The horizontal axis.
+        y: The vertical axis.
+        curves: Drawn in this order.
+    """
+
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    curves: Sequence[Curve]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """An arrow of a ladder diagram.
+
+    Attributes:
+        sent_s: When it leaves, in seconds.
+        received_s: When it arrives; none if it is lost.
+        rightward: From the left host to the right one.
+        label: Beside the arrow.
+        fate: How it is drawn.
+    """
+
+    sent_s: float
+    received_s: float | None
+    rightward: bool
+    label: str
+    fate: Fate = "delivered"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Segments between two hosts, time downwards."""
+
+    title: str
+    caption: str
+    left: str
+    right: str
+    segments: Sequence[Segment]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A grid of values.
+
+    Attributes:
+        name: What is special to it, such as the value of a third axis.
+        values: By row (`Map.ys`) and column (`Map.xs`); none where there is no value.
+        details: What a cell says of itself beyond its value, in the shape of `values`; or empty.
+    """
+
+    name: str
+    values: Sequence[Sequence[float | None]]
+    details: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True)
+class Map:
+    """A value over two axes, and over a third as panels; all panels share one colour scale.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        x: The horizontal axis; its values are `xs`, as texts with their unit.
+        y: The vertical axis, upwards; its values are `ys`.
+        value: What the colour shows. A linear scale that goes through 0 diverges around it.
+        xs: Names of the columns.
+        ys: Names of the rows.
+        panels: The grids.
+    """
+
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    value: Axis
+    xs: Sequence[str]
+    ys: Sequence[str]
+    panels: Sequence[Panel]
+
+
+Part = Text | Facts | Table | Checks | Plot | Ladder | Map
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report with a heading."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report.
+
+    Attributes:
+        title: Its heading.
+        question: What it answers.
+        answer: The answer in a few sentences, numbers included.
+        sections: In reading order; the set-up comes first.
+        origin: The command that makes it again, the engine's build, whatever else says where it comes from.
+            Nothing that changes from one making to the next, such as a date.
+    """
+
+    title: str
+    question: str
+    answer: Sequence[str]
+    sections: Sequence[Section]
+    origin: Sequence[tuple[str, str]]
