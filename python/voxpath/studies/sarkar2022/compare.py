@@ -1,111 +1,43 @@
-"""Tables 4, 5, 6 and 8: ours beside theirs, with a verdict per number."""
+"""The study: asks, compares, explains, and puts the report together."""
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from voxpath.backends.base import Question
-from voxpath.studies.base import Answer, Comparison, Published, Study, Tolerance, compare
-from voxpath.studies.sarkar2022.scenario import LOSSES, VARIANTS, document
+from voxpath import _engine
+from voxpath.report.document import Report, Section
+from voxpath.studies.base import Answer, Study
+from voxpath.studies.sarkar2022 import tables
+from voxpath.studies.sarkar2022.questions import FULL, QUICK, ask_all
+from voxpath.studies.sarkar2022.verdicts import comparisons
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from voxpath.backends.base import Backend, Row
-
-TABLES = ("table4", "table5", "table6")
-"""The tables of the simulation, as they stand in the terminal's table; Table 8 stands beside Table 4."""
+    from voxpath.studies.base import Ask
 
 
-def published() -> dict[str, Any]:
-    """The contents of `published.toml`."""
-    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
-
-
-def numbers() -> dict[tuple[str, str, str], Published]:
-    """The numbers that have an answer of ours, by loss, metric and variant."""
-    found: dict[tuple[str, str, str], Published] = {}
-    for name, table in published().items():
-        if "metric" not in table:
-            continue
-        for row in table["rows"]:
-            found[row["loss"], table["metric"], table["variant"]] = Published(
-                table=name.replace("table", "Table "),
-                case=row["loss"],
-                metric=table["metric"],
-                printed=row["printed"],
-                value=row["printed"] - table.get("offset", 0),
-                tolerance=Tolerance(**table["tolerance"]),
-                note=table.get("note", ""),
-            )
-    return found
-
-
-def run(backends: Sequence[Backend], replications: int) -> Answer:
-    """Asks every backend for every cell and compares."""
-    cells = [(variant, loss) for variant in VARIANTS for loss in LOSSES]
-    questions = [Question(document(*cell), range(replications)) for cell in cells]
-    rows: dict[tuple[str, str], list[Row]] = {cell: [] for cell in cells}
-    for backend in backends:
-        for cell, answer in zip(cells, backend.answer(questions), strict=True):
-            rows[cell].extend(answer)
-
-    theirs = numbers()
-    tables = published()
-    comparisons: dict[tuple[str, str, str], Comparison] = {}
-    lines = []
-    for name in TABLES:
-        metric = tables[name]["metric"]
-        for loss in LOSSES:
-            line = [name.replace("table", "Table "), tables[name]["title"].split(",")[0], loss]
-            for variant in VARIANTS:
-                key = (loss, metric, variant)
-                comparisons[key] = compare(theirs.get(key), _row(rows[variant, loss], metric, "sim"))
-                line += _cells(comparisons[key])
-            limit = _row(rows[VARIANTS[0], loss], metric, "window_limit")
-            line.append("" if limit is None else str(limit.summary or limit.status))
-            lines.append(line)
-    spread = f"mean and 95 % t-interval of {replications} replications"
-    return Answer(
-        title=f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}",
-        columns=(
-            "table",
-            "what",
-            "loss",
-            "Riverbed",
-            "riverbed16",
-            "verdict",
-            "testbed",
-            "linux",
-            "verdict",
-            "window limit",
+def run(ask: Ask, quick: bool) -> Answer:
+    """Asks everything at once and lays it beside the publication."""
+    effort = QUICK if quick else FULL
+    found = ask_all(ask, effort)
+    items = comparisons(found, {})
+    spread = f"mean and 95 % t-interval of {effort.replications} replications"
+    title = f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}"
+    report = Report(
+        "TCP under bit errors: Sarkar, Ammann and Zabir 2022",
+        "What does a channel that loses packets to bit errors do to a download over TCP?",
+        (tables.tally(items),),
+        [Section("Numbers", [tables.overview(items), *tables.of(items)])],
+        (
+            ("command", "voxpath study sarkar2022" + (" --quick" if quick else "")),
+            ("engine", _engine.BUILD),
         ),
-        rows=lines,
-        notes=(
-            "Riverbed: published, without the 10 s before the transfer and the ARP frame; testbed: Table 8.",
-            "agrees: the published value lies in our 95 % prediction interval, widened by its tolerance.",
-            "window limit: the closed form of Cardwell et al. 2000 without loss.",
-        ),
-        comparisons=comparisons,
     )
-
-
-def _row(rows: Sequence[Row], metric: str, estimator: str) -> Row | None:
-    return next((row for row in rows if (row.metric, row.estimator) == (metric, estimator)), None)
-
-
-def _cells(comparison: Comparison) -> list[str]:
-    theirs = "" if comparison.published is None else f"{comparison.published.value:.6g}"
-    return [theirs, "" if comparison.ours is None else str(comparison.ours), comparison.verdict or ""]
+    return Answer(tables.terminal(found, items, title), items, report)
 
 
 STUDY = Study(
     name="sarkar2022",
     title="Sarkar, Ammann, Zabir: Analyzing TCP Performance in High Bit Error Rate, Electronics 2022",
     backends=("sim", "formula"),
-    replications=30,
-    quick=5,
     run=run,
 )
