@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -85,6 +85,27 @@ class Comparison:
     verdict: Verdict
     reason: str
     cause: Check | None = None
+
+    @property
+    def key(self) -> Key:
+        """Which number it is."""
+        return (self.published.table, self.published.column, self.published.case)
+
+    @property
+    def fits(self) -> bool:
+        """Whether ours does not exclude theirs."""
+        return self.verdict in {"agrees", "undecided"}
+
+
+Key = tuple[str, str, str]
+"""Table, column and case of a published number."""
+
+
+def with_causes(items: Sequence[Comparison], causes: Mapping[Key, Check]) -> list[Comparison]:
+    """The same, those that differ with the cause that is known."""
+    return [
+        replace(item, cause=causes.get(item.key)) if item.verdict == "differs" else item for item in items
+    ]
 
 
 def compare(published: Published, ours: Summary | None, missing: str = "not asked") -> Comparison:

@@ -10,7 +10,16 @@ from voxpath.backends.base import Question
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
-from voxpath.studies.sarkar2022.scenario import AS_PUBLISHED, LOSSES, VARIANTS, WINDOW, Change, document
+from voxpath.studies.sarkar2022.scenario import (
+    AS_PUBLISHED,
+    LOSSES,
+    NOISE,
+    SEGMENT,
+    VARIANTS,
+    Change,
+    document,
+    noise,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +53,7 @@ class Effort:
 
     Attributes:
         replications: Of every cell that is compared with the publication.
+        cause_losses: Where the causes are taken away one at a time.
         traces: Of the cells whose waiting is added up packet by packet.
         map_replications: Of every cell of the map.
         map_losses: Rows of the map.
@@ -52,6 +62,7 @@ class Effort:
     """
 
     replications: int
+    cause_losses: Sequence[str]
     traces: int
     map_replications: int
     map_losses: Sequence[str]
@@ -59,8 +70,8 @@ class Effort:
     map_windows: Sequence[int]
 
 
-FULL = Effort(30, 5, 5, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44))
-QUICK = Effort(5, 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44))
+FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44))
+QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44))
 
 NO_LOST_ACKS = "no acknowledgment is lost"
 NO_BACK_OFF = "no back-off (RTO at most 1 s)"
@@ -84,15 +95,24 @@ CAUSES: Mapping[str, Change] = {
 }
 """What may make `riverbed16` slow, one taken away at a time."""
 
-NO_ETHERNET = "no Ethernet: 40 ms round trip"
-LONGER = "no Ethernet: 44 ms round trip"
-NO_FAST_RETRANSMIT = "no fast retransmit (10 duplicate ACKs)"
-TESTBED: Mapping[str, Change] = {
+NO_ETHERNET = "40 ms round trip, no Ethernet"
+LONGER = "44 ms round trip, no Ethernet"
+WIRES: Mapping[str, Change] = {
     NO_ETHERNET: Change(ethernet=False),
     LONGER: Change(delay="22 ms", ethernet=False),
-    NO_FAST_RETRANSMIT: Change({"dupack_threshold": 10}),
 }
-"""What may make the testbed of Table 8 other than `linux`."""
+"""What may make the testbed's round trip; without loss."""
+
+PER_ACK = "window grows by MSS²/cwnd an acknowledgment"
+NO_FAST_RETRANSMIT = "no fast retransmit (10 duplicate ACKs)"
+ALL_THREE = "all three"
+TESTBED: Mapping[str, Change] = {
+    NO_LOST_ACKS: CAUSES[NO_LOST_ACKS],
+    PER_ACK: Change({"byte_counting": False}),
+    NO_FAST_RETRANSMIT: Change({"dupack_threshold": 10}),
+    ALL_THREE: Change({"byte_counting": False, "dupack_threshold": 10}, both_ways=False),
+}
+"""What may make a loss dearer in the testbed of Table 8 than in `linux`."""
 
 ONE_LOSS = "one segment is lost"
 SSTHRESH = "initial ssthresh of 65,535 bytes"
@@ -114,6 +134,7 @@ TODAY = {
 CHANGES: Mapping[str, Change] = {
     "": AS_PUBLISHED,
     **CAUSES,
+    **WIRES,
     **TESTBED,
     **SINGLE,
     SACK: Change({"sack": True}),
@@ -122,19 +143,35 @@ CHANGES: Mapping[str, Change] = {
 LADDER_LOSS = "1 %"
 """Figure 10 shows this scenario."""
 
+PACKETS = (1250, 1500)
+"""Packet lengths of Table 1, in bytes."""
+
+
+def noise_cell(size: int) -> Cell:
+    """The cell of `scenario.noise`."""
+    return Cell("stream", f"BER {NOISE:g}", f"{size} bytes")
+
+
 _TRACE = Observe(tcp=True, packets=True)
 
 
-def map_change(round_trip: int, window: int) -> str:
-    """The name of what a cell of the map changes: round trip in milliseconds, window in segments."""
-    return f"{round_trip} ms, {window} segments"
+def map_cell(loss: str, round_trip: int, window: int) -> Cell:
+    """A cell of the map: round trip in milliseconds, window in segments."""
+    return Cell("riverbed16", loss, f"{round_trip} ms, {window} segments")
+
+
+SLOW_CELLS = (
+    map_cell("0 %", 400, 6),
+    Cell("riverbed16", "0 %", "400 ms, 6 segments, no delayed acknowledgments"),
+)
+"""A round trip longer than acknowledgments are delayed, and the same where none is."""
 
 
 def _map_cells(effort: Effort) -> dict[Cell, Change]:
     """Data alone is lost, since the formulas decline where more than a few acknowledgments are too."""
     return {
-        Cell("riverbed16", loss, map_change(round_trip, window)): Change(
-            {"receive_buffer": f"{window * (WINDOW // 6)} B"}, delay=f"{round_trip / 2} ms", both_ways=False
+        map_cell(loss, round_trip, window): Change(
+            {"receive_buffer": f"{window * SEGMENT} B"}, delay=f"{round_trip / 2} ms", both_ways=False
         )
         for window in effort.map_windows
         for round_trip in effort.map_round_trips
@@ -149,10 +186,10 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     for loss in LOSSES:
         for cell in TODAY.values():
             asked[cell._replace(loss=loss)] = (CHANGES[cell.change], many)
-        for name, change in TESTBED.items():
+        for name, change in (WIRES if loss == LOSSES[0] else TESTBED).items():
             asked[Cell("linux", loss, name)] = (change, many)
         asked[Cell("riverbed16", loss, traced=True)] = (AS_PUBLISHED, range(1))
-    for loss in ("1 %", "10 %"):
+    for loss in effort.cause_losses:
         for name, change in CAUSES.items():
             asked[Cell("riverbed16", loss, name)] = (change, many)
     for name in ("", NO_LOST_ACKS):
@@ -161,14 +198,17 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     for variant in VARIANTS:
         asked[Cell(variant, "0 %", ONE_LOSS, traced=True)] = (SINGLE[ONE_LOSS], range(1))
     asked[Cell("riverbed16", "0 %", SSTHRESH, traced=True)] = (SINGLE[SSTHRESH], range(1))
+    for cell, tcp in zip(SLOW_CELLS, ({}, {"delayed_ack": {"max_delay": "0 s"}}), strict=True):
+        asked[cell] = (Change(tcp, delay="200 ms", both_ways=False), range(1))
     for cell, change in _map_cells(effort).items():
         asked[cell] = (change, range(effort.map_replications))
-    return {
+    made = {
         cell: Question(
             document(cell.variant, cell.loss, change), replications, _TRACE if cell.traced else None
         )
         for cell, (change, replications) in asked.items()
     }
+    return made | {noise_cell(size): Question(noise(size), many) for size in PACKETS}
 
 
 class Found:

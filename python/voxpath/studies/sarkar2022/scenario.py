@@ -100,3 +100,36 @@ def scenario(variant: str, loss: str, change: Change = AS_PUBLISHED) -> dict[str
 def document(variant: str, loss: str, change: Change = AS_PUBLISHED) -> Document:
     """The same, ready to run."""
     return from_dict(scenario(variant, loss, change), f"sarkar2022/{variant}/{loss}")
+
+
+NOISE = 1e-4
+"""The bit error rate at which the publication loses every packet (section 2.1)."""
+
+DATAGRAMS = 1000
+"""Of a stream that meets it."""
+
+
+def noise(size: int) -> Document:
+    """A stream of IP packets of one size across a link with that bit error rate."""
+    return from_dict(
+        {
+            "name": f"sarkar2022: packets of {size} bytes at a bit error rate of {NOISE:g}",
+            "seed": 2022,
+            "topology": {
+                "kind": "pipe",
+                "link": {"delay": "20 ms", "loss": {"kind": "bit_errors", "rate": NOISE}},
+            },
+            "flows": [
+                {
+                    # 20 bytes of IP and 8 of UDP header stand before the data.
+                    "app": {
+                        "kind": "cbr",
+                        "packet": f"{size - 28} B",
+                        "interval": "1 ms",
+                        "packets": f"{DATAGRAMS} packets",
+                    }
+                }
+            ],
+        },
+        f"sarkar2022/noise/{size}",
+    )

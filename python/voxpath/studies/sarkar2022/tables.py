@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Mark, Table
+from voxpath.report.document import Mark, Table, Text
 from voxpath.studies.sarkar2022.questions import Cell
 from voxpath.studies.sarkar2022.verdicts import published
 
@@ -25,6 +25,9 @@ MARKS: Mapping[Verdict, Mark] = {
     "contradicts itself": "bad",
     "no answer": "open",
 }
+
+NOT_ASKED = Text(("Not asked: this part needs the backend sim.",))
+"""In place of what only runs can show."""
 
 MEASURED = (
     ("Table 4", "response time"),
