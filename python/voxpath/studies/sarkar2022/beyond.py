@@ -48,7 +48,7 @@ def today(found: Found) -> Section:
         Axis("completion", "s", "log"),
         curves,
     )
-    return Section(title, [table, plot, Checks("Checks", _today_checks(found))])
+    return Section(title, [table, plot, Checks("Checks", today_checks(found))])
 
 
 def _curve(found: Found, name: str, cell: Cell) -> Curve:
@@ -64,7 +64,8 @@ def _curve(found: Found, name: str, cell: Cell) -> Curve:
     return Curve(name, [100 * probability(loss) for loss in LOSSES], means, lows, highs)
 
 
-def _today_checks(found: Found) -> list[Check]:
+def today_checks(found: Found) -> list[Check]:
+    """What is said of today's TCP."""
     riverbed, reno, sack, newest = TODAY.values()
     free = found.summary(newest._replace(loss="0 %"), _TIME)
     light = {loss: found.summary(newest._replace(loss=loss), _TIME) for loss in LOSSES[1:3]}

@@ -165,7 +165,7 @@ def _causes(found: Found, number: Published) -> list[Check]:
         ("no delayed acknowledgments", "Acknowledgments are delayed"),
         ("limited transmit (RFC 3042)", "The first two duplicate acknowledgments send nothing"),
     )
-    checks = [_needed(found, number, base, name, claim) for name, claim in claims]
+    checks = [needed(found, number, base, name, claim) for name, claim in claims]
     for name in ("NewReno (RFC 6582)", "SACK (RFC 2018)", CLOCK):
         judged = compare(number, found.summary(base._replace(change=name), _TIME))
         checks.append(
@@ -189,7 +189,7 @@ def _causes(found: Found, number: Published) -> list[Check]:
     return checks
 
 
-def _needed(found: Found, number: Published, base: Cell, name: str, claim: str) -> Check:
+def needed(found: Found, number: Published, base: Cell, name: str, claim: str) -> Check:
     """A cause is needed if the paired runs without it are faster, and too fast for the published time."""
     without = base._replace(change=name)
     judged, as_is = (

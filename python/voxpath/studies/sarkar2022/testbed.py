@@ -64,7 +64,7 @@ def section(found: Found, items: Mapping[Key, Comparison]) -> Section:
         [
             Table("One thing changed in linux: completion, s", ("changed", *LOSSES[1:]), rows),
             _prices(found, numbers),
-            Checks("Checks", [*_wires(found, numbers[0]), *_explained(found, numbers)]),
+            Checks("Checks", [*wires(found, numbers[0]), *_explained(found, numbers)]),
             Text(
                 (
                     _SUFFICIENT.format(
@@ -76,7 +76,7 @@ def section(found: Found, items: Mapping[Key, Comparison]) -> Section:
     )
 
 
-def _wires(found: Found, number: Published) -> list[Check]:
+def wires(found: Found, number: Published) -> list[Check]:
     """The round trip, which the row without loss measures."""
     short = compare(number, found.summary(Cell("linux", "0 %", NO_ETHERNET), _TIME))
     longer = compare(number, found.summary(Cell("linux", "0 %", LONGER), _TIME))
