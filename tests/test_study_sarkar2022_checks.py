@@ -159,7 +159,7 @@ def table(rows: list[tuple[Any, ...]], columns: tuple[str, ...]) -> pl.DataFrame
 
 
 def a_trace(sent: list[tuple[int, int]], arrived: list[tuple[int, int]], rto: list[tuple[int, int]]):
-    """Tables of a run: numbers of what the server sends and of what arrives, and its timeout, with seconds."""
+    """Tables of a run: numbers of what is sent and of what arrives, and the timeout, with their seconds."""
     second = 1_000_000_000
     packets = [(at * second, "right-server ba", "enqueued", number, 1460) for number, at in sent]
     packets += [(at * second, "client-left ba", "delivered", number, 1460) for number, at in arrived]
@@ -171,8 +171,8 @@ def a_trace(sent: list[tuple[int, int]], arrived: list[tuple[int, int]], rto: li
 
 
 def test_timeouts_are_told_by_what_they_doubled_and_for_whom():
-    # Segment 1 times out twice, the second time after it arrived. Then 2 waits for what 1 has doubled, and for
-    # what it doubles itself; a sample ends it.
+    # Segment 1 times out twice, the second time after it arrived. Then 2 waits for what 1 has doubled, and
+    # for what it doubles itself; a sample ends it.
     run = a_trace(
         sent=[(1, 0), (1, 1), (1, 3), (2, 7), (2, 15), (3, 16)],
         arrived=[(1, 2), (1, 4), (2, 16)],

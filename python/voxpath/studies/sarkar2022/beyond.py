@@ -95,8 +95,7 @@ def today_checks(found: Found) -> list[Check]:
         ),
         Check(
             "At 10 % both ways today's TCP still takes more than ten times its time without loss, less "
-            "than a "
-            "fifth of riverbed16's.",
+            "than a fifth of riverbed16's.",
             new > 10 * free.mean and new < old / 5,
             f"{new:.0f} s, {new / free.mean:.1f} times {free.mean:.2f} s; riverbed16 {old:.0f} s",
         ),
@@ -117,8 +116,7 @@ def maps(found: Found) -> Section:
         for estimator in ESTIMATORS:
             caption = (
                 f"The estimate of {estimator} over the simulator's mean, less one; without loss that of "
-                f"the window "
-                "limit. Empty where the formula declines."
+                "the window limit. Empty where the formula declines."
             )
             parts.append(
                 _map(
@@ -264,9 +262,8 @@ def _map_checks(found: Found) -> list[Check]:
             f"largest error of {len(none)} cells: {max(none):.2f} %",
         ),
         Check(
-            "Beyond, the formula lacks the wait for the delayed acknowledgment's 200 ms: an odd segment is "
-            "alone "
-            "until then. Where nothing is delayed the formula is right again.",
+            "Beyond, the formula lacks the wait for the delayed acknowledgment's 200 ms: an odd segment "
+            "is alone until then. Where nothing is delayed the formula is right again.",
             delayed < -5 and abs(prompt) < 1,
             f"6 segments each 400 ms: {delayed:.1f} % off, without delayed acknowledgments {prompt:.2f} %",
         ),

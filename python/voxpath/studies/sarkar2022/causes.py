@@ -6,6 +6,7 @@ then out of reach; what is no cause is shown by the same means.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
@@ -37,14 +38,12 @@ if TYPE_CHECKING:
 _TIME = "completion_s"
 _METHOD = (
     "Each line takes one thing away from riverbed16 and runs the same replications again. A cause is what "
-    "the "
-    "published time cannot do without."
+    "the published time cannot do without."
 )
 
 _KEPT = (
     "Doubled by another segment: the timeout was doubled, but not by this segment's own timeouts. Karn's "
-    "rule "
-    "takes no sample of what was sent twice, so that nothing has ended the back-off."
+    "rule takes no sample of what was sent twice, so that nothing has ended the back-off."
 )
 
 _DEEP = "10 %"
@@ -91,8 +90,6 @@ def offset(found: Found, items: Mapping[Key, Comparison]) -> Section:
 
 
 def _as_printed(number: Published) -> Published:
-    from dataclasses import replace
-
     return replace(number, value=number.printed)
 
 
@@ -130,9 +127,7 @@ def _removals(found: Found, loss: str, items: Mapping[Key, Comparison]) -> Table
                 name or "riverbed16 as published",
                 shown(ours),
                 shown(slower),
-                ""
-                if slower is None or ours is None
-                else f"{100 * slower.mean / (ours.mean - slower.mean):+.0f} %",
+                _part(ours, slower),
                 shown(found.summary(cell, "server_timeouts")),
                 Entry("within reach" if fits else "excluded", None, compare(number, ours).reason),
             ]
@@ -159,7 +154,7 @@ def _causes(found: Found, number: Published) -> list[Check]:
     base = Cell("riverbed16", number.case)
     claims = (
         (NO_LOST_ACKS, "Acknowledgments are lost too"),
-        (NO_BACK_OFF, "The timeout is doubled, and stays so under Karn's rule"),
+        (NO_BACK_OFF, "The timeout is doubled"),
         (FLOOR, "The timeout has a floor of 1 s"),
         (FLOOR_AND_CLOCK, "The timeout has that floor and a clock of 0.5 s"),
         ("no delayed acknowledgments", "Acknowledgments are delayed"),
@@ -180,8 +175,8 @@ def _causes(found: Found, number: Published) -> list[Check]:
     if losses_doubled is not None and alone is not None:
         checks.append(
             Check(
-                "Lost acknowledgments and back-off need each other: doubling costs more than twice as much "
-                "where acknowledgments are lost than where they are not.",
+                "Lost acknowledgments and back-off need each other: doubling costs more than twice as "
+                "much where acknowledgments are lost than where they are not.",
                 losses_doubled.mean > 2 * alone.mean,
                 f"doubling costs {losses_doubled} s with lost acknowledgments, {alone} s without",
             )
@@ -192,14 +187,12 @@ def _causes(found: Found, number: Published) -> list[Check]:
 def needed(found: Found, number: Published, base: Cell, name: str, claim: str) -> Check:
     """A cause is needed if the paired runs without it are faster, and too fast for the published time."""
     without = base._replace(change=name)
-    judged, as_is = (
-        compare(number, found.summary(without, _TIME)),
-        compare(number, found.summary(base, _TIME)),
-    )
+    judged = compare(number, found.summary(without, _TIME))
+    as_is = compare(number, found.summary(base, _TIME))
     slower = found.slower(base, without)
     surely = slower is not None and slower.interval is not None and slower.interval[0] > 0
     return Check(
-        f"{claim}: without, {number.value:g} s cannot be.",
+        f"{claim}: without that, {number.value:g} s are out of reach.",
         surely and as_is.fits and not judged.fits,
         f"{name}: {judged.reason}; as published: {as_is.reason}; it costs {shown(slower)} s",
     )
@@ -258,7 +251,7 @@ def _waits(found: Found, waits: Mapping[str, Waiting]) -> list[Check]:
     usual = both.seconds(fresh) / both.per_run(fresh)
     added = both.seconds(kept) - usual * both.per_run(kept)
     lossless = found.summary(Cell("riverbed16", "0 %"), _TIME)
-    again, none = ([item for item in waits.all if item.arrived] for waits in (both, data))
+    again, none = ([item for item in one.all if item.arrived] for one in (both, data))
     seen = both.per_run(both.all)
     return [
         Check(
@@ -273,17 +266,16 @@ def _waits(found: Found, waits: Mapping[str, Waiting]) -> list[Check]:
         ),
         Check(
             "Karn's rule alone costs more than a whole download without loss: segments wait for a timeout "
-            "that "
-            "another one has doubled.",
+            "that another one has doubled.",
             lossless is not None and added > lossless.mean,
-            f"{both.per_run(kept):.0f} timeouts wait {both.seconds(kept):.0f} s, {added:.0f} s more than at "
-            f"{usual:.2f} s each; without loss the download takes {shown(lossless)} s",
+            f"{both.per_run(kept):.0f} timeouts wait {both.seconds(kept):.0f} s, {added:.0f} s more than "
+            f"at {usual:.2f} s each; without loss the download takes {shown(lossless)} s",
         ),
         Check(
             "Timeouts of segments that had arrived come from lost acknowledgments: without those there is "
             "none.",
             bool(again) and not none,
-            f"{both.per_run(again):.1f} of {seen:.1f} timeouts a run, against "
-            f"{data.per_run(none):.1f} where no acknowledgment is lost",
+            f"{both.per_run(again):.1f} of {seen:.1f} timeouts a run, against {data.per_run(none):.1f} "
+            "where no acknowledgment is lost",
         ),
     ]

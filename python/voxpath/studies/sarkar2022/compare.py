@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 _VERDICTS = (
-    "A published value agrees if it lies in the 95 % prediction interval of our replications, widened by the "
-    "tolerance that was fixed before the first run (published.toml). It is undecided if it does but the "
-    "interval "
-    "alone is as wide as the number. It contradicts itself if the publication's own numbers or definitions "
-    "exclude it. A number that differs has a cause, and the cause a check that could have failed."
+    "A published value agrees if it lies in the 95 % prediction interval of our replications, widened by "
+    "the tolerance that was fixed before the first run (published.toml). It is undecided if it does but "
+    "the interval alone is as wide as the number. It contradicts itself if the publication's own numbers "
+    "or definitions exclude it. A number that differs has a cause, and the cause a check that could have "
+    "failed."
 )
 
 
@@ -60,8 +60,7 @@ def run(ask: Ask, quick: bool) -> Answer:
     report = Report(
         "TCP under bit errors: Sarkar, Ammann and Zabir 2022",
         "What does a channel that loses packets to bit errors do to a download over TCP Reno, and is what "
-        "was "
-        "published of it so?",
+        "was published of it so?",
         [f"Of {len(judged)} published numbers: {tables.tally(judged)}.", *_found(found), _held(sections)],
         sections,
         (
@@ -122,13 +121,11 @@ def _set_up(effort: Effort, quick: bool) -> Section:
         text.append(
             f"This is the quick version: {effort.replications} replications where the full one has "
             f"{FULL.replications}, {effort.traces} traced where it has {FULL.traces}, causes at 10 % only, "
-            f"a map of "
-            f"{len(effort.map_losses)} × {len(effort.map_round_trips)} × {len(effort.map_windows)} cells "
-            f"with "
-            f"{effort.map_replications} replications where it has {len(FULL.map_losses)} × "
-            f"{len(FULL.map_round_trips)} × {len(FULL.map_windows)} with {FULL.map_replications}. Its "
-            f"intervals are "
-            "wider, and differ by chance more often than they seem to."
+            f"a map of {len(effort.map_losses)} × {len(effort.map_round_trips)} × "
+            f"{len(effort.map_windows)} cells with {effort.map_replications} replications where it has "
+            f"{len(FULL.map_losses)} × {len(FULL.map_round_trips)} × {len(FULL.map_windows)} with "
+            f"{FULL.map_replications}. Its intervals are wider, and differ by chance more often than they "
+            "seem to."
         )
     return Section("Set-up and verdicts", [facts, Text(text)])
 
@@ -148,10 +145,9 @@ def _found(found: Found) -> Iterator[str]:
         for name in (NO_LOST_ACKS, NO_BACK_OFF, FLOOR)
     ]
     yield (
-        f"The 1953 s are timeouts. Of riverbed16's time at 10 %, lost acknowledgments make {costs[0]} s, the "
-        f"doubling of the timeout {costs[1]} s, its floor of 1 s {costs[2]} s; they need each other, and "
-        f"do not "
-        "add up."
+        f"The 1953 s are timeouts. Of riverbed16's time at 10 %, lost acknowledgments make {costs[0]} s, "
+        f"the doubling of the timeout {costs[1]} s, its floor of 1 s {costs[2]} s; they need each other, "
+        "and do not add up."
     )
     newest = list(TODAY.values())[-1]
     now = [tables.shown(found.summary(newest._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")]

@@ -63,8 +63,8 @@ def _windows(runs: Mapping[str, Trace], threshold: Trace, until: float) -> Plot:
         curves.append(Curve(name, x, y, style="steps"))
     return Plot(
         "Figure 2: congestion window" if until == LONG else "Figure 3: congestion window, first 80 s",
-        "The server's congestion window by loss, one run each, "
-        f"sampled every {every:g} s. Nothing bounds it but loss: the receiver's {WINDOW} bytes do not.",
+        f"The server's congestion window by loss, one run each, sampled every {every:g} s. Nothing bounds "
+        f"it but loss: the receiver's {WINDOW} bytes do not.",
         _TIME,
         Axis("congestion window", "B", "log"),
         curves,
@@ -84,9 +84,8 @@ def _window_checks(runs: Mapping[str, Trace], threshold: Trace, lost: Trace) -> 
         ),
         Check(
             "The published 135,000 bytes are what a first threshold of 65,535 bytes gives: slow start to "
-            "it, then "
-            "MSS²/cwnd an acknowledgment. Table 2 has no such row; without one our window grows to "
-            "megabytes.",
+            "it, then MSS²/cwnd an acknowledgment. Table 2 has no such row; without one our window grows "
+            "to megabytes.",
             abs(bounded / BIG_WINDOW - 1) < 0.05 and free.values[-1] > 10 * BIG_WINDOW,
             f"{bounded:.0f} bytes with it, {free.values[-1]:.0f} without",
         ),
@@ -97,8 +96,8 @@ def _window_checks(runs: Mapping[str, Trace], threshold: Trace, lost: Trace) -> 
         ),
         cause_and_effect(lost),
         Check(
-            "A bigger congestion window does not let the server send more (section 3.4): never are more than "
-            f"{WINDOW} bytes in flight, whatever the window.",
+            "A bigger congestion window does not let the server send more (section 3.4): never are more "
+            f"than {WINDOW} bytes in flight, whatever the window.",
             max(flights.values()) <= WINDOW,
             ", ".join(f"{loss}: {most:.0f}" for loss, most in flights.items()) + f"; {limits}",
         ),
@@ -115,8 +114,8 @@ def cause_and_effect(lost: Trace) -> Check:
     before = 0.0 if again is None else window.just_before(again)
     after = float(window.values[window.at >= (again or 0.0)].min())
     return Check(
-        "Loss makes windows small, not small windows loss: a segment that is lost at a window above 135,000 "
-        "bytes takes it to a few segments.",
+        "Loss makes windows small, not small windows loss: a segment that is lost at a window above "
+        "135,000 bytes takes it to a few segments.",
         before > BIG_WINDOW and after <= 6 * SEGMENT,
         f"{before:.0f} bytes before, {after:.0f} after",
     )
@@ -132,8 +131,8 @@ def _acknowledged(runs: Mapping[str, Trace], until: float) -> Plot:
         "Figure 4: acknowledged by the client"
         if until == LONG
         else "Figure 5: acknowledged by the client, first 80 s",
-        "What the client's acknowledgments cover, by loss, one run each, "
-        f"sampled every {every:g} s. The publication's curves start ten seconds later.",
+        f"What the client's acknowledgments cover, by loss, one run each, sampled every {every:g} s. The "
+        "publication's curves start ten seconds later.",
         _TIME,
         Axis("acknowledged", "MB"),
         curves,
@@ -150,8 +149,7 @@ def _acknowledged_checks(runs: Mapping[str, Trace]) -> list[Check]:
     return [
         Check(
             "On 2700 s the curves up to 1 % are almost congruent: they reach half of the file within a "
-            "fiftieth "
-            "of the axis.",
+            "fiftieth of the axis.",
             max(few) - min(few) < LONG / 50,
             shown,
         ),
@@ -179,9 +177,8 @@ def _throughput(found: Found) -> Plot:
     zero = ", ".join(f"{curve.name} {curve.y[0]:,.0f} bytes/s" for curve in curves)
     return Plot(
         "Figure 6: average throughput",
-        "10,000,000 bytes over the time of the download, against the loss; bands are 95 % intervals of the "
-        "mean. "
-        f"A logarithmic axis has no 0 %: there it is {zero}.",
+        "10,000,000 bytes over the time of the download, against the loss; bands are 95 % intervals of "
+        f"the mean. A logarithmic axis has no 0 %: there it is {zero}.",
         Axis("loss", "%", "log"),
         Axis("throughput", "B/s", "log"),
         curves,
@@ -253,8 +250,7 @@ def _received(runs: Mapping[str, Trace], until: float) -> Plot:
         if until == LONG
         else "Figure 8: rate that reaches the client, first 80 s",
         f"Data that reaches the client by loss, one run each, over {every:g} s at a time. A curve ends "
-        f"with its "
-        "download.",
+        "with its download.",
         _TIME,
         Axis("received", "kB/s"),
         curves,

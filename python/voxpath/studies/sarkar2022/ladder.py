@@ -19,6 +19,9 @@ from voxpath.studies.sarkar2022.verdicts import DELAYED, published
 from voxpath.studies.sarkar2022.waiting import CLIENT_RECEIVES, SERVER_SENDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from voxpath.report.document import Part
     from voxpath.studies.sarkar2022.questions import Found
     from voxpath.studies.sarkar2022.traces import Trace
 
@@ -148,11 +151,18 @@ def section(found: Found) -> Section:
     if not found.simulated:
         return Section(title, [NOT_ASKED])
     run = trace(found, Cell("linux", LADDER_LOSS, traced=True))
-    repair = first_repair(run)
     costs = {variant: _cost(found, variant) for variant in VARIANTS}
-    return Section(
-        title, [_ladder(repair), Checks("Figure 10", _checks(run, repair)), _price(costs), _way_back(costs)]
-    )
+    return Section(title, [*_figure(run), _price(costs), _way_back(costs)])
+
+
+def _figure(run: Trace) -> Iterator[Part]:
+    try:
+        repair = first_repair(run)
+    except LookupError as error:
+        yield Checks("Figure 10", [Check("The trace has a loss to show.", holds=False, evidence=str(error))])
+    else:
+        yield _ladder(repair)
+        yield Checks("Figure 10", _checks(run, repair))
 
 
 def _ladder(repair: Repair) -> Ladder:
@@ -169,8 +179,7 @@ def _ladder(repair: Repair) -> Ladder:
     return Ladder(
         "Figure 10: a loss and its repair",
         f"The first loss of linux at {LADDER_LOSS} that a fast retransmit repaired with nothing else lost "
-        f"around "
-        "it. Numbers are those of the first byte, and of the byte that an acknowledgment asks for.",
+        "around it. Numbers are those of the first byte, and of the byte that an acknowledgment asks for.",
         "server",
         "client",
         segments,
@@ -188,8 +197,7 @@ def _checks(run: Trace, repair: Repair) -> list[Check]:
             "The server sends again on the third duplicate acknowledgment, before its timer expires.",
             repair.duplicates == 4 and waited < rto,
             f"{repair.duplicates} acknowledgments of the missing byte, the first of them new; sent again "
-            f"after "
-            f"{waited:.3f} s, the timeout was {rto:.3f} s",
+            f"after {waited:.3f} s, the timeout was {rto:.3f} s",
         ),
         Check(
             "ssthresh is half of the segments in flight (RFC 5681 equation 4), 3 MSS as in section 5.1.",
@@ -257,8 +265,7 @@ def _way_back(costs: dict[str, Cost]) -> Checks:
         [
             Check(
                 "MSS²/cwnd for every acknowledgment brings the window back in the round trips of the "
-                "closed form, "
-                "not in those of Table 9, which adds it once per round trip.",
+                "closed form, not in those of Table 9, which adds it once per round trip.",
                 abs(ours - rounds) <= 1.5 and _table9() - ours > 1.5,
                 f"simulated {ours:.1f}, closed form {rounds}, Table 9 {_table9()}",
             ),

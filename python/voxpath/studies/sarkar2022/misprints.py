@@ -181,8 +181,7 @@ def mixed_base() -> Check:
     again = 68.54
     return Check(
         "Section 5 divides by 60.24 s, printed as 60.21 s in Table 4, and compares a sum with the ten "
-        "seconds to a "
-        "time without: the consistent base is 50.21 s, 136.5 packets/s.",
+        "seconds to a time without: the consistent base is 50.21 s, 136.5 packets/s.",
         round(frames / 60.24, 3) == 113.778 and printed != 60.24 and round(frames / base, 1) == 136.5,
         f"{frames} / 60.24 s = {frames / 60.24:.3f} packets/s as printed; {frames} / {base:.2f} s = "
         f"{frames / base:.1f}; {again} packets then take {again * base / frames:.3f} s, and the sum is "
@@ -206,8 +205,7 @@ def table_9(items: Mapping[Key, Comparison]) -> Check:
         "Table 9 adds MSS²/cwnd once per round trip; equation (17) is of every acknowledgment.",
         off < 2 and bool(wrong),
         f"once per round trip every entry is met to {off:.1f} bytes; with an acknowledgment for two "
-        f"segments the "
-        f"entries from RTT {min(wrong, default=0)} on are too small",
+        f"segments the entries from RTT {min(wrong, default=0)} on are too small",
     )
 
 
@@ -236,8 +234,7 @@ def overhead() -> Check:
         "The 18 bytes of 'CRC' in section 4.3.2 are 14 of header and 4 of checksum; the sum of 38 is right.",
         ETHERNET["header"] + ETHERNET["checksum"] == 18 and total == 38 and abs(rate - 1186605.98) < 0.01,
         f"{' + '.join(f'{size} {name}' for name, size in ETHERNET.items())} = {total}; the throughput is "
-        f"then "
-        f"{rate:,.2f} bytes/s as published",
+        f"then {rate:,.2f} bytes/s as published",
     )
 
 
@@ -262,8 +259,8 @@ def _received(found: Found) -> Iterator[Check]:
         "'No traffics received at all' at 10 % (section 3.7) contradicts Table 4, where the download "
         "completes.",
         len(times) == wanted and printed > 0,
-        f"{len(times)} of {wanted} runs complete, after {min(times):.0f} to {max(times):.0f} s; Table 4 has "
-        f"{printed} s",
+        f"{len(times)} of {wanted} runs complete, after {min(times):.0f} to {max(times):.0f} s; Table 4 "
+        f"has {printed} s",
     )
 
 

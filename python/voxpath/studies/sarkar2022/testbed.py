@@ -31,15 +31,11 @@ _TIME = "completion_s"
 
 _SUFFICIENT = (
     "This is sufficient, not proved: that a loss waits for the timer, that the window grows by "
-    "acknowledgments and "
-    "that these arrive puts {fits} of the {all} rows with loss within reach. The publication explains the "
-    "delay by "
-    "the window alone: Figure 10 shows one loss of its capture, repaired by a fast retransmit, after which "
-    "the "
-    "window took 27 round trips to come back, so that 68 losses cost 29.02 s. That is near the "
-    "{measured:.2f} s of "
-    "Table 8, but neither rule of section 5.2 makes a window so slow. Which kernel the testbed ran is not "
-    "published."
+    "acknowledgments and that these arrive puts {fits} of the {all} rows with loss within reach. The "
+    "publication explains the delay by the window alone: Figure 10 shows one loss of its capture, "
+    "repaired by a fast retransmit, after which the window took 27 round trips to come back, so that 68 "
+    "losses cost 29.02 s. That is near the {measured:.2f} s of Table 8, but neither rule of section 5.2 "
+    "makes a window so slow. Which kernel the testbed ran is not published."
 )
 
 
@@ -83,9 +79,8 @@ def wires(found: Found, number: Published) -> list[Check]:
     ours = compare(number, found.summary(Cell("linux", "0 %"), _TIME))
     return [
         Check(
-            "The testbed's round trip was not the 40 ms of its netem, but about 44 ms: what 22 ms each way "
-            "give, "
-            "or 10 Mbit/s Ethernet on both sides.",
+            "The testbed's round trip was not the 40 ms of its netem, but about 44 ms: what 22 ms each "
+            "way give, or 10 Mbit/s Ethernet on both sides.",
             longer.fits and ours.fits and not short.fits,
             f"44 ms: {longer.reason}; Ethernet: {ours.reason}; 40 ms: {short.reason}",
         )
@@ -133,9 +128,8 @@ def _explained(found: Found, numbers: Sequence[Published]) -> list[Check]:
     timer = _fitting(found, numbers[1:], NO_FAST_RETRANSMIT)
     return [
         Check(
-            "The window's slow way back, to which section 5.2 puts the whole delay, does not make 75.84 s: "
-            "growth "
-            "by MSS²/cwnd an acknowledgment leaves it out of reach.",
+            "The window's slow way back, to which section 5.2 puts the whole delay, does not make 75.84 "
+            "s: growth by MSS²/cwnd an acknowledgment leaves it out of reach.",
             not growth.fits,
             growth.reason,
         ),
@@ -156,8 +150,7 @@ def dear_losses(found: Found, number: Published) -> Check:
     judged = compare(number, found.summary(Cell("linux", number.case, ALL_THREE), _TIME))
     return Check(
         f"A loss costs the testbed what a timeout costs: {number.value:g} s are within reach where fast "
-        f"retransmit "
-        "has no effect, the window grows by acknowledgments and none of these is lost.",
+        "retransmit has no effect, the window grows by acknowledgments and none of these is lost.",
         judged.fits,
         judged.reason,
     )
