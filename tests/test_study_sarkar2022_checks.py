@@ -14,6 +14,7 @@ from voxpath.results.intervals import summarise
 from voxpath.studies.sarkar2022 import beyond, causes, figures, ladder, misprints, testbed, verdicts
 from voxpath.studies.sarkar2022.questions import (
     ALL_THREE,
+    COUNTING,
     FULL,
     LONGER,
     NO_ETHERNET,
@@ -30,9 +31,10 @@ from voxpath.studies.sarkar2022.waiting import Timeout, timeouts, waiting
 class Made(Found):
     """Answers that were made up."""
 
-    def __init__(self, times: dict[Cell, list[float]]) -> None:
+    def __init__(self, times: dict[Cell, list[float]], again: list[float] | None = None) -> None:
         super().__init__({}, FULL)
         self.times = times
+        self.again = again or []
         self.simulated = True
 
     def row(self, cell: Cell, metric: str, estimator: str = "sim") -> Row | None:
@@ -43,6 +45,8 @@ class Made(Found):
         return Row("download", metric, "sim", summary.mean, summary.n, summary.interval)
 
     def values(self, cell: Cell, metric: str) -> list[float]:
+        if metric == "server_retransmissions":
+            return self.again
         return self.times.get(cell, []) if metric == "completion_s" else []
 
 
@@ -74,6 +78,22 @@ def test_a_cause_is_needed_only_if_the_published_time_cannot_do_without(base, wi
     found = Made({BASE: base, WITHOUT: without})
     number = items(found)["Table 4", "response time", "10 %"].published
     assert causes.needed(found, number, BASE, NO_LOST_ACKS, "Acknowledgments are lost").holds is needed
+
+
+@pytest.mark.parametrize(
+    ("slope", "counting", "holds"), [(1.2, 0.25, True), (0.25, 0.25, False), (1.2, 1.2, False)]
+)
+def test_time_and_retransmissions_are_also_taken_together(slope: float, counting: float, holds: bool):
+    """62 retransmissions and 66.83 s lie on a line from 50 s with about 0.25 s each."""
+    again = [float(40 + 2 * number) for number in range(30)]
+    cells = {}
+    for loss in ("1 %", "10 %"):
+        for name, cost in (("", slope), (COUNTING, counting)):
+            seconds = [50 + cost * many + number % 3 for number, many in enumerate(again)]
+            cells[Cell("riverbed16", loss, name)] = seconds
+    found = Made(cells, again)
+    _, checks = causes.together(found, items(found))
+    assert checks.checks[0].holds is holds
 
 
 @pytest.mark.parametrize(("added", "holds"), [(0.0, True), (10.0, False), (5.0, False)])

@@ -79,7 +79,7 @@ def today_checks(found: Found) -> list[Check]:
     slowest = max(item.mean for item in light.values() if item)
     return [
         Check(
-            "Up to 0.1 % the Ethernet is what limits today's TCP: loss costs less than a tenth.",
+            "Up to 0.1 % loss costs today's TCP less than a tenth.",
             slowest < 1.1 * free.mean,
             f"{slowest:.2f} s at most, {free.mean:.2f} s without loss",
         ),
@@ -262,8 +262,8 @@ def _map_checks(found: Found) -> list[Check]:
             f"largest error of {len(none)} cells: {max(none):.2f} %",
         ),
         Check(
-            "Beyond, the formula lacks the wait for the delayed acknowledgment's 200 ms: an odd segment "
-            "is alone until then. Where nothing is delayed the formula is right again.",
+            "Beyond, what the formula lacks is the wait for delayed acknowledgments: without them it is "
+            "right.",
             delayed < -5 and abs(prompt) < 1,
             f"6 segments each 400 ms: {delayed:.1f} % off, without delayed acknowledgments {prompt:.2f} %",
         ),

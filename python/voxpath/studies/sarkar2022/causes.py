@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
 from voxpath.report.document import Check, Checks, Section, Table, Text
+from voxpath.results.intervals import along_a_line
 from voxpath.studies.base import compare
 from voxpath.studies.sarkar2022.questions import (
     CAUSES,
     CLOCK,
+    COUNTING,
     FLOOR,
     FLOOR_AND_CLOCK,
     NEITHER,
@@ -42,9 +44,13 @@ _METHOD = (
 )
 
 _KEPT = (
-    "Doubled by another segment: the timeout was doubled, but not by this segment's own timeouts. Karn's "
-    "rule takes no sample of what was sent twice, so that nothing has ended the back-off."
+    "Doubled by another segment: that one has been acknowledged, or this would not be the oldest; but "
+    "Karn's rule takes no sample of what was sent twice, so that the acknowledgment did not end the "
+    "back-off."
 )
+
+_FOR_A_LINE = 10
+"""Replications that a straight line through them needs at least."""
 
 _DEEP = "10 %"
 """The loss of the 1953 s."""
@@ -107,6 +113,7 @@ def slow(found: Found, items: Mapping[Key, Comparison]) -> Section:
             Text((_METHOD,)),
             *tables,
             Checks("Causes at 10 % loss", _causes(found, number)),
+            *together(found, items),
             _levels(waits),
             Checks("Where the time goes, packet by packet", _waits(found, waits)),
         ],
@@ -141,6 +148,48 @@ def _removals(found: Found, loss: str, items: Mapping[Key, Comparison]) -> Table
         f"{number.value:g} s",
     )
     return Table(f"One cause taken away, {loss} loss", columns, rows)
+
+
+def together(found: Found, items: Mapping[Key, Comparison]) -> list[Part]:
+    """Tables 4 and 5 taken together: the time that goes with the published number of retransmissions."""
+    losses = [loss for loss in found.effort.cause_losses if found.effort.replications >= _FOR_A_LINE]
+    if not losses:
+        return []
+    names = ("", COUNTING)
+    fits: dict[tuple[str, str], bool] = {}
+    rows: list[list[str | Entry]] = []
+    for loss in losses:
+        time = items["Table 4", "response time", loss].published
+        again = items["Table 5", "retransmissions", loss].published
+        row: list[str | Entry] = [loss, f"{again.value:g}", f"{time.value:g}"]
+        slack = time.tolerance.of(time.value)
+        for name in names:
+            cell = Cell("riverbed16", loss, name)
+            seconds, many = found.values(cell, _TIME), found.values(cell, "server_retransmissions")
+            low, high = along_a_line(many, seconds, again.value)
+            fits[loss, name] = low - slack <= time.value <= high + slack
+            word = "within reach" if fits[loss, name] else "excluded"
+            row.append(f"{low:.1f} to {high:.1f}: {word}")
+        rows.append(row)
+    columns = ("loss", "retransmissions", "published, s", "riverbed16, s", f"{COUNTING}, s")
+    check = Check(
+        "Each of Tables 4 and 5 fits at 1 %, but not both: with 62 retransmissions riverbed16 takes "
+        "longer than Riverbed. A window that grows faster, by bytes, would lose as little time.",
+        not fits["1 %", ""] and fits["1 %", COUNTING],
+        "; ".join(
+            f"{loss}, {name or 'riverbed16'}: {'fits' if fit else 'excluded'}"
+            for (loss, name), fit in fits.items()
+        ),
+    )
+    return [
+        Table(
+            "Tables 4 and 5 together",
+            columns,
+            rows,
+            ("Where 95 % of further runs with as many retransmissions lie: a straight line through ours.",),
+        ),
+        Checks("Together", [check]),
+    ]
 
 
 def _part(ours: Summary | None, slower: Summary | None) -> str:

@@ -79,6 +79,7 @@ FLOOR = "RTO floor of 0.2 s"
 CLOCK = "clock of 1 ms"
 FLOOR_AND_CLOCK = "RTO floor of 0.2 s and clock of 1 ms"
 NEITHER = "neither lost acknowledgments nor back-off"
+COUNTING = "window grows by bytes, not acknowledgments"
 _MILLISECOND = {"tick": "0 s", "variance_floor": "1 ms"}
 
 CAUSES: Mapping[str, Change] = {
@@ -92,6 +93,7 @@ CAUSES: Mapping[str, Change] = {
     "NewReno (RFC 6582)": Change({"recovery": "newreno"}),
     "SACK (RFC 2018)": Change({"sack": True}),
     "no delayed acknowledgments": Change({"delayed_ack": {"max_delay": "0 s"}}),
+    COUNTING: Change({"byte_counting": True}),
 }
 """What may make `riverbed16` slow, one taken away at a time."""
 
