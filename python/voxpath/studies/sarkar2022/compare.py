@@ -24,6 +24,7 @@ from voxpath.studies.sarkar2022.verdicts import comparisons
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from voxpath.report.document import Part
     from voxpath.studies.base import Ask, Comparison, Key
     from voxpath.studies.sarkar2022.questions import Effort, Found
 
@@ -46,7 +47,7 @@ def run(ask: Ask, quick: bool) -> Answer:
     judged = with_causes(judged, _causes(found, items))
     sections = [
         _set_up(effort, quick),
-        Section("Numbers", [tables.overview(judged), _every_difference(judged), *tables.of(judged)]),
+        Section("Numbers", _numbers(found, judged)),
         figures.section(found),
         ladder.section(found),
         causes.offset(found, items),
@@ -71,6 +72,16 @@ def run(ask: Ask, quick: bool) -> Answer:
     )
     title = f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}"
     return Answer(tables.terminal(found, judged, title), judged, report)
+
+
+def _numbers(found: Found, judged: Sequence[Comparison]) -> list[Part]:
+    forms = tables.closed_forms(found, judged)
+    return [
+        tables.overview(judged),
+        _every_difference(judged),
+        *tables.of(judged),
+        forms if forms.rows else Text(("Closed forms: not asked, this part needs the backend formula.",)),
+    ]
 
 
 def _causes(found: Found, items: Mapping[Key, Comparison]) -> dict[Key, Check]:

@@ -14,6 +14,7 @@ from voxpath.studies.sarkar2022.verdicts import published
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from voxpath.backends.base import Row
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Verdict
     from voxpath.studies.sarkar2022.questions import Found
@@ -43,6 +44,9 @@ FORMULAS = (
     ("expected_transmissions", "n p / (1 - p)"),
 )
 """Estimators that stand beside the simulator, the first that applies."""
+
+ESTIMATORS = ("window_limit", "cardwell", "pftk_full", "pftk_short", "expected_transmissions")
+"""Estimators that the report shows, each by its name."""
 
 NOTES = (
     "published: Tables 4 and 6 without the 10 s before the transfer and without the ARP request.",
@@ -121,6 +125,7 @@ def of(items: Sequence[Comparison]) -> list[Table]:
         rows: list[list[str | Entry]] = []
         for item in group:
             number = item.published
+            judged = verdict(item)
             meant = "" if number.value == number.printed else f"{number.value:.6g}"
             rows.append(
                 [
@@ -129,14 +134,48 @@ def of(items: Sequence[Comparison]) -> list[Table]:
                     f"{number.printed:.7g}",
                     Entry(meant, None, number.note) if meant else "",
                     shown(item.ours),
-                    verdict(item),
-                    item.reason,
+                    judged,
+                    judged.reason,
                 ]
             )
         columns = ("case", "what", "printed", "as meant", "ours", "verdict", "decided by")
         note = " ".join(data.get("note", "").split())
         tables.append(Table(f"{name}: {data['title']}", columns, rows, (note,) if note else ()))
     return tables
+
+
+def closed_forms(found: Found, items: Sequence[Comparison]) -> Table:
+    """What the formulas say of the measured numbers, and how far that is from the published."""
+    rows: list[list[str | Entry]] = []
+    for table, column in MEASURED:
+        data = published()[table.lower().replace(" ", "")]
+        for item in items:
+            number = item.published
+            if (number.table, number.column) != (table, column):
+                continue
+            cell = Cell(data["variant"], number.case)
+            said = [_said(found.row(cell, data["metric"], name), number.value) for name in ESTIMATORS]
+            if any(said):
+                rows.append([table, column, number.case, f"{number.value:.6g}", *said])
+    return Table(
+        "Closed forms beside the published numbers",
+        ("table", "what", "loss", "published", *ESTIMATORS),
+        rows,
+        (
+            "In brackets how far the form is from the published number.",
+            "The models of TCP under loss know no lost acknowledgments, and decline where many are lost.",
+        ),
+    )
+
+
+def _said(row: Row | None, value: float) -> str | Entry:
+    if row is None:
+        return ""
+    if row.value is None:
+        return Entry("declines", None, row.reason)
+    if value == 0:
+        return f"{row.value:.5g}"
+    return f"{row.value:.5g} ({100 * (row.value / value - 1):+.1f} %)"
 
 
 def shown(summary: Summary | None) -> str:
