@@ -58,11 +58,12 @@ def run(ask: Ask, quick: bool) -> Answer:
         beyond.maps(found),
     ]
     spread = f"mean and 95 % t-interval of {effort.replications} replications"
+    held = _held(sections)
     report = Report(
         "TCP under bit errors: Sarkar, Ammann and Zabir 2022",
         "What does a channel that loses packets to bit errors do to a download over TCP Reno, and is what "
         "was published of it so?",
-        [f"Of {len(judged)} published numbers: {tables.tally(judged)}.", *_found(found), _held(sections)],
+        [f"Of {len(judged)} published numbers: {tables.tally(judged)}.", *_found(found), held],
         sections,
         (
             ("command", "voxpath study sarkar2022" + (" --quick" if quick else "")),
@@ -71,7 +72,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         ),
     )
     title = f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}"
-    return Answer(tables.terminal(found, judged, title), judged, report)
+    return Answer(tables.terminal(found, judged, title, held), judged, report)
 
 
 def _numbers(found: Found, judged: Sequence[Comparison]) -> list[Part]:

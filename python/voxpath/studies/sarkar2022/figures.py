@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 LONG, SHORT = 2700.0, 80.0
 """Seconds of Figures 2, 4 and 7, and of their first part in Figures 3, 5 and 8."""
 
-_GRID: Mapping[float, float] = {LONG: 5.0, SHORT: 0.2}
-"""How often curves are sampled."""
+_GRID: Mapping[float, float] = {LONG: 1.0, SHORT: 0.1}
+"""How often curves are sampled; the publication recorded every second."""
 
 _BINS: Mapping[float, float] = {LONG: 10.0, SHORT: 1.0}
-"""Over how many seconds rates are taken; the publication recorded every second."""
+"""Over how many seconds rates are taken."""
 
 _TIME = Axis("time from the SYN", "s")
 BIG_WINDOW = 135_000

@@ -213,6 +213,10 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     return made | {noise_cell(size): Question(noise(size), many) for size in PACKETS}
 
 
+SOURCE = "sim"
+"""Whose answers decide. Table 8 was measured on hosts: the backend `real` is to decide there."""
+
+
 class Found:
     """What came back, cell by cell."""
 
@@ -225,7 +229,7 @@ class Found:
         """Whether the simulator was asked."""
         return any(variant.outcomes for variant in self._variants.values())
 
-    def row(self, cell: Cell, metric: str, estimator: str = "sim") -> Row | None:
+    def row(self, cell: Cell, metric: str, estimator: str = SOURCE) -> Row | None:
         """The row of an estimator; none where it was not asked."""
         rows = self._variants[cell].rows
         return next((row for row in rows if (row.metric, row.estimator) == (metric, estimator)), None)

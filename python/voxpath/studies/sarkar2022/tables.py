@@ -65,8 +65,8 @@ def verdict(item: Comparison) -> Entry:
     return Entry(item.verdict, MARKS[item.verdict], reason)
 
 
-def terminal(found: Found, items: Sequence[Comparison], title: str) -> Table:
-    """The measured numbers, and how many of all agree."""
+def terminal(found: Found, items: Sequence[Comparison], title: str, held: str) -> Table:
+    """The measured numbers, how many of all agree, and whether the checks hold."""
     rows: list[list[str | Entry]] = []
     for table, column in MEASURED:
         for item in items:
@@ -88,7 +88,7 @@ def terminal(found: Found, items: Sequence[Comparison], title: str) -> Table:
         title,
         ("table", "what", "loss", "published", "ours", "formula", "verdict"),
         rows,
-        (*NOTES, f"all {len(items)} published numbers: {tally(items)}"),
+        (*NOTES, f"all {len(items)} published numbers: {tally(items)}", held),
     )
 
 

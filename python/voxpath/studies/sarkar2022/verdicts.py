@@ -42,9 +42,6 @@ DELAYED = 2
 _LAST_DIGIT = 0.01
 """Of a printed percentage."""
 
-SOURCE = "sim"
-"""Whose answers decide. Table 8 was measured on hosts: the backend `real` is to decide there."""
-
 
 @cache
 def published() -> Mapping[str, Any]:
@@ -117,7 +114,7 @@ def _times(name: str, found: Found) -> Iterator[Comparison]:
             tolerance,
             "without the 10 s before the transfer" if offset else "",
         )
-        answer = found.row(Cell(table["variant"], row["loss"]), table["metric"], SOURCE)
+        answer = found.row(Cell(table["variant"], row["loss"]), table["metric"])
         yield compare_row(number, answer)
         difference = 100 * (value / (base - offset) - 1)
         number = Published(
@@ -161,7 +158,7 @@ def _counts(name: str, found: Found) -> Iterator[Comparison]:
             Tolerance(**table["tolerance"]),
             "without the ARP request" if offset else "",
         )
-        answer = found.row(Cell(table["variant"], row["loss"]), table["metric"], SOURCE)
+        answer = found.row(Cell(table["variant"], row["loss"]), table["metric"])
         yield compare_row(number, answer)
 
 
@@ -189,7 +186,7 @@ def _retransmissions(found: Found) -> Iterator[Comparison]:
             )
             judged = contradiction(calculated, _exact(needed), reason)
         yield judged
-        answer = found.row(Cell("riverbed16", loss), "server_retransmissions", SOURCE)
+        answer = found.row(Cell("riverbed16", loss), "server_retransmissions")
         yield compare_row(
             Published("Table 7", "simulated", loss, "", row["simulated"], row["simulated"], exact), answer
         )
