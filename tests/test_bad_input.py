@@ -149,6 +149,13 @@ CASES = [
     pipe("unknown choice", '"linux"', '"lnux"', "hosts.client.profile", "did you mean 'linux'"),
     pipe(
         "unknown choice",
+        'profile = "linux"',
+        'tcp.@congestion = "vegas"',
+        "hosts.client.tcp.congestion",
+        "allowed: reno, cubic",
+    ),
+    pipe(
+        "unknown choice",
         'queue = "50 packets"',
         'framing = "atm"',
         f"{LINK}.framing",
