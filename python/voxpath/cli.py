@@ -140,6 +140,12 @@ _dask = click.option(
 _replications = click.option(
     "--replications", type=click.IntRange(1, 1_000_000), help="How many; overrides the scenario's [sweep]."
 )
+_formulas = click.option(
+    "--formulas",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A Python file with formulas of your own, asked beside those of the literature.",
+)
 _force = click.option("--force", is_flag=True, help="Make runs anew that are there already.")
 
 
@@ -162,6 +168,7 @@ Examples:
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@_formulas
 @click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @_out
@@ -187,6 +194,7 @@ Examples:
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@_formulas
 @click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @_save("the flows of all runs, with a column for each axis")
@@ -216,6 +224,7 @@ Examples:
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_replications
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@_formulas
 @click.option("--metric", multiple=True, help="What to compare; may be repeated.")
 @_save("the summary")
 @_out

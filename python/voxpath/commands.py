@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import files, tables, terminal
+from voxpath import files, formulas, tables, terminal
 from voxpath.backends.base import Question
-from voxpath.backends.formula import FormulaBackend
+from voxpath.backends.formula import FormulaBackend, FormulaError, Formulas
 from voxpath.backends.sim import OBSERVABLE, SimBackend, observation
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
@@ -43,6 +43,7 @@ class RunOptions:
     replications: int | None
     seed: int | None
     backend: str
+    formulas: Path | None
     observe: str
     capture: tuple[str, ...]
     out: Path
@@ -57,6 +58,7 @@ class SweepOptions:
     replications: int | None
     seed: int | None
     backend: str
+    formulas: Path | None
     observe: str
     capture: tuple[str, ...]
     save: Path | None
@@ -72,6 +74,7 @@ class CompareOptions:
 
     replications: int | None
     backend: str
+    formulas: Path | None
     metric: tuple[str, ...]
     save: Path | None
     out: Path
@@ -113,13 +116,14 @@ def run(path: Path, options: RunOptions) -> int:
     names = _chosen(options.backend, BACKENDS, "--backend")
     observe = _observation(document, options, names)
     question = Question(document, _replications(document, options))
+    own = _own_formulas(options.formulas, names)
     _check_store(options.out, names)
     with _progress(document.scenario.name, len(question.replications)) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), observe, options.force, on_done)
-        backends = _backends(names, sim)
+        backends = _backends(names, sim, own)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
-        except (RuntimeError, StoreError) as error:
+        except (RuntimeError, StoreError, FormulaError) as error:
             return _failed(error)
     outcomes = sim.outcomes[0] if sim.outcomes else []
     tables.print_rows(document.scenario.name, rows, len(question.replications))
@@ -219,7 +223,7 @@ def study(name: str, options: StudyOptions) -> int:
     _check_store(options.out, names)
     with _progress(name, None) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
-        backends = _backends(names, sim)
+        backends = _backends(names, sim, Formulas())
         try:
             found = chosen.run(
                 lambda questions: ask([(name, {}, question) for question in questions], backends, sim),
@@ -243,6 +247,7 @@ def _answers(
 ) -> Answers | int:
     """The answers, or the exit code of what went wrong."""
     names = _chosen(options.backend, BACKENDS, "--backend")
+    own = _own_formulas(options.formulas, names)
     workers = _workers(options.jobs, options.dask)
     _check_store(options.out, names)
     if options.save is not None:
@@ -253,10 +258,10 @@ def _answers(
     with _progress(description, total) as on_done:
         sim = SimBackend(options.out, workers, observe, options.force, on_done)
         try:
-            return answer(asked, _backends(names, sim), sim)
+            return answer(asked, _backends(names, sim, own), sim)
         except ClusterError as error:
             raise click.BadParameter(str(error), param_hint="--dask") from None
-        except (RuntimeError, StoreError) as error:
+        except (RuntimeError, StoreError, FormulaError) as error:
             return _failed(error)
 
 
@@ -376,8 +381,19 @@ def _check_writable(out: Path) -> None:
                 folder.rmdir()
 
 
-def _backends(names: Sequence[str], sim: SimBackend) -> list[Backend]:
-    made: dict[str, Backend] = {"sim": sim, "formula": FormulaBackend()}
+def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:
+    if path is None:
+        return Formulas()
+    if "formula" not in backends:
+        raise click.BadParameter("needs the backend formula", param_hint="--formulas")
+    try:
+        return formulas.load(path)
+    except FormulaError as error:
+        raise click.BadParameter(str(error), param_hint="--formulas") from None
+
+
+def _backends(names: Sequence[str], sim: SimBackend, own: Formulas) -> list[Backend]:
+    made: dict[str, Backend] = {"sim": sim, "formula": FormulaBackend(own)}
     return [made[name] for name in names]
 
 

@@ -28,5 +28,5 @@ mod _engine {
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,
     };
     #[pymodule_export]
-    use crate::run::{check, paths, profile, profiles, run};
+    use crate::run::{check, congestions, paths, profile, profiles, run};
 }

@@ -164,7 +164,7 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
 }
 
 /// One flow's results; what does not apply to its transport is none.
-struct FlowRow<'a> {
+struct FlowRow {
     status: &'static str,
     established: Option<Time>,
     first: Option<Time>,
@@ -173,13 +173,13 @@ struct FlowRow<'a> {
     wrong: u64,
     /// Of the end that opened, and of the end that answered.
     packets_sent: [u64; 2],
-    tcp: [Option<&'a Counters>; 2],
+    tcp: Option<[Counters; 2]>,
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
 }
 
 fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
-    let rows: Vec<FlowRow<'_>> = world
+    let rows: Vec<FlowRow> = world
         .endpoints
         .as_chunks::<2>()
         .0
@@ -194,12 +194,12 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     }
     let node = |index: u32| plan.nodes[index as usize].name.clone();
     let planned = |of: &dyn Fn(&crate::plan::Flow) -> String| Data::Text(plan.flows.iter().map(of).collect());
-    let time = |of: fn(&FlowRow<'_>) -> Option<Time>| {
+    let time = |of: fn(&FlowRow) -> Option<Time>| {
         Data::OptU64(rows.iter().map(|row| of(row).map(Time::as_nanos)).collect())
     };
-    let count = |of: fn(&FlowRow<'_>) -> u64| Data::U64(rows.iter().map(of).collect());
-    let maybe = |of: &dyn Fn(&FlowRow<'_>) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
-    let goodput = |(row, flow): (&FlowRow<'_>, &crate::plan::Flow)| {
+    let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
+    let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
+    let goodput = |(row, flow): (&FlowRow, &crate::plan::Flow)| {
         let took = row.completed.unwrap_or(ended).as_nanos().saturating_sub(flow.start_ns);
         (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
     };
@@ -235,7 +235,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     ];
     for (names, of) in counters {
         for (end, name) in names.into_iter().enumerate() {
-            columns.push(Column { name, data: maybe(&|row| row.tcp[end].map(of)) });
+            columns.push(Column { name, data: maybe(&|row| row.tcp.as_ref().map(|ends| of(&ends[end]))) });
         }
     }
     columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
@@ -258,7 +258,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     Table { name: "flows", columns }
 }
 
-fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
+fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
     let [client, server] = ends;
     let packets_sent = [client.counters.packets_sent, server.counters.packets_sent];
     match [&client.kind, &server.kind] {
@@ -276,8 +276,10 @@ fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
                 bytes: receiver.octets,
                 wrong: wrong.iter().sum(),
                 packets_sent,
-                tcp: [client_tcp, server_tcp]
-                    .map(|tcp| tcp.connection().map(|connection| connection.counters())),
+                // An end that never opened has counted nothing, which is not unknown.
+                tcp: Some([client_tcp, server_tcp].map(|tcp| {
+                    tcp.connection().map_or_else(Counters::default, |connection| *connection.counters())
+                })),
                 datagrams_sent: None,
                 reception: None,
             }
@@ -293,7 +295,7 @@ fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
                 bytes: reception.octets,
                 wrong: reception.wrong,
                 packets_sent,
-                tcp: [None, None],
+                tcp: None,
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
             }
