@@ -129,7 +129,12 @@ def declined(answers: Answers) -> Iterator[tuple[list[str], list[str], str]]:
         key: tuple((flow, len(cells)) for flow, cells in flows.items()) for key, flows in silent.items()
     }
     for (reason, flows), estimators in _grouped(counted).items():
-        yield estimators, [f"{flow} in {count} cells" for flow, count in flows], reason
+        one = len(answers.variants) == 1
+        yield estimators, [flow if one else f"{flow} in {_cells_of(count)}" for flow, count in flows], reason
+
+
+def _cells_of(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 MAIN_METRICS = ("completion_s", "goodput_bps", "delay_p50_ns", "delay_p95_ns", "jitter_ns", "datagrams_lost")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voxpath.report.document import Scale
     from voxpath.scenario import Document
 
-_LOGARITHMIC = 10**1.5
+_LOGARITHMIC = 20
 """Largest over smallest value from which positive values are drawn on a logarithmic axis."""
 
 
@@ -98,5 +98,5 @@ def _numbers(values: Sequence[Any]) -> tuple[list[float], str] | None:
 
 
 def scale_of(values: Sequence[float]) -> Scale:
-    """Logarithmic where all are positive and span a decade and a half."""
+    """Logarithmic where all are positive and span more than a decade."""
     return "log" if values and min(values) > 0 and max(values) >= _LOGARITHMIC * min(values) else "linear"

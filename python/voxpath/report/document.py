@@ -99,12 +99,14 @@ class Axis:
         unit: Of the values; empty for a pure number.
         scale: On `log`, values that are not positive are left out of the drawing; the plot says so.
         names: What stands at 0, 1, 2 … in place of numbers, for a direction that has none.
+        span: What is shown at least, so that plots side by side can be compared.
     """
 
     label: str
     unit: str = ""
     scale: Scale = "linear"
     names: Sequence[str] = ()
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 
 from voxpath.report import heatmap, ladder
 from voxpath.report.document import Cell, Checks, Facts, Ladder, Map, Plot, Table, Text, Verbatim
-from voxpath.report.markup import csv_of, element, escape, exact, slug
+from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from voxpath.report.document import Axis, Curve, Mark, Part, Report, Section
 
 _COLOURS = 8
 """Of curves, `--curve-0` and so on in the style sheet."""
 
-_DASHES = ("", "7 4", "2 3", "9 3 2 3")
+_LONG = 32
+"""Letters of a cell from which its text may be broken."""
 
-_MARKS: Mapping[Mark, str] = {"good": "agrees", "bad": "differs", "open": "open"}
-"""What a mark is called where it cannot be seen."""
+_DASHES = ("", "7 4", "2 3", "9 3 2 3")
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """Nothing is loaded, and a browser is told so."""
@@ -78,18 +78,17 @@ _MARK_SHAPES = (
 )
 
 
-def _mark(mark: Mark, *, spoken: bool) -> str:
-    drawn = f'<svg class="mark {mark}" aria-hidden="true"><use href="#mark-{mark}"/></svg>'
-    return drawn + (element("span", f"{_MARKS[mark]}: ", class_="hidden") if spoken else "")
+def _mark(mark: Mark) -> str:
+    return f'<svg class="mark {mark}" aria-hidden="true"><use href="#mark-{mark}"/></svg>'
 
 
 def _head(report: Report) -> Iterator[str]:
     yield '<header class="top">'
     yield element("button", "dark / light", type="button", id="theme", hidden=True)
     yield element("h1", escape(report.title))
-    yield element("p", escape(report.question), class_="question")
+    yield element("p", prose(report.question), class_="question")
     if report.answer:
-        answer = "".join(element("p", escape(sentence)) for sentence in report.answer)
+        answer = "".join(element("p", prose(sentence)) for sentence in report.answer)
         yield element("div", answer, class_="answer")
     yield (
         '<noscript><p class="note">Without JavaScript the plots are not drawn; '
@@ -127,7 +126,7 @@ def _origin(report: Report) -> str:
 
 def _definitions(facts: Iterable[tuple[str, str]]) -> str:
     rows = "".join(
-        element("div", element("dt", escape(name)) + element("dd", escape(value))) for name, value in facts
+        element("div", element("dt", escape(name)) + element("dd", prose(value))) for name, value in facts
     )
     return element("dl", rows)
 
@@ -139,7 +138,7 @@ def _part(part: Part) -> str:
 
 @_part.register
 def _(part: Text) -> str:
-    return "\n".join(element("p", escape(" ".join(paragraph.split()))) for paragraph in part.paragraphs)
+    return "\n".join(element("p", prose(paragraph)) for paragraph in part.paragraphs)
 
 
 @_part.register
@@ -171,7 +170,7 @@ def _(part: Table) -> str:
         "div",
         element("h3", escape(part.title))
         + element("div", table, class_="scroll", role="region", tabindex="0", aria_label=part.title)
-        + "".join(element("p", escape(note), class_="note") for note in part.notes),
+        + "".join(element("p", prose(note), class_="note") for note in part.notes),
         class_="table",
     )
 
@@ -183,24 +182,24 @@ def _is_numeric(cells: Iterable[str | Cell]) -> bool:
 
 
 def _cell(cell: str | Cell, right: bool) -> str:
+    """A cell; what lies behind it unfolds, which works by mouse, finger and key alike."""
     if isinstance(cell, str):
-        return element("td", escape(cell), class_="number" if right else None)
-    text = escape(cell.text)
-    if cell.mark is not None:
-        text = _mark(cell.mark, spoken=False) + text
+        cell = Cell(cell)
+    text = (_mark(cell.mark) if cell.mark else "") + escape(cell.text)
     if cell.reason:
         text = element("details", element("summary", text) + element("div", escape(cell.reason)))
-    return element("td", text, class_=" ".join(filter(None, ["number" if right else "", cell.mark])) or None)
+    kinds = {"number": right, "long": len(cell.text) > _LONG, str(cell.mark): cell.mark is not None}
+    return element("td", text, class_=" ".join(kind for kind, is_so in kinds.items() if is_so) or None)
 
 
 @_part.register
 def _(part: Checks) -> str:
     items = []
     for check in part.checks:
-        mark = _mark("good", spoken=False) if check.holds else _mark("bad", spoken=False)
+        mark = _mark("good" if check.holds else "bad")
         verdict = element("span", "holds: " if check.holds else "does not hold: ", class_="hidden")
-        claim = element("p", verdict + escape(check.claim), class_="claim")
-        evidence = element("p", escape(check.evidence), class_="evidence")
+        claim = element("p", verdict + prose(check.claim), class_="claim")
+        evidence = element("p", prose(check.evidence), class_="evidence")
         items.append(element("li", mark + element("div", claim + evidence)))
     return element(
         "div",
@@ -268,7 +267,8 @@ def _legend(index: int, curve: Curve, style: tuple[int, int]) -> str:
 
 def _axis(axis: Axis) -> dict[str, object]:
     made: dict[str, object] = {"label": axis.label, "unit": axis.unit, "log": axis.scale == "log"}
-    return made | ({"names": list(axis.names)} if axis.names else {})
+    made |= {"names": list(axis.names)} if axis.names else {}
+    return made | ({"span": [float(exact(end)) for end in axis.span]} if axis.span else {})
 
 
 def _described(plot: Plot) -> str:
@@ -361,7 +361,7 @@ def _diagram(part: Ladder | Map, drawn: str, numbers: str, kind: str) -> str:
 
 
 def _figure(title: str, caption: str, body: str, numbers: str, kind: str) -> str:
-    said = element("h3", escape(title)) + (element("p", escape(caption)) if caption else "")
+    said = element("h3", prose(title)) + (element("p", prose(caption)) if caption else "")
     folded = element("details", element("summary", "numbers") + _preformatted(numbers), class_="numbers")
     return element("figure", element("figcaption", said) + body + folded, class_=kind)
 

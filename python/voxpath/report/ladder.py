@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from voxpath.report.document import Ladder, Segment
 
 _TOP = 34
-_SPAN = 300
+_SPAN = 230
 """Between the hosts' lines."""
 _LEAST, _MOST, _TYPICAL = 14.0, 64.0, 46.0
 """Pixels between two events: as many as a label needs, as many as a pause gets, and the time of flight."""

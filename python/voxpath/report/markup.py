@@ -23,6 +23,14 @@ def escape(text: str) -> str:
     return html.escape(text)
 
 
+def prose(text: str) -> str:
+    """A text to be read, as HTML.
+
+    A line break means nothing; a number stays with its unit and its interval.
+    """
+    return escape(re.sub(r"(?<=\d) (?=[%µa-zA-Z])|(?<=\d) (?=±)|(?<=±) ", "\u00a0", " ".join(text.split())))
+
+
 def element(name: str, content: str = "", **attributes: str | bool | None) -> str:
     """An element around content that is HTML already; attributes are texts, none and false are left out.
 

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const HEIGHT = 320;
+  const HEIGHT = 300;
   const PRINT_WIDTH = 660;
   const ROOM = 0.03; // of the range, around the values
   const plots = [];
@@ -58,6 +58,7 @@
     return found;
   };
   const padded = (axis, low, high, fromZero) => {
+    if (axis.span) [low, high] = [Math.min(low ?? Infinity, axis.span[0]), Math.max(high ?? -Infinity, axis.span[1])];
     if (low == null || high == null) return axis.log ? [0.1, 1] : [0, 1];
     if (axis.log) {
       const factor = low === high ? 2 : (high / low) ** ROOM;
