@@ -44,7 +44,7 @@ def render(report: Report) -> str:
             '<html lang="en">',
             "<head>",
             '<meta charset="utf-8">',
-            element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             element("title", escape(report.title)),
             element("style", style),

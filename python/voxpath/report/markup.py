@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_VOID = {"meta"}
 
 LETTER = 6.6
 """Width of a letter in a diagram, about."""
@@ -41,7 +40,7 @@ def element(name: str, content: str = "", **attributes: str | bool | None) -> st
         for key, value in attributes.items()
         if value is not None and value is not False
     )
-    return f"<{name}{written}>" if name in _VOID else f"<{name}{written}>{content}</{name}>"
+    return f"<{name}{written}>{content}</{name}>"
 
 
 def slug(text: str) -> str:

@@ -3,7 +3,7 @@
 (() => {
   const root = document.documentElement;
   const HEIGHT = 300;
-  const PRINT_WIDTH = 660;
+  const PRINT_WIDTHS = { alone: 660, beside: 320 };
   const ROOM = 0.03; // of the range, around the values
   const plots = [];
 
@@ -323,7 +323,7 @@
     addEventListener("beforeprint", () => {
       before = root.dataset.theme;
       root.dataset.theme = "light";
-      plots.forEach((plot) => plot.fit(Math.min(plot.width(), PRINT_WIDTH)));
+      plots.forEach((plot) => plot.fit(PRINT_WIDTHS[plot.figure.closest(".beside") ? "beside" : "alone"]));
       redraw();
     });
     addEventListener("afterprint", () => {
