@@ -101,6 +101,10 @@ def test_the_page_loads_nothing():
     assert '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';' in render(REPORT)
 
 
+def test_the_licence_of_the_chart_library_goes_with_it():
+    assert "Permission is hereby granted, free of charge" in render(REPORT)
+
+
 def test_a_large_report_stays_small():
     xs = [index / 7 for index in range(10_000)]
     curves = [Curve(f"curve {number}", xs, [math.sin(x * number) / 3 for x in xs]) for number in range(1, 6)]

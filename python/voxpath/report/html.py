@@ -27,7 +27,8 @@ _COLOURS = 8
 _LONG = 32
 """Letters of a cell from which its text may be broken."""
 
-_DASHES = ("", "7 4", "2 3", "9 3 2 3")
+_DASHES = ("", "8 4", "2 3", "9 3 2 3", "15 4", "5 8", "9 3 2 3 2 3")
+"""Of the curves of one colour; only the first is whole."""
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """Nothing is loaded, and a browser is told so."""
@@ -36,7 +37,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 def render(report: Report) -> str:
     """The page of a report; the same report gives the same bytes."""
     style = _asset("uplot.min.css") + _asset("style.css")
-    script = _asset("uplot.min.js") + _asset("report.js")
+    # The licence of what is copied into every page goes with it.
+    script = f"/*!\n{_asset('uplot.LICENSE.txt')}*/\n" + _asset("uplot.min.js") + _asset("report.js")
     sections = list(enumerate(report.sections, 1))
     return "\n".join(
         [
@@ -247,7 +249,8 @@ def _styles(curves: Sequence[Curve]) -> Iterator[tuple[int, int]]:
     for index, curve in enumerate(curves):
         group = groups.setdefault(curve.group or f"\0{index}", len(groups))
         member = members[group] = members.get(group, -1) + 1
-        yield group % _COLOURS, (group // _COLOURS + member) % len(_DASHES)
+        place = group // _COLOURS + member
+        yield group % _COLOURS, place and 1 + (place - 1) % (len(_DASHES) - 1)
 
 
 def _legend(index: int, curve: Curve, style: tuple[int, int]) -> str:
