@@ -116,4 +116,13 @@ def test_the_quick_study_prints_our_numbers_beside_theirs(voxpath, tmp_path):
     assert len(list((tmp_path / "runs").iterdir())) == quick * len(LOSSES) * len(VARIANTS)
     again = voxpath("study", "sarkar2022", "--quick", "--backend", "formula")
     assert again.code == 0
+    assert "report: sarkar2022.html" in again.out
+    assert "Ours beside theirs" in (tmp_path / "sarkar2022.html").read_text("utf-8")
     assert "±" not in again.out.split("\n", 1)[1]
+
+
+def test_a_study_whose_page_cannot_be_written_does_not_run(voxpath, tmp_path):
+    called = voxpath("study", "sarkar2022", "--quick", "--report", "nowhere/page.html")
+    assert called.code == 2
+    assert "--report" in called.err
+    assert not (tmp_path / "runs").exists()

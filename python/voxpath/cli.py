@@ -304,7 +304,7 @@ def show(run: Path, **options: Any) -> int:
     epilog="""
 Examples:
   voxpath study sarkar2022 --quick
-  voxpath study sarkar2022 --quick --backend formula
+  voxpath study sarkar2022 --quick --backend formula --report formulas.html
 """,
 )
 @click.argument("name")
@@ -312,11 +312,20 @@ Examples:
 @click.option(
     "--backend", default=None, help="Who answers, with commas between; by default all of the study's."
 )
+@click.option(
+    "--report",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="The page; by default the study's name with .html, in the current directory.",
+)
 @_out
 @_jobs
 @_force
 def study(name: str, **options: Any) -> int:
-    """Reproduces a publication: our numbers beside the published ones. NAME: sarkar2022."""
+    """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
+
+    NAME: sarkar2022.
+    """
     from voxpath import commands
 
     return commands.study(name, commands.StudyOptions(**options))

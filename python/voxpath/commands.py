@@ -115,6 +115,7 @@ class StudyOptions:
 
     quick: bool
     backend: str | None
+    report: Path | None
     out: Path
     jobs: int | None
     force: bool
@@ -229,7 +230,7 @@ def report(path: Path, options: ReportOptions) -> int:
         made = report_of(document, answers, len(replications), options.metric, _command(path, options))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--metric") from None
-    return _save_page(made, page) or _print_runs(answers.outcomes)
+    return max(_save_page(made, page), _print_runs(answers.outcomes))
 
 
 def show(run_: Path, options: ShowOptions) -> int:
@@ -262,6 +263,8 @@ def study(name: str, options: StudyOptions) -> int:
     names = chosen.backends
     if options.backend is not None:
         names = _chosen(options.backend, chosen.backends, "--backend")
+    page = options.report or Path(f"{name}.html")
+    _check_page(page, "--report")
     _check_store(options.out, names)
     with _progress(name, None) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
@@ -273,7 +276,9 @@ def study(name: str, options: StudyOptions) -> int:
     out.print(terminal.table(answer.title, answer.columns, answer.rows))
     for note in answer.notes:
         out.print(note)
-    return _print_runs([outcome for outcomes in sim.outcomes for outcome in outcomes])
+    return _save_page(answer.report, page) or _print_runs(
+        [outcome for outcomes in sim.outcomes for outcome in outcomes]
+    )
 
 
 def _answers(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from voxpath.backends.base import Backend, Row
+    from voxpath.report.document import Report
     from voxpath.results.intervals import Summary
 
 Verdict = Literal["agrees", "differs", "no answer"]
@@ -98,6 +99,7 @@ class Answer:
         rows: Its cells.
         notes: What must be known to read it.
         comparisons: By case, metric and variant.
+        report: The same at length.
     """
 
     title: str
@@ -105,6 +107,7 @@ class Answer:
     rows: Sequence[Sequence[str]]
     notes: Sequence[str]
     comparisons: Mapping[tuple[str, str, str], Comparison]
+    report: Report
 
 
 @dataclass(frozen=True)
