@@ -142,6 +142,15 @@ def test_formulas_that_decline_say_why(three):
     assert all(reason in seen for reason in reasons)
 
 
+def test_many_flows_share_a_sentence(tmp_path: Path):
+    document = parse(SMALL.replace('name = "download"', 'name = "download"\ncount = 5'))
+    answers = voxpath_package.sweep(document, out=tmp_path)
+    (completion, _) = report_of(document, answers, 1, ["completion_s", "goodput_bps"], "x").answer
+    assert re.fullmatch(
+        r"Completion of 5 flows: from \S+ s \(download-\d\) to \S+ s \(download-\d\)\.", completion
+    )
+
+
 def test_a_run_that_gave_no_value_is_marked_with_its_reason(tmp_path: Path):
     document = parse(SMALL.replace("seed = 7", 'seed = 7\nduration = "400 ms"'))
     answers = voxpath_package.sweep(document, replications=12, out=tmp_path)
@@ -151,13 +160,33 @@ def test_a_run_that_gave_no_value_is_marked_with_its_reason(tmp_path: Path):
     assert incomplete[0].row.reason in page
 
 
+def test_what_no_run_answers_stands_with_its_reason(tmp_path: Path):
+    document = parse(SMALL.replace("seed = 7", 'seed = 7\nduration = "20 ms"'))
+    answers = voxpath_package.sweep(document, replications=2, out=tmp_path)
+    page = text_of(render(report_of(document, answers, 2, ["completion_s"], "x")))
+    assert "No estimator has an answer; the reasons stand below." in page
+    assert "completion download sim in no run (unfinished)" in page
+
+
+def test_closed_forms_alone_do_not_claim_replications(voxpath, small: Path, tmp_path: Path):
+    reno = SMALL.replace("[[flows]]", '[hosts.server.tcp]\ncongestion = "reno"\n\n[[flows]]')
+    reno = reno.replace("10 Mbit/s", "1 Gbit/s").replace("5 ms", "50 ms")
+    small.write_text(f'{reno}\n[sweep]\n"topology.link.loss" = ["0.5 %", "1 %"]\nreplications = 5\n')
+    assert voxpath("report", small, "--backend", "formula").code == 0
+    page = text_of((tmp_path / "small.html").read_text("utf-8"))
+    assert "Closed forms alone: nothing was simulated." in page
+    assert "replications 5" not in page
+    assert "valid runs" not in page
+    assert voxpath("report", small, "--backend", "formula", "--metric", "jitter_ns").code == 2
+
+
 def test_a_scenario_is_reported_by_the_command_line(voxpath, small: Path, tmp_path: Path):
     called = voxpath("report", small, "--replications", "3", "--observe", "tcp")
     assert called.code == 0, called.err
     assert "report: small.html" in called.out
     page = (tmp_path / "small.html").read_text("utf-8")
     assert "Congestion window." in text_of(page)
-    assert "3 of 3 runs are valid" in text_of(page)
+    assert "valid runs: 3 of 3" in text_of(page)
     assert str(tmp_path) not in page
     assert not list(tmp_path.glob(".small*")), "nothing is left of writing it"
     again = voxpath("report", small, "--replications", "3", "--observe", "tcp", "-o", "again.html")

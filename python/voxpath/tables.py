@@ -141,8 +141,8 @@ MAIN_METRICS = ("completion_s", "goodput_bps", "delay_p50_ns", "delay_p95_ns", "
 """What is compared where nothing is asked for."""
 
 
-def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
-    """The lines of some metrics that have an answer, metric by metric and flow by flow.
+def wanted(lines: Sequence[Line], metrics: Sequence[str]) -> list[str]:
+    """The metrics that are asked for, or the main ones.
 
     Raises:
         ValueError: No line has such a metric.
@@ -151,10 +151,19 @@ def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
     for metric in metrics:
         if metric not in known:
             raise ValueError(f"{metric!r} is not among the answers; {did_you_mean(metric, known)}")
-    wanted = list(metrics or [metric for metric in MAIN_METRICS if metric in known] or known)
+    return list(metrics or [metric for metric in MAIN_METRICS if metric in known] or known)
+
+
+def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
+    """The lines of some metrics that have an answer, metric by metric and flow by flow.
+
+    Raises:
+        ValueError: No line has such a metric.
+    """
+    order = wanted(lines, metrics)
     flows = list(dict.fromkeys(line.row.entity for line in lines))
-    shown = [line for line in lines if line.row.metric in wanted and line.row.value is not None]
-    return sorted(shown, key=lambda line: (wanted.index(line.row.metric), flows.index(line.row.entity)))
+    answered = [line for line in lines if line.row.metric in order and line.row.value is not None]
+    return sorted(answered, key=lambda line: (order.index(line.row.metric), flows.index(line.row.entity)))
 
 
 def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:

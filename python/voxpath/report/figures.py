@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from voxpath.results.answers import Answers, Line
 
+SIMULATED = "sim"
+"""The estimator that is no closed form."""
 _MOST_FLOWS = 12
 """That are drawn."""
 _MOST_CURVES = 8
@@ -35,7 +37,7 @@ def value_of(line: Line) -> float:
 def estimators_of(lines: Iterable[Line]) -> list[str]:
     """Who answered, the simulator before the closed forms."""
     found = dict.fromkeys(line.row.estimator for line in lines)
-    return sorted(found, key=lambda estimator: estimator != "sim")
+    return sorted(found, key=lambda estimator: estimator != SIMULATED)
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,12 @@ def _by_flow(
 def _reading(known: Sequence[_Answered], replications: int) -> str:
     """How the figures are read."""
     x = known[0].directions[0]
-    said = "One run of each cell." if replications == 1 else f"Means of {replications} replications."
+    if not any(SIMULATED in one.estimators for one in known):
+        said = "Closed forms alone: nothing was simulated."
+    elif replications == 1:
+        said = "One run of each cell."
+    else:
+        said = f"Means of {replications} replications."
     if any(line.row.interval for one in known for line in one.lines.values()):
         said += f" {'Bands' if x.ordered else 'Whiskers'} are the means' 95 % intervals."
     if x.ordered and x.axis.names:

@@ -24,7 +24,7 @@ _MOST_POINTS = 3000
 
 
 def series_plots(outcomes: Sequence[Outcome]) -> list[Plot]:
-    """The series of the first run that has them: a plot per metric, a curve per end where it changes."""
+    """The series of the first run that has them: a plot per metric, its liveliest ends as curves."""
     observed = [outcome for outcome in outcomes if (outcome.folder / "series.parquet").exists()][:1]
     (frame,) = tables([observed], "series")
     if frame.is_empty():
@@ -43,6 +43,7 @@ def _plot(metric: str, frame: pl.DataFrame, replication: int) -> Plot | None:
         return None
     read = shown(metric)
     curves, thinned = [], False
+    changing.sort(key=lambda found: -found[1].height)
     for (flow, end), rows in changing[:_MOST_CURVES]:
         kept = _thinned(rows.get_column("value").to_numpy())
         thinned |= len(kept) < rows.height

@@ -81,6 +81,8 @@
       this.data = [pick(xs || [])];
       this.series = [{}];
       this.bands = [];
+      // Of many bands each is faint, so that curves are seen through all of them.
+      const faint = Math.min(0.16, 0.5 / this.curves.filter((curve) => curve.interval).length);
       let column = 0;
       for (const curve of this.curves) {
         curve.at = this.series.length;
@@ -92,7 +94,7 @@
           this.series.push({ ...this.line(curve), stroke: "transparent", width: 0, points: { show: false }, edge: true });
         }
         if (curve.style !== "points")
-          this.bands.push({ series: [curve.at + 2, curve.at + 1], fill: () => colour(`curve-${curve.colour}`, 0.16) });
+          this.bands.push({ series: [curve.at + 2, curve.at + 1], fill: () => colour(`curve-${curve.colour}`, faint) });
       }
       this.legend();
       this.chart = new uPlot(this.options(this.width()), this.data, this.place);
