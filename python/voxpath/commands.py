@@ -20,7 +20,7 @@ from voxpath.results.identity import Observe
 from voxpath.results.store import Store, StoreError
 from voxpath.scenario import Document, ScenarioError, cells, read
 from voxpath.scenario.problems import did_you_mean
-from voxpath.sweeps.answer import answer, kept_runs
+from voxpath.sweeps.answer import answer, ask, kept_runs
 from voxpath.sweeps.cluster import ClusterError, check_address
 from voxpath.sweeps.pool import processors
 from voxpath.sweeps.workers import Workers
@@ -268,17 +268,21 @@ def study(name: str, options: StudyOptions) -> int:
     _check_store(options.out, names)
     with _progress(name, None) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
+        backends = _backends(names, sim)
         try:
-            answer = chosen.run(_backends(names, sim), chosen.quick if options.quick else chosen.replications)
+            found = chosen.run(
+                lambda questions: ask([(name, {}, question) for question in questions], backends, sim),
+                options.quick,
+            )
         except (RuntimeError, StoreError) as error:
             return _failed(error)
     out = terminal.console()
-    out.print(terminal.table(answer.title, answer.columns, answer.rows))
-    for note in answer.notes:
+    rows = [[str(cell) for cell in row] for row in found.table.rows]
+    out.print(terminal.table(found.table.title, found.table.columns, rows))
+    for note in found.table.notes:
         out.print(note)
-    return _save_page(answer.report, page) or _print_runs(
-        [outcome for outcomes in sim.outcomes for outcome in outcomes]
-    )
+    made = [outcome for outcomes in sim.outcomes for outcome in outcomes]
+    return max(_save_page(found.report, page), _print_runs(made))
 
 
 def _answers(

@@ -10,6 +10,7 @@ from voxpath.results.intervals import Summary
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from voxpath.results.identity import Observe
     from voxpath.scenario import Document
 
 Status = Literal["ok", "incomplete", "not applicable"]
@@ -22,10 +23,12 @@ class Question:
     Attributes:
         document: The scenario.
         replications: Which replications are asked for.
+        observe: What its runs record, where that is not what the backend records of every question.
     """
 
     document: Document
     replications: range = range(1)
+    observe: Observe | None = None
 
 
 @dataclass(frozen=True)

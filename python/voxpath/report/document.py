@@ -49,6 +49,10 @@ class Cell:
     mark: Mark | None = None
     reason: str = ""
 
+    def __str__(self) -> str:
+        """What it shows, for a terminal."""
+        return self.text
+
 
 @dataclass(frozen=True)
 class Table:

@@ -197,7 +197,7 @@ def _table(lines: Sequence[Line], answers: Answers, title: str) -> Table:
     used = [
         column
         for column in range(len(heads))
-        if any(_text(row[column]) not in {"", "ok"} for row in rows) and (column > 0 or several)
+        if any(str(row[column]) not in {"", "ok"} for row in rows) and (column > 0 or several)
     ]
     notes = ["Intervals are of 95 %: t-intervals of means, order statistics of quantiles."]
     if heads.index("difference") in used:
@@ -205,10 +205,6 @@ def _table(lines: Sequence[Line], answers: Answers, title: str) -> Table:
     notes += _more(lines)
     shown_rows = [[row[column] for column in used] for row in rows]
     return Table(title, [heads[column] for column in used], shown_rows, notes)
-
-
-def _text(cell: str | Cell) -> str:
-    return cell.text if isinstance(cell, Cell) else cell
 
 
 def _row(line: Line, answers: Answers) -> list[str | Cell]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -37,11 +37,29 @@ def answer(
         StoreError: The results cannot be written.
         ClusterError: The cluster cannot be used; nothing has been run.
     """
-    asked = [
-        (source, cell.values, Question(cell.document, replications))
-        for source, (document, replications) in documents.items()
-        for cell in document.cells()
-    ]
+    return Answers(
+        ask(
+            [
+                (source, cell.values, Question(cell.document, replications))
+                for source, (document, replications) in documents.items()
+                for cell in document.cells()
+            ],
+            backends,
+            sim,
+        )
+    )
+
+
+def ask(
+    asked: Sequence[tuple[str, Mapping[str, Any], Question]], backends: Sequence[Backend], sim: SimBackend
+) -> list[Variant]:
+    """Asks backends; each question comes with the source and the values of the variant that it makes.
+
+    Raises:
+        RuntimeError: As `answer`.
+        StoreError: As `answer`.
+        ClusterError: As `answer`.
+    """
     questions = [question for _, _, question in asked]
     answered: list[list[Row]] = [[] for _ in asked]
     for backend in backends:
@@ -49,12 +67,10 @@ def answer(
             found.extend(more)
     outcomes: list[list[Outcome]] = sim.outcomes or [[] for _ in asked]
     frames = sim.frames or [pl.DataFrame() for _ in asked]
-    return Answers(
-        [
-            Variant(source, values, found, frame, runs)
-            for (source, values, _), found, frame, runs in zip(asked, answered, frames, outcomes, strict=True)
-        ]
-    )
+    return [
+        Variant(source, values, found, frame, runs)
+        for (source, values, _), found, frame, runs in zip(asked, answered, frames, outcomes, strict=True)
+    ]
 
 
 def kept_runs(folders: Sequence[Path]) -> list[Variant]:
