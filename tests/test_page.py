@@ -12,7 +12,7 @@ import pytest
 
 from browser import browse
 from reports import REPORT, text_of
-from voxpath.report.document import Axis, Curve, Plot, Section
+from voxpath.report.document import Axis, Curve, Plot, Section, Table
 from voxpath.report.html import render
 from voxpath.report.markup import exact, readable
 
@@ -74,6 +74,22 @@ def test_every_part_is_there_to_be_read_without_a_script():
     parts += ["rate 1 Mbit/s,1 %,50 ms,nan,"]
     for part in parts:
         assert part in seen, part
+
+
+@pytest.mark.parametrize(
+    ("cells", "right"),
+    [
+        (["50.1 ± 0.2", "", "−3 %", "1.2 [0.9, …]"], True),
+        (["5 Mbit/s", "100 packets", "1e-05", "9.99995e-06 s"], True),
+        (["50.25 against [49, 51]", "3 against [2, 4]"], False),
+        (["Table 4"], False),
+        (["", ""], False),
+    ],
+)
+def test_numbers_stand_on_the_right(cells: list[str], right: bool):
+    table = Table("t", ["head"], [[cell] for cell in cells])
+    page = render(dataclasses.replace(REPORT, sections=[Section("s", [table])]))
+    assert ('<th scope="col" class="number">head' in page) == right
 
 
 def test_a_logarithm_says_what_it_cannot_show():

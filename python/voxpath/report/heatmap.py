@@ -112,7 +112,7 @@ def _panel(part: Map, panel: Panel, scale: _Colours) -> str:
     turned = f"rotate(-90 12 {middle:.1f})"
     body.append(svg_text(12, middle, part.y.label, class_="axis", text_anchor="middle", transform=turned))
     label = f"{part.title}{', ' if panel.name else ''}{panel.name}: {part.value.label}"
-    return svg(right + 8, bottom + 42, label, "".join(body))
+    return svg(max(right + 8, left + LETTER * 1.15 * len(panel.name)), bottom + 42, label, "".join(body))
 
 
 def _map_cell(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from functools import singledispatch
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _COLOURS = 8
 """Of curves, `--curve-0` and so on in the style sheet."""
+
+_NUMBER = re.compile(r"[-+−.\d]([^A-Za-z]|(?<=\d)e[-+]?\d)*[A-Za-zµ%/)]*")
+"""A cell that is a number, with interval and unit; what has figures after words is a sentence."""
 
 _LONG = 32
 """Letters of a cell from which its text may be broken."""
@@ -178,9 +182,9 @@ def _(part: Table) -> str:
 
 
 def _is_numeric(cells: Iterable[str | Cell]) -> bool:
-    """Whether a column stands on the right: every cell that says something begins like a number."""
-    texts = [text for cell in cells if (text := cell if isinstance(cell, str) else cell.text)]
-    return bool(texts) and all(text[0].isdigit() or text[0] in "-+−." for text in texts)
+    """Whether a column stands on the right: every cell that says something is a number."""
+    texts = [text for cell in cells if (text := str(cell))]
+    return bool(texts) and all(_NUMBER.fullmatch(text) for text in texts)
 
 
 def _cell(cell: str | Cell, right: bool) -> str:
