@@ -73,3 +73,10 @@ def test_studies_are_found_by_name():
     assert [load(name).name for name in NAMES] == list(NAMES)
     with pytest.raises(KeyError):
         load("nobody1999")
+
+
+def test_a_study_whose_page_cannot_be_written_does_not_run(voxpath, tmp_path):
+    called = voxpath("study", "sarkar2022", "--quick", "--report", "nowhere/page.html")
+    assert called.code == 2
+    assert "--report" in called.err
+    assert not (tmp_path / "runs").exists()

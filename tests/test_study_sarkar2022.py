@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reports import text_of
 from voxpath.backends.formula import FormulaBackend
 from voxpath.backends.sim import SimBackend
 from voxpath.report.document import Checks, Ladder, Map, Plot, Table, Text
@@ -240,4 +241,6 @@ def test_the_command_prints_verdicts_and_keeps_every_run(voxpath, tmp_path, stor
     assert len(list(store.iterdir())) == len(runs)
     again = voxpath("study", "sarkar2022", "--quick", "--backend", "formula")
     assert again.code == 0
+    assert "report: sarkar2022.html" in again.out
+    assert answer.report.question in text_of((tmp_path / "sarkar2022.html").read_text("utf-8"))
     assert "±" not in again.out.split("\n", 1)[1]

@@ -162,6 +162,53 @@ def compare(
     return Answers([*found.variants, *kept_runs(folders)])
 
 
+def write_report(
+    document: Document,
+    path: Path | str,
+    *,
+    replications: int | None = None,
+    metrics: Sequence[str] = (),
+    out: Path | str = "runs",
+    observe: Collection[str] = (),
+    jobs: int = 1,
+    dask: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Writes one HTML page about a scenario or its sweep; what is missing is run.
+
+    Args:
+        document: The scenario.
+        path: The page.
+        replications: Runs of each cell; as many as the scenario says without it.
+        metrics: What to show; the main ones if none is named.
+        out: As in `sweep`.
+        observe: As in `sweep`; series of a scenario without axes are drawn.
+        jobs: As in `sweep`.
+        dask: As in `sweep`.
+        force: As in `sweep`.
+
+    Returns:
+        The page.
+
+    Raises:
+        ValueError: The page cannot be written, or there is nothing of a name to observe or show.
+        RuntimeError: As `sweep`.
+        StoreError: As `sweep`.
+        ClusterError: As `sweep`.
+    """
+    from voxpath import files
+    from voxpath.report.html import render
+    from voxpath.report.sweep import report_of
+
+    page = Path(path)
+    files.check_page(page)
+    answers = sweep(document, replications, out=out, observe=observe, jobs=jobs, dask=dask, force=force)
+    asked = document.scenario.sweep
+    count = replications or (asked.replications if asked else 1)
+    files.save_page(render(report_of(document, answers, count, metrics, "voxpath.write_report")), page)
+    return page
+
+
 def _answers(
     documents: Sequence[Document],
     replications: int | None,

@@ -97,6 +97,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 Examples:
   voxpath run scenarios/lossy-download.toml
   voxpath sweep scenarios/loss-and-delay.toml
+  voxpath report scenarios/loss-and-delay.toml
   voxpath study sarkar2022 --quick
   voxpath schema > scenario.schema.json
   voxpath doctor
@@ -246,6 +247,43 @@ def compare(sources: tuple[Path, ...], **options: Any) -> int:
     cls=Command,
     epilog="""
 Examples:
+  voxpath report scenarios/loss-and-delay.toml
+  voxpath report scenarios/loss-and-delay.toml --replications 3 --metric completion_s --save page.html
+  voxpath report scenarios/lossy-download.toml --observe tcp
+""",
+)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@_replications
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
+@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option("--metric", multiple=True, help="What to show; may be repeated.")
+@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
+@click.option(
+    "-o",
+    "--save",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="The page; by default the scenario's name with .html, in the current directory.",
+)
+@_out
+@_jobs
+@_dask
+@_force
+def report(scenario: Path, **options: Any) -> int:
+    """Writes one HTML page about a SCENARIO or its sweep: tables, figures, formulas beside the simulator.
+
+    The page needs nothing else to be read. What has not been run yet is run.
+    """
+    from voxpath import commands
+
+    return commands.report(scenario, commands.ReportOptions(**options))
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
   voxpath show 3f2a
   voxpath show 3f2a --table requests --save requests.csv
   voxpath show 3f2a --series cwnd_bytes --series srtt_ns
@@ -275,7 +313,7 @@ def show(run: Path, **options: Any) -> int:
     epilog="""
 Examples:
   voxpath study sarkar2022 --quick
-  voxpath study sarkar2022 --quick --backend formula
+  voxpath study sarkar2022 --quick --backend formula --report formulas.html
 """,
 )
 @click.argument("name")
@@ -283,11 +321,20 @@ Examples:
 @click.option(
     "--backend", default=None, help="Who answers, with commas between; by default all of the study's."
 )
+@click.option(
+    "--report",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="The page; by default the study's name with .html, in the current directory.",
+)
 @_out
 @_jobs
 @_force
 def study(name: str, **options: Any) -> int:
-    """Reproduces a publication: our numbers beside the published ones. NAME: sarkar2022."""
+    """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
+
+    NAME: sarkar2022.
+    """
     from voxpath import commands
 
     return commands.study(name, commands.StudyOptions(**options))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -26,9 +28,9 @@ from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from voxpath.backends.base import Backend
+    from voxpath.report.document import Report
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
 
@@ -84,6 +86,23 @@ class CompareOptions:
 
 
 @dataclass(frozen=True)
+class ReportOptions:
+    """Options of `voxpath report`, as `cli` describes them."""
+
+    replications: int | None
+    seed: int | None
+    backend: str
+    metric: tuple[str, ...]
+    observe: str
+    capture: tuple[str, ...]
+    save: Path | None
+    out: Path
+    jobs: int | None
+    dask: str | None
+    force: bool
+
+
+@dataclass(frozen=True)
 class ShowOptions:
     """Options of `voxpath show`, as `cli` describes them."""
 
@@ -99,6 +118,7 @@ class StudyOptions:
 
     quick: bool
     backend: str | None
+    report: Path | None
     out: Path
     jobs: int | None
     force: bool
@@ -152,6 +172,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
         )
     replications = range(options.replications or wanted.replications)
     observe = _observation(document, options, _chosen(options.backend, BACKENDS, "--backend"))
+    _check_save(options.save)
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
@@ -175,6 +196,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         for source, document in documents.items()
     }
     kept = _kept(folders)
+    _check_save(options.save)
     answers = _answers(asked, options, Observe(), "compare") if asked else Answers([])
     if isinstance(answers, int):
         return answers
@@ -188,6 +210,31 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         files.save(answers.summary, options.save)
         terminal.console().print(f"summary: {options.save}")
     return _print_runs(answers.outcomes)
+
+
+def report(path: Path, options: ReportOptions) -> int:
+    """Writes a page about a scenario or its sweep; 0, or 1 where a run failed or the page cannot be written.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    from voxpath.report.sweep import report_of
+
+    document = _read(path)
+    if options.seed is not None:
+        document = document.with_seed(options.seed)
+    replications = range(options.replications or _sweep_replications(document))
+    observe = _observation(document, options, _chosen(options.backend, BACKENDS, "--backend"))
+    page = options.save or Path(f"{path.stem}.html")
+    _check_page(page, "--save")
+    answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
+    if isinstance(answers, int):
+        return answers
+    try:
+        made = report_of(document, answers, len(replications), options.metric, _command(path, options))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--metric") from None
+    return max(_save_page(made, page), _print_runs(answers.outcomes))
 
 
 def show(run_: Path, options: ShowOptions) -> int:
@@ -220,6 +267,8 @@ def study(name: str, options: StudyOptions) -> int:
     names = chosen.backends
     if options.backend is not None:
         names = _chosen(options.backend, chosen.backends, "--backend")
+    page = options.report or Path(f"{name}.html")
+    _check_page(page, "--report")
     _check_store(options.out, names)
     with _progress(name, None) as on_done:
         sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
@@ -236,12 +285,13 @@ def study(name: str, options: StudyOptions) -> int:
     out.print(terminal.table(found.table.title, found.table.columns, rows))
     for note in found.table.notes:
         out.print(note)
-    return _print_runs([outcome for outcomes in sim.outcomes for outcome in outcomes])
+    made = [outcome for outcomes in sim.outcomes for outcome in outcomes]
+    return max(_save_page(found.report, page), _print_runs(made))
 
 
 def _answers(
     asked: Mapping[str, tuple[Document, range]],
-    options: SweepOptions | CompareOptions,
+    options: SweepOptions | CompareOptions | ReportOptions,
     observe: Observe,
     description: str,
 ) -> Answers | int:
@@ -250,8 +300,6 @@ def _answers(
     own = _own_formulas(options.formulas, names)
     workers = _workers(options.jobs, options.dask)
     _check_store(options.out, names)
-    if options.save is not None:
-        _check_save(options.save)
     total = sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
@@ -265,6 +313,17 @@ def _answers(
             return _failed(error)
 
 
+def _command(path: Path, options: ReportOptions) -> str:
+    """What makes a report again, anywhere: the options that decide what stands in it."""
+    parts = ["voxpath", "report", path.name]
+    for option in ("replications", "seed", "backend", "observe"):
+        value = getattr(options, option)
+        parts += [f"--{option}", str(value)] if value not in {None, "", "sim,formula"} else []
+    for metric in options.metric:
+        parts += ["--metric", metric]
+    return shlex.join(parts)
+
+
 def _kept(folders: Sequence[Path]) -> list[Variant]:
     try:
         return kept_runs(folders)
@@ -272,11 +331,32 @@ def _kept(folders: Sequence[Path]) -> list[Variant]:
         raise click.ClickException(str(error)) from None
 
 
-def _check_save(path: Path) -> None:
+def _check_save(path: Path | None) -> None:
+    if path is None:
+        return
     try:
         files.check(path)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--save") from None
+
+
+def _check_page(path: Path, option: str) -> None:
+    try:
+        files.check_page(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def _save_page(report: Report, path: Path) -> int:
+    """Writes a report and says where it is; 1 where it cannot be written."""
+    from voxpath.report.html import render
+
+    try:
+        files.save_page(render(report), path)
+    except ValueError as error:
+        return _failed(error)
+    terminal.console().print(f"report: {path}")
+    return 0
 
 
 def _workers(jobs: int | None, dask: str | None) -> Workers:
@@ -331,7 +411,7 @@ def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 def _observation(
-    document: Document, options: RunOptions | SweepOptions, backends: Collection[str]
+    document: Document, options: RunOptions | SweepOptions | ReportOptions, backends: Collection[str]
 ) -> Observe:
     if "sim" not in backends and (options.observe or options.capture):
         option = "--observe" if options.observe else "--capture"
