@@ -266,6 +266,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="The page; by default the scenario's name with .html, in the current directory.",
 )
+@_formulas
 @_out
 @_jobs
 @_dask

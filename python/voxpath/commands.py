@@ -96,6 +96,7 @@ class ReportOptions:
     observe: str
     capture: tuple[str, ...]
     save: Path | None
+    formulas: Path | None
     out: Path
     jobs: int | None
     dask: str | None
