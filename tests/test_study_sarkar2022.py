@@ -151,6 +151,7 @@ def test_the_report_has_every_table_and_figure(answer: Answer):
     assert [ladder.title.split(":")[0] for ladder in parts(answer, Ladder)] == ["Figure 10"]
     assert [found.title for found in parts(answer, Map)] == [
         "Completion time",
+        "Error of window_limit",
         "Error of cardwell",
         "Error of pftk_full",
         "Error of pftk_short",

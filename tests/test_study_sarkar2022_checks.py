@@ -22,6 +22,7 @@ from voxpath.studies.sarkar2022.questions import (
     TODAY,
     Cell,
     Found,
+    map_cell,
 )
 from voxpath.studies.sarkar2022.scenario import LOSSES
 from voxpath.studies.sarkar2022.traces import Steps, Trace
@@ -290,3 +291,17 @@ def test_what_is_said_of_todays_tcp_can_fail(times, failing):
     assert [index for index, check in enumerate(today(**times)) if not check.holds] == (
         [] if failing is None else [failing]
     )
+
+
+def test_only_the_window_limit_stands_for_a_path_without_loss():
+    """A formula that declines is not replaced by another under its name."""
+
+    class Formulas(Made):
+        def row(self, cell: Cell, metric: str, estimator: str = "sim") -> Row | None:
+            value = 50.0 if estimator == beyond.LIMIT and cell.loss == "0 %" else None
+            return Row("download", metric, estimator, value, 1, None, reason="" if value else "no loss")
+
+    cell = map_cell("0 %", 40, 6)
+    assert beyond.estimate(Formulas({}), cell, beyond.LIMIT) == (50.0, "")
+    for estimator in beyond.ESTIMATORS:
+        assert beyond.estimate(Formulas({}), cell, estimator) == (None, "no loss")
