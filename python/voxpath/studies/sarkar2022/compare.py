@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _VERDICTS = (
     "A published value agrees if it lies in the 95 % prediction interval of our replications, widened by "
-    "the tolerance that was fixed before the first run (published.toml). It is undecided if it does but "
+    "its tolerance; those that runs are judged by were fixed before the first run, the rounding rules of the "
+    "publication's own arithmetic later, as the table says. It is undecided if it does but "
     "the interval alone is as wide as the number. It contradicts itself if the publication's own numbers "
     "or definitions exclude it. A number that differs has a cause, and the cause a check that could have "
     "failed."
@@ -139,7 +140,7 @@ def _set_up(effort: Effort, quick: bool) -> Section:
             f"{FULL.map_replications}. Its intervals are wider, and differ by chance more often than they "
             "seem to."
         )
-    return Section("Set-up and verdicts", [facts, Text(text)])
+    return Section("Set-up and verdicts", [facts, Text(text), tables.tolerances()])
 
 
 def _found(found: Found) -> Iterator[str]:

@@ -14,7 +14,7 @@ from voxpath.studies.sarkar2022.figures import cause_and_effect
 from voxpath.studies.sarkar2022.questions import ONE_LOSS, PACKETS, Cell, noise_cell
 from voxpath.studies.sarkar2022.scenario import DATAGRAMS, FILE, NOISE, SEGMENT, WINDOW
 from voxpath.studies.sarkar2022.traces import trace
-from voxpath.studies.sarkar2022.verdicts import SEGMENTS, published
+from voxpath.studies.sarkar2022.verdicts import SEGMENTS, published, rounded_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,7 +102,7 @@ def per_cent() -> Check:
     seconds = sum(abs(row["printed"] - base - row["difference_percent"]) < 0.005 for row in rows[1:])
     return Check(
         "The third column of Table 4, headed 'Response Time (s) Difference', is per cent.",
-        off <= 0.01 and seconds == 0,
+        off <= rounded_to("table4") and seconds == 0,
         f"as per cent it is off by {off:.3f} at most; as seconds {seconds} of {len(rows) - 1} are right",
     )
 
@@ -115,7 +115,7 @@ def splits(printed: str, base: float) -> list[tuple[float, float]]:
             time, percent = float(printed[:cut]), float(printed[cut:])
         except ValueError:
             continue
-        if abs(100 * (time / base - 1) - percent) <= 0.01:
+        if abs(100 * (time / base - 1) - percent) <= rounded_to("table8"):
             found.append((time, percent))
     return found
 
@@ -138,7 +138,7 @@ def wrong_difference() -> Check:
     printed = rows["1 %"]["difference_percent"]
     return Check(
         "The 50.65 % of Table 8 are 50.93 %.",
-        abs(own - printed) > 0.01 and round(own, 2) == 50.93,
+        abs(own - printed) > rounded_to("table8") and round(own, 2) == 50.93,
         f"{rows['1 %']['printed']} s against {rows['0 %']['printed']} s is {own:.2f} %, printed {printed} %",
     )
 
