@@ -305,3 +305,19 @@ def test_only_the_window_limit_stands_for_a_path_without_loss():
     assert beyond.estimate(Formulas({}), cell, beyond.LIMIT) == (50.0, "")
     for estimator in beyond.ESTIMATORS:
         assert beyond.estimate(Formulas({}), cell, estimator) == (None, "no loss")
+
+
+@pytest.mark.parametrize(
+    ("without", "expected"),
+    [
+        ([value - 900 for value in spread(1950, 100)], "necessary"),
+        ([value + 900 for value in spread(1950, 100)], "necessary"),
+        ([value - 10 for value in spread(1950, 100)], "contributes"),
+        ([1960, 1940, 2055], "no effect shown"),
+        ([], "no answer"),
+    ],
+)
+def test_one_criterion_tells_what_a_change_does(without: list[float], expected: str):
+    found = Made({BASE: spread(1950, 100), WITHOUT: without})
+    number = items(found)["Table 4", "response time", "10 %"].published
+    assert causes.outcome(found, number, BASE, NO_LOST_ACKS) == expected
