@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.backends.base import Row
+    from voxpath.report.document import Check
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Verdict
     from voxpath.studies.sarkar2022.questions import Found
@@ -61,7 +62,7 @@ def verdict(item: Comparison) -> Entry:
     if item.verdict == "differs":
         known = "unknown" if item.cause is None else item.cause.claim
         failed = item.cause is not None and not item.cause.holds
-        reason += f". Cause: {known}" + (" (this does not hold)" if failed else "")
+        reason += f". Explanation: {known}" + (" (this does not hold)" if failed else "")
     return Entry(item.verdict, MARKS[item.verdict], reason)
 
 
@@ -123,12 +124,21 @@ _TAKEN_OVER = (
 )
 
 
+def computed(title: str, claims: Sequence[Check]) -> Table:
+    """What follows from published numbers alone: no run could have it otherwise, so that it is no check."""
+    rows: list[list[str | Entry]] = [
+        [claim.claim, claim.evidence, "" if claim.holds else Entry("does not follow", "bad")]
+        for claim in claims
+    ]
+    return Table(title, ("claim", "computation", ""), rows)
+
+
 def tolerances() -> Table:
     """When each tolerance was written, and whether runs are judged by it."""
     rows: list[list[str | Entry]] = [
         [name.replace("table", "Table "), _slack(table["tolerance"]), table["tolerance_set"]]
         for name, table in published().items()
-        if "tolerance" in table
+        if name.startswith("table")
     ]
     return Table("Tolerances (published.toml)", ("table", "tolerance", "set"), rows, (_TAKEN_OVER,))
 
