@@ -208,6 +208,8 @@ def test_timeouts_are_told_by_what_they_doubled_and_for_whom():
     found = waiting([20.0, 20.0], *([part, part] for part in run))
     assert found.share == pytest.approx(15 / 20)
     assert [found.per_run(level) for level in found.levels] == [1, 1, 1, 1]
+    assert str(found.count(found.all)) == "4 ± 0"
+    assert str(found.wait(found.all)) == "15 ± 0"
 
 
 def test_a_sample_that_raises_the_timeout_is_none_that_expires():

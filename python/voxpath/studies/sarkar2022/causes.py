@@ -90,7 +90,13 @@ def offset(found: Found, items: Mapping[Key, Comparison]) -> Section:
             limit = found.row(Cell("riverbed16", number.case), _TIME, "window_limit")
             formula = "" if limit is None or limit.value is None else f"{number.printed - limit.value:.2f}"
             rows.append(
-                [number.case, f"{number.printed:g}", str(ours), f"{number.printed - ours.mean:.2f}", formula]
+                [
+                    number.case,
+                    f"{number.printed:g}",
+                    str(ours),
+                    str(replace(ours, mean=number.printed - ours.mean)),
+                    formula,
+                ]
             )
         columns = ("loss", "printed, s", "ours, s", "printed - ours, s", "printed - window limit, s")
         parts.append(Table("What is left of the printed time", columns, rows))
@@ -279,11 +285,11 @@ def _levels(waits: Mapping[str, Waiting]) -> Table:
                 [
                     name or "as published",
                     "all" if whole else str(level),
-                    f"{found.per_run(timeouts):.1f}",
-                    f"{found.per_run([item for item in timeouts if item.arrived]):.1f}",
-                    f"{found.seconds(timeouts):.0f}",
-                    f"{found.per_run(kept):.1f}",
-                    f"{found.seconds(kept):.0f}",
+                    str(found.count(timeouts)),
+                    str(found.count([item for item in timeouts if item.arrived])),
+                    str(found.wait(timeouts)),
+                    str(found.count(kept)),
+                    str(found.wait(kept)),
                     f"{100 * found.seconds(timeouts) / found.completion:.1f} %",
                 ]
             )
@@ -302,7 +308,7 @@ def _levels(waits: Mapping[str, Waiting]) -> Table:
         ),
         rows,
         (
-            f"Means of {runs} traced run{'s' if runs > 1 else ''}.",
+            f"Mean and 95 % t-interval of {runs} traced runs." if runs > 1 else "One traced run.",
             "Waited: since the server last sent anything.",
             _KEPT,
         ),

@@ -10,6 +10,7 @@ from voxpath.backends.formula.limits import medium_rate
 from voxpath.backends.formula.transmissions import transmissions
 from voxpath.backends.formula.wire import packet_error_rate
 from voxpath.report.document import Check, Checks, Section
+from voxpath.results.intervals import summarise
 from voxpath.studies.sarkar2022.figures import cause_and_effect
 from voxpath.studies.sarkar2022.questions import ONE_LOSS, PACKETS, Cell, noise_cell
 from voxpath.studies.sarkar2022.scenario import DATAGRAMS, FILE, NOISE, SEGMENT, WINDOW
@@ -163,10 +164,11 @@ def _lost(found: Found) -> Iterator[Check]:
     printed = published()["table7"]["rows"][-1]["calculated"]
     sent = found.values(cell, "server_packets_sent")
     share = sum(lost) / sum(sent)
+    runs = "one traced run" if len(lost) == 1 else f"each of {len(lost)} traced runs"
     yield Check(
         "What is lost is a tenth of all that is sent, retransmissions included, and so more than n p.",
         abs(share - 0.1) < 0.01 and min(lost) > printed,
-        f"{sum(lost) / len(lost):.0f} packets lost a run, {100 * share:.2f} % of those sent; n p = {printed}",
+        f"{summarise(lost)} packets lost in {runs}, {100 * share:.2f} % of those sent; n p = {printed}",
     )
 
 
