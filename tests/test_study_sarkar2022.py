@@ -46,7 +46,7 @@ def checks(answer: Answer) -> dict[str, bool]:
 
 
 def test_every_table_with_numbers_is_there():
-    tables = published()
+    tables = {name: table for name, table in published().items() if name.startswith("table")}
     assert set(tables) == {f"table{number}" for number in (1, 4, 5, 6, 7, 8, 9)}
     assert [len(tables[f"table{number}"]["rows"]) for number in (1, 4, 5, 6, 7, 8, 9)] == [
         9,
@@ -99,7 +99,7 @@ def test_every_cell_can_run(variant: str, loss: str):
 def test_every_published_number_has_a_verdict(answer: Answer):
     printed = Counter()
     for name, table in published().items():
-        for row in table["rows"]:
+        for row in table.get("rows", ()):
             numbers = [key for key in row if key not in {"loss", "ber", "rtt"}]
             printed[name.replace("table", "Table ")] += len(numbers)
     judged = Counter(item.published.table for item in answer.comparisons)
@@ -136,11 +136,20 @@ def test_the_publication_contradicts_itself_where_it_does(answer: Answer):
 
 def test_every_check_of_the_quick_study_holds(answer: Answer):
     assert [claim for claim, holds in checks(answer).items() if not holds] == []
-    assert len(checks(answer)) > 50
+    assert len(checks(answer)) > 40
     assert (
-        f"All {sum(len(group.checks) for group in parts(answer, Checks))} checks hold."
+        f"All {sum(len(group.checks) for group in parts(answer, Checks))} checks hold, all from runs."
         in answer.report.answer
     )
+
+
+def test_what_follows_from_the_publication_alone_follows_and_is_no_check(answer: Answer, store: Path):
+    for found in (answer, answered(store, "formula")):
+        computed = [table for table in parts(found, Table) if table.columns[:2] == ("claim", "computation")]
+        rows = [row for table in computed for row in table.rows]
+        assert len(rows) >= 11
+        assert [row[0] for row in rows if row[2]] == []
+        assert not {row[0] for row in rows} & set(checks(found))
 
 
 def test_the_report_has_every_table_and_figure(answer: Answer):
@@ -151,6 +160,7 @@ def test_the_report_has_every_table_and_figure(answer: Answer):
     assert [ladder.title.split(":")[0] for ladder in parts(answer, Ladder)] == ["Figure 10"]
     assert [found.title for found in parts(answer, Map)] == [
         "Completion time",
+        "Error of window_limit",
         "Error of cardwell",
         "Error of pftk_full",
         "Error of pftk_short",
@@ -213,7 +223,7 @@ def test_formulas_alone_leave_out_what_only_runs_show(store: Path):
     unanswered = {item.published.table for item in alone.comparisons if item.verdict == "no answer"}
     assert unanswered == {"Table 4", "Table 5", "Table 6", "Table 7", "Table 8"}
     assert any("Cardwell" in str(cell) for row in alone.table.rows for cell in row)
-    assert all(checks(alone).values())
+    assert not checks(alone)
     assert not any(parts(alone, kind) for kind in (Plot, Map, Ladder))
     said = [paragraph for text in parts(alone, Text) for paragraph in text.paragraphs]
     assert sum(paragraph.startswith("Not asked") for paragraph in said) == 6

@@ -13,7 +13,7 @@ from voxpath.report.document import Check
 from voxpath.results.intervals import summarise
 from voxpath.studies.sarkar2022 import beyond, causes, figures, ladder, misprints, testbed, verdicts
 from voxpath.studies.sarkar2022.questions import (
-    ALL_THREE,
+    CANDIDATE,
     COUNTING,
     FULL,
     LONGER,
@@ -22,6 +22,7 @@ from voxpath.studies.sarkar2022.questions import (
     TODAY,
     Cell,
     Found,
+    map_cell,
 )
 from voxpath.studies.sarkar2022.scenario import LOSSES
 from voxpath.studies.sarkar2022.traces import Steps, Trace
@@ -123,7 +124,7 @@ def test_the_testbeds_round_trip_shows_without_loss(short, longer, ours, holds):
 
 @pytest.mark.parametrize(("mean", "holds"), [(75, True), (70, False), (82, False)])
 def test_a_row_of_the_testbed_is_explained_or_not(mean: float, holds: bool):
-    found = Made({Cell("linux", "1 %", ALL_THREE): spread(mean, 0.5)})
+    found = Made({Cell("linux", "1 %", CANDIDATE): spread(mean, 0.5)})
     number = items(found)["Table 8", "response time", "1 %"].published
     assert testbed.dear_losses(found, number).holds is holds
 
@@ -207,6 +208,8 @@ def test_timeouts_are_told_by_what_they_doubled_and_for_whom():
     found = waiting([20.0, 20.0], *([part, part] for part in run))
     assert found.share == pytest.approx(15 / 20)
     assert [found.per_run(level) for level in found.levels] == [1, 1, 1, 1]
+    assert str(found.count(found.all)) == "4 ± 0"
+    assert str(found.wait(found.all)) == "15 ± 0"
 
 
 def test_a_sample_that_raises_the_timeout_is_none_that_expires():
@@ -290,3 +293,33 @@ def test_what_is_said_of_todays_tcp_can_fail(times, failing):
     assert [index for index, check in enumerate(today(**times)) if not check.holds] == (
         [] if failing is None else [failing]
     )
+
+
+def test_only_the_window_limit_stands_for_a_path_without_loss():
+    """A formula that declines is not replaced by another under its name."""
+
+    class Formulas(Made):
+        def row(self, cell: Cell, metric: str, estimator: str = "sim") -> Row | None:
+            value = 50.0 if estimator == beyond.LIMIT and cell.loss == "0 %" else None
+            return Row("download", metric, estimator, value, 1, None, reason="" if value else "no loss")
+
+    cell = map_cell("0 %", 40, 6)
+    assert beyond.estimate(Formulas({}), cell, beyond.LIMIT) == (50.0, "")
+    for estimator in beyond.ESTIMATORS:
+        assert beyond.estimate(Formulas({}), cell, estimator) == (None, "no loss")
+
+
+@pytest.mark.parametrize(
+    ("without", "expected"),
+    [
+        ([value - 900 for value in spread(1950, 100)], "necessary"),
+        ([value + 900 for value in spread(1950, 100)], "necessary"),
+        ([value - 10 for value in spread(1950, 100)], "contributes"),
+        ([1960, 1940, 2055], "no effect shown"),
+        ([], "no answer"),
+    ],
+)
+def test_one_criterion_tells_what_a_change_does(without: list[float], expected: str):
+    found = Made({BASE: spread(1950, 100), WITHOUT: without})
+    number = items(found)["Table 4", "response time", "10 %"].published
+    assert causes.outcome(found, number, BASE, NO_LOST_ACKS) == expected

@@ -77,7 +77,7 @@ class Comparison:
         ours: Ours; none where there is no answer.
         verdict: What is said of theirs.
         reason: The interval that decided, or why there is no answer.
-        cause: Why they differ, where they do.
+        cause: Why they differ, where they do: a cause, or a candidate for one.
     """
 
     published: Published

@@ -25,9 +25,10 @@ ACK_DELAY = 200
 """Milliseconds that riverbed16 delays an acknowledgment at most (Table 2)."""
 
 ESTIMATORS = ("cardwell", "pftk_full", "pftk_short")
-"""Formulas of TCP under loss that the map is held against. Without loss all of them is the window limit."""
+"""Formulas of TCP under loss that the map is held against. None of them is of a path without loss."""
 
-_LIMIT = "window_limit"
+LIMIT = "window_limit"
+"""The formula of a path without loss."""
 
 
 def today(found: Found) -> Section:
@@ -113,10 +114,10 @@ def maps(found: Found) -> Section:
         )
         value = Axis("completion", "s", "log")
         parts.append(_map(found, "Completion time", caption, value, _simulated, _simulated_detail))
-        for estimator in ESTIMATORS:
+        for estimator in (LIMIT, *ESTIMATORS):
             caption = (
-                f"The estimate of {estimator} over the simulator's mean, less one; without loss that of "
-                "the window limit. Empty where the formula declines."
+                f"The estimate of {estimator} over the simulator's mean, less one. Empty where the formula "
+                "declines, with its reason."
             )
             parts.append(
                 _map(
@@ -178,16 +179,16 @@ def _simulated_detail(found: Found, cell: Cell) -> str:
     return f"{shown(found.summary(cell, _TIME))} s"
 
 
-def _estimate(found: Found, cell: Cell, estimator: str) -> tuple[float | None, str]:
+def estimate(found: Found, cell: Cell, estimator: str) -> tuple[float | None, str]:
     """An estimate, or why there is none."""
-    row = found.row(cell, _TIME, _LIMIT if probability(cell.loss) == 0 else estimator)
+    row = found.row(cell, _TIME, estimator)
     if row is None:
         return None, "not asked"
     return row.value, row.reason
 
 
 def _error(found: Found, cell: Cell, estimator: str) -> float | None:
-    value, _ = _estimate(found, cell, estimator)
+    value, _ = estimate(found, cell, estimator)
     simulated = _simulated(found, cell)
     return None if value is None or simulated is None else 100 * (value / simulated - 1)
 
@@ -198,7 +199,7 @@ def _error_of(estimator: str) -> Callable[[Found, Cell], float | None]:
 
 def _detail_of(estimator: str) -> Callable[[Found, Cell], str]:
     def detail(found: Found, cell: Cell) -> str:
-        value, reason = _estimate(found, cell, estimator)
+        value, reason = estimate(found, cell, estimator)
         simulated = _simulated_detail(found, cell)
         return (
             f"{reason}; simulated {simulated}" if value is None else f"{value:.5g} s; simulated {simulated}"
@@ -223,7 +224,7 @@ def _known_errors(found: Found, loss: str, estimator: str) -> list[float]:
 
 def _errors(found: Found) -> Table:
     rows = []
-    for estimator in ESTIMATORS:
+    for estimator in (LIMIT, *ESTIMATORS):
         row = [estimator]
         for loss in found.effort.map_losses:
             errors = _known_errors(found, loss, estimator)
@@ -244,14 +245,14 @@ def _errors(found: Found) -> Table:
 def _map_checks(found: Found) -> list[Check]:
     effort = found.effort
     fast = [
-        _error(found, map_cell("0 %", round_trip, window), ESTIMATORS[0])
+        _error(found, map_cell("0 %", round_trip, window), LIMIT)
         for round_trip in effort.map_round_trips
         for window in effort.map_windows
         if round_trip <= ACK_DELAY
     ]
     none = [abs(error) for error in fast if error is not None]
     high = _known_errors(found, "10 %", ESTIMATORS[0])
-    delayed, prompt = (_error(found, cell, ESTIMATORS[0]) for cell in SLOW_CELLS)
+    delayed, prompt = (_error(found, cell, LIMIT) for cell in SLOW_CELLS)
     if not none or not high or delayed is None or prompt is None:
         return []
     return [
@@ -262,7 +263,7 @@ def _map_checks(found: Found) -> list[Check]:
             f"largest error of {len(none)} cells: {max(none):.2f} %",
         ),
         Check(
-            "Beyond, what the formula lacks is the wait for delayed acknowledgments: without them it is "
+            "Beyond, what the window limit lacks is the wait for delayed acknowledgments: without them it is "
             "right.",
             delayed < -5 and abs(prompt) < 1,
             f"6 segments each 400 ms: {delayed:.1f} % off, without delayed acknowledgments {prompt:.2f} %",

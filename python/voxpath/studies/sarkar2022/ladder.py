@@ -29,15 +29,6 @@ _SERVER_RECEIVES = "right-server ab"
 _ROUND = 0.044
 """Seconds about a round trip: what is shown before the loss and after its repair."""
 
-PUBLISHED_SPAN = 0.132977
-"""Seconds that Figure 10 spans (section 5.1)."""
-
-PUBLISHED_COST = 0.4268
-"""Seconds that one loss costs, of section 5.2."""
-
-PUBLISHED_ROUNDS = 27
-"""Round trips until the window is back in the capture, of section 5.2."""
-
 
 @dataclass(frozen=True)
 class Packet:
@@ -208,7 +199,7 @@ def _checks(run: Trace, repair: Repair) -> list[Check]:
             "The repair itself takes two to three round trips, no timeout; the published figure spans three.",
             2 * _ROUND <= took <= 3 * _ROUND,
             f"{took:.4f} s from the loss to the acknowledgment that covers it; the figure "
-            f"{PUBLISHED_SPAN:g} s",
+            f"{published()['section5']['figure10_span_s']:g} s",
         ),
     ]
 
@@ -244,7 +235,8 @@ def _price(costs: dict[str, Cost]) -> Table:
     rows: list[list[str | Entry]] = [
         [variant, f"{cost.seconds:.3f}", f"{cost.rounds:.1f}"] for variant, cost in costs.items()
     ]
-    rows.append(["published capture (section 5.2)", f"{PUBLISHED_COST:g}", str(PUBLISHED_ROUNDS)])
+    capture = published()["section5"]
+    rows.append(["published capture (section 5.2)", f"{capture['loss_cost_s']:g}", str(capture["rounds"])])
     rows.append(["published arithmetic (Table 9)", "", str(_table9())])
     return Table(
         "What one lost segment costs when it is the only one",
@@ -259,6 +251,7 @@ def _table9() -> int:
 
 def _way_back(costs: dict[str, Cost]) -> Checks:
     ours = costs["riverbed16"].rounds
+    capture = int(published()["section5"]["rounds"])
     rounds = rounds_to(WINDOW, congestion_avoidance(WINDOW / 2, SEGMENT, DELAYED))
     return Checks(
         "Section 5.2: the way back of the window",
@@ -271,8 +264,8 @@ def _way_back(costs: dict[str, Cost]) -> Checks:
             ),
             Check(
                 "The testbed's capture was slower than either rule of section 5.2.",
-                max(_table9(), *(cost.rounds for cost in costs.values())) < PUBLISHED_ROUNDS,
-                f"{PUBLISHED_ROUNDS} round trips in the capture, {_table9()} in Table 9, "
+                max(_table9(), *(cost.rounds for cost in costs.values())) < capture,
+                f"{capture} round trips in the capture, {_table9()} in Table 9, "
                 + ", ".join(f"{cost.rounds:.1f} in {name}" for name, cost in costs.items()),
             ),
         ],

@@ -107,12 +107,12 @@ WIRES: Mapping[str, Change] = {
 
 PER_ACK = "window grows by MSS²/cwnd an acknowledgment"
 NO_FAST_RETRANSMIT = "no fast retransmit (10 duplicate ACKs)"
-ALL_THREE = "all three"
+CANDIDATE = "candidate: all three"
 TESTBED: Mapping[str, Change] = {
     NO_LOST_ACKS: CAUSES[NO_LOST_ACKS],
     PER_ACK: Change({"byte_counting": False}),
     NO_FAST_RETRANSMIT: Change({"dupack_threshold": 10}),
-    ALL_THREE: Change({"byte_counting": False, "dupack_threshold": 10}, both_ways=False),
+    CANDIDATE: Change({"byte_counting": False, "dupack_threshold": 10}, both_ways=False),
 }
 """What may make a loss dearer in the testbed of Table 8 than in `linux`."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.backends.base import Row
+    from voxpath.report.document import Check
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Verdict
     from voxpath.studies.sarkar2022.questions import Found
@@ -61,7 +62,7 @@ def verdict(item: Comparison) -> Entry:
     if item.verdict == "differs":
         known = "unknown" if item.cause is None else item.cause.claim
         failed = item.cause is not None and not item.cause.holds
-        reason += f". Cause: {known}" + (" (this does not hold)" if failed else "")
+        reason += f". Explanation: {known}" + (" (this does not hold)" if failed else "")
     return Entry(item.verdict, MARKS[item.verdict], reason)
 
 
@@ -117,6 +118,37 @@ def overview(items: Sequence[Comparison]) -> Table:
     return Table("Verdicts", ("table", "numbers", *names), rows)
 
 
+_TAKEN_OVER = (
+    "Percentages of Tables 4 and 8 and the simulated column of Table 7 were compared later, and take over "
+    "the tolerances of the times and of Table 5."
+)
+
+
+def computed(title: str, claims: Sequence[Check]) -> Table:
+    """What follows from published numbers alone: no run could have it otherwise, so that it is no check."""
+    rows: list[list[str | Entry]] = [
+        [claim.claim, claim.evidence, "" if claim.holds else Entry("does not follow", "bad")]
+        for claim in claims
+    ]
+    return Table(title, ("claim", "computation", ""), rows)
+
+
+def tolerances() -> Table:
+    """When each tolerance was written, and whether runs are judged by it."""
+    rows: list[list[str | Entry]] = [
+        [name.replace("table", "Table "), _slack(table["tolerance"]), table["tolerance_set"]]
+        for name, table in published().items()
+        if name.startswith("table")
+    ]
+    return Table("Tolerances (published.toml)", ("table", "tolerance", "set"), rows, (_TAKEN_OVER,))
+
+
+def _slack(tolerance: Mapping[str, float]) -> str:
+    if "relative" in tolerance:
+        return f"{100 * tolerance['relative']:g} %"
+    return f"{tolerance['absolute']:g}"
+
+
 def of(items: Sequence[Comparison]) -> list[Table]:
     """Each published table, number by number."""
     tables = []
@@ -131,14 +163,14 @@ def of(items: Sequence[Comparison]) -> list[Table]:
                 [
                     number.case,
                     f"{number.column}, {number.unit}" if number.unit else number.column,
-                    f"{number.printed:.7g}",
-                    Entry(meant, None, number.note) if meant else "",
                     shown(item.ours),
                     judged,
+                    f"{number.printed:.7g}",
+                    Entry(meant, None, number.note) if meant else "",
                     judged.reason,
                 ]
             )
-        columns = ("case", "what", "printed", "as meant", "ours", "verdict", "decided by")
+        columns = ("case", "what", "ours", "verdict", "printed", "as meant", "decided by")
         note = " ".join(data.get("note", "").split())
         tables.append(Table(f"{name}: {data['title']}", columns, rows, (note,) if note else ()))
     return tables

@@ -39,9 +39,6 @@ SEGMENTS = FILE / SEGMENT
 DELAYED = 2
 """Segments that an acknowledgment covers (Table 2, Maximum ACK Segments)."""
 
-_LAST_DIGIT = 0.01
-"""Of a printed percentage."""
-
 
 @cache
 def published() -> Mapping[str, Any]:
@@ -67,6 +64,16 @@ def probability(loss: str) -> float:
     return float(loss.removesuffix("%")) / 100
 
 
+def tolerance(name: str, key: str = "tolerance") -> Tolerance:
+    """A tolerance of a published table."""
+    return Tolerance(**published()[name][key])
+
+
+def rounded_to(name: str) -> float:
+    """The last digit that a table's percentages are printed with."""
+    return tolerance(name, "percent_rounding").absolute
+
+
 def _exact(value: float) -> Summary:
     return Summary(1, value, None)
 
@@ -83,7 +90,7 @@ def _bit_errors() -> Iterator[Comparison]:
                 "",
                 printed,
                 printed,
-                Tolerance(**table["tolerance"]),
+                tolerance("table1"),
             )
             ours = _exact(packet_error_rate(row["ber"], size))
             if printed >= 1:
@@ -99,7 +106,7 @@ def _times(name: str, found: Found) -> Iterator[Comparison]:
     table = published()[name]
     title = name.replace("table", "Table ")
     offset = table.get("offset", 0)
-    tolerance = Tolerance(**table["tolerance"])
+    slack = tolerance(name)
     base = table["rows"][0]["printed"]
     no_loss = found.summary(Cell(table["variant"], "0 %"), table["metric"])
     for row in table["rows"]:
@@ -111,7 +118,7 @@ def _times(name: str, found: Found) -> Iterator[Comparison]:
             "s",
             row["printed"],
             value,
-            tolerance,
+            slack,
             "without the 10 s before the transfer" if offset else "",
         )
         answer = found.row(Cell(table["variant"], row["loss"]), table["metric"])
@@ -125,13 +132,13 @@ def _times(name: str, found: Found) -> Iterator[Comparison]:
             row["difference_percent"],
             difference,
             # A ratio of two times, to which the relative tolerance of the times applies.
-            Tolerance(absolute=tolerance.relative * (100 + difference)),
+            Tolerance(absolute=slack.relative * (100 + difference)),
             "of the times without the 10 s" if offset else "",
         )
         own = 100 * (row["printed"] / base - 1)
         ours = found.summary(Cell(table["variant"], row["loss"]), table["metric"])
         change = None if ours is None or no_loss is None else _percent(ours, no_loss.mean)
-        if abs(own - row["difference_percent"]) > _LAST_DIGIT:
+        if abs(own - row["difference_percent"]) > rounded_to(name):
             reason = f"{row['printed']:g} s against {base:g} s is {own:.2f} %"
             yield contradiction(number, change, reason)
         else:
@@ -155,7 +162,7 @@ def _counts(name: str, found: Found) -> Iterator[Comparison]:
             "",
             row["printed"],
             row["printed"] - offset,
-            Tolerance(**table["tolerance"]),
+            tolerance(name),
             "without the ARP request" if offset else "",
         )
         answer = found.row(Cell(table["variant"], row["loss"]), table["metric"])
@@ -164,7 +171,7 @@ def _counts(name: str, found: Found) -> Iterator[Comparison]:
 
 def _retransmissions(found: Found) -> Iterator[Comparison]:
     table = published()["table7"]
-    exact = Tolerance(**published()["table5"]["tolerance"])
+    exact = tolerance("table5")
     for row in table["rows"]:
         loss = row["loss"]
         p = probability(loss)
@@ -176,7 +183,7 @@ def _retransmissions(found: Found) -> Iterator[Comparison]:
             "",
             row["calculated"],
             row["calculated"],
-            Tolerance(**table["tolerance"]),
+            tolerance("table7"),
         )
         judged = compare(calculated, _exact(needed))
         if judged.verdict == "differs":
@@ -199,13 +206,13 @@ def _retransmissions(found: Found) -> Iterator[Comparison]:
                 "%",
                 row["difference_percent"],
                 value,
-                Tolerance(absolute=_LAST_DIGIT),
+                tolerance("table7", "percent_rounding"),
                 "of the simulated from n p / (1 - p)",
             )
             own = 100 * (row["simulated"] / row["calculated"] - 1)
             ours = found.summary(Cell("riverbed16", loss), "server_retransmissions")
             change = None if ours is None else _percent(ours, needed)
-            if abs(own - row["difference_percent"]) > _LAST_DIGIT:
+            if abs(own - row["difference_percent"]) > rounded_to("table7"):
                 reason = f"{row['simulated']} against {row['calculated']} is {own:.2f} %"
                 yield contradiction(number, change, reason)
             else:
@@ -213,22 +220,22 @@ def _retransmissions(found: Found) -> Iterator[Comparison]:
 
 
 def _windows() -> Iterator[Comparison]:
-    table = published()["table9"]
-    rows = table["rows"]
-    windows = islice(congestion_avoidance(rows[0]["cwnd"], SEGMENT, DELAYED), len(rows))
-    for row, window in zip(rows, windows, strict=True):
+    rows = published()["table9"]["rows"]
+    windows = list(islice(congestion_avoidance(rows[0]["cwnd"], SEGMENT, DELAYED), len(rows)))
+    for index, (row, window) in enumerate(zip(rows, windows, strict=True)):
+        before = windows[max(index - 1, 0)]
         rtt = f"RTT {row['rtt']}"
-        tolerance = Tolerance(**table["tolerance"])
-        cwnd = Published("Table 9", "cwnd", rtt, "B", row["cwnd"], row["cwnd"], tolerance)
-        segments = Published(
-            "Table 9", "segments", rtt, "", row["segments"], row["segments"], Tolerance(absolute=0)
-        )
-        for number, value in ((cwnd, window), (segments, float(window // SEGMENT))):
+        for column, unit, key, value in (
+            ("cwnd", "B", "tolerance", window),
+            ("segments", "", "segments_tolerance", float(window // SEGMENT)),
+        ):
+            printed = row[column]
+            number = Published("Table 9", column, rtt, unit, printed, printed, tolerance("table9", key))
             judged = compare(number, _exact(value))
             if judged.verdict == "differs":
                 reason = (
-                    "equation (17) is of every acknowledgment, and a window of 4 segments has two: "
-                    f"{value:.6g}"
+                    f"equation (17) is of every acknowledgment, and the {before / SEGMENT:.2f} segments of "
+                    f"the round trip before have {before / SEGMENT / DELAYED:.2f}, not one: {value:.6g}"
                 )
                 judged = contradiction(number, _exact(value), reason)
             yield judged

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+
+from voxpath.results.intervals import Summary, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +31,14 @@ class Timeout:
         waited: Seconds since the server last sent anything.
         kept: Whether the doubling comes from another segment: Karn's rule lets no sample end it.
         arrived: Whether the segment had reached the client: its acknowledgment was lost.
+        run: Of which of several runs.
     """
 
     backed_off: int
     waited: float
     kept: bool
     arrived: bool
+    run: int = 0
 
 
 def timeouts(series: pl.DataFrame, packets: pl.DataFrame) -> list[Timeout]:
@@ -99,6 +103,16 @@ class Waiting:
         """How many that are in a run."""
         return len(timeouts) / self.runs
 
+    def count(self, timeouts: Sequence[Timeout]) -> Summary:
+        """How many that are in a run, with the spread over the runs."""
+        return summarise([sum(item.run == run for item in timeouts) for run in range(self.runs)])
+
+    def wait(self, timeouts: Sequence[Timeout]) -> Summary:
+        """How long they take of a run, with the spread over the runs."""
+        return summarise(
+            [sum(item.waited for item in timeouts if item.run == run) for run in range(self.runs)]
+        )
+
     def seconds(self, timeouts: Sequence[Timeout]) -> float:
         """How long they take of a run."""
         return sum(timeout.waited for timeout in timeouts) / self.runs
@@ -113,7 +127,11 @@ def waiting(
     completions: Sequence[float], series: Sequence[pl.DataFrame], packets: Sequence[pl.DataFrame]
 ) -> Waiting:
     """Adds up the timeouts of the runs of one set-up."""
-    found = [item for pair in zip(series, packets, strict=True) for item in timeouts(*pair)]
+    found = [
+        replace(item, run=run)
+        for run, pair in enumerate(zip(series, packets, strict=True))
+        for item in timeouts(*pair)
+    ]
     deepest = max((item.backed_off for item in found), default=-1)
     levels = [[item for item in found if item.backed_off == level] for level in range(deepest + 1)]
     return Waiting(len(completions), sum(completions) / len(completions), levels)
