@@ -7,6 +7,13 @@ use crate::socket::Datagrams;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
+use voxpath_wire::payload::pattern_byte;
+
+/// The smallest payload whose bytes tell which datagram it is: eight of them are one value of the pattern.
+pub const LEAST_REAL: u32 = 8;
+
+/// How far from the next expected datagram one is looked for that came as bytes.
+const SEARCH: u64 = 4096;
 
 /// What both ends have to know.
 #[derive(Debug, Clone, Copy)]
@@ -116,16 +123,11 @@ impl Receiver {
 
     /// Takes a datagram in.
     pub fn receive(&mut self, now: Time, data: &Payload) {
-        let Payload::Pattern { stream, offset, len } = *data else {
+        let Some(number) = self.number(data) else {
             self.wrong += u64::from(data.len());
             return;
         };
         let size = u64::from(self.schedule.size);
-        if stream != self.schedule.stream || len != self.schedule.size || !offset.is_multiple_of(size) {
-            self.wrong += u64::from(data.len());
-            return;
-        }
-        let number = offset / size;
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         if self.seen.len() <= word {
             self.seen.resize(word + 1, 0);
@@ -149,6 +151,35 @@ impl Receiver {
             self.jitter_16 = self.jitter_16 + delay.abs_diff(before) - (self.jitter_16 + 8) / 16;
         }
         self.delays.push(delay);
+    }
+
+    /// Which datagram it is; none of them, if its content is wrong.
+    fn number(&self, data: &Payload) -> Option<u64> {
+        let Schedule { stream, size, .. } = self.schedule;
+        match data {
+            _ if data.len() != size => None,
+            Payload::Pattern { stream: s, offset, .. } => {
+                let size = u64::from(size);
+                (*s == stream && offset.is_multiple_of(size)).then_some(offset / size)
+            }
+            // Nothing but the content says which datagram bytes are: look around the one expected next.
+            Payload::Bytes(bytes) => {
+                let next = self.highest.map_or(0, |highest| highest + 1);
+                let is = |number: &u64| {
+                    let mut expected = Vec::new();
+                    let offset = number * u64::from(size);
+                    let begins = (0..u64::from(LEAST_REAL))
+                        .all(|i| bytes[i as usize] == pattern_byte(stream, offset + i));
+                    begins && {
+                        Payload::pattern(stream, offset, size).write_to(&mut expected);
+                        expected == bytes[..]
+                    }
+                };
+                let around = |away: u64| [Some(next + away), next.checked_sub(away + 1)];
+                (0..SEARCH).flat_map(around).flatten().find(is)
+            }
+            Payload::Empty => None,
+        }
     }
 
     /// When the first datagram came.

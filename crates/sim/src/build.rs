@@ -24,7 +24,10 @@ const DYNAMIC_PORT: u16 = 49_152;
 const DYNAMIC_PORTS: u32 = 1 << 14;
 
 /// The world of a plan that [`crate::check`] has nothing against.
-pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
+///
+/// `real` says of each node whether it is a real host; nodes beyond its end are not.
+pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, real: &[bool]) -> World {
+    let is_real = |node: u32| real.get(node as usize).copied().unwrap_or(false);
     let (_, routes) = routes(plan);
     let addresses = addresses(plan);
     let mut tap = Tap::new();
@@ -35,7 +38,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
         pool: Pool::new(),
         events: EventQueue::new(),
         tap,
-        nodes: plan.nodes.iter().map(|node| Node::new(node.kind)).collect(),
+        nodes: (0..).zip(&plan.nodes).map(|(i, node)| Node::new(node.kind, is_real(i))).collect(),
         links: links(plan, seed),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         routes,
@@ -43,12 +46,16 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
     };
     let first_target = network.links.len() as u32;
     let first_addresses = first_addresses(plan);
-    let endpoints: Vec<Endpoint> = (0..)
+    let mut endpoints: Vec<Endpoint> = (0..)
         .zip(&plan.flows)
         .flat_map(|(i, flow)| {
             endpoints(i, flow, flow_addresses(plan, flow, &first_addresses), first_target, seed)
         })
         .collect();
+    for endpoint in endpoints.iter_mut().filter(|endpoint| is_real(endpoint.node)) {
+        let start = Time::from_nanos(plan.flows[endpoint.label.flow.0 as usize].start_ns);
+        endpoint.move_outside(start, &network.addresses);
+    }
     let end = Time::from_nanos(plan.duration_ns.unwrap_or(LONGEST_NS));
     let mut world = World::new(network, endpoints, end);
     for (i, flow) in plan.flows.iter().enumerate() {

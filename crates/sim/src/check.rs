@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Display;
 use core::net::IpAddr;
+use voxpath_apps::cbr;
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, Graph, Routes};
 use voxpath_units::Prob;
@@ -64,6 +65,28 @@ pub(crate) fn observable(plan: &Plan, observe: &Observe) -> Vec<Problem> {
     }
     if observe.snap_bytes == Some(0) {
         checker.fail("observe.snap_bytes", "at least one byte of a packet is kept; leave it out to keep all");
+    }
+    checker.problems
+}
+
+/// Whether the plan can run with these of its nodes as real hosts.
+pub(crate) fn edges(plan: &Plan, real: &[bool]) -> Vec<Problem> {
+    let mut checker = Checker { plan, problems: Vec::new() };
+    for (i, node) in plan.nodes.iter().enumerate() {
+        if real.get(i) == Some(&true) && node.kind == NodeKind::Router {
+            checker.fail(format_args!("nodes[{i}].kind"), "a router cannot be a real host");
+        }
+    }
+    for (i, flow) in plan.flows.iter().enumerate() {
+        let is_real = [flow.from, flow.to].iter().any(|&node| real.get(node as usize) == Some(&true));
+        if let App::Cbr { packet_bytes, .. } = flow.app
+            && is_real
+            && packet_bytes < cbr::LEAST_REAL
+        {
+            let path = format_args!("flows[{i}].app.packet_bytes");
+            let least = cbr::LEAST_REAL;
+            checker.fail(path, format_args!("datagrams to or from a real host have at least {least} bytes"));
+        }
     }
     checker.problems
 }

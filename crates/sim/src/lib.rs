@@ -9,10 +9,13 @@ extern crate alloc;
 
 mod build;
 mod check;
+mod emit;
 mod endpoint;
 mod network;
+pub mod outside;
 mod paths;
 pub mod plan;
+mod realtime;
 mod report;
 mod sinks;
 mod world;
@@ -20,6 +23,7 @@ mod world;
 pub use check::{Problem, check};
 pub use paths::{Paths, paths};
 pub use plan::{Observe, Plan};
+pub use realtime::{Delivery, RealTime, Strays};
 pub use report::{Report, Verdict};
 pub use voxpath_net::table::{Column, Data, Table};
 
@@ -55,7 +59,7 @@ impl Simulation {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let world = build::world(plan, Seed::new(plan.seed, replication), observe);
+        let world = build::world(plan, Seed::new(plan.seed, replication), observe, &[]);
         Ok(Self { plan: plan.clone(), world })
     }
 

@@ -1,6 +1,7 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
-use crate::endpoint::{Endpoint, Kind, Tcp};
+use crate::endpoint::{Endpoint, Kind};
+use crate::outside::Machine;
 use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
 use crate::world::World;
 use alloc::format;
@@ -9,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use serde::Serialize;
 use voxpath_apps::Record;
-use voxpath_apps::cbr::Reception;
+use voxpath_apps::cbr::{self, Reception};
 use voxpath_net::element::Count;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::tap::Output;
@@ -51,6 +52,11 @@ pub struct Verdict {
 /// Closes the books.
 pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
     let ended = world.ended();
+    report_at(plan, world, ended)
+}
+
+/// The same for a world whose end is somebody else's decision.
+pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
     for link in &mut world.network.links {
         link.settle(ended);
     }
@@ -164,7 +170,7 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
 }
 
 /// One flow's results; what does not apply to its transport is none.
-struct FlowRow<'a> {
+struct FlowRow {
     status: &'static str,
     established: Option<Time>,
     first: Option<Time>,
@@ -172,14 +178,14 @@ struct FlowRow<'a> {
     bytes: u64,
     wrong: u64,
     /// Of the end that opened, and of the end that answered.
-    packets_sent: [u64; 2],
-    tcp: [Option<&'a Counters>; 2],
+    packets_sent: [Option<u64>; 2],
+    tcp: [Option<TcpCounts>; 2],
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
 }
 
 fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
-    let rows: Vec<FlowRow<'_>> = world
+    let rows: Vec<FlowRow> = world
         .endpoints
         .as_chunks::<2>()
         .0
@@ -194,12 +200,12 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     }
     let node = |index: u32| plan.nodes[index as usize].name.clone();
     let planned = |of: &dyn Fn(&crate::plan::Flow) -> String| Data::Text(plan.flows.iter().map(of).collect());
-    let time = |of: fn(&FlowRow<'_>) -> Option<Time>| {
+    let time = |of: fn(&FlowRow) -> Option<Time>| {
         Data::OptU64(rows.iter().map(|row| of(row).map(Time::as_nanos)).collect())
     };
-    let count = |of: fn(&FlowRow<'_>) -> u64| Data::U64(rows.iter().map(of).collect());
-    let maybe = |of: &dyn Fn(&FlowRow<'_>) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
-    let goodput = |(row, flow): (&FlowRow<'_>, &crate::plan::Flow)| {
+    let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
+    let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
+    let goodput = |(row, flow): (&FlowRow, &crate::plan::Flow)| {
         let took = row.completed.unwrap_or(ended).as_nanos().saturating_sub(flow.start_ns);
         (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
     };
@@ -221,10 +227,10 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
             name: "goodput_bps",
             data: Data::OptF64(rows.iter().zip(&plan.flows).map(goodput).collect()),
         },
-        Column { name: "client_packets_sent", data: count(|row| row.packets_sent[0]) },
-        Column { name: "server_packets_sent", data: count(|row| row.packets_sent[1]) },
+        Column { name: "client_packets_sent", data: maybe(&|row| row.packets_sent[0]) },
+        Column { name: "server_packets_sent", data: maybe(&|row| row.packets_sent[1]) },
     ];
-    type Counter = fn(&Counters) -> u64;
+    type Counter = fn(&TcpCounts) -> Option<u64>;
     let counters: [([&'static str; 2], Counter); 6] = [
         (["client_data_segments_sent", "server_data_segments_sent"], |tcp| tcp.data_segments_sent),
         (["client_retransmissions", "server_retransmissions"], |tcp| tcp.retransmissions),
@@ -235,7 +241,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     ];
     for (names, of) in counters {
         for (end, name) in names.into_iter().enumerate() {
-            columns.push(Column { name, data: maybe(&|row| row.tcp[end].map(of)) });
+            columns.push(Column { name, data: maybe(&|row| row.tcp[end].as_ref().and_then(of)) });
         }
     }
     columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
@@ -258,31 +264,29 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     Table { name: "flows", columns }
 }
 
-fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
-    let [client, server] = ends;
-    let packets_sent = [client.counters.packets_sent, server.counters.packets_sent];
-    match [&client.kind, &server.kind] {
-        [Kind::Tcp(client_tcp), Kind::Tcp(server_tcp)] => {
-            let receiver: &Record = match app {
-                App::Download { .. } => client_tcp.application.record(),
-                App::Bulk { .. } | App::Cbr { .. } => server_tcp.application.record(),
+fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
+    let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
+    match [client.part, server.part] {
+        [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
+            let receiver = match app {
+                App::Download { .. } => asks,
+                App::Bulk { .. } | App::Cbr { .. } => answers,
             };
-            let wrong = [client_tcp, server_tcp].map(|tcp| tcp.application.record().wrong_octets);
             FlowRow {
-                status: status(client_tcp, server_tcp, receiver),
-                established: client.counters.established_at,
+                // The end that opened knows more of a failure than the one that may never have heard of it.
+                status: status(receiver, asked.or(answered)),
+                established: client.established_at,
                 first: receiver.first_at,
                 completed: receiver.completed_at,
                 bytes: receiver.octets,
-                wrong: wrong.iter().sum(),
-                packets_sent,
-                tcp: [client_tcp, server_tcp]
-                    .map(|tcp| tcp.connection().map(|connection| connection.counters())),
+                wrong: asks.wrong_octets + answers.wrong_octets,
+                packets_sent: [client.packets_sent, server.packets_sent],
+                tcp: [client.tcp, server.tcp],
                 datagrams_sent: None,
                 reception: None,
             }
         }
-        [Kind::Sender(sender), Kind::Receiver(receiver)] => {
+        [Part::Sender(sender), Part::Receiver(receiver)] => {
             let reception = receiver.reception();
             let done = sender.poll_timeout().is_none();
             FlowRow {
@@ -292,7 +296,7 @@ fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
                 completed: reception.last_at.filter(|_| done),
                 bytes: reception.octets,
                 wrong: reception.wrong,
-                packets_sent,
+                packets_sent: [client.packets_sent, server.packets_sent],
                 tcp: [None, None],
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
@@ -302,12 +306,87 @@ fn row<'a>(ends: &'a [Endpoint; 2], app: &App) -> FlowRow<'a> {
     }
 }
 
-fn status(client: &Tcp, server: &Tcp, receiver: &Record) -> &'static str {
+/// One end of a flow, wherever it ran.
+struct End<'a> {
+    part: Part<'a>,
+    established_at: Option<Time>,
+    packets_sent: Option<u64>,
+    tcp: Option<TcpCounts>,
+}
+
+/// What an end does in its flow.
+enum Part<'a> {
+    Stream { record: &'a Record, ended: Option<Ended> },
+    Sender(&'a cbr::Sender),
+    Receiver(&'a cbr::Receiver),
+}
+
+/// What is counted of a TCP endpoint; none where its stack does not say.
+#[derive(Default)]
+struct TcpCounts {
+    data_segments_sent: Option<u64>,
+    retransmissions: Option<u64>,
+    fast_retransmits: Option<u64>,
+    timeouts: Option<u64>,
+    probes: Option<u64>,
+    duplicate_acks: Option<u64>,
+}
+
+impl<'a> End<'a> {
+    fn of(endpoint: &'a Endpoint) -> Self {
+        let simulated = |part, tcp| Self {
+            part,
+            established_at: endpoint.counters.established_at,
+            packets_sent: Some(endpoint.counters.packets_sent),
+            tcp,
+        };
+        match &endpoint.kind {
+            Kind::Tcp(tcp) => simulated(
+                Part::Stream { record: tcp.application.record(), ended: tcp.ended() },
+                tcp.connection().map(|connection| TcpCounts::from(connection.counters())),
+            ),
+            Kind::Sender(sender) => simulated(Part::Sender(sender), None),
+            Kind::Receiver(receiver) => simulated(Part::Receiver(receiver), None),
+            Kind::Outside(outside) => {
+                let outside = outside.as_deref().expect("what was handed out came back");
+                let account = &outside.account;
+                let (part, tcp) = match &outside.machine {
+                    Machine::Stream(application) => {
+                        let tcp = TcpCounts {
+                            data_segments_sent: account.data_segments_sent,
+                            retransmissions: account.retransmissions,
+                            timeouts: account.timeouts,
+                            ..TcpCounts::default()
+                        };
+                        (Part::Stream { record: application.record(), ended: account.ended }, Some(tcp))
+                    }
+                    Machine::Sender(sender) => (Part::Sender(sender), None),
+                    Machine::Receiver(receiver) => (Part::Receiver(receiver), None),
+                };
+                Self { part, established_at: account.established_at, packets_sent: account.packets_sent, tcp }
+            }
+        }
+    }
+}
+
+impl From<&Counters> for TcpCounts {
+    fn from(counters: &Counters) -> Self {
+        Self {
+            data_segments_sent: Some(counters.data_segments_sent),
+            retransmissions: Some(counters.retransmissions),
+            fast_retransmits: Some(counters.fast_retransmits),
+            timeouts: Some(counters.timeouts),
+            probes: Some(counters.probes),
+            duplicate_acks: Some(counters.duplicate_acks),
+        }
+    }
+}
+
+fn status(receiver: &Record, ended: Option<Ended>) -> &'static str {
     if receiver.completed_at.is_some() {
         return "completed";
     }
-    // The end that opened knows more of a failure than the one that may never have heard of it.
-    match client.ended().or(server.ended()) {
+    match ended {
         Some(Ended::Refused) => "refused",
         Some(Ended::Reset) => "reset",
         Some(Ended::Aborted) => "aborted",
@@ -346,8 +425,8 @@ fn quantile(ascending: &[u64], percent: usize) -> Option<u64> {
 fn requests(plan: &Plan, world: &World) -> Table {
     let mut rows = Vec::new();
     for (i, endpoint) in world.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.end == 0) {
-        let Kind::Tcp(tcp) = &endpoint.kind else { continue };
-        let requests = tcp.application.record().requests.iter();
+        let Part::Stream { record, .. } = End::of(endpoint).part else { continue };
+        let requests = record.requests.iter();
         rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32 / 2, number, *request)));
     }
     let names = plan.flows.iter().map(|flow| flow.name.clone()).collect();

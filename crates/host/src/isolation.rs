@@ -1,0 +1,125 @@
+//! A process tree of our own, which ends when the process does that made it.
+//!
+//! Programs of a run are started in a PID namespace whose first process waits for the end of this process alone.
+//! However that comes, by SIGKILL too, the first process ends, and the kernel ends everything else in there.
+
+use crate::error::{Context, HostError};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use std::fs;
+
+/// The namespaces that all programs of a run share.
+#[derive(Debug)]
+pub struct Isolation {
+    first_process: i32,
+    rootless: bool,
+    _alive: OwnedFd,
+}
+
+impl Isolation {
+    /// Enters a mount namespace and, without root's privileges, a user namespace, and begins a PID namespace.
+    ///
+    /// # Errors
+    /// This process has more than one thread, which the kernel does not let into another user namespace; or
+    /// user namespaces are switched off.
+    pub fn enter() -> Result<Self, HostError> {
+        let (user, group) = (geteuid(), getegid());
+        let rootless = !may_administer()?;
+        if rootless {
+            // SAFETY: no memory or descriptors are unshared.
+            unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }
+                .context(|| "make a user namespace (is kernel.unprivileged_userns_clone off?)".into())?;
+            // Programs run under the user's own id.
+            write("/proc/self/setgroups", "deny")?;
+            write("/proc/self/uid_map", &format!("{0} {0} 1", user.as_raw()))?;
+            write("/proc/self/gid_map", &format!("{0} {0} 1", group.as_raw()))?;
+        }
+        // SAFETY: no memory or descriptors are unshared.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context(|| "make a mount namespace".into())?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+            .context(|| "keep mounts to ourselves".into())?;
+        let (first_process, alive) = begin_process_tree()?;
+        Ok(Self { first_process, rootless, _alive: alive })
+    }
+
+    /// The first process of the PID namespace, as this process sees it.
+    pub const fn first_process(&self) -> i32 {
+        self.first_process
+    }
+
+    /// Whether this is without root's privileges.
+    pub const fn rootless(&self) -> bool {
+        self.rootless
+    }
+
+    /// Shows programs `text` where `path` is.
+    ///
+    /// # Errors
+    /// There is no `path`, or nothing can be written to the directory for temporary files.
+    pub fn replace_file(&self, path: &str, text: &str) -> Result<(), HostError> {
+        let mut temporary = std::env::temp_dir();
+        temporary.push(format!(".voxpath-{}-{}", std::process::id(), path.replace('/', "-")));
+        fs::write(&temporary, text).context(|| format!("write {}", temporary.display()))?;
+        let bound = mount_bind(&temporary, path).context(|| format!("show programs another {path}"));
+        // What is mounted needs no name any more.
+        let removed = fs::remove_file(&temporary).context(|| format!("remove {}", temporary.display()));
+        bound.and(removed)?;
+        // Nobody is to change it for all.
+        mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, c"")
+            .context(|| format!("protect {path}"))
+    }
+}
+
+/// Whether this process may make network namespaces as it is.
+fn may_administer() -> Result<bool, HostError> {
+    const CAP_NET_ADMIN: u32 = 12;
+    const CAP_SYS_ADMIN: u32 = 21;
+    let path = "/proc/self/status";
+    let status = fs::read_to_string(path).context(|| format!("read {path}"))?;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    Ok([CAP_NET_ADMIN, CAP_SYS_ADMIN].iter().all(|capability| mask >> capability & 1 == 1))
+}
+
+fn write(path: &str, text: &str) -> Result<(), HostError> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+        .context(|| format!("open {path}"))?;
+    rustix::io::write(file, text.as_bytes()).context(|| format!("write {text:?} to {path}"))?;
+    Ok(())
+}
+
+/// The first process of a new PID namespace, and the pipe's end that keeps it alive.
+fn begin_process_tree() -> Result<(i32, OwnedFd), HostError> {
+    let (read, alive) = pipe_with(PipeFlags::CLOEXEC).context(|| "make a pipe".into())?;
+    // SAFETY: without a stack of its own and without shared memory this is a fork. The child calls nothing but
+    // what may be called between fork and exec, and never returns.
+    let pid = unsafe {
+        libc::syscall(libc::SYS_clone, libc::CLONE_NEWPID | libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize)
+    };
+    match pid {
+        -1 => Err(HostError::new("make a PID namespace", std::io::Error::last_os_error())),
+        0 => {
+            // SAFETY: all of these are async-signal-safe, and `byte` outlives the reads.
+            unsafe {
+                // Orphans are reaped by the kernel; what a terminal sends is not for us.
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                libc::signal(libc::SIGINT, libc::SIG_IGN);
+                libc::signal(libc::SIGTERM, libc::SIG_IGN);
+                libc::setsid();
+                // Nothing that a reader elsewhere waits for the end of is kept open here.
+                libc::dup2(read.as_raw_fd(), 0);
+                libc::syscall(libc::SYS_close_range, 1_u32, u32::MAX, 0_u32);
+                let mut byte = 0_u8;
+                // Until the last holder of the other end is gone.
+                while libc::read(0, (&raw mut byte).cast(), 1) != 0 {}
+                libc::_exit(0)
+            }
+        }
+        // A PID fits `i32`.
+        pid => Ok((pid as i32, alive)),
+    }
+}
