@@ -360,7 +360,7 @@ impl End {
     fn close_books(&mut self) {
         let account = &mut self.outside.account;
         let Some(info) = self.socket.as_ref().and_then(tcp_info) else { return };
-        account.packets_sent = Some(info.segments_out.into());
+        account.packets_sent = info.segments_out.into();
         account.data_segments_sent = info.data_segments_out.map(u64::from);
         account.retransmissions = Some(info.total_retransmissions.into());
         account.timeouts = info.total_timeouts.map(u64::from);
@@ -415,11 +415,10 @@ impl End {
                 let mut datagrams = DatagramSocket { socket, sent: 0 };
                 sender.drive(now, &mut datagrams);
                 let sent = datagrams.sent;
-                *self.outside.account.packets_sent.get_or_insert(0) += sent;
+                self.outside.account.packets_sent += sent;
                 false
             }
             Machine::Receiver(receiver) => {
-                self.outside.account.packets_sent.get_or_insert(0);
                 let mut buffer = vec![0; PIECE];
                 // An error belongs to something sent earlier, and this end sends nothing.
                 while let Ok((_, len)) = recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {

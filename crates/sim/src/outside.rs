@@ -50,7 +50,7 @@ pub struct Account {
     /// How it ended, if it did.
     pub ended: Option<Ended>,
     /// Packets sent, acknowledgments too.
-    pub packets_sent: Option<u64>,
+    pub packets_sent: u64,
     /// Segments sent that carry data, retransmissions too.
     pub data_segments_sent: Option<u64>,
     /// Segments sent again.

@@ -178,7 +178,7 @@ struct FlowRow {
     bytes: u64,
     wrong: u64,
     /// Of the end that opened, and of the end that answered.
-    packets_sent: [Option<u64>; 2],
+    packets_sent: [u64; 2],
     tcp: [Option<TcpCounts>; 2],
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
@@ -227,8 +227,8 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
             name: "goodput_bps",
             data: Data::OptF64(rows.iter().zip(&plan.flows).map(goodput).collect()),
         },
-        Column { name: "client_packets_sent", data: maybe(&|row| row.packets_sent[0]) },
-        Column { name: "server_packets_sent", data: maybe(&|row| row.packets_sent[1]) },
+        Column { name: "client_packets_sent", data: count(|row| row.packets_sent[0]) },
+        Column { name: "server_packets_sent", data: count(|row| row.packets_sent[1]) },
     ];
     type Counter = fn(&TcpCounts) -> Option<u64>;
     let counters: [([&'static str; 2], Counter); 6] = [
@@ -310,7 +310,7 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
 struct End<'a> {
     part: Part<'a>,
     established_at: Option<Time>,
-    packets_sent: Option<u64>,
+    packets_sent: u64,
     tcp: Option<TcpCounts>,
 }
 
@@ -337,7 +337,7 @@ impl<'a> End<'a> {
         let simulated = |part, tcp| Self {
             part,
             established_at: endpoint.counters.established_at,
-            packets_sent: Some(endpoint.counters.packets_sent),
+            packets_sent: endpoint.counters.packets_sent,
             tcp,
         };
         match &endpoint.kind {
