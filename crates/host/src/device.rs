@@ -106,7 +106,8 @@ impl AsFd for Tun {
 fn counts(table: &str, device: &str) -> Option<DeviceCounts> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'))?;
     let columns: Vec<u64> = line.split_whitespace().map_while(|column| column.parse().ok()).collect();
-    let &[_, received, _, receive_dropped, _, _, _, _, _, sent, _, send_dropped, ..] = columns.as_slice() else {
+    let &[_, received, _, receive_dropped, _, _, _, _, _, sent, _, send_dropped, ..] = columns.as_slice()
+    else {
         return None;
     };
     Some(DeviceCounts { sent, send_dropped, received, receive_dropped })

@@ -69,8 +69,7 @@ impl Isolation {
         let removed = fs::remove_file(&temporary).context(|| format!("remove {}", temporary.display()));
         bound.and(removed)?;
         // Nobody is to change it for all.
-        mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, c"")
-            .context(|| format!("protect {path}"))
+        mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, c"").context(|| format!("protect {path}"))
     }
 }
 

@@ -25,8 +25,7 @@ impl Namespace {
         let made = thread::spawn(|| {
             // SAFETY: a new network namespace shares no descriptors, memory or credentials with the rest of the
             // process, and the thread that enters it ends here.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
-                .context(|| "make a network namespace".into())?;
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.context(|| "make a network namespace".into())?;
             own().map(|descriptor| Self { descriptor })
         });
         made.join().expect("making a namespace does not panic")
@@ -73,6 +72,22 @@ impl Namespace {
         })
     }
 
+    /// TCP ports at which somebody listens.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered.
+    pub fn listening(&self) -> Result<Vec<u16>, HostError> {
+        self.inside(|| {
+            let mut ports = Vec::new();
+            for path in ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"] {
+                // Without IPv6 there is no table of it.
+                let table = std::fs::read_to_string(path).unwrap_or_default();
+                ports.extend(listening(&table));
+            }
+            Ok(ports)
+        })
+    }
+
     /// Sets keys below `/proc/sys/net`.
     ///
     /// # Errors
@@ -93,6 +108,17 @@ impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
+}
+
+/// The ports of the sockets in state LISTEN in the kernel's table.
+fn listening(table: &str) -> impl Iterator<Item = u16> + '_ {
+    const LISTEN: &str = "0A";
+    table.lines().filter_map(|line| {
+        let mut columns = line.split_whitespace();
+        let (local, state) = (columns.nth(1)?, columns.nth(1)?);
+        let (_, port) = local.rsplit_once(':')?;
+        u16::from_str_radix(port, 16).ok().filter(|_| state == LISTEN)
+    })
 }
 
 /// The calling thread's network namespace.

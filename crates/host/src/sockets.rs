@@ -242,7 +242,8 @@ impl Sockets {
     fn accept(&mut self, listener: usize) {
         let (local, socket) = &self.listeners[listener];
         // A connection that was given up before it was accepted is none.
-        while let Ok((accepted, peer)) = acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        while let Ok((accepted, peer)) = acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        {
             let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
             let Some(&index) = peer.and_then(|peer| self.answering.get(&(*local, peer))) else {
                 continue; // Dropping it closes it: no flow of the plan.
@@ -401,8 +402,8 @@ impl End {
                 application.drive(now, &mut stream);
                 let (moved, failed) = (stream.moved, stream.failed);
                 // Both directions are closed, and the kernel has nothing left to send or to wait for.
-                let is_over = application.record().finished
-                    && tcp_info(socket).is_none_or(|info| info.state == CLOSED);
+                let is_over =
+                    application.record().finished && tcp_info(socket).is_none_or(|info| info.state == CLOSED);
                 if let Some(errno) = failed {
                     self.fail(errno);
                 } else if is_over {

@@ -30,7 +30,12 @@ fn host(plan: &Plan, index: usize) -> (Namespace, Tun) {
 
 /// Runs a plan with these hosts real until it is done.
 fn run(plan: &Plan, real: [bool; 2]) -> Outcome {
-    let world = RealTime::new(plan, 0, &Observe::default(), &real).expect("a plan that can run");
+    let mut plan = plan.clone();
+    for (node, real) in plan.nodes.iter_mut().zip(real) {
+        node.simulated = !real;
+    }
+    let plan = &plan;
+    let world = RealTime::new(plan, 0, &Observe::default()).expect("a plan that can run");
     let hosts = (0..2).map(|index| real[index].then(|| host(plan, index))).collect();
     let run = Run::start(world, hosts, false).expect("sockets");
     let mut patience = 3000;
@@ -70,6 +75,7 @@ fn datagrams_are_told_apart_whichever_end_is_real() {
     for real in ENDS {
         let mut plan = pipe(wire(5 * MS), wire(5 * MS));
         plan.flows.push(Flow {
+            simulated: false,
             name: "voice".into(),
             from: 0,
             to: 1,

@@ -8,6 +8,7 @@ use crate::sinks;
 use crate::world::World;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 use voxpath_apps::cbr;
 use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss};
@@ -23,11 +24,21 @@ const SERVER_PORT: u16 = 5001;
 const DYNAMIC_PORT: u16 = 49_152;
 const DYNAMIC_PORTS: u32 = 1 << 14;
 
+/// What is around the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// Nothing.
+    None,
+    /// The real hosts of [`Plan::real_hosts`].
+    Real,
+}
+
 /// The world of a plan that [`crate::check`] has nothing against.
-///
-/// `real` says of each node whether it is a real host; nodes beyond its end are not.
-pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, real: &[bool]) -> World {
-    let is_real = |node: u32| real.get(node as usize).copied().unwrap_or(false);
+pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> World {
+    let real = match edge {
+        Edge::None => vec![false; plan.nodes.len()],
+        Edge::Real => plan.real_hosts(),
+    };
     let (_, routes) = routes(plan);
     let addresses = addresses(plan);
     let mut tap = Tap::new();
@@ -38,7 +49,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, real: &[bool]) -
         pool: Pool::new(),
         events: EventQueue::new(),
         tap,
-        nodes: (0..).zip(&plan.nodes).map(|(i, node)| Node::new(node.kind, is_real(i))).collect(),
+        nodes: plan.nodes.iter().zip(&real).map(|(node, &real)| Node::new(node.kind, real)).collect(),
         links: links(plan, seed),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         routes,
@@ -52,9 +63,11 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, real: &[bool]) -
             endpoints(i, flow, flow_addresses(plan, flow, &first_addresses), first_target, seed)
         })
         .collect();
-    for endpoint in endpoints.iter_mut().filter(|endpoint| is_real(endpoint.node)) {
-        let start = Time::from_nanos(plan.flows[endpoint.label.flow.0 as usize].start_ns);
-        endpoint.move_outside(start, &network.addresses);
+    for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
+        let flow = &plan.flows[endpoint.label.flow.0 as usize];
+        if !flow.simulated {
+            endpoint.move_outside(Time::from_nanos(flow.start_ns), &network.addresses);
+        }
     }
     let end = Time::from_nanos(plan.duration_ns.unwrap_or(LONGEST_NS));
     let mut world = World::new(network, endpoints, end);

@@ -42,6 +42,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.addresses();
     checker.links();
     checker.flows();
+    checker.programs();
     // Indices that dangle would only panic in the search for paths.
     if checker.problems.is_empty() {
         checker.routes();
@@ -69,18 +70,15 @@ pub(crate) fn observable(plan: &Plan, observe: &Observe) -> Vec<Problem> {
     checker.problems
 }
 
-/// Whether the plan can run with these of its nodes as real hosts.
-pub(crate) fn edges(plan: &Plan, real: &[bool]) -> Vec<Problem> {
+/// Whether the plan can run around its real hosts.
+pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
     let mut checker = Checker { plan, problems: Vec::new() };
-    for (i, node) in plan.nodes.iter().enumerate() {
-        if real.get(i) == Some(&true) && node.kind == NodeKind::Router {
-            checker.fail(format_args!("nodes[{i}].kind"), "a router cannot be a real host");
-        }
-    }
+    let real = plan.real_hosts();
     for (i, flow) in plan.flows.iter().enumerate() {
-        let is_real = [flow.from, flow.to].iter().any(|&node| real.get(node as usize) == Some(&true));
+        let is_real = |node: u32| real.get(node as usize) == Some(&true);
         if let App::Cbr { packet_bytes, .. } = flow.app
-            && is_real
+            && !flow.simulated
+            && (is_real(flow.from) || is_real(flow.to))
             && packet_bytes < cbr::LEAST_REAL
         {
             let path = format_args!("flows[{i}].app.packet_bytes");
@@ -248,6 +246,31 @@ impl Checker<'_> {
     fn probability(&mut self, path: impl Display, p: f64) {
         if Prob::new(p).is_none() {
             self.fail(path, format_args!("{p} is not between 0 and 1"));
+        }
+    }
+
+    fn programs(&mut self) {
+        for (i, program) in self.plan.programs.iter().enumerate() {
+            match self.plan.nodes.get(program.node as usize) {
+                None => self.fail(format_args!("programs[{i}].node"), "there is no such node"),
+                Some(node) if node.kind == NodeKind::Router => {
+                    self.fail(format_args!("programs[{i}].node"), "is a router: routers run nothing")
+                }
+                Some(node) if node.simulated => {
+                    let path = format_args!("programs[{i}].node");
+                    self.fail(
+                        path,
+                        format_args!("the host {:?} is simulated: it runs no programs", node.name),
+                    )
+                }
+                Some(_) => {}
+            }
+            if program.command.first().is_none_or(String::is_empty) {
+                self.fail(format_args!("programs[{i}].command"), "names no program");
+            }
+            if program.listens == Some(0) {
+                self.fail(format_args!("programs[{i}].listens"), "no program listens at port 0");
+            }
         }
     }
 

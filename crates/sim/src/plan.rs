@@ -5,6 +5,7 @@
 //! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Conversations between two hosts each.
     pub flows: Vec<Flow>,
+    /// What real hosts run besides; nothing that a simulation could answer for.
+    pub programs: Vec<Program>,
 }
 
 /// A host or a router.
@@ -45,6 +48,8 @@ pub struct Node {
     pub kind: NodeKind,
     /// The node's addresses, unique in the plan; a host has at least one, a router may have none.
     pub addresses: Vec<IpAddr>,
+    /// Never a real host, also where others are.
+    pub simulated: bool,
 }
 
 /// What a node does with packets.
@@ -176,12 +181,46 @@ pub struct Flow {
     pub from: u32,
     /// Index of the host that answers.
     pub to: u32,
+    /// Both ends are simulated, also where their hosts are real.
+    pub simulated: bool,
     /// When the flow starts.
     pub start_ns: u64,
     /// What carries it.
     pub transport: Transport,
     /// What the two ends do.
     pub app: App,
+}
+
+/// A program that a real host runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Index of the host.
+    pub node: u32,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The TCP port at which it serves: the run starts when it listens, and the program is ended with the run.
+    /// Without one the run lasts until the program ends by itself.
+    pub listens: Option<u16>,
+    /// When it starts; zero where it serves.
+    pub start_ns: u64,
+    /// The stack that its sockets are to have.
+    pub tcp: TcpConfig,
+}
+
+impl Plan {
+    /// The nodes that are real hosts where there are any: those that run something which is not to be simulated.
+    pub fn real_hosts(&self) -> Vec<bool> {
+        let mut real = vec![false; self.nodes.len()];
+        let flows = self.flows.iter().filter(|flow| !flow.simulated);
+        let busy = flows.flat_map(|flow| [flow.from, flow.to]);
+        for node in busy.chain(self.programs.iter().map(|program| program.node)) {
+            if let Some(planned) = self.nodes.get(node as usize) {
+                real[node as usize] = planned.kind == NodeKind::Host && !planned.simulated;
+            }
+        }
+        real
+    }
 }
 
 /// Transports.

@@ -8,6 +8,7 @@
 //! 3. [`RealTime::handle_frame`] takes in what a real host has sent, then again from 1,
 //! 4. [`RealTime::poll_timeout`] says when to come back.
 
+use crate::build::Edge;
 use crate::emit::emit;
 use crate::endpoint::Kind;
 use crate::outside::Outside;
@@ -58,23 +59,18 @@ pub struct Delivery {
 }
 
 impl RealTime {
-    /// Builds the world of `plan` for one replication; `real` says of each of its nodes whether it is a real host.
+    /// Builds the world of `plan` for one replication, around the hosts that [`Plan::real_hosts`] names.
     ///
     /// # Errors
-    /// As [`Simulation::new`](crate::Simulation::new); and what `real` names must be a host.
-    pub fn new(
-        plan: &Plan,
-        replication: u64,
-        observe: &Observe,
-        real: &[bool],
-    ) -> Result<Self, Vec<Problem>> {
+    /// As [`Simulation::new`](crate::Simulation::new), and what cannot be between real hosts.
+    pub fn new(plan: &Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
         let mut problems = check(plan);
         problems.extend(check::observable(plan, observe));
-        problems.extend(check::edges(plan, real));
+        problems.extend(check::edges(plan));
         if !problems.is_empty() {
             return Err(problems);
         }
-        let world = build::world(plan, Seed::new(plan.seed, replication), observe, real);
+        let world = build::world(plan, Seed::new(plan.seed, replication), observe, Edge::Real);
         let addresses = (0..).zip(&world.network.addresses).map(|(i, a)| (a.ip, AddressId(i))).collect();
         let address = |id: AddressId, port| SocketAddr::new(world.network.addresses[id.0 as usize].ip, port);
         let flow_of = |endpoint: &crate::endpoint::Endpoint| {
@@ -82,15 +78,9 @@ impl RealTime {
             let local = address(label.local, label.local_port);
             ((local, address(label.remote, label.remote_port)), label.flow)
         };
-        let flows = world.endpoints.iter().filter(|end| real[end.node as usize]).map(flow_of).collect();
-        Ok(Self {
-            plan: plan.clone(),
-            world,
-            addresses,
-            flows,
-            strays: Strays::default(),
-            identification: 0,
-        })
+        let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
+        let flows = world.endpoints.iter().filter(is_outside).map(flow_of).collect();
+        Ok(Self { plan: plan.clone(), world, addresses, flows, strays: Strays::default(), identification: 0 })
     }
 
     /// Hands out the ends of flows that are to run on real hosts.

@@ -105,7 +105,7 @@ impl World {
     /// A packet has reached its host.
     fn receive(&mut self, now: Time, host: u32, packet: Packet) {
         let node = &mut self.network.nodes[host as usize];
-        if node.real {
+        if node.real && !is_simulated(&self.endpoints, &packet) {
             node.delivered += 1;
             self.arrived.push_back((Delivery { host, due: now }, packet));
             return;
@@ -204,6 +204,11 @@ fn demultiplex(endpoints: &[Endpoint], packet: &Packet) -> Option<usize> {
     let first = packet.flow.0 as usize * 2;
     let ends = endpoints.get(first..first + 2)?;
     ends.iter().position(|endpoint| endpoint.label.accepts(packet)).map(|end| first + end)
+}
+
+/// Whether a packet that has reached a real host is for an end that is simulated all the same.
+fn is_simulated(endpoints: &[Endpoint], packet: &Packet) -> bool {
+    demultiplex(endpoints, packet).is_some_and(|index| !matches!(endpoints[index].kind, Kind::Outside(_)))
 }
 
 /// Records what changed of a connection since it was looked at last.

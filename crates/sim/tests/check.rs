@@ -16,7 +16,12 @@ use voxpath_units::Span;
 fn valid() -> Plan {
     let mut plan = pipe(wire(10 * MS), wire(10 * MS));
     plan.duration_ns = Some(10 * SECOND);
-    plan.nodes.push(Node { name: "router".into(), kind: NodeKind::Router, addresses: vec![] });
+    plan.nodes.push(Node {
+        simulated: false,
+        name: "router".into(),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    });
     plan.links[0].b = 2;
     let second = Link { name: "second".into(), a: 2, b: 1, ab: wire(10 * MS), ba: wire(10 * MS) };
     plan.links.push(second);
@@ -26,6 +31,7 @@ fn valid() -> Plan {
     }
     let cbr = App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: None };
     plan.flows.push(Flow {
+        simulated: false,
         name: "voice".into(),
         transport: Transport::Udp,
         app: cbr,
@@ -144,7 +150,12 @@ fn ends_of_flows() {
         plan.duration_ns = None;
         plan.flows.remove(0);
         plan.flows.truncate(1);
-        plan.flows.push(Flow { name: "late".into(), start_ns: BEYOND, ..plan.flows[0].clone() });
+        plan.flows.push(Flow {
+            simulated: false,
+            name: "late".into(),
+            start_ns: BEYOND,
+            ..plan.flows[0].clone()
+        });
     });
 }
 

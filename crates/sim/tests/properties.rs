@@ -187,6 +187,7 @@ proptest! {
 fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Direction) -> Plan {
     let mut plan = plan.clone();
     let host = |i: u8| Node {
+        simulated: false,
         name: format!("elsewhere{i}"),
         kind: NodeKind::Host,
         addresses: vec![[192, 0, 2, i].into()],
@@ -215,6 +216,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Dire
         (Transport::Udp, App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) }),
     ];
     let flows = flows.into_iter().enumerate().map(|(i, (transport, app))| Flow {
+        simulated: false,
         name: format!("elsewhere{i}"),
         from: start,
         to: start + 1,

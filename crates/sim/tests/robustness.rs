@@ -20,6 +20,7 @@ fn sums_of_the_longest_spans_stay_inside_the_clock() {
     plan.flows[0].start_ns = LONGEST;
     let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: LONGEST, packets: None };
     plan.flows.push(Flow {
+        simulated: false,
         name: "udp".into(),
         transport: Transport::Udp,
         app: cbr,
@@ -43,6 +44,7 @@ fn a_queue_of_centuries_does_not_overflow_the_clock() {
     plan.duration_ns = Some(60 * SECOND);
     let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: MS, packets: None };
     plan.flows.push(Flow {
+        simulated: false,
         name: "flood".into(),
         from: 0,
         to: 1,
@@ -126,7 +128,15 @@ fn plan() -> impl Strategy<Value = Plan> {
                 },
                 _ => App::Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count },
             };
-            plan.flows.push(Flow { name: "flow".into(), from: 0, to: 1, start_ns, transport, app });
+            plan.flows.push(Flow {
+                simulated: false,
+                name: "flow".into(),
+                from: 0,
+                to: 1,
+                start_ns,
+                transport,
+                app,
+            });
             plan
         },
     )
@@ -155,18 +165,20 @@ fn a_big_star_is_built_in_no_time() {
     let mut plan = pipe(wire(MS), wire(MS));
     plan.nodes = (0..hosts)
         .map(|host| Node {
+            simulated: false,
             name: format!("host{host}"),
             kind: NodeKind::Host,
             addresses: vec![std::net::Ipv4Addr::from(0x0a00_0000 + 1 + host).into()],
         })
         .collect();
-    plan.nodes.push(Node { name: "hub".into(), kind: NodeKind::Router, addresses: vec![] });
+    plan.nodes.push(Node { simulated: false, name: "hub".into(), kind: NodeKind::Router, addresses: vec![] });
     plan.links = (0..hosts)
         .map(|host| Link { name: format!("link{host}"), a: host, b: hosts, ab: wire(MS), ba: wire(MS) })
         .collect();
     let config = Profile::Rfc.config();
     plan.flows = (0..hosts)
         .map(|host| Flow {
+            simulated: false,
             name: format!("flow{host}"),
             from: host,
             to: (host + 1) % hosts,

@@ -74,6 +74,9 @@ class Flow(Table):
         1, description="How many such flows; above one they are called name-1, name-2, ..."
     )
     stagger: Span | None = Field(None, description="From the start of one to the start of the next.")
+    simulated: bool = Field(
+        False, description="Stays simulated in the backend real, and shares the links with what is real."
+    )
     transport: Transport | None = Field(None, description="What the application needs without it.")
     app: App
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.flows import Flow
 from voxpath.scenario.problems import did_you_mean
-from voxpath.scenario.quantities import Address, Name, PositiveSpan
+from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.sweep import Sweep
-from voxpath.scenario.table import Table
+from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Stack
 from voxpath.scenario.topology import Topology
 
@@ -36,6 +36,37 @@ class Host(Table):
         (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
     )
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
+    simulated: bool = Field(False, description="Stays simulated in the backend real.")
+    run: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        description="A program and its arguments, which the backend real runs on this host.",
+    )
+    listens: Port | None = Field(
+        None,
+        description="The TCP port at which the program serves: the run starts when it listens, and ends it. "
+        "Without one the run lasts until the program ends by itself.",
+    )
+    start: Span | None = Field(None, description="When the program starts, from the run's start.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        found: list[tuple[tuple[str | int, ...], str]] = []
+        if self.run is None:
+            found += [
+                ((key,), "has no effect without a program to run: give run")
+                for key in ("listens", "start")
+                if getattr(self, key) is not None
+            ]
+        else:
+            if self.simulated:
+                found.append((("run",), "a simulated host runs no programs: leave out one of the two keys"))
+            if self.listens is not None and self.start is not None:
+                found.append((("start",), "a program that listens is there before the run starts"))
+        if found:
+            raise faults(*found)
+        return self
 
 
 def _printable(name: str) -> str:
@@ -59,5 +90,13 @@ class Scenario(Table):
     )
     topology: Topology
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
-    flows: tuple[Flow, ...] = Field(strict=False, min_length=1)
+    flows: tuple[Flow, ...] = Field(
+        (), strict=False, description="At least one, unless a host runs a program."
+    )
     sweep: Sweep | None = None
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not self.flows and all(host.run is None for host in self.hosts.values()):
+            raise faults((("flows",), "is missing: nothing happens without a flow or a host that runs a program"))
+        return self

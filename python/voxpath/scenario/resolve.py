@@ -74,6 +74,7 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     else:
         data |= {"links": _links(network, indices, origins), "routes": _routes(network, indices, origins)}
     data["flows"] = _flows(scenario, network, indices, origins, problems)
+    data["programs"] = _programs(scenario, indices, origins)
     return Plan(data, canonical(data), origins), problems
 
 
@@ -133,10 +134,17 @@ def _nodes(
     for name in network.hosts:
         host = scenario.hosts.get(name, Host())
         origins["nodes", len(nodes)] = [("hosts", name), ("topology",)]
-        nodes.append({"name": name, "kind": "host", "addresses": list(host.addresses) or [next(free)]})
+        nodes.append(
+            {
+                "name": name,
+                "kind": "host",
+                "addresses": list(host.addresses) or [next(free)],
+                "simulated": host.simulated,
+            }
+        )
     for name in network.routers:
         origins["nodes", len(nodes)] = [("topology",)]
-        nodes.append({"name": name, "kind": "router", "addresses": []})
+        nodes.append({"name": name, "kind": "router", "addresses": [], "simulated": False})
     return nodes
 
 
@@ -251,12 +259,34 @@ def _flows(
                     "name": name,
                     "from": indices[client],
                     "to": indices[server],
+                    "simulated": flow.simulated,
                     "start_ns": flow.start + copy * (flow.stagger or 0),
                     "transport": transports.between(client, server),
                     "app": _app(flow.app),
                 }
             )
     return flows
+
+
+def _programs(
+    scenario: Scenario, indices: dict[str, int], origins: dict[Path, list[Path]]
+) -> list[dict[str, Any]]:
+    programs: list[dict[str, Any]] = []
+    for name, host in scenario.hosts.items():
+        if host.run is None or name not in indices:
+            continue
+        origins["programs", len(programs)] = [("hosts", name, "run"), ("hosts", name)]
+        origins["programs", len(programs), "tcp"] = [("hosts", name, "tcp"), ("hosts", name)]
+        programs.append(
+            {
+                "node": indices[name],
+                "command": list(host.run),
+                "listens": host.listens,
+                "start_ns": host.start or 0,
+                "tcp": _stack(host, [host.tcp], v6=is_v6(host.addresses, ())),
+            }
+        )
+    return programs
 
 
 def _copies(base: str, count: int) -> list[str]:
@@ -319,16 +349,21 @@ class _Transports:
         if key not in self._ends:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
-            config: dict[str, Any] = json.loads(_engine.profile(host.profile))
-            if v6:
-                # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
-                config["mss"] -= _V6_HEADER - _V4_HEADER
-            layers: list[Socket | None] = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
-            for layer in layers:
-                if layer is not None:
-                    config = _merged(config, layer.values())
-            self._ends[key] = config
+            layers = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
+            self._ends[key] = _stack(host, layers, v6=v6)
         return self._ends[key]
+
+
+def _stack(host: Host, layers: list[Socket | None], *, v6: bool) -> dict[str, Any]:
+    """A host's profile with what each layer says otherwise."""
+    config: dict[str, Any] = json.loads(_engine.profile(host.profile))
+    if v6:
+        # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
+        config["mss"] -= _V6_HEADER - _V4_HEADER
+    for layer in layers:
+        if layer is not None:
+            config = _merged(config, layer.values())
+    return config
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

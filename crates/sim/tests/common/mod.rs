@@ -29,11 +29,13 @@ pub fn wire(delay_ns: u64) -> Direction {
 /// Two hosts on one link.
 pub fn pipe(ab: Direction, ba: Direction) -> Plan {
     let host = |name: &str, last: u8| Node {
+        simulated: false,
         name: name.into(),
         kind: NodeKind::Host,
         addresses: vec![[10, 0, 0, last].into()],
     };
     Plan {
+        programs: vec![],
         version: VERSION,
         name: "test".into(),
         seed: 1,
@@ -48,6 +50,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
 /// Adds a flow over TCP between the nodes 0 and 1.
 pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
     plan.flows.push(Flow {
+        simulated: false,
         name: format!("flow{}", plan.flows.len() + 1),
         from: 0,
         to: 1,

@@ -48,6 +48,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     conversation.flow(i, routers + from, routers + to, duration_ns)
                 });
                 Plan {
+                    programs: vec![],
                     version: VERSION,
                     name: "random".into(),
                     seed,
@@ -63,7 +64,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 }
 
 fn router(i: u32) -> Node {
-    Node { name: format!("router{i}"), kind: NodeKind::Router, addresses: vec![] }
+    Node { simulated: false, name: format!("router{i}"), kind: NodeKind::Router, addresses: vec![] }
 }
 
 /// A host with an address of the plan's family, and perhaps one of the other before or after.
@@ -76,7 +77,7 @@ fn host(i: u32, v6: bool, home: u8) -> Node {
         1 => vec![ours, other],
         _ => vec![other, ours],
     };
-    Node { name: format!("host{i}"), kind: NodeKind::Host, addresses }
+    Node { simulated: false, name: format!("host{i}"), kind: NodeKind::Host, addresses }
 }
 
 pub fn direction() -> impl Strategy<Value = Direction> {
@@ -131,7 +132,7 @@ impl Conversation {
             app => (Transport::Tcp { client: self.client, server: self.server }, app),
         };
         let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
-        Flow { name: format!("flow{i}"), from, to, start_ns, transport, app }
+        Flow { simulated: false, name: format!("flow{i}"), from, to, start_ns, transport, app }
     }
 }
 
