@@ -265,6 +265,25 @@ pub(crate) fn stream_applications(app: &plan::App, flow: u32) -> Option<[Applica
         plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
             Dialogue::download(request_bytes, response_bytes, requests, Span::from_nanos(pause_ns))
         }
+        plan::App::Voice {
+            blocks,
+            block_bytes,
+            interval_ns,
+            partial_bytes,
+            answer_bytes,
+            processing_ns,
+            requests,
+            pause_ns,
+        } => Dialogue {
+            blocks,
+            block: block_bytes,
+            interval: Span::from_nanos(interval_ns),
+            partial: partial_bytes,
+            answer: answer_bytes,
+            processing: Span::from_nanos(processing_ns),
+            requests,
+            pause: Span::from_nanos(pause_ns),
+        },
         plan::App::Cbr { .. } => return None,
     };
     Some([
