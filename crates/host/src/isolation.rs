@@ -8,7 +8,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{getegid, geteuid};
+use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs;
 
@@ -33,6 +33,8 @@ impl Isolation {
             // SAFETY: no memory or descriptors are unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }
                 .context(|| "make a user namespace (is kernel.unprivileged_userns_clone off?)".into())?;
+            // New capabilities hide a process from its own user, who has to enter what it made.
+            set_dumpable_behavior(DumpableBehavior::Dumpable).context(|| "show ourselves in /proc".into())?;
             // Programs run under the user's own id.
             write("/proc/self/setgroups", "deny")?;
             write("/proc/self/uid_map", &format!("{0} {0} 1", user.as_raw()))?;

@@ -6,13 +6,12 @@ use crate::drive::{Progress, Timing, drive};
 use crate::error::HostError;
 use crate::live::{Alarm, Live};
 use crate::namespace::Namespace;
-use crate::sockets::{Sample, Shared, Sockets};
+use crate::sockets::{Harvest, Shared, Sockets};
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use voxpath_sim::outside::Outside;
 use voxpath_sim::{RealTime, Report, Strays};
 use voxpath_units::{Span, Time};
 
@@ -69,7 +68,7 @@ pub struct Run {
     hosts: Vec<Option<Namespace>>,
     board: Arc<Board>,
     world: JoinHandle<Result<Turned, HostError>>,
-    sockets: JoinHandle<Result<(Vec<Outside>, Vec<Sample>), HostError>>,
+    sockets: JoinHandle<Result<Harvest, HostError>>,
     alarms: [Alarm; 2],
     clock: Clock,
 }

@@ -39,6 +39,9 @@ const CLOSED: u8 = 7;
 /// A value of a socket over time: when, flow, end, metric, value.
 pub type Sample = (Time, u32, u8, &'static str, u64);
 
+/// What became of the ends, and what was sampled of them.
+pub type Harvest = (Vec<Outside>, Vec<Sample>);
+
 /// How the thread of the sockets and the others see each other.
 #[derive(Debug, Default)]
 pub struct Shared {
@@ -180,7 +183,7 @@ impl Sockets {
     ///
     /// # Errors
     /// The kernel does not let us wait.
-    pub fn run(mut self, shared: &Shared) -> Result<(Vec<Outside>, Vec<Sample>), HostError> {
+    pub fn run(mut self, shared: &Shared) -> Result<Harvest, HostError> {
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now);

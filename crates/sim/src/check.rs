@@ -318,7 +318,10 @@ impl Checker<'_> {
 
     fn transport(&mut self, path: &str, transport: &Transport, app: &App) {
         match (transport, app) {
-            (Transport::Tcp { client, server }, App::Bulk { .. } | App::Download { .. }) => {
+            (
+                Transport::Tcp { client, server },
+                App::Bulk { .. } | App::Download { .. } | App::Voice { .. },
+            ) => {
                 for (end, config) in [("client", client), ("server", server)] {
                     self.tcp(&format!("{path}.transport.{end}"), config);
                 }
@@ -327,10 +330,10 @@ impl Checker<'_> {
             (Transport::Tcp { .. }, App::Cbr { .. }) => {
                 self.fail(format_args!("{path}.app.kind"), "cbr sends datagrams: its transport is udp");
             }
-            (Transport::Udp, App::Bulk { .. } | App::Download { .. }) => {
+            (Transport::Udp, App::Bulk { .. } | App::Download { .. } | App::Voice { .. }) => {
                 self.fail(
                     format_args!("{path}.app.kind"),
-                    "bulk and download need a byte stream: their transport is tcp",
+                    "bulk, download and voice need a byte stream: their transport is tcp",
                 );
             }
         }
@@ -401,18 +404,50 @@ impl Checker<'_> {
             }
             App::Download { request_bytes, response_bytes, requests, pause_ns } => {
                 self.span(format_args!("{path}.app.pause_ns"), pause_ns);
-                self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, requests);
-                self.transfer(format_args!("{path}.app.response_bytes"), response_bytes, requests);
-                let least = [
-                    ("request_bytes", request_bytes),
-                    ("response_bytes", response_bytes),
-                    ("requests", u64::from(requests)),
-                ];
-                for (key, value) in least {
-                    if value == 0 {
-                        self.fail(format_args!("{path}.app.{key}"), "at least 1");
-                    }
+                self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, requests.into());
+                self.transfer(format_args!("{path}.app.response_bytes"), response_bytes, requests.into());
+                self.at_least_one(
+                    path,
+                    [
+                        ("request_bytes", request_bytes),
+                        ("response_bytes", response_bytes),
+                        ("requests", requests.into()),
+                    ],
+                );
+            }
+            App::Voice {
+                blocks,
+                block_bytes,
+                interval_ns,
+                partial_bytes,
+                answer_bytes,
+                processing_ns,
+                requests,
+                pause_ns,
+            } => {
+                for (key, ns) in
+                    [("interval_ns", interval_ns), ("processing_ns", processing_ns), ("pause_ns", pause_ns)]
+                {
+                    self.span(format_args!("{path}.app.{key}"), ns);
                 }
+                let (blocks, requests) = (u64::from(blocks), u64::from(requests));
+                self.transfer(format_args!("{path}.app.block_bytes"), block_bytes, blocks * requests);
+                self.transfer(
+                    format_args!("{path}.app.partial_bytes"),
+                    partial_bytes,
+                    blocks.saturating_sub(1) * requests,
+                );
+                self.transfer(format_args!("{path}.app.answer_bytes"), answer_bytes, requests);
+                self.at_least_one(
+                    path,
+                    [
+                        ("blocks", blocks),
+                        ("block_bytes", block_bytes),
+                        ("interval_ns", interval_ns),
+                        ("answer_bytes", answer_bytes),
+                        ("requests", requests),
+                    ],
+                );
             }
             App::Cbr { packet_bytes, interval_ns, .. } => {
                 if !(1..=65_507).contains(&packet_bytes) {
@@ -426,9 +461,17 @@ impl Checker<'_> {
         }
     }
 
-    fn transfer(&mut self, path: impl Display, bytes: u64, times: u32) {
-        if bytes.checked_mul(times.into()).is_none_or(|all| all > MOST_BYTES) {
+    fn transfer(&mut self, path: impl Display, bytes: u64, times: u64) {
+        if bytes.checked_mul(times).is_none_or(|all| all > MOST_BYTES) {
             self.fail(path, "a flow transfers at most 1000 TB");
+        }
+    }
+
+    fn at_least_one<const N: usize>(&mut self, path: &str, values: [(&str, u64); N]) {
+        for (key, value) in values {
+            if value == 0 {
+                self.fail(format_args!("{path}.app.{key}"), "at least 1");
+            }
         }
     }
 
@@ -488,7 +531,7 @@ fn is_endless(app: &App) -> bool {
     match app {
         App::Bulk { bytes } => bytes.is_none(),
         App::Cbr { packets, .. } => packets.is_none(),
-        App::Download { .. } => false,
+        App::Download { .. } | App::Voice { .. } => false,
     }
 }
 

@@ -11,7 +11,7 @@ use voxpath_apps::{Application, Datagrams, Stream};
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::{AddressId, Ecn, FlowId, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 use voxpath_wire::udp::UdpHeader;
@@ -281,25 +281,42 @@ impl Datagrams for Outbox {
 
 /// The two applications of a flow over TCP. Patterns are numbered by flow and direction.
 pub(crate) fn stream_applications(app: &plan::App, flow: u32) -> Option<[Application; 2]> {
-    use voxpath_apps::{bulk, download};
+    use voxpath_apps::bulk;
+    use voxpath_apps::dialogue::{Client, Dialogue, Server};
     let (there, back) = (flow * 2, flow * 2 + 1);
-    match *app {
-        plan::App::Bulk { bytes } => Some([
-            Application::BulkSource(bulk::Source::new(there, bytes)),
-            Application::BulkSink(bulk::Sink::new(there, bytes)),
-        ]),
-        plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
-            let dialogue = download::Dialogue {
-                request: request_bytes,
-                response: response_bytes,
-                count: requests,
-                pause: voxpath_units::Span::from_nanos(pause_ns),
-            };
-            Some([
-                Application::DownloadClient(download::Client::new(dialogue, there, back)),
-                Application::DownloadServer(download::Server::new(dialogue, there, back)),
-            ])
+    let dialogue = match *app {
+        plan::App::Bulk { bytes } => {
+            return Some([
+                Application::BulkSource(bulk::Source::new(there, bytes)),
+                Application::BulkSink(bulk::Sink::new(there, bytes)),
+            ]);
         }
-        plan::App::Cbr { .. } => None,
-    }
+        plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
+            Dialogue::download(request_bytes, response_bytes, requests, Span::from_nanos(pause_ns))
+        }
+        plan::App::Voice {
+            blocks,
+            block_bytes,
+            interval_ns,
+            partial_bytes,
+            answer_bytes,
+            processing_ns,
+            requests,
+            pause_ns,
+        } => Dialogue {
+            blocks,
+            block: block_bytes,
+            interval: Span::from_nanos(interval_ns),
+            partial: partial_bytes,
+            answer: answer_bytes,
+            processing: Span::from_nanos(processing_ns),
+            requests,
+            pause: Span::from_nanos(pause_ns),
+        },
+        plan::App::Cbr { .. } => return None,
+    };
+    Some([
+        Application::DialogueClient(Client::new(dialogue, there, back)),
+        Application::DialogueServer(Server::new(dialogue, there, back)),
+    ])
 }

@@ -260,6 +260,26 @@ pub enum App {
         /// Pause between the end of a response and the next request.
         pause_ns: u64,
     },
+    /// `from` speaks in blocks at a constant interval, `to` answers each block but the last in part, and the last
+    /// for good; then `from` pauses and speaks again. At last `to` closes. Over TCP.
+    Voice {
+        /// Blocks of each request.
+        blocks: u32,
+        /// Bytes of each block.
+        block_bytes: u64,
+        /// Time from one block to the next.
+        interval_ns: u64,
+        /// Bytes of each partial answer; zero for none.
+        partial_bytes: u64,
+        /// Bytes of the answer to the last block.
+        answer_bytes: u64,
+        /// Time from reading the last byte of a request to answering it.
+        processing_ns: u64,
+        /// How many requests.
+        requests: u32,
+        /// Pause between the end of an answer and the next request.
+        pause_ns: u64,
+    },
     /// `from` sends datagrams at a constant rate; over UDP.
     Cbr {
         /// Payload bytes of each datagram.

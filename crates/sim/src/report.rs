@@ -9,13 +9,13 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use serde::Serialize;
-use voxpath_apps::Record;
 use voxpath_apps::cbr::{self, Reception};
+use voxpath_apps::{Record, Request};
 use voxpath_net::element::Count;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::tap::Output;
 use voxpath_tcp::{Counters, Ended};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 
 /// Everything that came of a run.
 #[derive(Debug)]
@@ -180,6 +180,10 @@ struct FlowRow {
     /// Of the end that opened, and of the end that answered.
     packets_sent: [u64; 2],
     tcp: [Option<TcpCounts>; 2],
+    /// From the last byte of a request to the last of its answer, ascending.
+    responses: Option<Vec<u64>>,
+    /// From the last byte of what a partial answer answers to its own last, ascending.
+    partials: Option<Vec<u64>>,
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
 }
@@ -244,6 +248,25 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
             columns.push(Column { name, data: maybe(&|row| row.tcp[end].as_ref().and_then(of)) });
         }
     }
+    type Delays = for<'r> fn(&'r FlowRow) -> Option<&'r [u64]>;
+    type Summary = fn(&[u64]) -> Option<u64>;
+    let (responses, partials): (Delays, Delays) =
+        (|row| row.responses.as_deref(), |row| row.partials.as_deref());
+    let summaries: [(&'static str, Delays, Summary); 10] = [
+        ("requests_answered", responses, |delays| Some(delays.len() as u64)),
+        ("response_mean_ns", responses, mean),
+        ("response_p50_ns", responses, |delays| quantile(delays, 50)),
+        ("response_p95_ns", responses, |delays| quantile(delays, 95)),
+        ("response_max_ns", responses, |delays| delays.last().copied()),
+        ("partials_received", partials, |delays| Some(delays.len() as u64)),
+        ("partial_mean_ns", partials, mean),
+        ("partial_p50_ns", partials, |delays| quantile(delays, 50)),
+        ("partial_p95_ns", partials, |delays| quantile(delays, 95)),
+        ("partial_max_ns", partials, |delays| delays.last().copied()),
+    ];
+    for (name, delays, of) in summaries {
+        columns.push(Column { name, data: maybe(&|row| delays(row).and_then(of)) });
+    }
     columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
     type Measure = fn(&Reception) -> Option<u64>;
     let measures: [(&'static str, Measure); 10] = [
@@ -251,7 +274,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         ("datagrams_duplicated", |seen| Some(seen.duplicates)),
         ("datagrams_reordered", |seen| Some(seen.reordered)),
         ("delay_min_ns", |seen| seen.delays.first().copied()),
-        ("delay_mean_ns", mean),
+        ("delay_mean_ns", |seen| mean(&seen.delays)),
         ("delay_p50_ns", |seen| quantile(&seen.delays, 50)),
         ("delay_p95_ns", |seen| quantile(&seen.delays, 95)),
         ("delay_p99_ns", |seen| quantile(&seen.delays, 99)),
@@ -269,7 +292,7 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
             let receiver = match app {
-                App::Download { .. } => asks,
+                App::Download { .. } | App::Voice { .. } => asks,
                 App::Bulk { .. } | App::Cbr { .. } => answers,
             };
             FlowRow {
@@ -282,6 +305,8 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
                 wrong: asks.wrong_octets + answers.wrong_octets,
                 packets_sent: [client.packets_sent, server.packets_sent],
                 tcp: [client.tcp, server.tcp],
+                responses: has_requests(app).then(|| responses(receiver)),
+                partials: answers_in_part(app).then(|| ascending(receiver.partials.iter().copied())),
                 datagrams_sent: None,
                 reception: None,
             }
@@ -298,6 +323,8 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
                 wrong: reception.wrong,
                 packets_sent: [client.packets_sent, server.packets_sent],
                 tcp: [None, None],
+                responses: None,
+                partials: None,
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
             }
@@ -406,14 +433,35 @@ fn app_name(app: &App) -> &'static str {
     match app {
         App::Bulk { .. } => "bulk",
         App::Download { .. } => "download",
+        App::Voice { .. } => "voice",
         App::Cbr { .. } => "cbr",
     }
 }
 
-fn mean(seen: &Reception) -> Option<u64> {
-    let sum: u128 = seen.delays.iter().map(|&delay| u128::from(delay)).sum();
+/// Whether the application asks, so that there are responses.
+fn has_requests(app: &App) -> bool {
+    matches!(app, App::Download { .. } | App::Voice { .. })
+}
+
+/// Whether the application gets partial answers.
+fn answers_in_part(app: &App) -> bool {
+    matches!(*app, App::Voice { blocks, partial_bytes, .. } if blocks > 1 && partial_bytes > 0)
+}
+
+fn responses(record: &Record) -> Vec<u64> {
+    ascending(record.requests.iter().filter_map(Request::response))
+}
+
+fn ascending(spans: impl Iterator<Item = Span>) -> Vec<u64> {
+    let mut spans: Vec<u64> = spans.map(Span::as_nanos).collect();
+    spans.sort_unstable();
+    spans
+}
+
+fn mean(delays: &[u64]) -> Option<u64> {
+    let sum: u128 = delays.iter().map(|&delay| u128::from(delay)).sum();
     // A mean of 64-bit values is one.
-    sum.checked_div(seen.delays.len() as u128).map(|mean| mean as u64)
+    sum.checked_div(delays.len() as u128).map(|mean| mean as u64)
 }
 
 /// The smallest value that at least `percent` of them do not exceed.
@@ -430,7 +478,7 @@ fn requests(plan: &Plan, world: &World) -> Table {
         rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32 / 2, number, *request)));
     }
     let names = plan.flows.iter().map(|flow| flow.name.clone()).collect();
-    let time = |of: fn(&voxpath_apps::Request) -> Option<Time>| {
+    let time = |of: fn(&Request) -> Option<Time>| {
         Data::OptU64(rows.iter().map(|(_, _, request)| of(request).map(Time::as_nanos)).collect())
     };
     Table {
@@ -445,8 +493,13 @@ fn requests(plan: &Plan, world: &World) -> Table {
                 name: "sent_ns",
                 data: Data::U64(rows.iter().map(|row| row.2.sent_at.as_nanos()).collect()),
             },
+            Column { name: "last_byte_sent_ns", data: time(|request| request.last_sent_at) },
             Column { name: "first_byte_ns", data: time(|request| request.first_at) },
             Column { name: "completed_ns", data: time(|request| request.completed_at) },
+            Column {
+                name: "partials_in_time",
+                data: Data::OptU64(rows.iter().map(|row| row.2.partials_in_time).collect()),
+            },
             Column {
                 name: "bytes_delivered",
                 data: Data::U64(rows.iter().map(|row| row.2.octets).collect()),

@@ -88,7 +88,7 @@ fn extreme() -> impl Strategy<Value = u64> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let numbers = prop::array::uniform12(extreme());
-    (numbers, prop::option::of(extreme()), prop::option::of(extreme()), 0..3_usize, 0.0..=1.0_f64).prop_map(
+    (numbers, prop::option::of(extreme()), prop::option::of(extreme()), 0..4_usize, 0.0..=1.0_f64).prop_map(
         |(
             [delay_ns, rate, by_ns, start_ns, span, bytes, pause_ns, many, small, queue, tick, msl],
             duration_ns,
@@ -126,7 +126,17 @@ fn plan() -> impl Strategy<Value = Plan> {
                     requests: many as u32,
                     pause_ns,
                 },
-                _ => App::Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count },
+                2 => App::Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count },
+                _ => App::Voice {
+                    blocks: queue as u32,
+                    block_bytes: bytes,
+                    interval_ns: span(tick).as_nanos(),
+                    partial_bytes: small,
+                    answer_bytes: bytes,
+                    processing_ns: pause_ns,
+                    requests: many as u32,
+                    pause_ns,
+                },
             };
             plan.flows.push(Flow {
                 simulated: false,

@@ -25,20 +25,32 @@ if TYPE_CHECKING:
 OBSERVABLE = ("tcp", "packets")
 """What a run can record besides its results and captures."""
 
+_TCP = (
+    "server_packets_sent",
+    "client_packets_sent",
+    "server_retransmissions",
+    "client_retransmissions",
+    "server_timeouts",
+    "client_timeouts",
+)
+
 METRICS: Mapping[str, tuple[str, ...]] = {
-    "tcp": (
+    "bulk": ("completion_s", "goodput_bps", *_TCP),
+    "download": ("completion_s", "goodput_bps", *_TCP),
+    "voice": (
         "completion_s",
-        "goodput_bps",
-        "server_packets_sent",
-        "client_packets_sent",
-        "server_retransmissions",
-        "client_retransmissions",
-        "server_timeouts",
-        "client_timeouts",
+        "response_p50_ns",
+        "response_p95_ns",
+        "partial_p50_ns",
+        "partial_p95_ns",
+        *_TCP,
     ),
-    "udp": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"),
+    "cbr": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"),
 }
-"""What is summarised of a flow, by its transport; names of the metric dictionary."""
+"""What is summarised of a flow, by its application; names of the metric dictionary."""
+
+_COUNTS: Mapping[str, str] = {"partial_p50_ns": "partials_received", "partial_p95_ns": "partials_received"}
+"""What counts the values behind a metric that not every flow of an application has: no count, no metric."""
 
 
 @dataclass
@@ -120,9 +132,16 @@ def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
 def rows(frame: pl.DataFrame) -> list[Row]:
     """Every metric of every flow, over its replications."""
     found: list[Row] = []
-    for (flow, transport), group in frame.group_by("flow", "transport", maintain_order=True):
-        found.extend(_row(str(flow), metric, group) for metric in METRICS[str(transport)])
+    for (flow, app), group in frame.group_by("flow", "app", maintain_order=True):
+        found.extend(
+            _row(str(flow), metric, group) for metric in METRICS[str(app)] if _applies(metric, group)
+        )
     return found
+
+
+def _applies(metric: str, group: pl.DataFrame) -> bool:
+    count = _COUNTS.get(metric)
+    return count is None or group.get_column(count).null_count() < group.height
 
 
 def _row(flow: str, metric: str, group: pl.DataFrame) -> Row:

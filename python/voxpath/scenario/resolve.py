@@ -15,7 +15,7 @@ from voxpath import _engine
 from voxpath.results.canonical import canonical
 from voxpath.scenario.addresses import automatic, is_v6
 from voxpath.scenario.builders import build
-from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp
+from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp, Voice
 from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
@@ -382,6 +382,18 @@ def _app(app: App) -> dict[str, Any]:
                 "kind": "download",
                 "request_bytes": app.request,
                 "response_bytes": app.response,
+                "requests": app.requests,
+                "pause_ns": app.pause,
+            }
+        case Voice():
+            return {
+                "kind": "voice",
+                "blocks": app.blocks,
+                "block_bytes": app.block,
+                "interval_ns": app.interval,
+                "partial_bytes": app.partial,
+                "answer_bytes": app.answer,
+                "processing_ns": app.processing,
                 "requests": app.requests,
                 "pause_ns": app.pause,
             }

@@ -66,6 +66,20 @@ pub fn download() -> App {
     App::Download { request_bytes: 100, response_bytes: 10_000_000, requests: 1, pause_ns: 0 }
 }
 
+/// A request as in Tran et al. 2018: nine blocks, 300 ms apart, each but the last answered in part; asked three times.
+pub fn voice() -> App {
+    App::Voice {
+        blocks: 9,
+        block_bytes: 2475,
+        interval_ns: 300 * MS,
+        partial_bytes: 100,
+        answer_bytes: 750,
+        processing_ns: 50 * MS,
+        requests: 3,
+        pause_ns: 4 * SECOND,
+    }
+}
+
 /// `rfc` as the oracle wants it: window 8760, neither timestamps nor SACK nor Nagle's algorithm.
 pub fn window_limited() -> Config {
     Config {

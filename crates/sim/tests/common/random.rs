@@ -147,6 +147,24 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                 pause_ns
             }
         ),
+        ([1..8_u32, 1..4], [1..4_000_u64, 1..3_000], 0..500_u64, [MS..400 * MS, 1..SECOND, 1..SECOND])
+            .prop_map(
+                |(
+                    [blocks, requests],
+                    [block_bytes, answer_bytes],
+                    partial_bytes,
+                    [interval_ns, processing_ns, pause_ns],
+                )| App::Voice {
+                    blocks,
+                    block_bytes,
+                    interval_ns,
+                    partial_bytes,
+                    answer_bytes,
+                    processing_ns,
+                    requests,
+                    pause_ns,
+                }
+            ),
         (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64))
             .prop_map(|(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }),
     ];
