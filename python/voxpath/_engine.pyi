@@ -1,10 +1,14 @@
 """The signature of the engine, `crates/py`; stubtest holds the two together."""
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, final
 
 __all__ = [
     "BUILD",
     "PLAN_VERSION",
+    "Isolation",
+    "RealHost",
+    "RealRun",
     "check",
     "format_prob",
     "format_rate",
@@ -20,7 +24,9 @@ __all__ = [
     "paths",
     "profile",
     "profiles",
+    "real_hosts",
     "run",
+    "shortest_delay",
 ]
 
 BUILD: Final[str]
@@ -43,8 +49,42 @@ def profiles() -> list[str]: ...
 def profile(name: str, /) -> str: ...
 def check(plan: str, /) -> list[tuple[str, str]]: ...
 def paths(plan: str, /) -> list[tuple[list[tuple[int, str]], list[tuple[int, str]]]]: ...
-def run(
-    plan: str, replication: int, observe: str, /
-) -> tuple[
+def real_hosts(plan: str, /) -> list[int]: ...
+def shortest_delay(plan: str, /) -> int | None: ...
+
+_Outcome: TypeAlias = tuple[
     dict[str, dict[str, tuple[str, bytes | list[str], bytes | list[str] | None]]], str, dict[str, bytes]
-]: ...
+]
+
+def run(plan: str, replication: int, observe: str, /) -> _Outcome: ...
+
+# Linux only.
+
+@final
+class Isolation:
+    def __new__(cls) -> Isolation: ...
+    @property
+    def first_process(self) -> int: ...
+    @property
+    def rootless(self) -> bool: ...
+    def replace_file(self, path: str, text: str, /) -> None: ...
+
+@final
+class RealHost:
+    def __new__(cls, device: str, /) -> RealHost: ...
+    @property
+    def descriptor(self) -> int: ...
+    def ip(self, batch: str, /) -> None: ...
+    def sysctl(self, values: Sequence[tuple[str, str]], /) -> None: ...
+    def listening(self) -> list[int]: ...
+
+@final
+class RealRun:
+    def __new__(
+        cls, plan: str, replication: int, observe: str, hosts: Mapping[int, RealHost], /
+    ) -> RealRun: ...
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def is_done(self) -> bool: ...
+    def finish(self) -> tuple[_Outcome, str]: ...

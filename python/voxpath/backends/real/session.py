@@ -1,0 +1,195 @@
+"""A run's real hosts, as a context: made on entry, gone on exit, and gone too if this process is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from voxpath.backends.real import runner
+from voxpath.backends.real.configuration import DEVICE, configurations, hosts_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from voxpath.results.frames import Column
+
+_Answer = TypeVar("_Answer")
+
+_ENDING_S = 5.0
+"""How long the runner may take to put everything away."""
+
+Found = tuple[tuple["Mapping[str, Mapping[str, Column]]", str, "Mapping[str, bytes]"], str]
+"""Tables, verdict and captures as of the simulator; and as JSON how faithful the run was."""
+
+
+class RealError(Exception):
+    """The machine cannot run this, or something failed while it did."""
+
+
+class Session:
+    """Real hosts on a network that runs on the wall clock."""
+
+    def __init__(self, plan: str) -> None:
+        """Prepares nothing yet.
+
+        Args:
+            plan: JSON of the plan.
+
+        Raises:
+            ValueError: The kernel cannot be what the plan asks for.
+        """
+        self._plan = plan
+        data = json.loads(plan)
+        self._names = [node["name"] for node in data["nodes"]]
+        self._configurations = configurations(data)
+        self._files = {"/etc/hosts": hosts_file(data)}
+
+    def __enter__(self) -> Self:
+        """Makes the hosts.
+
+        Raises:
+            RealError: The machine does not let us.
+        """
+        # Not by `-m`, which would give what it answers other names.
+        code = f"from {runner.__name__} import main; main()"
+        # Its own session: what a terminal sends is for this process, which ends the other one.
+        self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            self._answer(type(None))
+            hosts = {index: (host.ip, host.sysctl) for index, host in self._configurations.items()}
+            self._prepared = self._ask(runner.Prepare(hosts, DEVICE, self._files), runner.Prepared)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends everything that still runs on the hosts, and removes them."""
+        self._end()
+
+    def command(self, host: int, command: Sequence[str], *, directory: str | None = None) -> list[str]:
+        """What to start so that `command` runs on a host."""
+        entered = self._prepared
+        proc = f"/proc/{entered.process}"
+        user = [f"--user={proc}/ns/user", "--preserve-credentials"] if entered.rootless else []
+        return [
+            "nsenter",
+            *user,
+            f"--mount={proc}/ns/mnt",
+            f"--pid=/proc/{entered.first_process}/ns/pid",
+            f"--net={proc}/fd/{entered.namespaces[host]}",
+            "--",
+            # Entering a mount namespace leads to its root directory.
+            "env",
+            f"--chdir={directory or os.getcwd()}",  # noqa: PTH109 - as it is called, not as it resolves
+            *command,
+        ]
+
+    def host(self, name: str) -> int:
+        """The index of a real host.
+
+        Raises:
+            ValueError: There is no real host of that name.
+        """
+        for index in self._configurations:
+            if self._names[index] == name:
+                return index
+        known = ", ".join(self._names[index] for index in self._configurations)
+        raise ValueError(f"{name!r} is no real host; there are {known}")
+
+    def listening(self, host: int) -> list[int]:
+        """TCP ports at which somebody listens on a host."""
+        return self._ask(runner.Listening(host), list)
+
+    def start(self, replication: int, observe: str) -> None:
+        """Starts the network and the flows; time zero is now.
+
+        Raises:
+            RealError: A socket of the plan cannot be opened.
+        """
+        self._ask(runner.Start(self._plan, replication, observe), type(None))
+
+    def look(self) -> tuple[int, bool]:
+        """The time in nanoseconds, and whether all flows are done."""
+        return self._ask(runner.Look(), tuple)
+
+    def finish(self) -> Found:
+        """Ends the network and closes its books.
+
+        Raises:
+            RealError: A device or a socket failed while it ran.
+        """
+        return self._ask(runner.Finish(), tuple)
+
+    def _ask(self, request: object, kind: type[_Answer]) -> _Answer:
+        assert self._process.stdin is not None
+        try:
+            pickle.dump(request, self._process.stdin)
+            self._process.stdin.flush()
+        except OSError:
+            raise RealError(self._died()) from None
+        return self._answer(kind)
+
+    def _answer(self, kind: type[_Answer]) -> _Answer:
+        assert self._process.stdout is not None
+        try:
+            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - our own child
+        except (EOFError, pickle.UnpicklingError):
+            raise RealError(self._died()) from None
+        if isinstance(answer, runner.Failure):
+            if answer.is_bug:
+                raise RuntimeError(answer.reason)
+            raise RealError(answer.reason)
+        assert isinstance(answer, kind)
+        return answer
+
+    def _died(self) -> str:
+        code = self._process.wait()
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"the process that holds the hosts has ended ({how})"
+
+    def _end(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        # Its input ends, hence it does, and with it everything that it holds.
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self._process.stdout.close()
+        try:
+            self._process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def wait_until_listening(session: Session, program: subprocess.Popen[bytes], host: int, port: int) -> bool:
+    """Waits until somebody listens at a port; whether that came before the program's end or our patience's."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while program.poll() is None and time.monotonic() < deadline:
+        if port in session.listening(host):
+            return True
+        time.sleep(_PAUSE_S)
+    return False
+
+
+_PATIENCE_S = 10.0
+_PAUSE_S = 0.01
