@@ -174,5 +174,4 @@ def _answers(
             for source, document, sweep in asked
         },
         [sim, FormulaBackend()],
-        sim,
     )

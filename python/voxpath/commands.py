@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from voxpath import files, tables, terminal
-from voxpath.backends.base import Question
+from voxpath.backends.base import Maker, Question, UnanswerableError
 from voxpath.backends.formula import FormulaBackend
+from voxpath.backends.real.session import RealError
 from voxpath.backends.sim import OBSERVABLE, SimBackend, observation
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
 
-BACKENDS = ("sim", "formula")
+BACKENDS = ("sim", "formula", "real")
+
+RUNNING = frozenset({"sim", "real"})
+"""Those that make runs."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +118,17 @@ def run(path: Path, options: RunOptions) -> int:
     observe = _observation(document, options, names)
     question = Question(document, _replications(document, options))
     _check_store(options.out, names)
-    with _progress(document.scenario.name, len(question.replications)) as on_done:
-        sim = SimBackend(options.out, _workers(options.jobs, None), observe, options.force, on_done)
-        backends = _backends(names, sim)
+    total = len(question.replications) * len(RUNNING.intersection(names))
+    with _progress(document.scenario.name, total) as on_done:
+        workers = _workers(options.jobs, None)
+        backends = _backends(names, options.out, workers, observe, options.force, on_done)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
-        except (RuntimeError, StoreError) as error:
+        except UnanswerableError as error:
+            raise click.ClickException(f"{path}: {error}") from None
+        except (RuntimeError, StoreError, RealError) as error:
             return _failed(error)
-    outcomes = sim.outcomes[0] if sim.outcomes else []
+    outcomes = _outcomes(backends)
     tables.print_rows(document.scenario.name, rows, len(question.replications))
     if document.axes:
         out = terminal.console()
@@ -218,16 +225,17 @@ def study(name: str, options: StudyOptions) -> int:
         names = _chosen(options.backend, chosen.backends, "--backend")
     _check_store(options.out, names)
     with _progress(name, None) as on_done:
-        sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
+        workers = _workers(options.jobs, None)
+        backends = _backends(names, options.out, workers, Observe(), options.force, on_done)
         try:
-            answer = chosen.run(_backends(names, sim), chosen.quick if options.quick else chosen.replications)
-        except (RuntimeError, StoreError) as error:
+            answer = chosen.run(backends, chosen.quick if options.quick else chosen.replications)
+        except (RuntimeError, StoreError, RealError) as error:
             return _failed(error)
     out = terminal.console()
     out.print(terminal.table(answer.title, answer.columns, answer.rows))
     for note in answer.notes:
         out.print(note)
-    return _print_runs([outcome for outcomes in sim.outcomes for outcome in outcomes])
+    return _print_runs(_outcomes(backends))
 
 
 def _answers(
@@ -242,16 +250,18 @@ def _answers(
     _check_store(options.out, names)
     if options.save is not None:
         _check_save(options.save)
-    total = sum(
+    total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
     with _progress(description, total) as on_done:
-        sim = SimBackend(options.out, workers, observe, options.force, on_done)
+        backends = _backends(names, options.out, workers, observe, options.force, on_done)
         try:
-            return answer(asked, _backends(names, sim), sim)
+            return answer(asked, backends)
+        except UnanswerableError as error:
+            raise click.ClickException(str(error)) from None
         except ClusterError as error:
             raise click.BadParameter(str(error), param_hint="--dask") from None
-        except (RuntimeError, StoreError) as error:
+        except (RuntimeError, StoreError, RealError) as error:
             return _failed(error)
 
 
@@ -323,9 +333,11 @@ def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
 def _observation(
     document: Document, options: RunOptions | SweepOptions, backends: Collection[str]
 ) -> Observe:
-    if "sim" not in backends and (options.observe or options.capture):
+    if not RUNNING.intersection(backends) and (options.observe or options.capture):
         option = "--observe" if options.observe else "--capture"
-        raise click.BadParameter("needs the backend sim: the others send no packets", param_hint=option)
+        raise click.BadParameter(
+            "needs the backend sim or real: a formula sends no packets", param_hint=option
+        )
     try:
         names = _chosen(options.observe, OBSERVABLE, "--observe") if options.observe else ()
         return observation(document, names, options.capture)
@@ -349,7 +361,7 @@ def _check_store(out: Path, backends: Collection[str]) -> None:
     """Refuses a store that cannot be one, or where nothing can be written, before anything is run."""
     try:
         Store(out).find("any")
-        if "sim" in backends:
+        if RUNNING.intersection(backends):
             _check_writable(out)
     except StoreError as error:
         raise click.BadParameter(str(error), param_hint="--out") from None
@@ -371,9 +383,38 @@ def _check_writable(out: Path) -> None:
                 folder.rmdir()
 
 
-def _backends(names: Sequence[str], sim: SimBackend) -> list[Backend]:
-    made: dict[str, Backend] = {"sim": sim, "formula": FormulaBackend()}
-    return [made[name] for name in names]
+def _backends(
+    names: Sequence[str],
+    out: Path,
+    workers: Workers,
+    observe: Observe,
+    force: bool,
+    on_done: Callable[[Outcome], None],
+) -> list[Backend]:
+    return [_backend(name, out, workers, observe, force, on_done) for name in names]
+
+
+def _backend(
+    name: str,
+    out: Path,
+    workers: Workers,
+    observe: Observe,
+    force: bool,
+    on_done: Callable[[Outcome], None],
+) -> Backend:
+    if name == "formula":
+        return FormulaBackend()
+    if name == "real":
+        from voxpath.backends.real.backend import RealBackend
+
+        return RealBackend(out, observe, force, on_done=on_done)
+    return SimBackend(out, workers, observe, force, on_done)
+
+
+def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:
+    """The runs behind the last answers."""
+    makers = [backend for backend in backends if isinstance(backend, Maker)]
+    return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
 
 
 @contextlib.contextmanager

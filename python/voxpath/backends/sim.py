@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from voxpath.backends.base import Row
+from voxpath.backends.base import Row, refuse_programs
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
@@ -77,9 +77,14 @@ class SimBackend:
     name: str = field(default="sim", init=False)
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Runs every replication of every question and summarises its flows."""
+        """Runs every replication of every question and summarises its flows.
+
+        Raises:
+            UnanswerableError: A host runs a program.
+        """
+        refuse_programs(questions, self.name)
         self.frames = flows(self.run(questions))
-        return [rows(frame) for frame in self.frames]
+        return [rows(frame, self.name) for frame in self.frames]
 
     def run(self, questions: Sequence[Question]) -> list[list[Outcome]]:
         """The runs of each question."""
@@ -129,12 +134,14 @@ def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
     ]
 
 
-def rows(frame: pl.DataFrame) -> list[Row]:
-    """Every metric of every flow, over its replications."""
+def rows(frame: pl.DataFrame, estimator: str) -> list[Row]:
+    """Every metric of every flow, over its replications; `estimator` is who made the runs."""
     found: list[Row] = []
     for (flow, app), group in frame.group_by("flow", "app", maintain_order=True):
         found.extend(
-            _row(str(flow), metric, group) for metric in METRICS[str(app)] if _applies(metric, group)
+            _row(str(flow), metric, group, estimator)
+            for metric in METRICS[str(app)]
+            if _applies(metric, group)
         )
     return found
 
@@ -144,14 +151,14 @@ def _applies(metric: str, group: pl.DataFrame) -> bool:
     return count is None or group.get_column(count).null_count() < group.height
 
 
-def _row(flow: str, metric: str, group: pl.DataFrame) -> Row:
+def _row(flow: str, metric: str, group: pl.DataFrame, estimator: str) -> Row:
     values = group.get_column(metric).drop_nulls().to_list()
     total = group.height
     if not values:
         statuses = ", ".join(sorted(set(group.get_column("status"))))
-        return Row(flow, metric, "sim", None, 0, None, "incomplete", f"in no run ({statuses})")
+        return Row(flow, metric, estimator, None, 0, None, "incomplete", f"in no run ({statuses})")
     summary = summarise(values)
     if len(values) == total:
-        return Row(flow, metric, "sim", summary.mean, summary.n, summary.interval)
+        return Row(flow, metric, estimator, summary.mean, summary.n, summary.interval)
     reason = f"in {len(values)} of {total} runs"
-    return Row(flow, metric, "sim", summary.mean, summary.n, summary.interval, "incomplete", reason)
+    return Row(flow, metric, estimator, summary.mean, summary.n, summary.interval, "incomplete", reason)

@@ -48,6 +48,7 @@ class Identity:
         build: The engine's build.
         observe: What is recorded.
         files: SHA-256 of each file that the scenario refers to, by the name that it gives.
+        machine: Kernel and machine, where a run depends on them.
     """
 
     plan: str
@@ -56,6 +57,7 @@ class Identity:
     build: str
     observe: Observe = Observe()
     files: Mapping[str, str] = field(default_factory=dict)
+    machine: str = ""
 
     @property
     def json(self) -> str:
@@ -69,6 +71,7 @@ class Identity:
                 "build": self.build,
                 "observe": asdict(self.observe),
                 "files": dict(self.files),
+                "machine": self.machine,
             }
         )
 

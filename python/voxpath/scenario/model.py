@@ -98,5 +98,7 @@ class Scenario(Table):
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if not self.flows and all(host.run is None for host in self.hosts.values()):
-            raise faults((("flows",), "is missing: nothing happens without a flow or a host that runs a program"))
+            raise faults(
+                (("flows",), "is missing: nothing happens without a flow or a host that runs a program")
+            )
         return self

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from voxpath.backends.base import Row
+from voxpath.backends.base import Row, refuse_programs
 from voxpath.backends.formula.base import Formula, NotApplicableError
 from voxpath.backends.formula.cardwell import cardwell
 from voxpath.backends.formula.limits import medium_limit, window_limit
@@ -60,7 +60,12 @@ class FormulaBackend:
     name: str = field(default="formula", init=False)
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Every metric of every flow by every formula; *not applicable* where one does not hold."""
+        """Every metric of every flow by every formula; *not applicable* where one does not hold.
+
+        Raises:
+            UnanswerableError: A host runs a program.
+        """
+        refuse_programs(questions, self.name)
         return [list(_rows(question.document.plan)) for question in questions]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
+from voxpath.backends.base import UnanswerableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ def configurations(plan: Mapping[str, Any]) -> dict[int, HostConfiguration]:
     """What each real host of a plan is, by its index.
 
     Raises:
-        ValueError: The kernel cannot be what the plan asks for.
+        UnanswerableError: The kernel cannot be what the plan asks for.
     """
     real = _engine.real_hosts(json.dumps(plan))
     return {index: _configuration(plan, index) for index in real}
@@ -108,7 +109,7 @@ def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
                 continue
             if value != usual[key] and key not in allowed and key not in _NAMESPACE:
                 settable = ", ".join(sorted(allowed | set(_NAMESPACE)))
-                raise ValueError(
+                raise UnanswerableError(
                     f"the real host {name!r} has the kernel's TCP, which cannot be told {key} = {value!r} "
                     f'({place}): take the profile "linux" and change only {settable}, or let the host or the '
                     "flow be simulated"
@@ -116,7 +117,7 @@ def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
             if key in _NAMESPACE:
                 before, where = shared.setdefault(key, (value, place))
                 if before != value:
-                    raise ValueError(
+                    raise UnanswerableError(
                         f"the real host {name!r} has one kernel, but {place} asks for {key} = {value!r} and "
                         f"{where} for {before!r}"
                     )

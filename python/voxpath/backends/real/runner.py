@@ -1,6 +1,6 @@
 """The process that holds a run's namespaces and its network, and ends with whoever started it.
 
-It is a process of its own because the kernel lets none that has threads into a new user namespace, and because
+It is a process of its own because the kernel lets none with threads into a new user namespace, and because
 its end, however it comes, ends everything that runs in there. It reads requests from its standard input and
 answers each on its standard output, both pickled; at the end of its input it ends.
 """

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import signal
 import subprocess
 import sys
-import time
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from voxpath.backends.real import runner
 from voxpath.backends.real.configuration import DEVICE, configurations, hosts_file
@@ -43,7 +43,7 @@ class Session:
             plan: JSON of the plan.
 
         Raises:
-            ValueError: The kernel cannot be what the plan asks for.
+            UnanswerableError: The kernel cannot be what the plan asks for.
         """
         self._plan = plan
         data = json.loads(plan)
@@ -66,6 +66,8 @@ class Session:
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
+        self._requests = cast("IO[bytes]", self._process.stdin)
+        self._answers = cast("IO[bytes]", self._process.stdout)
         try:
             self._answer(type(None))
             hosts = {index: (host.ip, host.sysctl) for index, host in self._configurations.items()}
@@ -139,25 +141,24 @@ class Session:
         return self._ask(runner.Finish(), tuple)
 
     def _ask(self, request: object, kind: type[_Answer]) -> _Answer:
-        assert self._process.stdin is not None
         try:
-            pickle.dump(request, self._process.stdin)
-            self._process.stdin.flush()
+            pickle.dump(request, self._requests)
+            self._requests.flush()
         except OSError:
             raise RealError(self._died()) from None
         return self._answer(kind)
 
     def _answer(self, kind: type[_Answer]) -> _Answer:
-        assert self._process.stdout is not None
         try:
-            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - our own child
+            answer: Any = pickle.load(self._answers)  # noqa: S301 - our own child
         except (EOFError, pickle.UnpicklingError):
             raise RealError(self._died()) from None
         if isinstance(answer, runner.Failure):
             if answer.is_bug:
                 raise RuntimeError(answer.reason)
             raise RealError(answer.reason)
-        assert isinstance(answer, kind)
+        if not isinstance(answer, kind):
+            raise RuntimeError(f"the runner answered {answer!r}")
         return answer
 
     def _died(self) -> str:
@@ -166,30 +167,12 @@ class Session:
         return f"the process that holds the hosts has ended ({how})"
 
     def _end(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         # Its input ends, hence it does, and with it everything that it holds.
-        try:
-            self._process.stdin.close()
-        except BrokenPipeError:
-            pass
-        self._process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._requests.close()
+        self._answers.close()
         try:
             self._process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def wait_until_listening(session: Session, program: subprocess.Popen[bytes], host: int, port: int) -> bool:
-    """Waits until somebody listens at a port; whether that came before the program's end or our patience's."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while program.poll() is None and time.monotonic() < deadline:
-        if port in session.listening(host):
-            return True
-        time.sleep(_PAUSE_S)
-    return False
-
-
-_PATIENCE_S = 10.0
-_PAUSE_S = 0.01
