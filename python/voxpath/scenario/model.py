@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.flows import Flow
@@ -91,14 +91,15 @@ class Scenario(Table):
     topology: Topology
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
     flows: tuple[Flow, ...] = Field(
-        (), strict=False, description="At least one, unless a host runs a program."
+        (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
     )
     sweep: Sweep | None = None
 
-    @model_validator(mode="after")
-    def _does_something(self) -> Self:
-        if not self.flows and all(host.run is None for host in self.hosts.values()):
-            raise faults(
-                (("flows",), "is missing: nothing happens without a flow or a host that runs a program")
-            )
-        return self
+    @field_validator("flows")
+    @classmethod
+    def _something_happens(cls, flows: tuple[Flow, ...], known: ValidationInfo) -> tuple[Flow, ...]:
+        # Hosts that have faults of their own may have wanted to run something.
+        hosts: dict[str, Host] | None = known.data.get("hosts")
+        if not flows and hosts is not None and all(host.run is None for host in hosts.values()):
+            raise ValueError("is missing: nothing happens without a flow, or a host that runs a program")
+        return flows
