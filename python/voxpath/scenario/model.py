@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.flows import Flow
@@ -77,6 +77,16 @@ def _printable(name: str) -> str:
 
 class Scenario(Table):
     """A network, the hosts on it, and what they do."""
+
+    model_config = ConfigDict(
+        # Closer than this a schema cannot say that something has to happen.
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["flows"], "properties": {"flows": {"minItems": 1}}},
+                {"required": ["hosts"]},
+            ]
+        }
+    )
 
     name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] = Field(
         description="For people."
