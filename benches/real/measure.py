@@ -10,8 +10,8 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from voxpath.results.identity import Observe
 from voxpath.scenario import from_dict
 
 HERE = Path(__file__).resolve().parent
+TAP_BRIDGE = HERE.parent / "peers" / "build" / "tapbridge"
 BASELINE = ("192.168.77.1", "192.168.77.2")
 PORT = "7000"
 CLIENT, SERVER = 0, 1
@@ -122,11 +123,9 @@ def delay(udp: str, one_way_ms: float, count: int) -> Delay:
     with pair({"delay": f"{one_way_ms} ms"}) as session:
         echo = start(session, SERVER, udp, "echo", PORT)
         time.sleep(0.2)
-        pings = {
-            address: start(session, CLIENT, udp, "ping", address, PORT, str(count), "10000", "100")
-            for address in ("10.0.0.2",)
-        }
-        emulated = _round_trips(pings["10.0.0.2"])
+        emulated = _round_trips(
+            start(session, CLIENT, udp, "ping", "10.0.0.2", PORT, str(count), "10000", "100")
+        )
         bare = _round_trips(
             start(session, CLIENT, udp, "ping", BASELINE[1], PORT, str(count), "10000", "100")
         )
@@ -167,9 +166,104 @@ def loss(udp: str, probability: float, packets: int) -> Loss:
     return Loss(probability, blast["sent"], blast["sent"] - sink["received"], low, high, sink["reordered"])
 
 
-def capacity(udp: str, per_s: float, seconds: float, size: int = 172) -> Capacity:
-    """An offered load over a link without a rate; packets of 200 bytes."""
-    blast, sink, _ = _blast(udp, {"delay": "1 ms"}, per_s, seconds, size)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Two real hosts, whoever joins them.
+
+    Attributes:
+        start: Starts a program on one of them.
+        server: The address of the other one.
+    """
+
+    start: "Callable[..., subprocess.Popen[str]]"
+    server: str
+
+
+@contextmanager
+def ours(delay_ms: float) -> Iterator[Place]:
+    """Joined by voxpath, by a link without a rate."""
+    with pair({"delay": f"{delay_ms} ms"}) as session:
+        yield Place(lambda host, *command: start(session, host, *command), "10.0.0.2")
+
+
+@contextmanager
+def tap_bridge(delay_ms: float) -> Iterator[Place]:
+    """Joined by ns-3's TapBridge: a channel without a rate between two devices."""
+    taps = ("left", "right")
+    quiet = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
+    with ExitStack() as stack:
+
+        def held(*command: str) -> "subprocess.Popen[str]":
+            process = subprocess.Popen(  # noqa: S603
+                ["unshare", "--net", "--kill-child", *command],  # noqa: S607
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        # A tap that is down ends ns-3, and IPv6 would have it up too late.
+        made = "".join(f"ip tuntap add {tap} mode tap; ip link set {tap} up; " for tap in taps)
+        bridge = held("sh", "-c", f"{quiet}; {made} exec {TAP_BRIDGE} {taps[0]} {taps[1]} {delay_ms:g}")
+        if bridge.stdout is None or bridge.stdout.readline() != "ready\n":
+            raise RuntimeError("ns-3's TapBridge has not started: is `make bench-setup` done?")
+        hosts = [held("sleep", "infinity") for _ in taps]
+        time.sleep(0.2)
+        for number, (tap, host) in enumerate(zip(taps, hosts, strict=True), start=1):
+            _in(bridge.pid, f"ip link set {tap} netns {host.pid}")
+            _in(
+                host.pid,
+                f"{quiet}; ip link set {tap} txqueuelen 10000 up; ip addr add 10.0.0.{number}/24 dev {tap}",
+            )
+
+        def begin(host: int, *command: str) -> "subprocess.Popen[str]":
+            entered = ["nsenter", "--target", str(hosts[host].pid), "--net", *command]
+            return subprocess.Popen(entered, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+        # The addresses of the link layer are asked for once, before anything is measured.
+        yield Place(begin, "10.0.0.2")
+
+
+def _in(process: int, script: str) -> None:
+    command = ["nsenter", "--target", str(process), "--net", "sh", "-ec", script]
+    subprocess.run(command, check=True)  # noqa: S603
+
+
+def round_trips(
+    udp: str, joined: "Callable[[float], AbstractContextManager[Place]]", count: int
+) -> list[float]:
+    """Round trips of 100 packets a second beyond twice a delay of 20 ms, microseconds."""
+    with joined(20) as place:
+        echo = place.start(SERVER, udp, "echo", PORT)
+        time.sleep(0.2)
+        _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, "10", "10000", "100"))
+        seen = _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, str(count), "10000", "100"))
+        echo.kill()
+        echo.wait()
+    return [(trip - 40e6) / 1e3 for trip in seen]
+
+
+def capacity(
+    udp: str,
+    joined: "Callable[[float], AbstractContextManager[Place]]",
+    per_s: float,
+    seconds: float,
+    size: int = 172,
+) -> Capacity:
+    """An offered load of packets of 200 bytes over a link of 1 ms."""
+    with joined(1) as place:
+        echo = place.start(SERVER, udp, "echo", "7001")
+        time.sleep(0.2)
+        _round_trips(place.start(CLIENT, udp, "ping", place.server, "7001", "10", "10000", "100"))
+        echo.kill()
+        echo.wait()
+        sink_ = place.start(SERVER, udp, "sink", PORT, "500")
+        time.sleep(0.2)
+        blast_ = place.start(
+            CLIENT, udp, "blast", place.server, PORT, f"{per_s:.1f}", f"{seconds}", str(size)
+        )
+        blast, sink = (json.loads(program.communicate()[0]) for program in (blast_, sink_))
     return Capacity(
         blast["sent"] / blast["seconds"],
         sink["received"],
