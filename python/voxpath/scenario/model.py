@@ -6,32 +6,21 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from voxpath import _engine
 from voxpath.scenario.flows import Flow
-from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.sweep import Sweep
 from voxpath.scenario.table import Table, faults
-from voxpath.scenario.tcp import Stack
+from voxpath.scenario.tcp import Profile, Stack
 from voxpath.scenario.topology import Topology
 
 DEFAULT_PROFILE = "rfc"
 """The stack of a host that names none."""
 
 
-def _known_profile(name: str) -> str:
-    known = _engine.profiles()
-    if name not in known:
-        raise ValueError(f"{name!r} is no profile; {did_you_mean(name, known)}")
-    return name
-
-
 class Host(Table):
     """A host that the topology has already: its addresses and its stack."""
 
-    profile: Annotated[str, AfterValidator(_known_profile)] = Field(
-        DEFAULT_PROFILE, description="Stack profile.", json_schema_extra={"enum": [*_engine.profiles()]}
-    )
+    profile: Profile = Field(DEFAULT_PROFILE, description="Stack profile.")
     addresses: tuple[Address, ...] = Field(
         (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
     )

@@ -68,20 +68,21 @@ class RealBackend:
         for question in questions:
             Session(question.document.plan.json)
         self.outcomes = [
-            [self._perform(question.document, replication) for replication in question.replications]
+            [self._perform(question, replication) for replication in question.replications]
             for question in questions
         ]
         self.frames = flows(self.outcomes)
         return [rows(found, self.name) for found in self.frames]
 
-    def _perform(self, document: Document, replication: int) -> Outcome:
+    def _perform(self, question: Question, replication: int) -> Outcome:
+        document, observe = question.document, question.observe or self.observe
         identity = Identity(
-            document.plan.json, "real", replication, _engine.BUILD, self.observe, machine=_machine()
+            document.plan.json, "real", replication, _engine.BUILD, observe, machine=_machine()
         )
         outcome = None if self.force else finished(self.root, identity, replication)
         attempts: list[dict[str, Any]] = []
         while outcome is None or (not outcome.valid and len(attempts) < self.attempts):
-            found = perform(document, replication, self.observe)
+            found = perform(document, replication, observe)
             found.environment["attempts"] = attempts
             outcome = keep(self.root, identity, document.text, replication, found)
             attempts = [*attempts, json.loads(found.verdict)]
