@@ -21,7 +21,7 @@ help:
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
-	@echo 'make bench        installs ns-3, ns-2 and SimPy, and benchmarks against them (docs/benchmarks.md)'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md)'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench`: what a hop costs, and voxpath beside its peers on the same dumbbell, in one run.
+"""`make bench`: what a hop costs, voxpath beside its peers on the same dumbbell, and sweeps, in one run.
 
 Prints the tables, writes them to docs/benchmarks.md with the machine they were measured on, and fails if a bar is
 not reached. Ratios are taken within a round, see peers/measure.py; the absolute numbers are this machine's.
@@ -7,8 +7,6 @@ not reached. Ratios are taken within a round, see peers/measure.py; the absolute
 # SPDX-License-Identifier: Apache-2.0
 
 import argparse
-import os
-import platform
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benches" / "peers"))
 
-import measure  # noqa: E402 - a folder of programs, not a package
-
-PAGE = ROOT / "docs" / "benchmarks.md"
+import measure  # noqa: E402 - folders of programs, not packages
+from page import PAGE, machine, with_section  # noqa: E402
+from sweep import run as sweep  # noqa: E402
 
 LEAST_TIMES_LESS_CPU = 20.0
 """Of the reference's CPU time over ours, in every case."""
@@ -62,19 +60,6 @@ def judge(summaries: list[measure.Summary]) -> list[Verdict]:
             difference <= MOST_GOODPUT_DIFFERENCE,
         ),
     ]
-
-
-def machine() -> str:
-    """What the numbers were measured on."""
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, load average {os.getloadavg()[0]:.1f} at the start"
 
 
 def page(where: str, hop: str, tables: list[str], verdicts: list[Verdict], rounds: int) -> str:
@@ -132,13 +117,18 @@ def main() -> int:
         return 1
     hop = sh("cargo", "bench", "--quiet", "--locked", "-p", "voxpath-net", "--bench", "hop")
     sys.stdout.write(hop)
+    swept = None
     if not (options.case or options.only):
-        PAGE.write_text(page(where, hop, tables, verdicts, options.rounds), encoding="utf-8")
+        swept = sweep.measure(options.rounds)
+        text = page(where, hop, tables, verdicts, options.rounds)
+        PAGE.write_text(with_section(text, sweep.TITLE, swept.section()), encoding="utf-8")
         sys.stdout.write(f"written: {PAGE.relative_to(ROOT)}\n")
     for verdict in verdicts:
         state = "holds" if verdict.holds else "DOES NOT HOLD"
         sys.stdout.write(f"{verdict.case}: {verdict.what}: {verdict.reached:.3g}: {state}\n")
-    return 0 if all(verdict.holds for verdict in verdicts) else 1
+    for line in swept.verdicts() if swept else ():
+        sys.stdout.write(f"{line}\n")
+    return 0 if all(verdict.holds for verdict in verdicts) and (swept is None or swept.holds) else 1
 
 
 def say(done: measure.Measurement) -> None:

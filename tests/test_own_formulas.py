@@ -57,7 +57,7 @@ def test_a_sweep_and_a_comparison_have_them_too(voxpath, small: Path, mine: Path
     (line,) = [words for words in lines(swept.out, "double") if "%" in words]
     assert line[:4] == ["0", "%", "download", "double"]
     (declined,) = [line for line in swept.out.splitlines() if "packets are lost on the way" in line]
-    assert declined.startswith("window_limit, medium_limit and double do not apply to download in 1 cells")
+    assert declined.startswith("window_limit, medium_limit and double do not apply to download in 1 cell")
     compared = voxpath("compare", small, "--formulas", mine, "--metric", "completion_s", "--save", "s.csv")
     assert compared.code == 0, compared.err
     summary = pl.read_csv("s.csv").filter(estimator="double", status="ok")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench-sweep`: 1000 quick runs with one worker and with two in turn, and how long `--help` takes.
+"""`make bench-sweep`, a part of `make bench`: 1000 quick runs with one worker and with two, and the start of `--help`.
 
 Times are those of the whole command, start of the interpreter included. Each round runs both, in changing order,
 into directories of its own, and gives a ratio; the median ratio counts. Nothing is deleted between the runs:
@@ -15,12 +15,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benches"))
+
+from page import PAGE, machine, with_section  # noqa: E402 - a folder of programs, not a package
+
+TITLE = "Sweeps, and the start of the command line"
 SCENARIO = Path(__file__).with_name("quick.toml")
 LEAST_SPEED_UP = 1.8
 MOST_SECONDS_OF_HELP = 0.25
+STARTS = 15
 
 
 def tell(line: str) -> None:
@@ -45,30 +52,93 @@ def sweep(jobs: int, out: Path) -> float:
     return found
 
 
-def main() -> int:
-    """Measures, prints and judges."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    rounds = parser.parse_args().rounds
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was measured.
+
+    Attributes:
+        where: The machine.
+        rounds: Seconds with one worker and with two, round by round.
+        help_: Seconds of each `voxpath --help`.
+    """
+
+    where: str
+    rounds: tuple[tuple[float, float], ...]
+    help_: tuple[float, ...]
+
+    @property
+    def speed_up(self) -> float:
+        """The median of the rounds'."""
+        return statistics.median(one / two for one, two in self.rounds)
+
+    @property
+    def holds(self) -> bool:
+        """Whether both bars are reached."""
+        return self.speed_up > LEAST_SPEED_UP and min(self.help_) < MOST_SECONDS_OF_HELP
+
+    @property
+    def start(self) -> str:
+        """How long `voxpath --help` takes."""
+        return f"{min(self.help_):.3f} s, median {statistics.median(self.help_):.3f} s"
+
+    def verdicts(self) -> list[str]:
+        """Lines for the terminal."""
+        return [
+            f"speed-up with two jobs: {self.speed_up:.2f} (bar: above {LEAST_SPEED_UP})",
+            f"voxpath --help: {self.start} (bar: under {MOST_SECONDS_OF_HELP} s)",
+        ]
+
+    def section(self) -> str:
+        """The section of the page."""
+        one, two = (statistics.median(times) for times in zip(*self.rounds, strict=True))
+        speed_up, start = (self.speed_up > LEAST_SPEED_UP, min(self.help_) < MOST_SECONDS_OF_HELP)
+        yes = {True: "yes", False: "NO"}
+        return f"""\
+1000 runs of [benches/sweep/quick.toml](../benches/sweep/quick.toml) with one worker process and with two in turn, the whole
+command timed; medians of {len(self.rounds)} rounds, the speed-up that of the rounds'. The start is the least of {len(self.help_)}: what else the machine
+does only adds to it. `make bench-sweep` renews this section alone.
+
+Measured on: {self.where}.
+
+| what | measured | bar | holds |
+| --- | ---: | --- | --- |
+| 1000 runs, 1 job | {one:.2f} s | | |
+| 1000 runs, 2 jobs | {two:.2f} s | | |
+| speed-up | {self.speed_up:.2f} | above {LEAST_SPEED_UP} | {yes[speed_up]} |
+| `voxpath --help` | {self.start} | under {MOST_SECONDS_OF_HELP} s | {yes[start]} |
+"""
+
+
+def measure(rounds: int) -> Swept:
+    """Measures, telling of each round."""
+    where = machine()
+    (ROOT / "target").mkdir(exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=ROOT / "target"))
-    ratios = []
+    times = []
     try:
         for number in range(rounds):
             found = {
                 jobs: sweep(jobs, scratch / f"{number}-{jobs}") for jobs in ((1, 2) if number % 2 else (2, 1))
             }
-            ratios.append(found[1] / found[2])
+            times.append((found[1], found[2]))
             tell(
-                f"round {number + 1}: 1 job {found[1]:.2f} s, 2 jobs {found[2]:.2f} s, ratio {ratios[-1]:.2f}, "
-                f"load {os.getloadavg()[0]:.1f}"
+                f"round {number + 1}: 1 job {found[1]:.2f} s, 2 jobs {found[2]:.2f} s, "
+                f"ratio {found[1] / found[2]:.2f}, load {os.getloadavg()[0]:.1f}"
             )
     finally:
         shutil.rmtree(scratch)
-    speed_up = statistics.median(ratios)
-    help_ = statistics.median(seconds("--help") for _ in range(9))
-    tell(f"speed-up with two jobs: {speed_up:.2f} (bar: above {LEAST_SPEED_UP})")
-    tell(f"voxpath --help: {help_:.3f} s (bar: under {MOST_SECONDS_OF_HELP})")
-    return 0 if speed_up > LEAST_SPEED_UP and help_ < MOST_SECONDS_OF_HELP else 1
+    return Swept(where, tuple(times), tuple(seconds("--help") for _ in range(STARTS)))
+
+
+def main() -> int:
+    """Measures, writes the section and judges."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    swept = measure(parser.parse_args().rounds)
+    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), TITLE, swept.section()), encoding="utf-8")
+    for line in swept.verdicts():
+        tell(line)
+    return 0 if swept.holds else 1
 
 
 if __name__ == "__main__":
