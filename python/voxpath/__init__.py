@@ -9,6 +9,6 @@ print(result.flows)
 ```
 """
 
-from voxpath.api import Result, compare, load, run, sweep
+from voxpath.api import Result, compare, load, real, run, sweep
 
-__all__ = ["Result", "compare", "load", "run", "sweep"]
+__all__ = ["Result", "compare", "load", "real", "run", "sweep"]

@@ -111,7 +111,7 @@ def run(path: Path, options: RunOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     names = _chosen(options.backend, BACKENDS, "--backend")
@@ -144,7 +144,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     wanted = document.scenario.sweep
@@ -172,7 +172,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         click.ClickException: Bad input; nothing has been written.
     """
     folders = [source for source in sources if (source / "verdict.json").is_file()]
-    documents = {str(source): _read(source) for source in sources if source not in folders}
+    documents = {str(source): read_scenario(source) for source in sources if source not in folders}
     asked = {
         source: (document, range(options.replications or _sweep_replications(document)))
         for source, document in documents.items()
@@ -290,7 +290,12 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
     return Workers(jobs or processors(), dask)
 
 
-def _read(path: Path) -> Document:
+def read_scenario(path: Path) -> Document:
+    """Reads a scenario.
+
+    Raises:
+        click.ClickException: It cannot run; every problem is told.
+    """
     try:
         return read(path)
     except ScenarioError as error:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.flows import Flow
 from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
+from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Stack
 from voxpath.scenario.topology import Topology
+
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
 
 DEFAULT_PROFILE = "rfc"
 """The stack of a host that names none."""
@@ -37,6 +41,11 @@ class Host(Table):
     )
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
     simulated: bool = Field(False, description="Stays simulated in the backend real.")
+    real: bool = Field(
+        False,
+        description="Real in the backend real though nothing of the scenario runs there: for programs that "
+        "are started from outside.",
+    )
     run: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
         None,
         strict=False,
@@ -49,6 +58,24 @@ class Host(Table):
         "Without one the run lasts until the program ends by itself.",
     )
     start: Span | None = Field(None, description="When the program starts, from the run's start.")
+    reach: tuple[Reach, ...] = Field(
+        (),
+        strict=False,
+        description="Ports of this machine's loopback that are reached at this host, in the backend real: "
+        "8000, or '80:8000' to reach the machine's port 8000 at port 80; '/udp' behind it for datagrams.",
+    )
+    publish: tuple[Publish, ...] = Field(
+        (),
+        strict=False,
+        description="Ports of other hosts that are reached at this machine's loopback, in the backend real; "
+        "what comes there goes out from this host: 'server:8000', or '9000:server:8000' for the machine's "
+        "port 9000; '/udp' behind it for datagrams.",
+    )
+
+    @property
+    def is_outward(self) -> bool:
+        """Whether something may come to it from outside of the scenario."""
+        return self.real or bool(self.reach) or bool(self.publish)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -64,6 +91,13 @@ class Host(Table):
                 found.append((("run",), "a simulated host runs no programs: leave out one of the two keys"))
             if self.listens is not None and self.start is not None:
                 found.append((("start",), "a program that listens is there before the run starts"))
+        found += [
+            ((key,), "a simulated host has no way out: leave out one of the two keys")
+            for key in ("reach", "publish")
+            if self.simulated and getattr(self, key)
+        ]
+        if self.simulated and self.real:
+            found.append((("real",), "contradicts simulated"))
         if found:
             raise faults(*found)
         return self
@@ -75,8 +109,13 @@ def _printable(name: str) -> str:
     return name
 
 
+_SOMETHING: JsonDict = {"required": ["flows"], "properties": {"flows": {"minItems": 1}}}
+
+
 class Scenario(Table):
     """A network, the hosts on it, and what they do."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_SOMETHING, {"required": ["hosts"]}]})
 
     name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] = Field(
         description="For people."
@@ -97,7 +136,7 @@ class Scenario(Table):
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
-        if not self.flows and all(host.run is None for host in self.hosts.values()):
+        if not self.flows and not any(host.run or host.is_outward for host in self.hosts.values()):
             raise faults(
                 (("flows",), "is missing: nothing happens without a flow or a host that runs a program")
             )
