@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
+PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -11,34 +12,39 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas bench bench-setup bench-sweep clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep clean
 
 help:
-	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
+	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, and benchmarks against them (docs/benchmarks.md)'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
-setup: $(STAMPS)/tshark $(STAMPS)/python $(STAMPS)/engine
+setup: $(PROGRAMS) $(STAMPS)/python $(STAMPS)/engine
 
 $(STAMPS):
 	@mkdir -p $@
 
-$(STAMPS)/tshark: | $(STAMPS)
-	@if command -v tshark >/dev/null; then \
-		echo 'setup: tshark is there (the tests hold our captures against its TCP analysis)'; \
+# Programs that the tests need: installed by root, else asked for; without them these tests fail.
+$(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
+$(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
+
+$(PROGRAMS): | $(STAMPS)
+	@if command -v $(@F) >/dev/null; then \
+		echo 'setup: $(@F) is there ($(SERVES))'; \
 		touch $@; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo 'setup: installing tshark: the tests hold our captures against its TCP analysis'; \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends tshark \
+		echo 'setup: installing $(@F): $(SERVES)'; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(@F) \
 		&& touch $@; \
 	else \
-		echo 'setup: tshark is missing, and only root can install it: apt-get install tshark'; \
-		echo 'setup: the tests that hold our captures against its TCP analysis will fail without it'; \
+		echo 'setup: $(@F) is missing, and only root can install it: apt-get install $(@F)'; \
+		echo 'setup: tests will fail without it ($(SERVES))'; \
 	fi
 
 $(STAMPS)/python: requirements.lock | $(STAMPS)
@@ -82,6 +88,9 @@ fidelity: setup
 
 formulas: setup
 	$(BIN)/python benches/formulas/run.py
+
+picture: setup
+	$(BIN)/python docs/images/make.py
 
 bench-setup: $(STAMPS)/bench
 

@@ -149,6 +149,13 @@ CASES = [
     pipe("unknown choice", '"linux"', '"lnux"', "hosts.client.profile", "did you mean 'linux'"),
     pipe(
         "unknown choice",
+        'profile = "linux"',
+        'tcp.@congestion = "vegas"',
+        "hosts.client.tcp.congestion",
+        "allowed: reno, cubic",
+    ),
+    pipe(
+        "unknown choice",
         'queue = "50 packets"',
         'framing = "atm"',
         f"{LINK}.framing",
@@ -207,6 +214,19 @@ CASES = [
         "flows[0]",
         "there is no route",
         line=12,
+    ),
+    explicit(
+        "routing loop",
+        'routers = ["r"]\nlinks = [\n  { ends = ["a", "r"], delay = "5 ms" },\n'
+        '  { ends = ["r", "b"], delay = "5 ms" },\n]\n',
+        'routers = ["r", "s", "t"]\nlinks = [\n  { ends = ["a", "r"], delay = "5 ms" },\n'
+        '  { name = "rs", ends = ["r", "s"] },\n  { name = "st", ends = ["s", "t"] },\n'
+        '  { ends = ["t", "r"] },\n  { ends = ["r", "b"], delay = "5 ms" },\n]\n'
+        '[[topology.routes]]\nat = "r"\nto = "b"\nvia = "rs"\n'
+        '[[topology.routes]]\nat = "s"\nto = "b"\nvia = "st"\n',
+        "flows[0]",
+        'the routes from "a" to "b" go round for ever: r - s - t - r',
+        line=23,
     ),
     # What cannot be meant together
     pipe("contradiction", 'rate = "10 Mbit/s", ', "", f"{LINK}.queue", "without a rate"),

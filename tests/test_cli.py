@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import voxpath as voxpath_package
 from conftest import ROOT
 from voxpath import _engine
 from voxpath.cli import cli
@@ -61,40 +60,6 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f"{shlex.quote(sys.executable)} -m voxpath schema | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.stderr == ""
-
-
-def examples() -> list[str]:
-    """Python blocks of the README and of the package's documentation."""
-    texts = [(ROOT / "README.md").read_text("utf-8"), voxpath_package.__doc__ or ""]
-    return [block for text in texts for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)]
-
-
-@pytest.mark.parametrize("code", examples())
-def test_the_examples_in_python_run(code: str, tmp_path: Path):
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def help_examples(*names: str) -> list[str]:
-    found = []
-    for command in [cli.commands[name] for name in names] or (cli, *cli.commands.values()):
-        found += re.findall(r"^  voxpath (.*)$", command.epilog or "", re.MULTILINE)
-    return found
-
-
-@pytest.mark.parametrize("line", sorted(set(help_examples()) - set(help_examples("exec", "shell"))))
-def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    if line.startswith("show "):
-        voxpath("run", "scenarios/lossy-download.toml", "--replication", "0", "--observe", "tcp")
-        (folder,) = (tmp_path / "runs").iterdir()
-        line = line.replace("3f2a", folder.name[:4])
-    called = voxpath(*shlex.split(line.split(">", maxsplit=1)[0]))
-    assert called.code == 0, called.err
 
 
 @pytest.mark.parametrize(

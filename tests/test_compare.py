@@ -12,7 +12,7 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import SMALL
-from voxpath.results.intervals import paired, quantile, summarise
+from voxpath.results.intervals import along_a_line, paired, quantile, summarise
 from voxpath.scenario import parse
 
 SWEEP = SMALL + '\n[sweep]\n"topology.link.delay" = ["5 ms", "20 ms"]\nreplications = 6\n'
@@ -64,6 +64,23 @@ def test_paired_differences_leave_out_what_both_have_in_common():
     assert (found.mean, found.half_width) == (0.5, 0.0)
     with pytest.raises(ValueError, match=r"shorter|longer"):
         paired([1.0], [1.0, 2.0])
+
+
+def test_a_line_predicts_a_further_value_as_often_as_it_says():
+    dice = random.Random(7)
+    covered = 0
+    for _ in range(1000):
+        xs = [dice.uniform(0, 10) for _ in range(20)]
+        low, high = along_a_line(xs, [2 + 3 * x + dice.gauss(0, 1) for x in xs], 8)
+        covered += low <= 26 + dice.gauss(0, 1) <= high
+    assert 930 <= covered <= 970
+
+
+def test_a_line_without_scatter_has_no_width_and_too_few_points_make_none():
+    assert along_a_line([1, 2, 3], [2, 4, 6], 10) == pytest.approx((20, 20))
+    for xs in ([1.0, 2.0], [2.0, 2.0, 2.0], []):
+        with pytest.raises(ValueError, match="three pairs"):
+            along_a_line(xs, xs, 1)
 
 
 def test_small_numbers_are_printed_with_the_digits_that_their_interval_leaves():

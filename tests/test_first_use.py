@@ -101,3 +101,6 @@ def test_a_flow_that_got_nothing_has_a_goodput_of_zero(voxpath, small):
     frame = pl.read_parquet(folder / "flows.parquet")
     assert frame.get_column("status").to_list() == ["timed_out"]
     assert frame.get_column("goodput_bps").to_list() == [0.0]
+    # The server never heard of it: it sent nothing, which is known.
+    assert frame.select(pl.col("^server_.*$")).row(0) == (0,) * 7
+    assert frame.get_column("client_retransmissions").item() > 0

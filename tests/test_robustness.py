@@ -32,6 +32,53 @@ def test_ctrl_c_while_workers_start_is_no_accident(moment: int, small: Path, tmp
     assert err.strip() == "voxpath: interrupted"
 
 
+@pytest.mark.parametrize("moment", ["a worker starts", "a run is there", "runs are made"])
+def test_ctrl_c_ends_a_sweep_on_a_dask_cluster(moment: str, small: Path, tmp_path: Path):
+    small.write_text(SMALL + "[sweep]\nreplications = 50000\n")
+    runner = process("sweep", small, "--dask", "local:2", cwd=tmp_path)
+    try:
+        wanted = {
+            "a worker starts": lambda: any(b"spawn_main" in _command(it) for it in _group(runner.pid)),
+            "a run is there": lambda: len(_runs(tmp_path)) > 0,
+            "runs are made": lambda: len(_runs(tmp_path)) > 20,
+        }[moment]
+        while not wanted():
+            assert runner.poll() is None, runner.communicate()
+            time.sleep(0.01)
+        os.killpg(runner.pid, signal.SIGINT)
+        _, err = runner.communicate(timeout=30)
+        assert runner.returncode == 130
+        assert err.splitlines()[-1] == "voxpath: interrupted"
+        assert "Traceback" not in err
+        assert all((folder / "verdict.json").is_file() for folder in _runs(tmp_path)), "whole or not at all"
+        # Whoever watches a pipe to its parent may take a moment to see it closed.
+        given_up = time.monotonic() + 10
+        while _group(runner.pid) and time.monotonic() < given_up:
+            time.sleep(0.01)
+        assert [_command(it) for it in _group(runner.pid)] == []
+    finally:
+        if runner.poll() is None or _group(runner.pid):
+            os.killpg(runner.pid, signal.SIGKILL)
+
+
+def _runs(directory: Path) -> list[Path]:
+    """Whatever a store has, hidden or not."""
+    return list((directory / "runs").iterdir()) if (directory / "runs").is_dir() else []
+
+
+def _group(leader: int) -> list[str]:
+    """The processes of a group, but for those that are dead and not buried."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if group == str(leader) and state != "Z":
+            found.append(path.parent.name)
+    return found
+
+
 def _command(process_id: str) -> bytes:
     try:
         return Path(f"/proc/{process_id}/cmdline").read_bytes()

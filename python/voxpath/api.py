@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpath.backends.base import Row
+    from voxpath.formulas import Formulas
     from voxpath.realtime import RealNetwork
     from voxpath.results.answers import Answers
     from voxpath.results.identity import Observe
@@ -54,6 +55,7 @@ def run(
     capture: Collection[str] = (),
     jobs: int = 1,
     force: bool = False,
+    formulas: Formulas | None = None,
 ) -> Result:
     """Runs a scenario; runs that are in `out` already are not repeated.
 
@@ -65,23 +67,26 @@ def run(
         capture: Hosts whose packets are captured.
         jobs: Worker processes. With more than one, a script needs the usual `if __name__ == "__main__":`.
         force: Make runs anew that are there already.
+        formulas: Of your own, asked beside those of the literature; see `voxpath.formulas`.
 
     Raises:
         ValueError: There is nothing of that name to observe or capture.
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
+        FormulaError: A formula of your own failed, or has a name that is taken.
     """
     from voxpath.backends.base import Question
-    from voxpath.backends.formula import FormulaBackend
+    from voxpath.backends.formula import FormulaBackend, Formulas
     from voxpath.backends.sim import SimBackend, observation
     from voxpath.sweeps.workers import Workers
 
     question = Question(document, range(replications))
     observed = observation(document, observe, capture)
+    formula = FormulaBackend(formulas or Formulas())
     sim = SimBackend(Path(out), Workers(jobs), observed, force)
     (found,) = sim.answer([question])
-    (formulas,) = FormulaBackend().answer([question])
-    return Result(sim.frames[0], [*found, *formulas], [outcome.folder for outcome in sim.outcomes[0]])
+    (estimated,) = formula.answer([question])
+    return Result(sim.frames[0], [*found, *estimated], [outcome.folder for outcome in sim.outcomes[0]])
 
 
 def sweep(
@@ -94,6 +99,7 @@ def sweep(
     jobs: int = 1,
     dask: str | None = None,
     force: bool = False,
+    formulas: Formulas | None = None,
 ) -> Answers:
     """Runs every cell of a scenario's sweep; runs that are in `out` already are not repeated.
 
@@ -106,18 +112,20 @@ def sweep(
         jobs: Worker processes. With more than one, a script needs the usual `if __name__ == "__main__":`.
         dask: In their place a Dask cluster: a scheduler's address, or `local:2`.
         force: Make runs anew that are there already.
+        formulas: Of your own, asked beside those of the literature; see `voxpath.formulas`.
 
     Raises:
         ValueError: There is nothing of that name to observe or capture.
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
+        FormulaError: A formula of your own failed, or has a name that is taken.
         ClusterError: The cluster cannot be used.
     """
     from voxpath.backends.sim import observation
     from voxpath.sweeps.workers import Workers
 
     observed = observation(document, observe, capture)
-    return _answers([document], replications, Path(out), observed, Workers(jobs, dask), force)
+    return _answers([document], replications, Path(out), observed, Workers(jobs, dask), force, formulas)
 
 
 def compare(
@@ -126,6 +134,7 @@ def compare(
     out: Path | str = "runs",
     jobs: int = 1,
     dask: str | None = None,
+    formulas: Formulas | None = None,
 ) -> Answers:
     """Lays scenarios, the cells of their sweeps and runs side by side; what is missing is run.
 
@@ -135,10 +144,12 @@ def compare(
         out: Directory of the store.
         jobs: As in `sweep`.
         dask: As in `sweep`.
+        formulas: As in `sweep`.
 
     Raises:
         RuntimeError: As `sweep`.
         StoreError: As `sweep`, or a folder is no run.
+        FormulaError: As `sweep`.
         ClusterError: As `sweep`.
     """
     from voxpath.results.answers import Answers
@@ -148,7 +159,7 @@ def compare(
 
     documents = [source for source in sources if not isinstance(source, (str, Path))]
     folders = [Path(source) for source in sources if isinstance(source, (str, Path))]
-    found = _answers(documents, replications, Path(out), Observe(), Workers(jobs, dask), force=False)
+    found = _answers(documents, replications, Path(out), Observe(), Workers(jobs, dask), False, formulas)
     return Answers([*found.variants, *kept_runs(folders)])
 
 
@@ -186,6 +197,53 @@ def real(
     return RealNetwork(document, replication, observed, None if out is None else Path(out))
 
 
+def write_report(
+    document: Document,
+    path: Path | str,
+    *,
+    replications: int | None = None,
+    metrics: Sequence[str] = (),
+    out: Path | str = "runs",
+    observe: Collection[str] = (),
+    jobs: int = 1,
+    dask: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Writes one HTML page about a scenario or its sweep; what is missing is run.
+
+    Args:
+        document: The scenario.
+        path: The page.
+        replications: Runs of each cell; as many as the scenario says without it.
+        metrics: What to show; the main ones if none is named.
+        out: As in `sweep`.
+        observe: As in `sweep`; series of a scenario without axes are drawn.
+        jobs: As in `sweep`.
+        dask: As in `sweep`.
+        force: As in `sweep`.
+
+    Returns:
+        The page.
+
+    Raises:
+        ValueError: The page cannot be written, or there is nothing of a name to observe or show.
+        RuntimeError: As `sweep`.
+        StoreError: As `sweep`.
+        ClusterError: As `sweep`.
+    """
+    from voxpath import files
+    from voxpath.report.html import render
+    from voxpath.report.sweep import report_of
+
+    page = Path(path)
+    files.check_page(page)
+    answers = sweep(document, replications, out=out, observe=observe, jobs=jobs, dask=dask, force=force)
+    asked = document.scenario.sweep
+    count = replications or (asked.replications if asked else 1)
+    files.save_page(render(report_of(document, answers, count, metrics, "voxpath.write_report")), page)
+    return page
+
+
 def _answers(
     documents: Sequence[Document],
     replications: int | None,
@@ -193,8 +251,9 @@ def _answers(
     observe: Observe,
     workers: Workers,
     force: bool,
+    formulas: Formulas | None,
 ) -> Answers:
-    from voxpath.backends.formula import FormulaBackend
+    from voxpath.backends.formula import FormulaBackend, Formulas
     from voxpath.backends.sim import SimBackend
     from voxpath.sweeps.answer import answer
 
@@ -208,5 +267,5 @@ def _answers(
             source: (document, range(replications or (sweep.replications if sweep else 1)))
             for source, document, sweep in asked
         },
-        [sim, FormulaBackend()],
+        [sim, FormulaBackend(formulas or Formulas())],
     )

@@ -97,6 +97,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 Examples:
   voxpath run scenarios/lossy-download.toml
   voxpath sweep scenarios/loss-and-delay.toml
+  voxpath report scenarios/loss-and-delay.toml
   voxpath study sarkar2022 --quick
   voxpath schema > scenario.schema.json
   voxpath doctor
@@ -140,6 +141,12 @@ _dask = click.option(
 _replications = click.option(
     "--replications", type=click.IntRange(1, 1_000_000), help="How many; overrides the scenario's [sweep]."
 )
+_formulas = click.option(
+    "--formulas",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A Python file with formulas of your own, asked beside those of the literature.",
+)
 _force = click.option("--force", is_flag=True, help="Make runs anew that are there already.")
 
 
@@ -162,6 +169,7 @@ Examples:
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@_formulas
 @click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @_out
@@ -187,6 +195,7 @@ Examples:
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@_formulas
 @click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @_save("the flows of all runs, with a column for each axis")
@@ -216,6 +225,7 @@ Examples:
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_replications
 @click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@_formulas
 @click.option("--metric", multiple=True, help="What to compare; may be repeated.")
 @_save("the summary")
 @_out
@@ -231,6 +241,44 @@ def compare(sources: tuple[Path, ...], **options: Any) -> int:
     from voxpath import commands
 
     return commands.compare(sources, commands.CompareOptions(**options))
+
+
+@cli.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath report scenarios/loss-and-delay.toml
+  voxpath report scenarios/loss-and-delay.toml --replications 3 --metric completion_s --save page.html
+  voxpath report scenarios/lossy-download.toml --observe tcp
+""",
+)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@_replications
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
+@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option("--metric", multiple=True, help="What to show; may be repeated.")
+@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
+@click.option(
+    "-o",
+    "--save",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="The page; by default the scenario's name with .html, in the current directory.",
+)
+@_formulas
+@_out
+@_jobs
+@_dask
+@_force
+def report(scenario: Path, **options: Any) -> int:
+    """Writes one HTML page about a SCENARIO or its sweep: tables, figures, formulas beside the simulator.
+
+    The page needs nothing else to be read. What has not been run yet is run.
+    """
+    from voxpath import commands
+
+    return commands.report(scenario, commands.ReportOptions(**options))
 
 
 @cli.command(
@@ -266,7 +314,7 @@ def show(run: Path, **options: Any) -> int:
     epilog="""
 Examples:
   voxpath study sarkar2022 --quick
-  voxpath study sarkar2022 --quick --backend formula
+  voxpath study sarkar2022 --quick --backend formula --report formulas.html
 """,
 )
 @click.argument("name")
@@ -274,11 +322,20 @@ Examples:
 @click.option(
     "--backend", default=None, help="Who answers, with commas between; by default all of the study's."
 )
+@click.option(
+    "--report",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="The page; by default the study's name with .html, in the current directory.",
+)
 @_out
 @_jobs
 @_force
 def study(name: str, **options: Any) -> int:
-    """Reproduces a publication: our numbers beside the published ones. NAME: sarkar2022."""
+    """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
+
+    NAME: sarkar2022.
+    """
     from voxpath import commands
 
     return commands.study(name, commands.StudyOptions(**options))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import files, tables, terminal
+from voxpath import files, formulas, tables, terminal
 from voxpath.backends.base import Maker, Question, UnanswerableError
-from voxpath.backends.formula import FormulaBackend
+from voxpath.backends.formula import FormulaBackend, FormulaError, Formulas
 from voxpath.backends.real.session import RealError
 from voxpath.backends.sim import OBSERVABLE, SimBackend, observation
 from voxpath.results.answers import Answers
@@ -19,7 +21,7 @@ from voxpath.results.identity import Observe
 from voxpath.results.store import Store, StoreError
 from voxpath.scenario import Document, ScenarioError, cells, read
 from voxpath.scenario.problems import did_you_mean
-from voxpath.sweeps.answer import answer, kept_runs
+from voxpath.sweeps.answer import answer, ask, kept_runs
 from voxpath.sweeps.cluster import ClusterError, check_address
 from voxpath.sweeps.pool import processors
 from voxpath.sweeps.workers import Workers
@@ -27,9 +29,9 @@ from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from voxpath.backends.base import Backend
+    from voxpath.report.document import Report
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
 
@@ -47,6 +49,7 @@ class RunOptions:
     replications: int | None
     seed: int | None
     backend: str
+    formulas: Path | None
     observe: str
     capture: tuple[str, ...]
     out: Path
@@ -61,6 +64,7 @@ class SweepOptions:
     replications: int | None
     seed: int | None
     backend: str
+    formulas: Path | None
     observe: str
     capture: tuple[str, ...]
     save: Path | None
@@ -76,8 +80,27 @@ class CompareOptions:
 
     replications: int | None
     backend: str
+    formulas: Path | None
     metric: tuple[str, ...]
     save: Path | None
+    out: Path
+    jobs: int | None
+    dask: str | None
+    force: bool
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of `voxpath report`, as `cli` describes them."""
+
+    replications: int | None
+    seed: int | None
+    backend: str
+    metric: tuple[str, ...]
+    observe: str
+    capture: tuple[str, ...]
+    save: Path | None
+    formulas: Path | None
     out: Path
     jobs: int | None
     dask: str | None
@@ -100,6 +123,7 @@ class StudyOptions:
 
     quick: bool
     backend: str | None
+    report: Path | None
     out: Path
     jobs: int | None
     force: bool
@@ -117,16 +141,17 @@ def run(path: Path, options: RunOptions) -> int:
     names = _chosen(options.backend, BACKENDS, "--backend")
     observe = _observation(document, options, names)
     question = Question(document, _replications(document, options))
+    own = _own_formulas(options.formulas, names)
     _check_store(options.out, names)
     total = len(question.replications) * len(RUNNING.intersection(names))
     with _progress(document.scenario.name, total) as on_done:
-        workers = _workers(options.jobs, None)
-        backends = _backends(names, options.out, workers, observe, options.force, on_done)
+        runs = _Runs(options.out, _workers(options.jobs, None), observe, options.force, on_done)
+        backends = _backends(names, runs, own)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
         except UnanswerableError as error:
             raise click.ClickException(f"{path}: {error}") from None
-        except (RuntimeError, StoreError, RealError) as error:
+        except (RuntimeError, StoreError, RealError, FormulaError) as error:
             return _failed(error)
     outcomes = _outcomes(backends)
     tables.print_rows(document.scenario.name, rows, len(question.replications))
@@ -155,6 +180,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
         )
     replications = range(options.replications or wanted.replications)
     observe = _observation(document, options, _chosen(options.backend, BACKENDS, "--backend"))
+    _check_save(options.save)
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
@@ -178,6 +204,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         for source, document in documents.items()
     }
     kept = _kept(folders)
+    _check_save(options.save)
     answers = _answers(asked, options, Observe(), "compare") if asked else Answers([])
     if isinstance(answers, int):
         return answers
@@ -191,6 +218,31 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         files.save(answers.summary, options.save)
         terminal.console().print(f"summary: {options.save}")
     return _print_runs(answers.outcomes)
+
+
+def report(path: Path, options: ReportOptions) -> int:
+    """Writes a page about a scenario or its sweep; 0, or 1 where a run failed or the page cannot be written.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    from voxpath.report.sweep import report_of
+
+    document = read_scenario(path)
+    if options.seed is not None:
+        document = document.with_seed(options.seed)
+    replications = range(options.replications or _sweep_replications(document))
+    observe = _observation(document, options, _chosen(options.backend, BACKENDS, "--backend"))
+    page = options.save or Path(f"{path.stem}.html")
+    _check_page(page, "--save")
+    answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
+    if isinstance(answers, int):
+        return answers
+    try:
+        made = report_of(document, answers, len(replications), options.metric, _command(path, options))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--metric") from None
+    return max(_save_page(made, page), _print_runs(answers.outcomes))
 
 
 def show(run_: Path, options: ShowOptions) -> int:
@@ -223,46 +275,63 @@ def study(name: str, options: StudyOptions) -> int:
     names = chosen.backends
     if options.backend is not None:
         names = _chosen(options.backend, chosen.backends, "--backend")
+    page = options.report or Path(f"{name}.html")
+    _check_page(page, "--report")
     _check_store(options.out, names)
     with _progress(name, None) as on_done:
-        workers = _workers(options.jobs, None)
-        backends = _backends(names, options.out, workers, Observe(), options.force, on_done)
+        runs = _Runs(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
+        backends = _backends(names, runs, Formulas())
         try:
-            answer = chosen.run(backends, chosen.quick if options.quick else chosen.replications)
+            found = chosen.run(
+                lambda questions: ask([(name, {}, question) for question in questions], backends),
+                options.quick,
+            )
         except (RuntimeError, StoreError, RealError) as error:
             return _failed(error)
     out = terminal.console()
-    out.print(terminal.table(answer.title, answer.columns, answer.rows))
-    for note in answer.notes:
+    rows = [[str(cell) for cell in row] for row in found.table.rows]
+    out.print(terminal.table(found.table.title, found.table.columns, rows))
+    for note in found.table.notes:
         out.print(note)
-    return _print_runs(_outcomes(backends))
+    return max(_save_page(found.report, page), _print_runs(_outcomes(backends)))
 
 
 def _answers(
     asked: Mapping[str, tuple[Document, range]],
-    options: SweepOptions | CompareOptions,
+    options: SweepOptions | CompareOptions | ReportOptions,
     observe: Observe,
     description: str,
 ) -> Answers | int:
     """The answers, or the exit code of what went wrong."""
     names = _chosen(options.backend, BACKENDS, "--backend")
+    own = _own_formulas(options.formulas, names)
     workers = _workers(options.jobs, options.dask)
     _check_store(options.out, names)
-    if options.save is not None:
-        _check_save(options.save)
     total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
     with _progress(description, total) as on_done:
-        backends = _backends(names, options.out, workers, observe, options.force, on_done)
+        runs = _Runs(options.out, workers, observe, options.force, on_done)
+        backends = _backends(names, runs, own)
         try:
             return answer(asked, backends)
         except UnanswerableError as error:
             raise click.ClickException(str(error)) from None
         except ClusterError as error:
             raise click.BadParameter(str(error), param_hint="--dask") from None
-        except (RuntimeError, StoreError, RealError) as error:
+        except (RuntimeError, StoreError, RealError, FormulaError) as error:
             return _failed(error)
+
+
+def _command(path: Path, options: ReportOptions) -> str:
+    """What makes a report again, anywhere: the options that decide what stands in it."""
+    parts = ["voxpath", "report", path.name]
+    for option in ("replications", "seed", "backend", "observe"):
+        value = getattr(options, option)
+        parts += [f"--{option}", str(value)] if value not in {None, "", "sim,formula"} else []
+    for metric in options.metric:
+        parts += ["--metric", metric]
+    return shlex.join(parts)
 
 
 def _kept(folders: Sequence[Path]) -> list[Variant]:
@@ -272,11 +341,32 @@ def _kept(folders: Sequence[Path]) -> list[Variant]:
         raise click.ClickException(str(error)) from None
 
 
-def _check_save(path: Path) -> None:
+def _check_save(path: Path | None) -> None:
+    if path is None:
+        return
     try:
         files.check(path)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--save") from None
+
+
+def _check_page(path: Path, option: str) -> None:
+    try:
+        files.check_page(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def _save_page(report: Report, path: Path) -> int:
+    """Writes a report and says where it is; 1 where it cannot be written."""
+    from voxpath.report.html import render
+
+    try:
+        files.save_page(render(report), path)
+    except ValueError as error:
+        return _failed(error)
+    terminal.console().print(f"report: {path}")
+    return 0
 
 
 def _workers(jobs: int | None, dask: str | None) -> Workers:
@@ -336,7 +426,7 @@ def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 def _observation(
-    document: Document, options: RunOptions | SweepOptions, backends: Collection[str]
+    document: Document, options: RunOptions | SweepOptions | ReportOptions, backends: Collection[str]
 ) -> Observe:
     if not RUNNING.intersection(backends) and (options.observe or options.capture):
         option = "--observe" if options.observe else "--capture"
@@ -388,32 +478,42 @@ def _check_writable(out: Path) -> None:
                 folder.rmdir()
 
 
-def _backends(
-    names: Sequence[str],
-    out: Path,
-    workers: Workers,
-    observe: Observe,
-    force: bool,
-    on_done: Callable[[Outcome], None],
-) -> list[Backend]:
-    return [_backend(name, out, workers, observe, force, on_done) for name in names]
+def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:
+    if path is None:
+        return Formulas()
+    if "formula" not in backends:
+        raise click.BadParameter("needs the backend formula", param_hint="--formulas")
+    try:
+        return formulas.load(path)
+    except FormulaError as error:
+        raise click.BadParameter(str(error), param_hint="--formulas") from None
 
 
-def _backend(
-    name: str,
-    out: Path,
-    workers: Workers,
-    observe: Observe,
-    force: bool,
-    on_done: Callable[[Outcome], None],
-) -> Backend:
-    if name == "formula":
-        return FormulaBackend()
-    if name == "real":
-        from voxpath.backends.real.backend import RealBackend
+@dataclass(frozen=True)
+class _Runs:
+    """How runs are made."""
 
-        return RealBackend(out, observe, force, on_done=on_done)
-    return SimBackend(out, workers, observe, force, on_done)
+    out: Path
+    workers: Workers
+    observe: Observe
+    force: bool
+    on_done: Callable[[Outcome], None]
+
+
+def _backends(names: Sequence[str], runs: _Runs, own: Formulas) -> list[Backend]:
+    return [_backend(name, runs, own) for name in names]
+
+
+def _backend(name: str, runs: _Runs, own: Formulas) -> Backend:
+    match name:
+        case "formula":
+            return FormulaBackend(own)
+        case "real":
+            from voxpath.backends.real.backend import RealBackend
+
+            return RealBackend(runs.out, runs.observe, runs.force, on_done=runs.on_done)
+        case _:
+            return SimBackend(runs.out, runs.workers, runs.observe, runs.force, runs.on_done)
 
 
 def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:

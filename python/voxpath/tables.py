@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from voxpath import terminal
-from voxpath.results.answers import unit_of
+from voxpath.results.metrics import shown as shown_as
 from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.sweep import split, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from voxpath.backends.base import Row
     from voxpath.results.answers import Answers, Line
@@ -58,30 +58,30 @@ def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
     out = terminal.console()
     title = f"{name}: {_spread(replications)}"
     out.print(terminal.table(title, [columns[i] for i in used], [[line[i] for i in used] for line in cells]))
-    declined = {
+    refusals = {
         (estimator, reason): tuple(entities)
         for estimator, reasons in silent.items()
         for reason, entities in reasons.items()
     }
-    for (reason, refused), estimators in _grouped(declined).items():
-        out.print(f"{_do_not_apply(estimators)} to {_listed(refused)}: {reason}")
+    for (reason, refused), estimators in _grouped(refusals).items():
+        out.print(f"{_do_not_apply(estimators)} to {listed(refused)}: {reason}")
     if len(flows) > len(shown):
         out.print(f"{len(flows) - len(shown)} flows more stand in flows.parquet")
 
 
-def _grouped(declined: Mapping[tuple[str, str], _What]) -> dict[tuple[str, _What], list[str]]:
+def _grouped(refusals: Mapping[tuple[str, str], _What]) -> dict[tuple[str, _What], list[str]]:
     """The estimators that decline the same for the same reason; of what each declines for which."""
     found: dict[tuple[str, _What], list[str]] = {}
-    for (estimator, reason), what in declined.items():
+    for (estimator, reason), what in refusals.items():
         found.setdefault((reason, what), []).append(estimator)
     return found
 
 
 def _do_not_apply(estimators: Sequence[str]) -> str:
-    return f"{_listed(estimators)} {'does' if len(estimators) == 1 else 'do'} not apply"
+    return f"{listed(estimators)} {'does' if len(estimators) == 1 else 'do'} not apply"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names as people list them; of many the first, and how many more."""
     shown, last = list(names[:-1]), names[-1]
     if len(names) > _LISTED_NAMES:
@@ -102,13 +102,10 @@ def _cells(found: Mapping[str, Row]) -> list[str]:
 def print_sweep(name: str, answers: Answers, replications: int) -> None:
     """One line per cell, flow and estimator that has an answer, and why the others have none."""
     lines: list[list[str]] = []
-    silent: dict[tuple[str, str], dict[str, set[int]]] = {}
-    for index, variant in enumerate(answers.variants):
+    for variant in answers.variants:
         found: dict[tuple[str, str], dict[str, Row]] = {}
         for row in variant.rows:
-            if row.status == "not applicable":
-                silent.setdefault((row.estimator, row.reason), {}).setdefault(row.entity, set()).add(index)
-            else:
+            if row.status != "not applicable":
                 found.setdefault((row.entity, row.estimator), {})[row.metric] = row
         axes = [text_of(variant.values[axis]) for axis in answers.axes]
         lines += [[*axes, *names, *_cells(rows)] for names, rows in found.items()]
@@ -121,12 +118,27 @@ def print_sweep(name: str, answers: Answers, replications: int) -> None:
     ]
     _print_used(f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells", columns, lines)
     out = terminal.console()
+    for estimators, where, reason in declined(answers):
+        out.print(f"{_do_not_apply(estimators)} to {listed(where)}: {reason}")
+
+
+def declined(answers: Answers) -> Iterator[tuple[list[str], list[str], str]]:
+    """Which estimators have no answer, for which flows in how many cells, and why."""
+    silent: dict[tuple[str, str], dict[str, set[int]]] = {}
+    for index, variant in enumerate(answers.variants):
+        for row in variant.rows:
+            if row.status == "not applicable":
+                silent.setdefault((row.estimator, row.reason), {}).setdefault(row.entity, set()).add(index)
     counted = {
         key: tuple((flow, len(cells)) for flow, cells in flows.items()) for key, flows in silent.items()
     }
     for (reason, flows), estimators in _grouped(counted).items():
-        where = _listed([f"{flow} in {count} cells" for flow, count in flows])
-        out.print(f"{_do_not_apply(estimators)} to {where}: {reason}")
+        one = len(answers.variants) == 1
+        yield estimators, [flow if one else f"{flow} in {_cells_of(count)}" for flow, count in flows], reason
+
+
+def _cells_of(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 MAIN_METRICS = (
@@ -144,8 +156,8 @@ MAIN_METRICS = (
 """What is compared where nothing is asked for."""
 
 
-def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
-    """The lines of some metrics that have an answer, metric by metric and flow by flow.
+def wanted(lines: Sequence[Line], metrics: Sequence[str]) -> list[str]:
+    """The metrics that are asked for, or the main ones.
 
     Raises:
         ValueError: No line has such a metric.
@@ -154,29 +166,38 @@ def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
     for metric in metrics:
         if metric not in known:
             raise ValueError(f"{metric!r} is not among the answers; {did_you_mean(metric, known)}")
-    wanted = list(metrics or [metric for metric in MAIN_METRICS if metric in known] or known)
+    return list(metrics or [metric for metric in MAIN_METRICS if metric in known] or known)
+
+
+def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
+    """The lines of some metrics that have an answer, metric by metric and flow by flow.
+
+    Raises:
+        ValueError: No line has such a metric.
+    """
+    order = wanted(lines, metrics)
     flows = list(dict.fromkeys(line.row.entity for line in lines))
-    shown = [line for line in lines if line.row.metric in wanted and line.row.value is not None]
-    return sorted(shown, key=lambda line: (wanted.index(line.row.metric), flows.index(line.row.entity)))
+    answered = [line for line in lines if line.row.metric in order and line.row.value is not None]
+    return sorted(answered, key=lambda line: (order.index(line.row.metric), flows.index(line.row.entity)))
 
 
 def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
     """One line per metric, flow, source, cell and estimator; `Answers.lines` says what is compared."""
     cells = []
     for line in lines:
-        row, scale = line.row, _scale(line.row.metric)
+        row, read = line.row, shown_as(line.row.metric)
         summary = row.summary
         if summary is None:
             continue
         cells.append(
             [
-                _title(row.metric),
+                read.title,
                 row.entity,
                 line.variant.source,
                 *(text_of(line.variant.values.get(axis, "")) for axis in answers.axes),
                 row.estimator,
-                str(summary.scaled(scale)),
-                *([str(found.scaled(scale)) for found in line.quantiles] or ["", ""]),
+                str(summary.scaled(read.factor)),
+                *([str(found.scaled(read.factor)) for found in line.quantiles] or ["", ""]),
                 str(row.n),
                 "" if line.difference is None else f"{line.difference} %",
                 row.reason,
@@ -218,20 +239,6 @@ def short_names(axes: Sequence[str]) -> list[str]:
         )
         names.append(".".join(path[-length:]))
     return names
-
-
-_SCALES: Mapping[str, tuple[float, str]] = {"ns": (1e-6, "ms"), "bit/s": (1e-6, "Mbit/s")}
-
-
-def _scale(metric: str) -> float:
-    return _SCALES.get(unit_of(metric), (1.0, ""))[0]
-
-
-def _title(metric: str) -> str:
-    unit = unit_of(metric)
-    shown = _SCALES.get(unit, (1.0, unit))[1]
-    name = metric.removesuffix("_ns").removesuffix("_bps").removesuffix("_s").replace("_", " ")
-    return name if shown in {"", "1"} else f"{name}, {shown}"
 
 
 def _spread(replications: int) -> str:

@@ -39,10 +39,27 @@ pub struct Graph {
     pub links: Vec<(u32, u32)>,
 }
 
+impl Graph {
+    /// The node at which a direction ends.
+    fn end(&self, direction: DirectionId) -> u32 {
+        let (first, second) = self.links[direction.link() as usize];
+        if DirectionId::new(direction.link(), true) == direction { second } else { first }
+    }
+}
+
 /// Next hops of every node to every node.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
     tables: Vec<Table>,
+}
+
+/// Why a packet never arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoPath {
+    /// A node on the way does not forward, or knows no next hop.
+    Unreachable,
+    /// Explicit routes lead round these nodes for ever, in this order, the first in the plan at the front.
+    Loop(Vec<u32>),
 }
 
 #[derive(Debug, Clone)]
@@ -108,21 +125,39 @@ impl Routes {
         (next != DirectionId::NONE).then_some(next)
     }
 
-    /// The directions that a packet from `from` to `to` takes; none if it never arrives.
-    pub fn path(&self, graph: &Graph, from: u32, to: u32) -> Option<Vec<DirectionId>> {
+    /// The directions that a packet from `from` to `to` takes.
+    ///
+    /// # Errors
+    /// Why it never arrives.
+    pub fn path(&self, graph: &Graph, from: u32, to: u32) -> Result<Vec<DirectionId>, NoPath> {
         let mut path = Vec::new();
         let mut at = from;
         while at != to {
-            let loops = path.len() > graph.forwards.len();
-            if loops || (at != from && !graph.forwards[at as usize]) {
-                return None;
+            if at != from && !graph.forwards[at as usize] {
+                return Err(NoPath::Unreachable);
             }
-            let next = self.next(at, to)?;
+            if path.len() > graph.forwards.len() {
+                return Err(NoPath::Loop(self.round(graph, at, to)));
+            }
+            let next = self.next(at, to).ok_or(NoPath::Unreachable)?;
             path.push(next);
-            let (a, b) = graph.links[next.link() as usize];
-            at = if DirectionId::new(next.link(), true) == next { b } else { a };
+            at = graph.end(next);
         }
-        Some(path)
+        Ok(path)
+    }
+
+    /// The nodes of a loop, of which `first` is one.
+    fn round(&self, graph: &Graph, first: u32, to: u32) -> Vec<u32> {
+        let mut nodes = vec![first];
+        while let Some(next) = self.next(nodes[nodes.len() - 1], to) {
+            match graph.end(next) {
+                node if node == first => break,
+                node => nodes.push(node),
+            }
+        }
+        let least = (0..nodes.len()).min_by_key(|&i| nodes[i]).unwrap_or_default();
+        nodes.rotate_left(least);
+        nodes
     }
 }
 
@@ -207,32 +242,33 @@ mod tests {
         }
     }
 
-    fn path(routes: &Routes, from: u32, to: u32) -> Option<Vec<u32>> {
+    fn path(routes: &Routes, from: u32, to: u32) -> Result<Vec<u32>, NoPath> {
         routes.path(&graph(), from, to).map(|path| path.iter().map(|direction| direction.0).collect())
     }
 
     #[test]
     fn the_fewest_hops_win_and_then_the_link_listed_first() {
         let routes = Routes::shortest(&graph());
-        assert_eq!(path(&routes, 0, 1), Some(vec![0, 8, 3]));
-        assert_eq!(path(&routes, 1, 0), Some(vec![2, 9, 1]));
-        assert_eq!(path(&routes, 0, 4), Some(vec![0, 4]));
+        assert_eq!(path(&routes, 0, 1), Ok(vec![0, 8, 3]));
+        assert_eq!(path(&routes, 1, 0), Ok(vec![2, 9, 1]));
+        assert_eq!(path(&routes, 0, 4), Ok(vec![0, 4]));
     }
 
     #[test]
-    fn a_static_route_replaces_the_shortest_and_a_loop_is_no_path() {
+    fn a_static_route_replaces_the_shortest_and_a_loop_is_told_by_its_nodes() {
         let mut routes = Routes::shortest(&graph());
         routes.set(2, 1, DirectionId::new(2, true));
-        assert_eq!(path(&routes, 0, 1), Some(vec![0, 4, 6, 3]));
+        assert_eq!(path(&routes, 0, 1), Ok(vec![0, 4, 6, 3]));
         routes.set(4, 1, DirectionId::new(2, false));
-        assert_eq!(path(&routes, 0, 1), None);
+        // In at node 2, and round; node 0 is before the loop, not in it.
+        assert_eq!(path(&routes, 0, 1), Err(NoPath::Loop(vec![2, 4])));
     }
 
     #[test]
     fn hosts_do_not_forward() {
         let chain = Graph { forwards: vec![false; 3], links: vec![(0, 1), (1, 2)] };
         let routes = Routes::shortest(&chain);
-        assert_eq!(routes.path(&chain, 0, 2), None);
-        assert_eq!(routes.path(&chain, 0, 1), Some(vec![DirectionId(0)]));
+        assert_eq!(routes.path(&chain, 0, 2), Err(NoPath::Unreachable));
+        assert_eq!(routes.path(&chain, 0, 1), Ok(vec![DirectionId(0)]));
     }
 }

@@ -30,7 +30,7 @@ mod _engine {
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,
     };
     #[pymodule_export]
-    use crate::run::{check, paths, profile, profiles, real_hosts, run, shortest_delay};
+    use crate::run::{check, congestions, paths, profile, profiles, real_hosts, run, shortest_delay};
 
     #[cfg(target_os = "linux")]
     #[pymodule_export]

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use voxpath_net::routing::DirectionId;
 use voxpath_sim::plan::{DIRECTIONS, Observe, Plan};
 use voxpath_sim::{Data, Problem, Report, Simulation, Table};
-use voxpath_tcp::config::Profile;
+use voxpath_tcp::{Congestion, Profile};
 
 /// Events between two looks at Python's signals: a few milliseconds of work, so that Ctrl-C is heard
 /// well within 100 ms, and dear enough that taking the interpreter's lock does not show.
@@ -28,6 +28,12 @@ pub(crate) fn plan_of(json: &str) -> PyResult<Plan> {
 #[pyfunction]
 pub(crate) fn profiles() -> Vec<&'static str> {
     Profile::ALL.iter().map(|&(name, _)| name).collect()
+}
+
+/// Names of the congestion control algorithms.
+#[pyfunction]
+pub(crate) fn congestions() -> Vec<&'static str> {
+    Congestion::ALL.iter().map(|&(name, _)| name).collect()
 }
 
 /// Parameters of a stack profile, as a plan's JSON holds them.

@@ -13,7 +13,7 @@ use core::fmt::Display;
 use core::net::IpAddr;
 use voxpath_apps::cbr;
 use voxpath_net::Target;
-use voxpath_net::routing::{DirectionId, Graph, Routes};
+use voxpath_net::routing::{DirectionId, Graph, NoPath, Routes};
 use voxpath_units::Prob;
 
 /// The longest span of a plan, and how long a run lasts at most: what `voxpath_units` takes for a duration.
@@ -542,14 +542,20 @@ impl Checker<'_> {
             let mut instant = true;
             for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
                 match routes.path(&graph, from, to) {
-                    Some(path) => instant &= !path.iter().any(|&id| takes_time(direction(plan, id))),
-                    None => {
+                    Ok(path) => instant &= !path.iter().any(|&id| takes_time(direction(plan, id))),
+                    Err(why) => {
                         instant = false;
                         let (from, to) = (name(from), name(to));
-                        self.fail(
-                            format_args!("flows[{i}]"),
-                            format_args!("there is no route from {from:?} to {to:?}"),
-                        );
+                        let message = match why {
+                            NoPath::Unreachable => format!("there is no route from {from:?} to {to:?}"),
+                            NoPath::Loop(nodes) => {
+                                let round: Vec<&str> =
+                                    nodes.iter().chain(&nodes[..1]).map(|&node| name(node)).collect();
+                                let round = round.join(" - ");
+                                format!("the routes from {from:?} to {to:?} go round for ever: {round}")
+                            }
+                        };
+                        self.fail(format_args!("flows[{i}]"), message);
                     }
                 }
             }

@@ -22,7 +22,7 @@ pub fn shortest_delay(plan: &Plan) -> Result<Option<Span>, Vec<Problem>> {
     };
     let hosts = || (0..).zip(&plan.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(i, _)| i);
     let pairs = hosts().flat_map(|from| hosts().filter(move |&to| to != from).map(move |to| (from, to)));
-    let ways = pairs.filter_map(|(from, to)| routes.path(&graph, from, to));
+    let ways = pairs.filter_map(|(from, to)| routes.path(&graph, from, to).ok());
     Ok(ways.map(|way| Span::from_nanos(way.into_iter().map(delay).sum())).min())
 }
 

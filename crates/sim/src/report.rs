@@ -370,7 +370,10 @@ impl<'a> End<'a> {
         match &endpoint.kind {
             Kind::Tcp(tcp) => simulated(
                 Part::Stream { record: tcp.application.record(), ended: tcp.ended() },
-                tcp.connection().map(|connection| TcpCounts::from(connection.counters())),
+                // An end that never opened has counted nothing, which is not unknown.
+                Some(TcpCounts::from(
+                    &tcp.connection().map_or_else(Counters::default, |connection| *connection.counters()),
+                )),
             ),
             Kind::Sender(sender) => simulated(Part::Sender(sender), None),
             Kind::Receiver(receiver) => simulated(Part::Receiver(receiver), None),

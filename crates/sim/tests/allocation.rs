@@ -52,7 +52,7 @@ fn a_flow_that_fills_its_queue_does_not_allocate() {
     for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno] {
         assert_eq!(allocations(&bulk(&rfc(recovery, false), Loss::None)), 0, "{recovery:?}");
     }
-    for congestion in [Congestion::Reno, Congestion::Cubic] {
+    for &(_, congestion) in Congestion::ALL {
         let config = Config { congestion, ..rfc(Recovery::NewReno, true) };
         assert_eq!(allocations(&bulk(&config, Loss::None)), 0, "SACK, {congestion:?}");
     }

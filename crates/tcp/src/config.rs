@@ -3,6 +3,7 @@
 //! A [`Profile`] names a whole set: `rfc` is what the RFCs recommend, `linux` what Linux 6.x does as far as
 //! this crate goes, `riverbed16` Table 2 of Sarkar et al. 2022. All spans are in nanoseconds when serialised.
 
+use crate::cc::Congestion;
 use serde::{Deserialize, Serialize};
 use voxpath_units::Span;
 
@@ -59,16 +60,6 @@ pub struct Config {
     /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293 section 3.4.2).
     #[serde(with = "nanos")]
     pub msl: Span,
-}
-
-/// Congestion control algorithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Congestion {
-    /// Slow start and congestion avoidance of RFC 5681.
-    Reno,
-    /// RFC 9438.
-    Cubic,
 }
 
 /// How a loss is repaired without selective acknowledgment.

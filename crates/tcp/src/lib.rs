@@ -30,5 +30,6 @@ mod scoreboard;
 mod send_buffer;
 mod sent;
 
-pub use config::{Config, Congestion, Profile, Recovery};
+pub use cc::Congestion;
+pub use config::{Config, Profile, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from voxpath.results.identity import Observe
     from voxpath.scenario import Document
     from voxpath.sweeps.runs import Outcome
 
@@ -25,10 +26,12 @@ class Question:
     Attributes:
         document: The scenario.
         replications: Which replications are asked for.
+        observe: What its runs record, where that is not what the backend records of every question.
     """
 
     document: Document
     replications: range = range(1)
+    observe: Observe | None = None
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class SimBackend:
     Attributes:
         root: Directory of the store.
         workers: Who makes the runs; the answers do not depend on it.
-        observe: What the runs record.
+        observe: What the runs record, unless a question says otherwise.
         force: Make runs that are there already.
         on_done: Told of each run as it is done.
         outcomes: The runs of the last answer, question by question.
@@ -93,7 +93,7 @@ class SimBackend:
                 question.document.plan.json,
                 question.document.text,
                 replication,
-                self.observe,
+                question.observe or self.observe,
                 str(self.root),
                 self.force,
             )

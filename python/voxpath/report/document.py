@@ -49,6 +49,10 @@ class Cell:
     mark: Mark | None = None
     reason: str = ""
 
+    def __str__(self) -> str:
+        """What it shows, for a terminal."""
+        return self.text
+
 
 @dataclass(frozen=True)
 class Table:
@@ -97,13 +101,16 @@ class Axis:
     Attributes:
         label: Without the unit.
         unit: Of the values; empty for a pure number.
-        scale: On `log`, values that are not positive are left out of the drawing; a curve that has them
-            says so in its caption.
+        scale: On `log`, values that are not positive are left out of the drawing; the plot says so.
+        names: What stands at 0, 1, 2 … in place of numbers, for a direction that has none.
+        span: What is shown at least, so that plots side by side can be compared.
     """
 
     label: str
     unit: str = ""
     scale: Scale = "linear"
+    names: Sequence[str] = ()
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,8 @@ class Curve:
         low: Lower end of the interval at each `x`; empty without intervals.
         high: Its upper end.
         style: How the points are joined.
+        group: Curves of one group share a colour and differ by their dashes, such as an estimate beside a
+            measurement; without one, a curve has a colour of its own.
     """
 
     name: str
@@ -125,6 +134,7 @@ class Curve:
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     style: Style = "line"
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -216,7 +226,15 @@ class Map:
     panels: Sequence[Panel]
 
 
-Part = Text | Facts | Table | Checks | Plot | Ladder | Map
+@dataclass(frozen=True)
+class Verbatim:
+    """A text as it is, such as a scenario; folded until it is asked for."""
+
+    title: str
+    text: str
+
+
+Part = Text | Facts | Table | Checks | Plot | Ladder | Map | Verbatim
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import polars as pl
 
 from voxpath.results.frames import tables
 from voxpath.results.intervals import Quantile, Summary, paired, quantile
-from voxpath.results.metrics import dictionary
+from voxpath.results.metrics import unit_of
 from voxpath.scenario.sweep import text_of
 
 if TYPE_CHECKING:
@@ -194,13 +194,6 @@ class Answers:
             ]
             joined.append(frame.select(*own, pl.all()))
         return pl.concat(joined, how="vertical_relaxed") if joined else pl.DataFrame()
-
-
-def unit_of(metric: str) -> str:
-    """The unit of a metric of the dictionary."""
-    known = dictionary()
-    found = known["flows"].get(metric) or known["derived"].get(metric)
-    return found.unit if found else ""
 
 
 def _dtype(values: Sequence[Any]) -> Any:

@@ -167,6 +167,27 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Summary:
     return summarise([value - other for value, other in zip(values, reference, strict=True)])
 
 
+def along_a_line(xs: Sequence[float], ys: Sequence[float], at: float) -> tuple[float, float]:
+    """The 95 % prediction interval of a further y at some x, for values around a straight line.
+
+    Least squares: a + b x ± t s sqrt(1 + 1/n + (x - mean)² / Sxx), Student's t with n - 2 degrees of freedom.
+
+    Raises:
+        ValueError: There are fewer than three pairs, or every x is the same.
+    """
+    n = len(xs)
+    x, y = np.asarray(xs, float), np.asarray(ys, float)
+    spread = float(((x - x.mean()) ** 2).sum()) if n else 0.0
+    if n < 3 or spread == 0:
+        raise ValueError("a line needs three pairs at least, and more than one x")
+    slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread
+    value = float(y.mean()) + slope * (at - float(x.mean()))
+    residuals = y - y.mean() - slope * (x - x.mean())
+    deviation = math.sqrt(float((residuals**2).sum()) / (n - 2))
+    reach = _student(n - 2) * deviation * math.sqrt(1 + 1 / n + (at - float(x.mean())) ** 2 / spread)
+    return value - reach, value + reach
+
+
 def _student(freedom: int) -> float:
     """The two-sided quantile of Student's t."""
     from scipy.special import stdtrit

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from voxpath import _engine
 from voxpath.scenario.flows import Flow
-from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
 from voxpath.scenario.table import Table, faults
-from voxpath.scenario.tcp import Stack
+from voxpath.scenario.tcp import Profile, Stack
 from voxpath.scenario.topology import Topology
-
-if TYPE_CHECKING:
-    from pydantic.config import JsonDict
 
 DEFAULT_PROFILE = "rfc"
 """The stack of a host that names none."""
 
 
-def _known_profile(name: str) -> str:
-    known = _engine.profiles()
-    if name not in known:
-        raise ValueError(f"{name!r} is no profile; {did_you_mean(name, known)}")
-    return name
-
-
 class Host(Table):
     """A host that the topology has already: its addresses and its stack."""
 
-    profile: Annotated[str, AfterValidator(_known_profile)] = Field(
-        DEFAULT_PROFILE, description="Stack profile.", json_schema_extra={"enum": [*_engine.profiles()]}
-    )
+    profile: Profile = Field(DEFAULT_PROFILE, description="Stack profile.")
     addresses: tuple[Address, ...] = Field(
         (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
     )
@@ -73,9 +59,9 @@ class Host(Table):
     )
 
     @property
-    def is_outward(self) -> bool:
-        """Whether something may come to it from outside of the scenario."""
-        return self.real or bool(self.reach) or bool(self.publish)
+    def is_active(self) -> bool:
+        """Whether something may happen there beside flows."""
+        return self.real or any((self.run, self.reach, self.publish))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -109,13 +95,18 @@ def _printable(name: str) -> str:
     return name
 
 
-_SOMETHING: JsonDict = {"required": ["flows"], "properties": {"flows": {"minItems": 1}}}
-
-
 class Scenario(Table):
     """A network, the hosts on it, and what they do."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_SOMETHING, {"required": ["hosts"]}]})
+    model_config = ConfigDict(
+        # Closer than this a schema cannot say that something has to happen.
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["flows"], "properties": {"flows": {"minItems": 1}}},
+                {"required": ["hosts"]},
+            ]
+        }
+    )
 
     name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] = Field(
         description="For people."
@@ -130,14 +121,15 @@ class Scenario(Table):
     topology: Topology
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
     flows: tuple[Flow, ...] = Field(
-        (), strict=False, description="At least one, unless a host runs a program."
+        (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
     )
     sweep: Sweep | None = None
 
-    @model_validator(mode="after")
-    def _does_something(self) -> Self:
-        if not self.flows and not any(host.run or host.is_outward for host in self.hosts.values()):
-            raise faults(
-                (("flows",), "is missing: nothing happens without a flow or a host that runs a program")
-            )
-        return self
+    @field_validator("flows")
+    @classmethod
+    def _something_happens(cls, flows: tuple[Flow, ...], known: ValidationInfo) -> tuple[Flow, ...]:
+        # Hosts that have faults of their own may have wanted to run something.
+        hosts: dict[str, Host] | None = known.data.get("hosts")
+        if not flows and hosts is not None and not any(host.is_active for host in hosts.values()):
+            raise ValueError("is missing: nothing happens without a flow, or a host that runs a program")
+        return flows

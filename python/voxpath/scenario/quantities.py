@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from voxpath import _engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
 _MOST = 2**32 - 1
@@ -111,6 +111,28 @@ Segments = Annotated[
     _schema("segments?", "10 segments"),
 ]
 """TCP segments, at least one."""
+
+_KINDS: tuple[Callable[[str], float], ...] = (
+    _engine.parse_span,
+    _engine.parse_rate,
+    _engine.parse_size,
+    _engine.parse_prob,
+    read_packets,
+    _count("segment"),
+)
+
+
+def in_one_unit(texts: Sequence[str]) -> tuple[list[float], str] | None:
+    """Quantities as numbers of the unit that the largest is written in; none if they are not of one kind."""
+    for read in _KINDS:
+        try:
+            values = [read(text) for text in texts]
+            largest = texts[max(range(len(texts)), key=values.__getitem__)]
+            unit = re.sub(rf"^\s*{_NUMBER}", "", largest).strip()
+            return [float(f"{value / read(f'1 {unit}'):.12g}") for value in values], unit
+        except ValueError:
+            continue
+    return None
 
 
 def _address(value: object) -> str:

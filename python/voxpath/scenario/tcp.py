@@ -6,15 +6,43 @@ application can set on a socket of a real kernel.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
+from voxpath import _engine
+from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Segments, Size, Span
 from voxpath.scenario.table import Table
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _Buffer = Annotated[PositiveSize, Field(le=2**30)]
 _Attempts = Annotated[int, Field(ge=0, le=1000)]
+
+
+def _one_of(kind: str, names: Sequence[str]) -> AfterValidator:
+    """The engine knows which names there are."""
+
+    def known(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"{name!r} is no {kind}; {did_you_mean(name, names)}")
+        return name
+
+    return AfterValidator(known)
+
+
+Profile = Annotated[
+    str,
+    _one_of("profile", _engine.profiles()),
+    WithJsonSchema({"type": "string", "enum": _engine.profiles()}),
+]
+Congestion = Annotated[
+    str,
+    _one_of("congestion control", _engine.congestions()),
+    WithJsonSchema({"type": "string", "enum": _engine.congestions()}),
+]
 
 
 class Socket(Table):
@@ -26,7 +54,7 @@ class Socket(Table):
     send_buffer: _Buffer | None = Field(None, description="Sent or waiting data; SO_SNDBUF.")
     receive_buffer: _Buffer | None = Field(None, description="Received data; bounds the window; SO_RCVBUF.")
     nagle: bool | None = Field(None, description="Hold back small segments; false is TCP_NODELAY.")
-    congestion: Literal["reno", "cubic"] | None = Field(None, description="Algorithm; TCP_CONGESTION.")
+    congestion: Congestion | None = Field(None, description="Algorithm; TCP_CONGESTION.")
 
     def values(self) -> dict[str, Any]:
         """The keys that are given, as a plan holds them (nanoseconds, bytes), tables as dictionaries."""

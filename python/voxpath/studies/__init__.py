@@ -1,7 +1,8 @@
 """Studies: published work reproduced with today's parts, one package per publication, all of one shape.
 
-`scenario.py` builds the scenarios, `published.toml` holds every published number and its tolerance,
-`compare.py` lays ours beside theirs, `README.md` tells the question, the set-up and our reading of it.
+`README.md` tells the question, the set-up and our reading of it, `scenario.py` builds the scenarios,
+`published.toml` holds every published number and its tolerance, `compare.py` asks for everything at once,
+lays ours beside theirs and makes the report, `figures.py` draws; beside them one file for each further idea.
 """
 
 from __future__ import annotations

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from voxpath.backends.base import Backend, Row
+    from voxpath.backends.base import Question, Row
+    from voxpath.report.document import Check, Report, Table
+    from voxpath.results.answers import Variant
     from voxpath.results.intervals import Summary
 
-Verdict = Literal["agrees", "differs", "no answer"]
+Verdict = Literal["agrees", "undecided", "differs", "contradicts itself", "no answer"]
+"""What is said of a published number.
+
+- agrees: it lies in our 95 % prediction interval, widened by its tolerance;
+- undecided: it does, but the interval alone is as wide as the number, so that being in it says nothing;
+- differs: it does not;
+- contradicts itself: the publication's own numbers or definitions exclude it, whatever we find;
+- no answer: we have none.
+"""
+
+Ask = Callable[[Sequence["Question"]], "Sequence[Variant]"]
+"""Has the chosen backends answer questions, all at once so that they share the workers."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +49,9 @@ class Published:
 
     Attributes:
         table: Where it stands, such as `Table 4`.
+        column: Which column of it.
         case: Which row of it.
-        metric: What it measures, a name of the metric dictionary.
+        unit: Of the number.
         printed: As it is printed.
         value: As it is meant: without offsets that the publication itself names, misprints put right.
         tolerance: How far off still agrees.
@@ -46,8 +59,9 @@ class Published:
     """
 
     table: str
+    column: str
     case: str
-    metric: str
+    unit: str
     printed: float
     value: float
     tolerance: Tolerance
@@ -59,52 +73,93 @@ class Comparison:
     """A published number beside ours.
 
     Attributes:
-        published: Theirs; none where nothing was published.
+        published: Theirs.
         ours: Ours; none where there is no answer.
-        verdict: Whether they agree; none where there is nothing to agree with.
+        verdict: What is said of theirs.
         reason: The interval that decided, or why there is no answer.
+        cause: Why they differ, where they do.
     """
 
-    published: Published | None
+    published: Published
     ours: Summary | None
-    verdict: Verdict | None
+    verdict: Verdict
     reason: str
+    cause: Check | None = None
+
+    @property
+    def key(self) -> Key:
+        """Which number it is."""
+        return (self.published.table, self.published.column, self.published.case)
+
+    @property
+    def fits(self) -> bool:
+        """Whether ours does not exclude theirs."""
+        return self.verdict in {"agrees", "undecided"}
 
 
-def compare(published: Published | None, row: Row | None) -> Comparison:
-    """A published single value agrees if it lies in our 95 % prediction interval, widened by its tolerance.
+Key = tuple[str, str, str]
+"""Table, column and case of a published number."""
+
+
+def with_causes(items: Sequence[Comparison], causes: Mapping[Key, Check]) -> list[Comparison]:
+    """The same, those that differ with the cause that is known."""
+    return [
+        replace(item, cause=causes.get(item.key)) if item.verdict == "differs" else item for item in items
+    ]
+
+
+def compare(published: Published, ours: Summary | None, missing: str = "not asked") -> Comparison:
+    """Lays a published single value beside ours.
+
+    Args:
+        published: Theirs.
+        ours: Ours; a value without spread stands for an interval of no width.
+        missing: Why there is none of ours.
+    """
+    if ours is None:
+        return Comparison(published, None, "no answer", missing)
+    low, high = ours.prediction or (ours.mean, ours.mean)
+    width = high - low
+    slack = published.tolerance.of(published.value)
+    low, high = low - slack, high + slack
+    reason = f"{published.value:.6g} against [{low:.6g}, {high:.6g}]"
+    if not low <= published.value <= high:
+        return Comparison(published, ours, "differs", reason)
+    if width > 0 and width >= abs(published.value):
+        return Comparison(published, ours, "undecided", f"{reason}, an interval as wide as the number")
+    return Comparison(published, ours, "agrees", reason)
+
+
+def compare_row(published: Published, row: Row | None) -> Comparison:
+    """Lays a published single value beside the answer of a backend.
 
     Where some runs have no value there is no verdict: the others are not a fair sample.
     """
-    ours = None if row is None else row.summary
-    if published is None:
-        return Comparison(None, ours, None, "nothing was published")
-    if row is None or ours is None or row.status != "ok":
-        return Comparison(published, ours, "no answer", "not asked" if row is None else row.reason)
-    low, high = ours.prediction or (ours.mean, ours.mean)
-    slack = published.tolerance.of(published.value)
-    low, high = low - slack, high + slack
-    verdict: Verdict = "agrees" if low <= published.value <= high else "differs"
-    return Comparison(published, ours, verdict, f"{published.value:g} against [{low:.6g}, {high:.6g}]")
+    if row is None:
+        return compare(published, None)
+    if row.status != "ok":
+        return Comparison(published, row.summary, "no answer", row.reason)
+    return compare(published, row.summary, row.reason)
+
+
+def contradiction(published: Published, ours: Summary | None, reason: str) -> Comparison:
+    """A published number that the publication itself excludes."""
+    return Comparison(published, ours, "contradicts itself", reason)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study found: one table for the terminal, and the comparisons behind it.
+    """What a study found.
 
     Attributes:
-        title: Of the table.
-        columns: Its head.
-        rows: Its cells.
-        notes: What must be known to read it.
-        comparisons: By case, metric and variant.
+        table: The one for the terminal.
+        comparisons: Every published number beside ours.
+        report: Everything.
     """
 
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str]
-    comparisons: Mapping[tuple[str, str, str], Comparison]
+    table: Table
+    comparisons: Sequence[Comparison]
+    report: Report
 
 
 @dataclass(frozen=True)
@@ -115,14 +170,10 @@ class Study:
         name: As on the command line.
         title: The publication.
         backends: Those that the study asks, by name.
-        replications: In full.
-        quick: With `--quick`.
-        run: Asks backends for a number of replications.
+        run: Asks; in full, or few runs where the second argument says so (`--quick`).
     """
 
     name: str
     title: str
     backends: tuple[str, ...]
-    replications: int
-    quick: int
-    run: Callable[[Sequence[Backend], int], Answer]
+    run: Callable[[Ask, bool], Answer]

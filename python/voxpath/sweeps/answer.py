@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voxpath.backends.base import Maker, Question
 from voxpath.backends.sim import flows, rows
@@ -33,29 +33,44 @@ def answer(documents: Mapping[str, tuple[Document, range]], backends: Sequence[B
         RealError: The machine cannot run it in real time.
         UnanswerableError: One of the backends cannot answer such a scenario.
     """
-    asked = [
-        (source, cell.values, Question(cell.document, replications))
-        for source, (document, replications) in documents.items()
-        for cell in document.cells()
-    ]
+    return Answers(
+        ask(
+            [
+                (source, cell.values, Question(cell.document, replications))
+                for source, (document, replications) in documents.items()
+                for cell in document.cells()
+            ],
+            backends,
+        )
+    )
+
+
+def ask(
+    asked: Sequence[tuple[str, Mapping[str, Any], Question]], backends: Sequence[Backend]
+) -> list[Variant]:
+    """Asks backends; each question comes with the source and the values of the variant that it makes.
+
+    Raises:
+        RuntimeError: As `answer`.
+        StoreError: As `answer`.
+        ClusterError: As `answer`.
+    """
     questions = [question for _, _, question in asked]
     answered: list[list[Row]] = [[] for _ in asked]
     for backend in backends:
         for found, more in zip(answered, backend.answer(questions), strict=True):
             found.extend(more)
     makers = [backend for backend in backends if isinstance(backend, Maker)]
-    return Answers(
-        [
-            Variant(
-                source,
-                values,
-                found,
-                {maker.name: maker.frames[index] for maker in makers},
-                [outcome for maker in makers for outcome in maker.outcomes[index]],
-            )
-            for index, ((source, values, _), found) in enumerate(zip(asked, answered, strict=True))
-        ]
-    )
+    return [
+        Variant(
+            source,
+            values,
+            found,
+            {maker.name: maker.frames[index] for maker in makers},
+            [outcome for maker in makers for outcome in maker.outcomes[index]],
+        )
+        for index, ((source, values, _), found) in enumerate(zip(asked, answered, strict=True))
+    ]
 
 
 def kept_runs(folders: Sequence[Path]) -> list[Variant]:

@@ -9,11 +9,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
+
+from voxpath.sweeps.pool import interrupt_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Executor
+
+    from tornado.ioloop import IOLoop
 
 _PATIENCE_SECONDS = 10
 
@@ -54,14 +59,18 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
 
     with contextlib.ExitStack() as stack:
         if address.startswith("local:"):
-            local = LocalCluster(
-                n_workers=int(address.partition(":")[2]),
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
-            client = stack.enter_context(Client(stack.enter_context(local)))
+            loop = stack.enter_context(_deaf_loop())
+            # Half a cluster cannot be put away.
+            with interrupt_later():
+                local = LocalCluster(
+                    loop=loop,
+                    n_workers=int(address.partition(":")[2]),
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+                client = stack.enter_context(Client(stack.enter_context(local), loop=loop))
         else:
             try:
                 client = stack.enter_context(Client(address, timeout=_PATIENCE_SECONDS))
@@ -75,3 +84,23 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
             yield pool, width
         finally:
             pool.shutdown(wait=False)
+
+
+@contextlib.contextmanager
+def _deaf_loop() -> Iterator[IOLoop]:
+    """The event loop of a cluster of this machine, whose processes are born deaf to Ctrl-C.
+
+    It reaches the whole process group: workers that heard of it would each print how they died, be started
+    again, and be waited for. That it is blocked, they inherit from the loop's thread, and that from this one.
+    """
+    from distributed.utils import LoopRunner
+
+    # It would be started with the first worker, and unblocks what it finds blocked.
+    resource_tracker.ensure_running()
+    runner = LoopRunner()
+    with interrupt_later():
+        runner.start()
+    try:
+        yield runner.loop
+    finally:
+        runner.stop()

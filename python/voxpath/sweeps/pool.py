@@ -50,12 +50,12 @@ class _Pool(ProcessPoolExecutor):
     """Starts its workers, which it does as tasks come, while Ctrl-C waits."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        with _interrupt_later():
+        with interrupt_later():
             return super().submit(fn, *args, **kwargs)
 
 
 @contextlib.contextmanager
-def _interrupt_later() -> Iterator[None]:
+def interrupt_later() -> Iterator[None]:
     """Ctrl-C takes effect at the end of the context; processes that are started inside never hear of it.
 
     They inherit that the signal is blocked. That alone would not do here: the kernel gives the signal to

@@ -13,7 +13,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// RFC 9438.
 #[derive(Debug)]
-pub struct Cubic {
+pub(super) struct Cubic {
     slow_start_limit: u32,
     /// W_max, segments; none before the first congestion event.
     w_max: Option<f64>,
@@ -38,7 +38,7 @@ struct Epoch {
 
 impl Cubic {
     /// The algorithm before its first congestion event.
-    pub fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             slow_start_limit: config.slow_start_limit,
             w_max: None,
@@ -50,10 +50,6 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn ssthresh(&mut self, _now: Time, window: &Window, flight: u64) -> u64 {
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;

@@ -1,18 +1,48 @@
 //! Congestion control: how large the window is.
 //!
 //! The hooks are named as in Linux (`tcp_congestion_ops`), the quantities as in RFC 5681. Loss detection
-//! and recovery, which decide *what* is sent, are not here. To try an algorithm of your own, implement
-//! [`CongestionControl`] and add it to [`new`].
+//! and recovery, which decide *what* is sent, are not here. An algorithm is a file that implements
+//! [`CongestionControl`], and an entry here: scenarios, plans and the property tests learn its name from
+//! [`Congestion`]. docs/tutorial/4-own-congestion-control.md adds one.
 
 mod cubic;
 mod reno;
 
-pub use cubic::Cubic;
-pub use reno::Reno;
-
-use crate::config::{Config, Congestion};
+use crate::config::Config;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 use voxpath_units::{Span, Time};
+
+algorithms! {
+    /// Slow start and congestion avoidance of RFC 5681.
+    "reno" => reno::Reno,
+    /// RFC 9438.
+    "cubic" => cubic::Cubic,
+}
+
+/// The algorithms by the names that scenarios know them by, each made by its `new(&Config)`.
+macro_rules! algorithms {
+    ($($(#[$doc:meta])* $name:literal => $module:ident::$algorithm:ident,)*) => {
+        /// Congestion control algorithms.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Congestion {
+            $($(#[$doc])* #[serde(rename = $name)] $algorithm,)*
+        }
+
+        impl Congestion {
+            /// Every algorithm, by name.
+            pub const ALL: &[(&str, Self)] = &[$(($name, Self::$algorithm),)*];
+        }
+
+        /// The algorithm that `config` names.
+        pub fn new(config: &Config) -> Box<dyn CongestionControl> {
+            match config.congestion {
+                $(Congestion::$algorithm => Box::new($module::$algorithm::new(config)),)*
+            }
+        }
+    };
+}
+use algorithms;
 
 /// The window that an algorithm steers, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +84,6 @@ pub enum CwndEvent {
 
 /// A congestion control algorithm.
 pub trait CongestionControl: core::fmt::Debug + Send {
-    /// The name by which scenarios know it.
-    fn name(&self) -> &'static str;
-
     /// The new slow-start threshold after a loss, with `flight` octets outstanding (RFC 5681 equation (4)).
     fn ssthresh(&mut self, now: Time, window: &Window, flight: u64) -> u64;
 
@@ -66,14 +93,6 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     /// Takes notice of an event.
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
         let _ = (now, event);
-    }
-}
-
-/// The algorithm that `config` names.
-pub fn new(config: &Config) -> Box<dyn CongestionControl> {
-    match config.congestion {
-        Congestion::Reno => Box::new(Reno::new(config)),
-        Congestion::Cubic => Box::new(Cubic::new(config)),
     }
 }
 

@@ -6,7 +6,7 @@ use voxpath_units::Time;
 
 /// RFC 5681 section 3.1.
 #[derive(Debug)]
-pub struct Reno {
+pub(super) struct Reno {
     slow_start_limit: u32,
     byte_counting: bool,
     /// Octets acknowledged since the window last grew (`bytes_acked` of RFC 3465).
@@ -15,7 +15,7 @@ pub struct Reno {
 
 impl Reno {
     /// The algorithm with the configured way of counting.
-    pub fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             slow_start_limit: config.slow_start_limit,
             byte_counting: config.byte_counting,
@@ -25,10 +25,6 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-
     fn ssthresh(&mut self, _now: Time, window: &Window, flight: u64) -> u64 {
         self.bytes_acked = 0;
         // Equation (4). FlightSize, not cwnd: the receiver may have limited the sender.

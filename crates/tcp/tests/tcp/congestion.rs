@@ -131,7 +131,7 @@ fn cubic_reduces_to_seven_tenths_and_reno_to_half() {
 #[test]
 fn a_timeout_begins_with_one_segment() {
     // RFC 5681 section 3.1: the loss window
-    for congestion in [Congestion::Cubic, Congestion::Reno] {
+    for &(_, congestion) in Congestion::ALL {
         let mut t = Ladder::established(Config { congestion, ..plain() });
         t.write(40 * MSS)
             .expect_data(1, MSS, 10)

@@ -7,6 +7,14 @@ and an estimator that reads those off a flow. docs/formulas.md holds each of the
 """
 
 from voxpath.backends.formula.backend import STREAM_FORMULAS, TRANSFER_FORMULAS, FormulaBackend
-from voxpath.backends.formula.base import Formula, NotApplicableError
+from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
 
-__all__ = ["STREAM_FORMULAS", "TRANSFER_FORMULAS", "Formula", "FormulaBackend", "NotApplicableError"]
+__all__ = [
+    "STREAM_FORMULAS",
+    "TRANSFER_FORMULAS",
+    "Formula",
+    "FormulaBackend",
+    "FormulaError",
+    "Formulas",
+    "NotApplicableError",
+]

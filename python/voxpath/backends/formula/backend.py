@@ -1,13 +1,15 @@
-"""The backend: every formula asked about every flow."""
+"""The backend: every formula asked about every flow, those of the literature and a user's own."""
 
 from __future__ import annotations
 
+import math
+import traceback
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from voxpath.backends.base import Row, refuse_programs
-from voxpath.backends.formula.base import Formula, NotApplicableError
+from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
 from voxpath.backends.formula.cardwell import cardwell
 from voxpath.backends.formula.limits import medium_limit, window_limit
 from voxpath.backends.formula.mathis import mathis
@@ -24,7 +26,7 @@ from voxpath.backends.formula.transmissions import (
 from voxpath.backends.path import paths, sharers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from voxpath.backends.base import Question
     from voxpath.scenario.resolve import Plan
@@ -52,24 +54,38 @@ STREAM_FORMULAS: Sequence[Formula[Stream]] = (
 )
 """Of one stream of datagrams."""
 
+BUILT_IN = Formulas(TRANSFER_FORMULAS, STREAM_FORMULAS)
+
 
 @dataclass
 class FormulaBackend:
-    """Answers by closed forms, one question as the other, at once."""
+    """Answers by closed forms, one question as the other, at once.
 
+    Attributes:
+        own: A user's formulas, asked after those of the literature.
+
+    Raises:
+        FormulaError: A name stands for two of them.
+    """
+
+    own: Formulas = field(default_factory=Formulas)
     name: str = field(default="formula", init=False)
+
+    def __post_init__(self) -> None:
+        self._formulas = BUILT_IN + self.own
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Every metric of every flow by every formula; *not applicable* where one does not hold.
 
         Raises:
             UnanswerableError: A host runs a program.
+            FormulaError: A formula failed.
         """
         refuse_programs(questions, self.name)
-        return [list(_rows(question.document.plan)) for question in questions]
+        return [list(_rows(question.document.plan, self._formulas)) for question in questions]
 
 
-def _rows(plan: Plan) -> Iterator[Row]:
+def _rows(plan: Plan, formulas: Formulas) -> Iterator[Row]:
     taken = paths(plan)
     links = traffic(plan, taken)
     for index, (path, sharer) in enumerate(zip(taken, sharers(taken), strict=True)):
@@ -78,8 +94,8 @@ def _rows(plan: Plan) -> Iterator[Row]:
         sender = "server" if flow["app"]["kind"] == "download" else "client"
         transfer = _case(partial(transfer_of, plan, index, path, rival))
         stream = _case(partial(stream_of, plan, index, path, rival, links))
-        yield from _ask(flow["name"], sender, TRANSFER_FORMULAS, transfer)
-        yield from _ask(flow["name"], sender, STREAM_FORMULAS, stream)
+        yield from _ask(flow["name"], sender, formulas.transfer, transfer)
+        yield from _ask(flow["name"], sender, formulas.stream, stream)
 
 
 def _case(make: Callable[[], Case]) -> Case | NotApplicableError:
@@ -96,12 +112,34 @@ def _ask(
         try:
             if isinstance(case, NotApplicableError):
                 raise case
-            found = formula.estimate(case)
+            found = _estimate(formula, case, flow, sender)
         except NotApplicableError as error:
-            for metric in formula.metrics:
-                name = metric.format(sender=sender)
+            for name in _metrics(formula, sender):
                 yield Row(flow, name, formula.name, None, 0, None, "not applicable", str(error))
         else:
-            for metric in formula.metrics:
-                name = metric.format(sender=sender)
-                yield Row(flow, name, formula.name, found[name])
+            for name, value in found.items():
+                yield Row(flow, name, formula.name, value)
+
+
+def _estimate(formula: Formula[Case], case: Case, flow: str, sender: str) -> Mapping[str, float]:
+    """The formula's metrics, in its order."""
+    try:
+        found = formula.estimate(case)
+        values = {name: float(found[name]) for name in _metrics(formula, sender)}
+    except NotApplicableError:
+        raise
+    except Exception as error:
+        # Where the formula called what failed; the first frame is this one.
+        frames = traceback.extract_tb(error.__traceback__)[1:2]
+        place = "".join(f" at {frame.filename}:{frame.lineno}" for frame in frames)
+        raise FormulaError(
+            f"the formula {formula.name} failed on {flow!r}{place}: {type(error).__name__}: {error}"
+        ) from error
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise FormulaError(f"the formula {formula.name} says that {name} of {flow!r} is {value}")
+    return values
+
+
+def _metrics(formula: Formula[Case], sender: str) -> list[str]:
+    return [metric.format(sender=sender) for metric in formula.metrics]

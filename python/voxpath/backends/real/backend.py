@@ -63,20 +63,21 @@ class RealBackend:
             Session(question.document.plan.json)
             _check_end(question.document)
         self.outcomes = [
-            [self._perform(question.document, replication) for replication in question.replications]
+            [self._perform(question, replication) for replication in question.replications]
             for question in questions
         ]
         self.frames = flows(self.outcomes)
         return [rows(found, self.name) for found in self.frames]
 
-    def _perform(self, document: Document, replication: int) -> Outcome:
+    def _perform(self, question: Question, replication: int) -> Outcome:
+        document, observe = question.document, question.observe or self.observe
         identity = Identity(
-            document.plan.json, "real", replication, _engine.BUILD, self.observe, machine=machine()
+            document.plan.json, "real", replication, _engine.BUILD, observe, machine=machine()
         )
         outcome = None if self.force else finished(self.root, identity, replication)
         attempts: list[dict[str, Any]] = []
         while outcome is None or (not outcome.valid and len(attempts) < self.attempts):
-            with Network(document, replication, self.observe) as network:
+            with Network(document, replication, observe) as network:
                 network.run(self.on_look)
                 found = network.finish()
             found.environment["attempts"] = attempts

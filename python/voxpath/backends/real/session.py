@@ -129,6 +129,11 @@ class Session:
         known = [self._names[index] for index in self._configurations]
         raise ValueError(f"{name!r} is no host; {did_you_mean(name, known)}")
 
+    @property
+    def place(self) -> tuple[int, Mapping[int, int]]:
+        """The process that holds the hosts, and its file descriptors of their namespaces, by host."""
+        return self._prepared.process, self._prepared.namespaces
+
     def listening(self, host: int) -> list[int]:
         """TCP ports at which somebody listens on a host."""
         return self._ask(runner.Listening(host), list)

@@ -1,111 +1,188 @@
-"""Tables 4, 5, 6 and 8: ours beside theirs, with a verdict per number."""
+"""The study: asks, compares, explains, and puts the report together."""
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from voxpath.backends.base import Question
-from voxpath.studies.base import Answer, Comparison, Published, Study, Tolerance, compare
-from voxpath.studies.sarkar2022.scenario import LOSSES, VARIANTS, document
+from voxpath import _engine
+from voxpath.report.document import Check, Checks, Facts, Report, Section, Text
+from voxpath.studies.base import Answer, Study, with_causes
+from voxpath.studies.sarkar2022 import beyond, causes, figures, ladder, misprints, tables, testbed
+from voxpath.studies.sarkar2022.questions import (
+    FLOOR,
+    FULL,
+    NO_BACK_OFF,
+    NO_LOST_ACKS,
+    QUICK,
+    TODAY,
+    Cell,
+    ask_all,
+)
+from voxpath.studies.sarkar2022.scenario import LOSSES, VARIANTS
+from voxpath.studies.sarkar2022.verdicts import comparisons
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from voxpath.backends.base import Backend, Row
-
-TABLES = ("table4", "table5", "table6")
-"""The tables of the simulation, as they stand in the terminal's table; Table 8 stands beside Table 4."""
-
-
-def published() -> dict[str, Any]:
-    """The contents of `published.toml`."""
-    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
+    from voxpath.report.document import Part
+    from voxpath.studies.base import Ask, Comparison, Key
+    from voxpath.studies.sarkar2022.questions import Effort, Found
 
 
-def numbers() -> dict[tuple[str, str, str], Published]:
-    """The numbers that have an answer of ours, by loss, metric and variant."""
-    found: dict[tuple[str, str, str], Published] = {}
-    for name, table in published().items():
-        if "metric" not in table:
-            continue
-        for row in table["rows"]:
-            found[row["loss"], table["metric"], table["variant"]] = Published(
-                table=name.replace("table", "Table "),
-                case=row["loss"],
-                metric=table["metric"],
-                printed=row["printed"],
-                value=row["printed"] - table.get("offset", 0),
-                tolerance=Tolerance(**table["tolerance"]),
-                note=table.get("note", ""),
+_VERDICTS = (
+    "A published value agrees if it lies in the 95 % prediction interval of our replications, widened by "
+    "the tolerance that was fixed before the first run (published.toml). It is undecided if it does but "
+    "the interval alone is as wide as the number. It contradicts itself if the publication's own numbers "
+    "or definitions exclude it. A number that differs has a cause, and the cause a check that could have "
+    "failed."
+)
+
+
+def run(ask: Ask, quick: bool) -> Answer:
+    """Asks everything at once and lays it beside the publication."""
+    effort = QUICK if quick else FULL
+    found = ask_all(ask, effort)
+    judged = comparisons(found)
+    items = {item.key: item for item in judged}
+    judged = with_causes(judged, _causes(found, items))
+    sections = [
+        _set_up(effort, quick),
+        Section("Numbers", _numbers(found, judged)),
+        figures.section(found),
+        ladder.section(found),
+        causes.offset(found, items),
+        causes.slow(found, items),
+        testbed.section(found, items),
+        misprints.section(found, items),
+        beyond.today(found),
+        beyond.maps(found),
+    ]
+    spread = f"mean and 95 % t-interval of {effort.replications} replications"
+    held = _held(sections)
+    report = Report(
+        "TCP under bit errors: Sarkar, Ammann and Zabir 2022",
+        "What does a channel that loses packets to bit errors do to a download over TCP Reno, and is what "
+        "was published of it so?",
+        [f"Of {len(judged)} published numbers: {tables.tally(judged)}.", *_found(found), held],
+        sections,
+        (
+            ("command", "voxpath study sarkar2022" + (" --quick" if quick else "")),
+            ("engine", _engine.BUILD),
+            ("replications", str(effort.replications)),
+        ),
+    )
+    title = f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}"
+    return Answer(tables.terminal(found, judged, title, held), judged, report)
+
+
+def _numbers(found: Found, judged: Sequence[Comparison]) -> list[Part]:
+    forms = tables.closed_forms(found, judged)
+    return [
+        tables.overview(judged),
+        _every_difference(judged),
+        *tables.of(judged),
+        forms if forms.rows else Text(("Closed forms: not asked, this part needs the backend formula.",)),
+    ]
+
+
+def _causes(found: Found, items: Mapping[Key, Comparison]) -> dict[Key, Check]:
+    """The cause of each number that may differ."""
+    linear = misprints.linear()
+    known = {key: linear for key in items if key[0] == "Table 1"}
+    if found.simulated:
+        for table, column, case in items:
+            if table == "Table 8" and case in LOSSES[1:]:
+                number = items[table, "response time", case].published
+                known[table, column, case] = testbed.dear_losses(found, number)
+    return known
+
+
+def _every_difference(items: Sequence[Comparison]) -> Checks:
+    differing = [item for item in items if item.verdict == "differs"]
+    explained = [item for item in differing if item.cause is not None and item.cause.holds]
+    names = ", ".join(" ".join(item.key) for item in differing if item not in explained)
+    return Checks(
+        "Differences",
+        [
+            Check(
+                "Every number that differs has a cause, and the check of that cause holds.",
+                len(explained) == len(differing),
+                f"{len(explained)} of {len(differing)}" + (f"; without one: {names}" if names else ""),
             )
-    return found
-
-
-def run(backends: Sequence[Backend], replications: int) -> Answer:
-    """Asks every backend for every cell and compares."""
-    cells = [(variant, loss) for variant in VARIANTS for loss in LOSSES]
-    questions = [Question(document(*cell), range(replications)) for cell in cells]
-    rows: dict[tuple[str, str], list[Row]] = {cell: [] for cell in cells}
-    for backend in backends:
-        for cell, answer in zip(cells, backend.answer(questions), strict=True):
-            rows[cell].extend(answer)
-
-    theirs = numbers()
-    tables = published()
-    comparisons: dict[tuple[str, str, str], Comparison] = {}
-    lines = []
-    for name in TABLES:
-        metric = tables[name]["metric"]
-        for loss in LOSSES:
-            line = [name.replace("table", "Table "), tables[name]["title"].split(",")[0], loss]
-            for variant in VARIANTS:
-                key = (loss, metric, variant)
-                comparisons[key] = compare(theirs.get(key), _row(rows[variant, loss], metric, "sim"))
-                line += _cells(comparisons[key])
-            limit = _row(rows[VARIANTS[0], loss], metric, "window_limit")
-            line.append("" if limit is None else str(limit.summary or limit.status))
-            lines.append(line)
-    spread = f"mean and 95 % t-interval of {replications} replications"
-    return Answer(
-        title=f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}",
-        columns=(
-            "table",
-            "what",
-            "loss",
-            "Riverbed",
-            "riverbed16",
-            "verdict",
-            "testbed",
-            "linux",
-            "verdict",
-            "window limit",
-        ),
-        rows=lines,
-        notes=(
-            "Riverbed: published, without the 10 s before the transfer and the ARP frame; testbed: Table 8.",
-            "agrees: the published value lies in our 95 % prediction interval, widened by its tolerance.",
-            "window limit: the closed form of Cardwell et al. 2000 without loss.",
-        ),
-        comparisons=comparisons,
+        ],
     )
 
 
-def _row(rows: Sequence[Row], metric: str, estimator: str) -> Row | None:
-    return next((row for row in rows if (row.metric, row.estimator) == (metric, estimator)), None)
+def _set_up(effort: Effort, quick: bool) -> Section:
+    facts = Facts(
+        "Set-up",
+        (
+            ("transfer", "10,000,000 bytes, one request; from the SYN to the last byte at the client"),
+            ("network", "client - 10 Mbit/s Ethernet - cloud - 10 Mbit/s Ethernet - server"),
+            ("cloud", "20 ms each way; discards packets with the same probability in both directions"),
+            ("loss", "0, 0.01, 0.1, 1 and 10 % (Table 3)"),
+            (
+                "riverbed16",
+                "Table 2: Reno, window of 8760 bytes, no SACK, timeout of 1 to 64 s, clock of 0.5 s",
+            ),
+            ("linux", "Linux's parameters with Reno, window of 8760 bytes, no SACK, no timestamps: Table 8"),
+        ),
+    )
+    text = [_VERDICTS]
+    if quick:
+        text.append(
+            f"This is the quick version: {effort.replications} replications where the full one has "
+            f"{FULL.replications}, {effort.traces} traced where it has {FULL.traces}, causes at 10 % only, "
+            f"a map of {len(effort.map_losses)} × {len(effort.map_round_trips)} × "
+            f"{len(effort.map_windows)} cells with {effort.map_replications} replications where it has "
+            f"{len(FULL.map_losses)} × {len(FULL.map_round_trips)} × {len(FULL.map_windows)} with "
+            f"{FULL.map_replications}. Its intervals are wider, and differ by chance more often than they "
+            "seem to."
+        )
+    return Section("Set-up and verdicts", [facts, Text(text)])
 
 
-def _cells(comparison: Comparison) -> list[str]:
-    theirs = "" if comparison.published is None else f"{comparison.published.value:.6g}"
-    return [theirs, "" if comparison.ours is None else str(comparison.ours), comparison.verdict or ""]
+def _found(found: Found) -> Iterator[str]:
+    """The answer in numbers."""
+    metric = "completion_s"
+    if not found.simulated:
+        yield "Without the backend sim there is no more than arithmetic and closed forms."
+        return
+    for variant in VARIANTS:
+        times = [tables.shown(found.summary(Cell(variant, loss), metric)) for loss in ("0 %", "1 %", "10 %")]
+        yield f"{variant} takes {times[0]} s without loss, {times[1]} s at 1 % and {times[2]} s at 10 %."
+    base = Cell("riverbed16", "10 %")
+    costs = [
+        tables.shown(found.slower(base, base._replace(change=name), metric))
+        for name in (NO_LOST_ACKS, NO_BACK_OFF, FLOOR)
+    ]
+    yield (
+        f"The 1953 s are timeouts. Of riverbed16's time at 10 %, lost acknowledgments make {costs[0]} s, "
+        f"the doubling of the timeout {costs[1]} s, its floor of 1 s {costs[2]} s; they need each other, "
+        "and do not add up."
+    )
+    newest = list(TODAY.values())[-1]
+    now = [tables.shown(found.summary(newest._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")]
+    yield f"Today's TCP takes {now[0]}, {now[1]} and {now[2]} s on the same channel."
+
+
+def _held(sections: Sequence[Section]) -> str:
+    checks = [
+        check
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Checks)
+        for check in part.checks
+    ]
+    failed = [check.claim for check in checks if not check.holds]
+    if not failed:
+        return f"All {len(checks)} checks hold."
+    return f"{len(failed)} of {len(checks)} checks do not hold: " + " ".join(failed)
 
 
 STUDY = Study(
     name="sarkar2022",
     title="Sarkar, Ammann, Zabir: Analyzing TCP Performance in High Bit Error Rate, Electronics 2022",
     backends=("sim", "formula"),
-    replications=30,
-    quick=5,
     run=run,
 )

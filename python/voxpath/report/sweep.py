@@ -1,0 +1,268 @@
+"""The report of a scenario or a sweep: what was asked, what every cell answered, drawn over the axes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from voxpath import _engine
+from voxpath.report.directions import directions
+from voxpath.report.document import (
+    Cell,
+    Check,
+    Checks,
+    Facts,
+    Map,
+    Plot,
+    Report,
+    Section,
+    Table,
+    Text,
+    Verbatim,
+)
+from voxpath.report.figures import estimators_of, figures, value_of
+from voxpath.report.series import series_plots
+from voxpath.results.metrics import metric_of, shown
+from voxpath.scenario.sweep import text_of
+from voxpath.tables import chosen, declined, listed, short_names, wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from voxpath.report.directions import Direction
+    from voxpath.results.answers import Answers, Line
+    from voxpath.scenario import Document
+
+_TOLD_FLOWS = 3
+"""Of each of which the answer has a sentence."""
+_MOST_ROWS = 500
+"""Of a table; the plots and their numbers hold every cell."""
+
+
+def report_of(
+    document: Document, answers: Answers, replications: int, metrics: Sequence[str], command: str
+) -> Report:
+    """The report of a scenario's answers.
+
+    Args:
+        document: The scenario.
+        answers: Of all its cells.
+        replications: Of each cell.
+        metrics: What to show; the main ones if none is named.
+        command: What makes the report again.
+
+    Raises:
+        ValueError: No answer has such a metric.
+    """
+    lines = chosen(answers.lines, metrics)
+    found = directions(document)
+    sections = [_set_up(document, answers, replications)]
+    if found:
+        for metric, group in itertools.groupby(lines, key=lambda line: line.row.metric):
+            sections.append(_metric(metric, list(group), answers, found, replications))
+    elif lines:
+        sections.append(Section("What the flows get", [_table(lines, answers, "Every metric")]))
+    if len(answers.variants) == 1 and (plots := series_plots(answers.outcomes)):
+        sections.append(Section("Over time", plots))
+    if silent := [*_declining(answers), *_missing(answers, wanted(answers.lines, metrics))]:
+        sections.append(Section("What has no answer", silent))
+    if answers.outcomes:
+        sections.append(Section("Are the runs right?", [_validity(answers)]))
+    return Report(
+        title=document.scenario.name,
+        question=_question(answers, found),
+        answer=list(_answer(lines)) or ["No estimator has an answer; the reasons stand below."],
+        sections=sections,
+        origin=[("command", command), ("engine", _engine.BUILD), ("plan", f"version {_engine.PLAN_VERSION}")],
+    )
+
+
+def _question(answers: Answers, found: Sequence[Direction]) -> str:
+    flows = list(dict.fromkeys(row.entity for variant in answers.variants for row in variant.rows))
+    whom = listed([f"“{flow}”" for flow in flows])
+    if not found:
+        return f"What {'does' if len(flows) == 1 else 'do'} {whom} get from this network?"
+    names = listed([one.name for one in found])
+    verb, whose = ("does" if len(found) == 1 else "do"), ("gets" if len(flows) == 1 else "get")
+    return f"How {verb} {names} change what {whom} {whose}?"
+
+
+def _answer(lines: Sequence[Line]) -> Iterator[str]:
+    """Where each metric is least and most, and how far the closed forms lie from the simulator."""
+    for metric, group in itertools.groupby(lines, key=lambda line: line.row.metric):
+        of_metric = list(group)
+        flows = list(dict.fromkeys(line.row.entity for line in of_metric))
+        name = shown(metric).name.capitalize()
+        if len(flows) > _TOLD_FLOWS:
+            yield _ends(f"{name} of {len(flows)} flows", of_metric, of_flow=True)
+            continue
+        for flow in flows:
+            mine = [line for line in of_metric if line.row.entity == flow]
+            yield _ends(f"{name} of {flow}", mine, of_flow=False)
+
+
+def _ends(what: str, lines: Sequence[Line], *, of_flow: bool) -> str:
+    first = estimators_of(lines)[0]
+    own = [line for line in lines if line.row.estimator == first]
+    least, most = (pick(own, key=value_of) for pick in (min, max))
+    ends = [_told(least, of_flow=of_flow), _told(most, of_flow=of_flow)]
+    spread = ends[0] if value_of(least) == value_of(most) else f"from {ends[0]} to {ends[1]}"
+    off: dict[str, list[float]] = {}
+    for line in lines:
+        if line.row.estimator != first and line.difference is not None:
+            off.setdefault(line.row.estimator, []).append(line.difference.mean)
+    beside = [f"{estimator} {_range(percents)}" for estimator, percents in off.items()]
+    forms = f" Closed forms where they apply, against {first}: {'; '.join(beside)}." if beside else ""
+    return f"{what}: {spread}.{forms}"
+
+
+def _range(percents: Sequence[float]) -> str:
+    ends = [f"{end:+.1f} %".replace("-", "−") for end in (min(percents), max(percents))]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _told(line: Line, *, of_flow: bool) -> str:
+    read = shown(line.row.metric)
+    summary = line.row.summary
+    assert summary is not None, "chosen lines have a value"  # noqa: S101
+    unit = f" {read.unit}" if read.unit else ""
+    keys = list(line.variant.values)
+    told = [line.row.entity] if of_flow else []
+    told += [
+        f"{name} {text_of(line.variant.values[key])}"
+        for name, key in zip(short_names(keys), keys, strict=True)
+    ]
+    return f"{summary.scaled(read.factor)}{unit}" + (f" ({', '.join(told)})" if told else "")
+
+
+# --- the set-up -----------------------------------------------------------------------------------------
+
+
+def _set_up(document: Document, answers: Answers, replications: int) -> Section:
+    data = document.data
+    facts = [(f"topology, {key}", _unbraced(value)) for key, value in data["topology"].items()]
+    facts += [(f"host {name}", _unbraced(host)) for name, host in data.get("hosts", {}).items()]
+    facts += [
+        (f"flow {flow['name']}", _unbraced({key: value for key, value in flow.items() if key != "name"}))
+        for flow in data["flows"]
+    ]
+    facts += [("duration", data["duration"])] if "duration" in data else []
+    asked = [
+        (f"{name} ({key})", ", ".join(map(text_of, values)))
+        for name, (key, values) in zip(short_names(answers.axes), document.axes.items(), strict=True)
+    ]
+    cells = len(answers.variants)
+    asked += [("cells", str(cells))] if asked else []
+    if answers.outcomes:
+        asked += [("replications", f"{replications}" + (" of each cell" if cells > 1 else ""))]
+    asked += [("seed", str(document.scenario.seed))]
+    return Section(
+        "Set-up",
+        [
+            Facts("The scenario", facts),
+            Facts("What was asked", asked),
+            Verbatim("the scenario as it is written", document.text),
+        ],
+    )
+
+
+def _unbraced(value: Any) -> str:
+    """A value as people read it; the outermost table without its braces."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {text_of(inner)}" for key, inner in value.items())
+    return text_of(value)
+
+
+# --- a metric -------------------------------------------------------------------------------------------
+
+
+def _metric(
+    metric: str, lines: Sequence[Line], answers: Answers, found: Sequence[Direction], replications: int
+) -> Section:
+    read = shown(metric)
+    meaning = metric_of(metric)
+    parts: list[Text | Plot | Map | Table] = []
+    if meaning is not None:
+        parts.append(Text([f"{meaning.about} Observed at: {meaning.where}."]))
+    parts += figures(metric, lines, answers, found, replications)
+    parts.append(_table(lines, answers, read.title))
+    return Section(read.name.capitalize(), parts)
+
+
+def _table(lines: Sequence[Line], answers: Answers, title: str) -> Table:
+    rows = [_row(line, answers) for line in lines[:_MOST_ROWS]]
+    several = len({line.row.metric for line in lines}) > 1
+    heads = ["metric", *short_names(answers.axes), "flow", "estimator"]
+    heads += ["mean ± 95 %", "median", "95th percentile", "n", "difference", "status"]
+    used = [
+        column
+        for column in range(len(heads))
+        if any(str(row[column]) not in {"", "ok"} for row in rows) and (column > 0 or several)
+    ]
+    notes = ["Intervals are of 95 %: t-intervals of means, order statistics of quantiles."]
+    if heads.index("difference") in used:
+        notes.append("Difference: a cell to the first one, a further estimator to the first in its own cell.")
+    notes += _more(lines)
+    shown_rows = [[row[column] for column in used] for row in rows]
+    return Table(title, [heads[column] for column in used], shown_rows, notes)
+
+
+def _row(line: Line, answers: Answers) -> list[str | Cell]:
+    row, factor = line.row, shown(line.row.metric).factor
+    status = row.status if row.status == "ok" else Cell(row.status, "open", row.reason)
+    return [
+        shown(line.row.metric).title,
+        *_axes(line, answers),
+        row.entity,
+        row.estimator,
+        "" if row.summary is None else str(row.summary.scaled(factor)),
+        *([str(quantile.scaled(factor)) for quantile in line.quantiles] or ["", ""]),
+        str(row.n) if line.quantiles else "",
+        "" if line.difference is None else f"{line.difference} %",
+        status,
+    ]
+
+
+# --- what is said of the answers ------------------------------------------------------------------------
+
+
+def _declining(answers: Answers) -> Iterator[Table]:
+    rows = [[listed(estimators), listed(where), reason] for estimators, where, reason in declined(answers)]
+    if rows:
+        yield Table("Estimators that decline", ["estimator", "where", "why"], rows)
+
+
+def _missing(answers: Answers, metrics: Sequence[str]) -> Iterator[Table]:
+    rows = [
+        [
+            shown(line.row.metric).name,
+            *_axes(line, answers),
+            line.row.entity,
+            line.row.estimator,
+            line.row.reason,
+        ]
+        for line in answers.lines
+        if line.row.value is None and line.row.status == "incomplete" and line.row.metric in metrics
+    ]
+    if rows:
+        heads = ["metric", *short_names(answers.axes), "flow", "estimator", "why"]
+        yield Table("Simulated, but without a value", heads, rows[:_MOST_ROWS], _more(rows))
+
+
+def _more(rows: Sequence[object]) -> list[str]:
+    left = len(rows) - _MOST_ROWS
+    return [f"{left} rows more: voxpath compare --save FILE writes all of them."] if left > 0 else []
+
+
+def _axes(line: Line, answers: Answers) -> list[str]:
+    return [text_of(line.variant.values[axis]) for axis in answers.axes]
+
+
+def _validity(answers: Answers) -> Checks:
+    runs = answers.outcomes
+    invalid = [outcome for outcome in runs if not outcome.valid]
+    evidence = f"valid runs: {len(runs) - len(invalid)} of {len(runs)}"
+    if invalid:
+        evidence += f"; see verdict.json of {listed([outcome.folder.name for outcome in invalid])}"
+    claim = "In every run each element conserved packets, and all data arrived as it was sent."
+    return Checks("Verdicts", [Check(claim, not invalid, evidence)])

@@ -1,0 +1,275 @@
+"""Beyond the publication: today's TCP on its channel, and the map of loss, round trip and window."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, TypeVar
+
+from voxpath.report.document import Axis, Check, Checks, Curve, Map, Panel, Plot, Section, Table
+from voxpath.studies.sarkar2022.questions import SLOW_CELLS, TODAY, Cell, map_cell
+from voxpath.studies.sarkar2022.scenario import LOSSES, SEGMENT
+from voxpath.studies.sarkar2022.tables import NOT_ASKED, shown
+from voxpath.studies.sarkar2022.verdicts import probability
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voxpath.report.document import Part
+    from voxpath.studies.sarkar2022.questions import Found
+
+_TIME = "completion_s"
+
+Entry = TypeVar("Entry")
+
+ACK_DELAY = 200
+"""Milliseconds that riverbed16 delays an acknowledgment at most (Table 2)."""
+
+ESTIMATORS = ("cardwell", "pftk_full", "pftk_short")
+"""Formulas of TCP under loss that the map is held against. Without loss all of them is the window limit."""
+
+_LIMIT = "window_limit"
+
+
+def today(found: Found) -> Section:
+    """The published channel under newer stacks."""
+    title = "Beyond: today's TCP on the same channel"
+    if not found.simulated:
+        return Section(title, [NOT_ASKED])
+    rows = [
+        [name, *(shown(found.summary(cell._replace(loss=loss), _TIME)) for loss in LOSSES)]
+        for name, cell in TODAY.items()
+    ]
+    table = Table("Completion in seconds, mean and 95 % t-interval", ("stack", *LOSSES), rows)
+    curves = [_curve(found, name, cell) for name, cell in TODAY.items()]
+    plot = Plot(
+        "Completion of the download",
+        "Means with 95 % intervals. A logarithmic axis has no 0 %: the table has it.",
+        Axis("loss", "%", "log"),
+        Axis("completion", "s", "log"),
+        curves,
+    )
+    return Section(title, [table, plot, Checks("Checks", today_checks(found))])
+
+
+def _curve(found: Found, name: str, cell: Cell) -> Curve:
+    means: list[float | None] = []
+    lows: list[float | None] = []
+    highs: list[float | None] = []
+    for loss in LOSSES:
+        summary = found.summary(cell._replace(loss=loss), _TIME)
+        low, high = (None, None) if summary is None else summary.interval or (summary.mean, summary.mean)
+        means.append(None if summary is None else summary.mean)
+        lows.append(low)
+        highs.append(high)
+    return Curve(name, [100 * probability(loss) for loss in LOSSES], means, lows, highs)
+
+
+def today_checks(found: Found) -> list[Check]:
+    """What is said of today's TCP."""
+    riverbed, reno, sack, newest = TODAY.values()
+    free = found.summary(newest._replace(loss="0 %"), _TIME)
+    light = {loss: found.summary(newest._replace(loss=loss), _TIME) for loss in LOSSES[1:3]}
+    saved = found.slower(sack._replace(loss="1 %"), reno._replace(loss="1 %"))
+    high = [found.summary(cell._replace(loss="10 %"), _TIME) for cell in (riverbed, newest)]
+    small = found.summary(reno._replace(loss="1 %"), _TIME)
+    large = found.summary(newest._replace(loss="1 %"), _TIME)
+    if not free or not saved or not small or not large or not all((*light.values(), *high)):
+        return []
+    old, new = (item.mean for item in high if item)
+    slowest = max(item.mean for item in light.values() if item)
+    return [
+        Check(
+            "Up to 0.1 % loss costs today's TCP less than a tenth.",
+            slowest < 1.1 * free.mean,
+            f"{slowest:.2f} s at most, {free.mean:.2f} s without loss",
+        ),
+        Check(
+            "At 1 % today's TCP takes less than half of the time of Reno with six segments.",
+            large.mean < small.mean / 2,
+            f"{large} s against {small} s",
+        ),
+        Check(
+            "SACK alone gains less than a twentieth for six segments at 1 %.",
+            abs(saved.mean) < 0.05 * small.mean,
+            f"{saved} s of {small} s",
+        ),
+        Check(
+            "At 10 % both ways today's TCP still takes more than ten times its time without loss, less "
+            "than a fifth of riverbed16's.",
+            new > 10 * free.mean and new < old / 5,
+            f"{new:.0f} s, {new / free.mean:.1f} times {free.mean:.2f} s; riverbed16 {old:.0f} s",
+        ),
+    ]
+
+
+def maps(found: Found) -> Section:
+    """Completion over loss, round trip and window, and how far the formulas are from it."""
+    effort = found.effort
+    parts: list[Part] = []
+    if found.simulated:
+        caption = (
+            f"Seconds for 10 MB with riverbed16, data alone lost; means of {effort.map_replications} "
+            "replications. Colours are logarithmic."
+        )
+        value = Axis("completion", "s", "log")
+        parts.append(_map(found, "Completion time", caption, value, _simulated, _simulated_detail))
+        for estimator in ESTIMATORS:
+            caption = (
+                f"The estimate of {estimator} over the simulator's mean, less one; without loss that of "
+                "the window limit. Empty where the formula declines."
+            )
+            parts.append(
+                _map(
+                    found,
+                    f"Error of {estimator}",
+                    caption,
+                    Axis("error", "%"),
+                    _error_of(estimator),
+                    _detail_of(estimator),
+                )
+            )
+        parts += [_errors(found), Checks("Checks", _map_checks(found))]
+    else:
+        parts.append(NOT_ASKED)
+    return Section("Beyond: the map of loss, round trip and window", parts)
+
+
+def _map(
+    found: Found,
+    title: str,
+    caption: str,
+    value: Axis,
+    of: Callable[[Found, Cell], float | None],
+    detail: Callable[[Found, Cell], str],
+) -> Map:
+    effort = found.effort
+
+    def grid(entry: Callable[[Found, Cell], Entry], window: int) -> list[list[Entry]]:
+        return [
+            [entry(found, map_cell(loss, round_trip, window)) for round_trip in effort.map_round_trips]
+            for loss in effort.map_losses
+        ]
+
+    return Map(
+        title,
+        caption,
+        Axis("propagation both ways"),
+        Axis("loss of data"),
+        value,
+        [f"{round_trip} ms" for round_trip in effort.map_round_trips],
+        list(effort.map_losses),
+        [
+            Panel(
+                f"window of {window} segments ({window * SEGMENT:,} bytes)",
+                grid(of, window),
+                grid(detail, window),
+            )
+            for window in effort.map_windows
+        ],
+    )
+
+
+def _simulated(found: Found, cell: Cell) -> float | None:
+    summary = found.summary(cell, _TIME)
+    return None if summary is None else summary.mean
+
+
+def _simulated_detail(found: Found, cell: Cell) -> str:
+    return f"{shown(found.summary(cell, _TIME))} s"
+
+
+def _estimate(found: Found, cell: Cell, estimator: str) -> tuple[float | None, str]:
+    """An estimate, or why there is none."""
+    row = found.row(cell, _TIME, _LIMIT if probability(cell.loss) == 0 else estimator)
+    if row is None:
+        return None, "not asked"
+    return row.value, row.reason
+
+
+def _error(found: Found, cell: Cell, estimator: str) -> float | None:
+    value, _ = _estimate(found, cell, estimator)
+    simulated = _simulated(found, cell)
+    return None if value is None or simulated is None else 100 * (value / simulated - 1)
+
+
+def _error_of(estimator: str) -> Callable[[Found, Cell], float | None]:
+    return lambda found, cell: _error(found, cell, estimator)
+
+
+def _detail_of(estimator: str) -> Callable[[Found, Cell], str]:
+    def detail(found: Found, cell: Cell) -> str:
+        value, reason = _estimate(found, cell, estimator)
+        simulated = _simulated_detail(found, cell)
+        return (
+            f"{reason}; simulated {simulated}" if value is None else f"{value:.5g} s; simulated {simulated}"
+        )
+
+    return detail
+
+
+def _cells(found: Found, loss: str) -> list[Cell]:
+    effort = found.effort
+    return [
+        map_cell(loss, round_trip, window)
+        for window in effort.map_windows
+        for round_trip in effort.map_round_trips
+    ]
+
+
+def _known_errors(found: Found, loss: str, estimator: str) -> list[float]:
+    errors = (_error(found, cell, estimator) for cell in _cells(found, loss))
+    return [error for error in errors if error is not None]
+
+
+def _errors(found: Found) -> Table:
+    rows = []
+    for estimator in ESTIMATORS:
+        row = [estimator]
+        for loss in found.effort.map_losses:
+            errors = _known_errors(found, loss, estimator)
+            many = f"{len(errors)} of {len(_cells(found, loss))}"
+            row.append(
+                f"{statistics.median(errors):+.1f} ({min(errors):+.1f} to {max(errors):+.1f}; {many})"
+                if errors
+                else f"none ({many})"
+            )
+        rows.append(row)
+    return Table(
+        "Error of the formulas in per cent: median (range; cells where it applies)",
+        ("formula", *found.effort.map_losses),
+        rows,
+    )
+
+
+def _map_checks(found: Found) -> list[Check]:
+    effort = found.effort
+    fast = [
+        _error(found, map_cell("0 %", round_trip, window), ESTIMATORS[0])
+        for round_trip in effort.map_round_trips
+        for window in effort.map_windows
+        if round_trip <= ACK_DELAY
+    ]
+    none = [abs(error) for error in fast if error is not None]
+    high = _known_errors(found, "10 %", ESTIMATORS[0])
+    delayed, prompt = (_error(found, cell, ESTIMATORS[0]) for cell in SLOW_CELLS)
+    if not none or not high or delayed is None or prompt is None:
+        return []
+    return [
+        Check(
+            "Without loss the window limit is the simulator's time to one per cent, up to a round trip of "
+            "200 ms.",
+            max(none) < 1,
+            f"largest error of {len(none)} cells: {max(none):.2f} %",
+        ),
+        Check(
+            "Beyond, what the formula lacks is the wait for delayed acknowledgments: without them it is "
+            "right.",
+            delayed < -5 and abs(prompt) < 1,
+            f"6 segments each 400 ms: {delayed:.1f} % off, without delayed acknowledgments {prompt:.2f} %",
+        ),
+        Check(
+            "At 10 % Cardwell's model is too fast in every cell.",
+            max(high) < 0,
+            f"errors of {len(high)} cells from {min(high):.0f} to {max(high):.0f} %",
+        ),
+    ]

@@ -1,0 +1,122 @@
+"""A report with every kind of part, and what a reader sees of a page."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from voxpath.report.document import (
+    Axis,
+    Cell,
+    Check,
+    Checks,
+    Curve,
+    Facts,
+    Ladder,
+    Map,
+    Panel,
+    Plot,
+    Report,
+    Section,
+    Segment,
+    Table,
+    Text,
+    Verbatim,
+)
+
+LOSS = [0.01, 0.1, 1.0, 10.0]
+PLOT = Plot(
+    title="Goodput over loss",
+    caption="Falls.",
+    x=Axis("loss", "%", "log"),
+    y=Axis("goodput", "Mbit/s", "log"),
+    curves=[
+        Curve("sim", LOSS, [30, 10, 3, 1], [20, 9, 2, 0.5], [40, 11, 4, 1.5], group="download"),
+        Curve("mathis", LOSS, [32, 10.1, None, 0], group="download"),
+        Curve("published", [0.05, 1], [14, 3.2], [13, 3], [15, 3.4], style="points"),
+    ],
+)
+STEPS = Plot(
+    "Window",
+    "",
+    Axis("time", "s"),
+    Axis("cwnd", "B"),
+    [
+        Curve("server", [0, 1, 1, 3], [1460, 2920, 1460, 4380], style="steps"),
+        Curve("client", [0.5, 2.5], [5000, 6000], style="steps"),
+    ],
+)
+NAMED = Plot(
+    "By algorithm",
+    "",
+    Axis("algorithm", names=("reno", "cubic")),
+    Axis("completion", "s"),
+    [Curve("download", [0, 1], [1.5, 1.2], [1.4, 1.1], [1.6, 1.3], style="points")],
+)
+LADDER = Ladder(
+    "Handshake",
+    "",
+    "client",
+    "server",
+    [
+        Segment(0, 0.02, True, "SYN"),
+        Segment(0.02, 0.04, False, "SYN, ACK"),
+        Segment(0.04, None, True, "request", "lost"),
+        Segment(0.04, 0.06, True, "ACK"),
+        Segment(1.04, 1.06, True, "request", "retransmission"),
+    ],
+)
+MAP = Map(
+    "Completion",
+    "",
+    Axis("loss"),
+    Axis("delay"),
+    Axis("completion", "s", "log"),
+    ["0 %", "1 %"],
+    ["10 ms", "50 ms"],
+    [Panel("rate 1 Mbit/s", [[0.1, 1.0], [10.0, None]], [["n = 3", ""], ["", ""]])],
+)
+TABLE = Table(
+    "Published and ours",
+    ["case", "ours", "verdict"],
+    [
+        ["0 %", "50.1 ± 0.2", Cell("agrees", "good", "50.0 against [49, 51]")],
+        ["1 %", "", Cell("differs", "bad")],
+    ],
+    ["A note."],
+)
+CHECKS = Checks(
+    "Checks",
+    [Check("More loss, less goodput", True, "30 > 1"), Check("Never", False, "2 < 1")],
+)
+REPORT = Report(
+    title="A report",
+    question="What does loss do?",
+    answer=["It takes 1.5 s."],
+    sections=[
+        Section("Set-up", [Text(["A pipe."]), Facts("Parameters", [("rate", "10 Mbit/s")])]),
+        Section(
+            "Results",
+            [
+                TABLE,
+                Checks(
+                    "Checks",
+                    [Check("More loss, less goodput", True, "30 > 1"), Check("Never", False, "2 < 1")],
+                ),
+                PLOT,
+                STEPS,
+                NAMED,
+                LADDER,
+                MAP,
+                Verbatim("the scenario", 'name = "x"'),
+            ],
+        ),
+    ],
+    origin=[("command", "voxpath report x.toml")],
+)
+
+
+def text_of(page: str) -> str:
+    """What a reader sees: the page without its elements."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
