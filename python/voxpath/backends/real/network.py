@@ -8,7 +8,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from voxpath import _engine
 from voxpath.backends.real import fidelity
@@ -18,7 +18,7 @@ from voxpath.results.frames import frame, parquet
 from voxpath.sweeps.runs import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from voxpath.results.identity import Observe
@@ -87,9 +87,14 @@ class Network:
         """Ends everything that still runs on the hosts, and removes them."""
         self._stack.__exit__(kind, error, traceback)
 
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What it runs."""
+        return self._document.plan.data
+
     def step(self) -> bool:
         """Starts programs that are due; whether the run is over by what the scenario says."""
-        plan = self._document.plan.data
+        plan = self.plan
         now, flows_done = self.session.look()
         self.programs.step(now)
         duration = plan["duration_ns"]
@@ -128,12 +133,9 @@ class Network:
         return Found(json.dumps(judged), files, environment)
 
 
-def ends_by_itself(plan: dict[str, object]) -> bool:
+def ends_by_itself(plan: Mapping[str, Any]) -> bool:
     """Whether something of the plan ends, with which the run does."""
-    programs: object = plan["programs"]
-    return bool(plan["flows"]) or (
-        isinstance(programs, list) and any(program["listens"] is None for program in programs)
-    )
+    return bool(plan["flows"]) or any(program["listens"] is None for program in plan["programs"])
 
 
 def _pressure() -> int | None:
