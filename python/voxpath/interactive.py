@@ -68,8 +68,11 @@ def run_behind_link(command: Sequence[str], options: ExecOptions) -> int:
     document = _document(command, options)
     observe = Observe(capture=(HERE,) if options.capture else ())
     try:
-        with foreground.signals_held(), Network(document, 0, observe, foreground=HERE) as network:
-            code = foreground.wait(lambda: network.programs.foreground, network.step)
+        with (
+            foreground.signals_noted() as noted,
+            Network(document, 0, observe, foreground=HERE) as network,
+        ):
+            code = foreground.wait(lambda: network.programs.foreground, noted, network.step)
             unanswered = network.session.unanswered()
             found = network.finish()
     except (RealError, UnanswerableError) as error:
@@ -105,13 +108,13 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
         ) from None
     try:
         with (
-            foreground.signals_held(),
+            foreground.signals_noted() as noted,
             Network(document, 0, Observe()) as network,
             _shell(host) if not command else contextlib.nullcontext(command) as chosen,
         ):
             node = network.session.host(host)
             process = foreground.attach(network.session.command(node, chosen))
-            code = foreground.wait(lambda: process, network.step)
+            code = foreground.wait(lambda: process, noted, network.step)
             found = network.finish()
     except UnanswerableError as error:
         raise click.ClickException(str(error)) from None

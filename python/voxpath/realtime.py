@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from voxpath.api import Result
+from voxpath.backends.real.foreground import signals_for_the_program
 from voxpath.backends.real.network import Network
+from voxpath.backends.real.programs import end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -230,13 +232,12 @@ class RealNetwork:
         session = self._network.session
         directory = options.pop("cwd", None)
         entered = session.command(index, command, directory=None if directory is None else str(directory))
-        process = subprocess.Popen(entered, **{"start_new_session": True, **options})  # noqa: S603 - what the user says
+        with signals_for_the_program():
+            process = subprocess.Popen(entered, **{"start_new_session": True, **options})  # noqa: S603 - what the user says
         self._started.append(process)
         return process
 
     def _kill(self, process: subprocess.Popen[Any]) -> None:
-        from voxpath.backends.real.programs import end
-
         end([process], grace_s=0)
 
     def _listens(self, index: int, port: int) -> bool:
@@ -254,6 +255,4 @@ class RealNetwork:
         self._steps.join()
 
     def _end_programs(self) -> None:
-        from voxpath.backends.real.programs import end
-
         end(self._started)

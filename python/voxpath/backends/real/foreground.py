@@ -1,7 +1,7 @@
 """A command on a real host that has our terminal, our input and our output, untouched.
 
-What the terminal's keys send reaches the command as it reaches us, because it is in our process group; what
-somebody sends to us alone is passed on. We wait for signals instead of being interrupted by them.
+What the terminal's keys send reaches the command as it reaches us, because it is in our process group;
+without a terminal, what somebody sends to us is passed on. We note signals instead of being interrupted.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ import subprocess
 import sys
 import termios
 import time
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+_FROM_KEYS = frozenset({signal.SIGINT, signal.SIGQUIT})
+"""What a terminal sends to its whole foreground process group."""
 
-_FROM_KERNEL = 0x80
-"""`SI_KERNEL`: a terminal sent it, to its whole foreground process group."""
+_SIGNALS = (*_FROM_KEYS, signal.SIGTERM, signal.SIGHUP)
+
+Noted = deque[int]
+"""Signals that have come, the earliest first."""
 
 _LOOK_S = 0.01
 
@@ -36,29 +40,43 @@ NOT_STARTED = 125
 def attach(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Starts a command with what we have for input and output."""
     # Without a terminal a group of its own is what signals are passed on to.
-    return subprocess.Popen(command, start_new_session=not _has_terminal())  # noqa: S603 - what the user says
+    with signals_for_the_program():
+        return subprocess.Popen(command, start_new_session=not _has_terminal())  # noqa: S603 - what the user says
 
 
 @contextlib.contextmanager
-def signals_held() -> Iterator[None]:
-    """Keeps signals for `wait`: the command gets them, and we live on to close the books."""
+def signals_for_the_program() -> Iterator[None]:
+    """Keeps signals from what is started inside, until there is the program: see `Session.command`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        with _terminal_kept():
-            yield
+        yield
     finally:
-        while signal.sigtimedwait(_SIGNALS, 0) is not None:
-            pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextlib.contextmanager
+def signals_noted() -> Iterator[Noted]:
+    """Notes signals for `wait`: the command gets them, and we live on to close the books."""
+    noted = Noted()
+    before = {number: signal.signal(number, lambda came, _: noted.append(came)) for number in _SIGNALS}
+    try:
+        with _terminal_kept():
+            yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def wait(
-    process: Callable[[], subprocess.Popen[bytes] | None], on_look: Callable[[], object] = lambda: None
+    process: Callable[[], subprocess.Popen[bytes] | None],
+    noted: Noted,
+    on_look: Callable[[], object],
 ) -> int:
     """Waits for a command's end; its exit code, where a signal ended it 128 and the signal's number.
 
     Args:
         process: The command, once it is started.
+        noted: Signals that have come.
         on_look: Called again and again until it has ended.
     """
     last = -_TWICE_S
@@ -67,17 +85,18 @@ def wait(
         command = process()
         if command is not None and (code := command.poll()) is not None:
             return 128 - code if code < 0 else code
-        told = signal.sigtimedwait(_SIGNALS, _LOOK_S)
-        if told is None:
+        if not noted:
+            time.sleep(_LOOK_S)
             continue
+        number = signal.Signals(noted.popleft())
         if command is None:
-            return 128 + told.si_signo
+            return 128 + number
         now = time.monotonic()
-        if told.si_signo == signal.SIGINT and now - last < _TWICE_S:
+        if number == signal.SIGINT and now - last < _TWICE_S:
             command.kill()
-        elif not (told.si_code == _FROM_KERNEL and os.getpgid(command.pid) == os.getpgrp()):
-            _pass_on(command, signal.Signals(told.si_signo))
-        if told.si_signo == signal.SIGINT:
+        elif number not in _FROM_KEYS or os.getpgid(command.pid) != os.getpgrp():
+            _pass_on(command, number)
+        if number == signal.SIGINT:
             last = now
 
 
@@ -87,15 +106,20 @@ def _pass_on(command: subprocess.Popen[bytes], number: signal.Signals) -> None:
         if os.getpgid(command.pid) != os.getpgrp():
             os.killpg(command.pid, number)
             return
-        children = Path(f"/proc/{command.pid}/task/{command.pid}/children")
-        try:
-            found = [int(child) for child in children.read_text().split()]
-        except OSError:
-            found = []
-        for child in found:
-            os.kill(child, number)
+        # Behind the one that entered the host and the one that waits there.
+        found = [inner for child in _children(command.pid) for inner in _children(child)]
+        for process in found:
+            os.kill(process, number)
         if not found:
             command.kill()
+
+
+def _children(process: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
 
 
 def _has_terminal() -> bool:

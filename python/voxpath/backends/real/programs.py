@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
-from voxpath.backends.real.foreground import attach
+from voxpath.backends.real.foreground import attach, signals_for_the_program
 from voxpath.backends.real.session import RealError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Program:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative is the signal that ended it."""
+        """None while it runs; 128 and more is the signal that ended it."""
         return None if self.process is None else self.process.returncode
 
 
@@ -203,14 +203,15 @@ def start(
     session: Session, host: int, command: Sequence[str], out: IO[bytes], err: IO[bytes]
 ) -> subprocess.Popen[bytes]:
     """Starts a program on a host, without a terminal and without input."""
-    return subprocess.Popen(  # noqa: S603 - what the scenario says
-        session.command(host, command),
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=err,
-        # A signal for the group reaches the program behind the one that enters the host.
-        start_new_session=True,
-    )
+    with signals_for_the_program():
+        return subprocess.Popen(  # noqa: S603 - what the scenario says
+            session.command(host, command),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            # A signal for the group reaches the program behind the one that enters the host.
+            start_new_session=True,
+        )
 
 
 def end(processes: Sequence[subprocess.Popen[Any]], grace_s: float = _GRACE_S) -> None:

@@ -28,6 +28,14 @@ _Answer = TypeVar("_Answer")
 _ENDING_S = 5.0
 """How long the runner may take to put everything away."""
 
+_SIGNALS = "INT,QUIT,TERM,HUP"
+
+_OUTLIVING = f"""trap '' {_SIGNALS.replace(",", " ")}; "$@"; exit"""
+"""What a group or a terminal is sent is for the program; who waits for it is to see how it took that.
+
+nsenter cannot tell that its child died of a signal that it outlives itself; a shell says 128 + number.
+"""
+
 Found = tuple[tuple["Mapping[str, Mapping[str, Column]]", str, "Mapping[str, bytes]"], str]
 """Tables, verdict and captures as of the simulator; and as JSON how faithful the run was."""
 
@@ -107,9 +115,8 @@ class Session:
             # Entering a mount namespace leads to its root directory.
             "env",
             f"--chdir={directory or os.getcwd()}",  # noqa: PTH109 - as it is called, not as it resolves
-            # Whoever starts it may have blocked or ignored what a program expects to be ended by.
-            "--default-signal=INT,QUIT,TERM,HUP",
             *(f"{name}={value}" for name, value in environment(self._data, host).items()),
+            *("sh", "-c", _OUTLIVING, "voxpath", "env", f"--default-signal={_SIGNALS}"),
             *command,
         ]
 
