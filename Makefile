@@ -47,6 +47,19 @@ $(PROGRAMS): | $(STAMPS)
 		echo 'setup: tests will fail without it ($(SERVES))'; \
 	fi
 
+$(STAMPS)/iperf3: | $(STAMPS)
+	@if command -v iperf3 >/dev/null; then \
+		echo 'setup: iperf3 is there (a known program for the tests of real hosts)'; \
+		touch $@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'setup: installing iperf3, a known program for the tests of real hosts'; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends iperf3 \
+		&& touch $@; \
+	else \
+		echo 'setup: iperf3 is missing, and only root can install it: apt-get install iperf3'; \
+		echo 'setup: the test of scenarios/real-iperf3.toml is left out without it'; \
+	fi
+
 $(STAMPS)/python: requirements.lock | $(STAMPS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'setup: Python 3.11 or later is needed; say which one: make PYTHON=python3.12 ...'; exit 1; }

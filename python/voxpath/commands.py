@@ -28,7 +28,7 @@ from voxpath.sweeps.workers import Workers
 from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from voxpath.backends.base import Backend
     from voxpath.report.document import Report
@@ -135,7 +135,7 @@ def run(path: Path, options: RunOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     names = _chosen(options.backend, BACKENDS, "--backend")
@@ -144,8 +144,8 @@ def run(path: Path, options: RunOptions) -> int:
     own = _own_formulas(options.formulas, names)
     _check_store(options.out, names)
     total = len(question.replications) * len(RUNNING.intersection(names))
-    with _progress(document.scenario.name, total) as on_done:
-        runs = _Runs(options.out, _workers(options.jobs, None), observe, options.force, on_done)
+    with Progress(document.scenario.name, total) as progress:
+        runs = _Runs(options.out, _workers(options.jobs, None), observe, options.force, progress)
         backends = _backends(names, runs, own)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
@@ -169,7 +169,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     wanted = document.scenario.sweep
@@ -198,7 +198,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         click.ClickException: Bad input; nothing has been written.
     """
     folders = [source for source in sources if (source / "verdict.json").is_file()]
-    documents = {str(source): _read(source) for source in sources if source not in folders}
+    documents = {str(source): read_scenario(source) for source in sources if source not in folders}
     asked = {
         source: (document, range(options.replications or _sweep_replications(document)))
         for source, document in documents.items()
@@ -228,7 +228,7 @@ def report(path: Path, options: ReportOptions) -> int:
     """
     from voxpath.report.sweep import report_of
 
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     replications = range(options.replications or _sweep_replications(document))
@@ -278,8 +278,8 @@ def study(name: str, options: StudyOptions) -> int:
     page = options.report or Path(f"{name}.html")
     _check_page(page, "--report")
     _check_store(options.out, names)
-    with _progress(name, None) as on_done:
-        runs = _Runs(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
+    with Progress(name, None) as progress:
+        runs = _Runs(options.out, _workers(options.jobs, None), Observe(), options.force, progress)
         backends = _backends(names, runs, Formulas())
         try:
             found = chosen.run(
@@ -310,8 +310,8 @@ def _answers(
     total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
-    with _progress(description, total) as on_done:
-        runs = _Runs(options.out, workers, observe, options.force, on_done)
+    with Progress(description, total) as progress:
+        runs = _Runs(options.out, workers, observe, options.force, progress)
         backends = _backends(names, runs, own)
         try:
             return answer(asked, backends)
@@ -380,7 +380,12 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
     return Workers(jobs or processors(), dask)
 
 
-def _read(path: Path) -> Document:
+def read_scenario(path: Path) -> Document:
+    """Reads a scenario.
+
+    Raises:
+        click.ClickException: It cannot run; every problem is told.
+    """
     try:
         return read(path)
     except ScenarioError as error:
@@ -492,7 +497,11 @@ class _Runs:
     workers: Workers
     observe: Observe
     force: bool
-    on_done: Callable[[Outcome], None]
+    progress: Progress
+
+    def on_done(self, outcome: Outcome) -> None:
+        """Counts a run."""
+        self.progress.advance(made=not outcome.reused)
 
 
 def _backends(names: Sequence[str], runs: _Runs, own: Formulas) -> list[Backend]:
@@ -505,8 +514,10 @@ def _backend(name: str, runs: _Runs, own: Formulas) -> Backend:
             return FormulaBackend(own)
         case "real":
             from voxpath.backends.real.backend import RealBackend
+            from voxpath.live import View
 
-            return RealBackend(runs.out, runs.observe, runs.force, on_done=runs.on_done)
+            watch = View(runs.progress).look
+            return RealBackend(runs.out, runs.observe, runs.force, on_done=runs.on_done, on_look=watch)
         case _:
             return SimBackend(runs.out, runs.workers, runs.observe, runs.force, runs.on_done)
 
@@ -515,12 +526,6 @@ def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:
     """The runs behind the last answers."""
     makers = [backend for backend in backends if isinstance(backend, Maker)]
     return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
-
-
-@contextlib.contextmanager
-def _progress(description: str, total: int | None) -> Iterator[Callable[[Outcome], None]]:
-    with Progress(description, total) as progress:
-        yield lambda outcome: progress.advance(made=not outcome.reused)
 
 
 def _print_runs(outcomes: Sequence[Outcome]) -> int:

@@ -6,11 +6,14 @@
 use crate::error::{Context, HostError};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount,
+};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs;
+use std::path::Path;
 
 /// The namespaces that all programs of a run share.
 #[derive(Debug)]
@@ -65,14 +68,25 @@ impl Isolation {
     pub fn replace_file(&self, path: &str, text: &str) -> Result<(), HostError> {
         let mut temporary = std::env::temp_dir();
         temporary.push(format!(".voxpath-{}-{}", std::process::id(), path.replace('/', "-")));
-        fs::write(&temporary, text).context(|| format!("write {}", temporary.display()))?;
-        let bound = mount_bind(&temporary, path).context(|| format!("show programs another {path}"));
-        // What is mounted needs no name any more.
-        let removed = fs::remove_file(&temporary).context(|| format!("remove {}", temporary.display()));
+        fs::create_dir(&temporary).context(|| format!("make {}", temporary.display()))?;
+        let bound = bind_text(&temporary, path, text).context(|| format!("show programs another {path}"));
+        let removed = fs::remove_dir(&temporary).context(|| format!("remove {}", temporary.display()));
         bound.and(removed)?;
         // Nobody is to change it for all.
         mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, c"").context(|| format!("protect {path}"))
     }
+}
+
+/// Mounts a file with `text` over `path`.
+///
+/// It lies on a file system of its own, which stays without a name as long as it is mounted over `path`. A file that
+/// was removed would do for us, but nobody in there could mount another one over it.
+fn bind_text(temporary: &Path, path: &str, text: &str) -> std::io::Result<()> {
+    mount("voxpath", temporary, "tmpfs", MountFlags::empty(), None)?;
+    let file = temporary.join("file");
+    let bound = fs::write(&file, text).and_then(|()| Ok(mount_bind(&file, path)?));
+    unmount(temporary, UnmountFlags::DETACH)?;
+    bound
 }
 
 /// Whether this process may make network namespaces as it is.

@@ -7,6 +7,7 @@
 //! | [`Tun`] | the device that joins a host to the world |
 //! | [`drive`] | the loop: frames in, time on, frames out; over an [`Edge`], so that tests bring their own |
 //! | [`sockets`] | the applications of `voxpath-apps` over the kernel's sockets |
+//! | [`Relay`] | between a host and the machine's own loopback |
 //! | [`Run`] | all of it together |
 //!
 //! This is the only crate with hand-written `unsafe`; each use says what makes it sound.
@@ -20,6 +21,7 @@ mod isolation;
 mod lateness;
 mod live;
 mod namespace;
+mod relay;
 mod run;
 pub mod sockets;
 mod tcp_info;
@@ -31,4 +33,5 @@ pub use error::HostError;
 pub use isolation::Isolation;
 pub use lateness::Lateness;
 pub use namespace::Namespace;
-pub use run::{Outcome, Run, Scheduling};
+pub use relay::{Relay, Relayed};
+pub use run::{Outcome, Run, Scheduling, Seen};

@@ -9,10 +9,10 @@ use crate::namespace::Namespace;
 use crate::sockets::{Harvest, Shared, Sockets};
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use voxpath_sim::{RealTime, Report, Strays};
+use voxpath_sim::{LinkState, RealTime, Report, Strays};
 use voxpath_units::{Span, Time};
 
 /// How often connections are sampled where series are observed.
@@ -60,7 +60,14 @@ struct Board {
     is_idle: AtomicBool,
     /// A thread has ended, by itself or because it was told to.
     has_ended: AtomicBool,
+    /// Somebody wants to see the links.
+    look: AtomicBool,
+    /// The links as they were seen last. The loop only ever tries to lock it.
+    seen: Mutex<Option<Seen>>,
 }
+
+/// When links were looked at, and how they were.
+pub type Seen = (Time, Vec<LinkState>);
 
 /// A run that is going on.
 #[derive(Debug)]
@@ -104,6 +111,8 @@ impl Run {
             now_ns: AtomicU64::new(0),
             is_idle: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            look: AtomicBool::new(false),
+            seen: Mutex::default(),
         });
         board.sockets.busy.store(sockets.busy(), Ordering::Release);
         let alarm = Alarm::new()?;
@@ -138,6 +147,25 @@ impl Run {
         self.board.has_ended.load(Ordering::Acquire)
             || (self.board.sockets.busy.load(Ordering::Acquire) == 0
                 && self.board.is_idle.load(Ordering::Acquire))
+    }
+
+    /// TCP ports at which somebody listens on a real host.
+    ///
+    /// # Errors
+    /// There is no such host, or its namespace cannot be entered.
+    pub fn listening(&self, host: u32) -> Result<Vec<u16>, HostError> {
+        let missing = || HostError::new(format!("look at host {host}"), "it is not real");
+        self.hosts.get(host as usize).and_then(Option::as_ref).ok_or_else(missing)?.listening()
+    }
+
+    /// The links as they were when they were asked for the time before, if they were; and asks for a look.
+    ///
+    /// The loop looks when it is asked to, between two packets: whoever does not ask costs nothing.
+    pub fn links(&self) -> Option<Seen> {
+        let seen = self.board.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.board.look.store(true, Ordering::Release);
+        self.alarms[0].ring();
+        seen
     }
 
     /// Ends the run and closes its books.
@@ -182,6 +210,12 @@ fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, Ho
     let ended = drive(&mut world, &mut live, &mut timing, |now, world, _| {
         board.now_ns.store(now.as_nanos(), Ordering::Relaxed);
         board.is_idle.store(world.is_idle(), Ordering::Release);
+        if board.look.load(Ordering::Relaxed)
+            && let Ok(mut seen) = board.seen.try_lock()
+        {
+            *seen = Some((now, world.links(now).collect()));
+            board.look.store(false, Ordering::Relaxed);
+        }
         if board.stop.load(Ordering::Acquire) { Progress::Stop } else { Progress::Continue }
     })?;
     let [processor, waited] = schedstat();

@@ -34,5 +34,5 @@ mod _engine {
 
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::real::{Isolation, RealHost, RealRun};
+    use crate::real::{Isolation, RealHost, RealRun, Relay};
 }

@@ -4,8 +4,9 @@ use crate::run::{Outcome, outcome, plan_of, refused, value_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
-use voxpath_host::{HostError, Namespace, Run, Scheduling, Tun};
+use voxpath_host::{HostError, Namespace, Relayed, Run, Scheduling, Tun};
 use voxpath_sim::{Observe, RealTime};
 
 fn os_error(error: HostError) -> PyErr {
@@ -83,11 +84,62 @@ impl RealHost {
         self.parts()?.0.sysctl(&values).map_err(os_error)
     }
 
+    /// Listens at a place of the host and passes on to a place that the machine reaches.
+    #[pyo3(signature = (transport, place, target, /))]
+    fn reach(&self, transport: &str, place: Place, target: Place) -> PyResult<Relay> {
+        let (place, target) = (SocketAddr::from(place), SocketAddr::from(target));
+        voxpath_host::Relay::to_machine(&self.parts()?.0, relayed(transport)?, place, target)
+            .map(Relay)
+            .map_err(os_error)
+    }
+
+    /// Listens at a place of the machine and passes on to a place that the host reaches.
+    #[pyo3(signature = (transport, place, target, /))]
+    fn publish(&self, transport: &str, place: Place, target: Place) -> PyResult<Relay> {
+        let (place, target) = (SocketAddr::from(place), SocketAddr::from(target));
+        voxpath_host::Relay::from_machine(&self.parts()?.0, relayed(transport)?, place, target)
+            .map(Relay)
+            .map_err(os_error)
+    }
+
     /// TCP ports at which somebody listens.
     fn listening(&self) -> PyResult<Vec<u16>> {
         self.parts()?.0.listening().map_err(os_error)
     }
 }
+
+/// A place on one side of a relay, or the other: an address and a port.
+type Place = (IpAddr, u16);
+
+/// A relay between a host and the machine; it serves as long as this process lives.
+#[pyclass(frozen, module = "voxpath._engine")]
+pub(crate) struct Relay(voxpath_host::Relay);
+
+#[pymethods]
+impl Relay {
+    /// Connections, and conversations in datagrams, so far.
+    #[getter]
+    fn accepted(&self) -> u64 {
+        self.0.accepted()
+    }
+
+    /// Those of them that found nobody at the target.
+    #[getter]
+    fn refused(&self) -> u64 {
+        self.0.refused()
+    }
+}
+
+fn relayed(transport: &str) -> PyResult<Relayed> {
+    match transport {
+        "tcp" => Ok(Relayed::Connections),
+        "udp" => Ok(Relayed::Datagrams),
+        _ => Err(value_error(format!("{transport:?} is no transport that can be relayed"))),
+    }
+}
+
+/// As `voxpath_sim::LinkState`.
+type LinkNow = (u64, u64, u64, u64, u32, u64);
 
 /// A run that is going on; its time zero is when it was made.
 #[pyclass(module = "voxpath._engine")]
@@ -134,6 +186,23 @@ impl RealRun {
     #[getter]
     fn is_done(&self) -> PyResult<bool> {
         Ok(self.run()?.is_done())
+    }
+
+    /// TCP ports at which somebody listens on a host.
+    #[pyo3(signature = (node, /))]
+    fn listening(&self, node: u32) -> PyResult<Vec<u16>> {
+        self.run()?.listening(node).map_err(os_error)
+    }
+
+    /// The links as they were when they were last asked for, if they were: when, and of each direction of each link
+    /// packets that came, bytes served, packets dropped, packets lost, packets that wait, and how long a packet takes.
+    fn links(&self) -> PyResult<Option<(u64, Vec<LinkNow>)>> {
+        let state = |link: voxpath_sim::LinkState| {
+            let delay = link.delay.as_nanos();
+            (link.entered, link.served_bytes, link.dropped, link.lost, link.queued, delay)
+        };
+        let seen = self.run()?.links();
+        Ok(seen.map(|(at, links)| (at.as_nanos(), links.into_iter().map(state).collect())))
     }
 
     /// Ends the run: what the simulator's `run` gives, and as JSON how faithful it was.

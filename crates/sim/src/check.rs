@@ -3,10 +3,11 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Transport, VERSION};
-use alloc::collections::BTreeMap;
+use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Relay, Transport, VERSION};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Display;
 use core::net::IpAddr;
@@ -43,6 +44,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.links();
     checker.flows();
     checker.programs();
+    checker.relays();
     // Indices that dangle would only panic in the search for paths.
     if checker.problems.is_empty() {
         checker.routes();
@@ -270,6 +272,49 @@ impl Checker<'_> {
             }
             if program.listens == Some(0) {
                 self.fail(format_args!("programs[{i}].listens"), "no program listens at port 0");
+            }
+        }
+    }
+
+    fn relays(&mut self) {
+        let mut taken = BTreeSet::new();
+        for (i, relay) in self.plan.relays.iter().enumerate() {
+            let (listens, transport, ends, ports) = match *relay {
+                Relay::Reach { transport, node, port, target } => {
+                    (Some(node), transport, vec![("node", node)], [port, target])
+                }
+                Relay::Publish { transport, node, port, to, target } => {
+                    (None, transport, vec![("node", node), ("to", to)], [port, target])
+                }
+            };
+            for (key, node) in &ends {
+                let path = format_args!("relays[{i}].{key}");
+                match self.plan.nodes.get(*node as usize) {
+                    None => self.fail(path, "there is no such node"),
+                    Some(node) if node.kind == NodeKind::Router => {
+                        self.fail(path, format_args!("{:?} is a router: nobody listens there", node.name));
+                    }
+                    Some(node) if node.simulated => self.fail(
+                        path,
+                        format_args!("the host {:?} is simulated: the machine cannot reach it", node.name),
+                    ),
+                    Some(_) => {}
+                }
+            }
+            if let [(_, node), (_, to)] = ends[..]
+                && node == to
+            {
+                self.fail(format_args!("relays[{i}].to"), "is the host itself: no network lies between");
+            }
+            if ports.contains(&0) {
+                self.fail(format_args!("relays[{i}]"), "a port is above zero");
+            }
+            if !taken.insert((listens, transport, ports[0])) {
+                let whose = if listens.is_some() { "the host" } else { "the machine" };
+                self.fail(
+                    format_args!("relays[{i}].port"),
+                    format_args!("port {} of {whose} leads elsewhere already", ports[0]),
+                );
             }
         }
     }

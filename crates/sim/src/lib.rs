@@ -23,7 +23,7 @@ mod world;
 pub use check::{Problem, check};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
-pub use realtime::{Delivery, RealTime, Strays};
+pub use realtime::{Delivery, LinkState, RealTime, Strays};
 pub use report::{Report, Verdict};
 pub use voxpath_net::table::{Column, Data, Table};
 

@@ -5,7 +5,6 @@
 //! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
 
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -36,6 +35,8 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// What real hosts run besides; nothing that a simulation could answer for.
     pub programs: Vec<Program>,
+    /// Ways between real hosts and the machine's own loopback.
+    pub relays: Vec<Relay>,
 }
 
 /// A host or a router.
@@ -50,6 +51,8 @@ pub struct Node {
     pub addresses: Vec<IpAddr>,
     /// Never a real host, also where others are.
     pub simulated: bool,
+    /// A real host where there are any, though nothing of the plan may run on it.
+    pub real: bool,
 }
 
 /// What a node does with packets.
@@ -208,13 +211,64 @@ pub struct Program {
     pub tcp: TcpConfig,
 }
 
+/// Connections that a real host passes on to the machine's loopback, or from there into the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Relay {
+    /// Who connects to `port` of `node` reaches `target` of the machine.
+    Reach {
+        /// What is passed on.
+        transport: Relayed,
+        /// Index of the host.
+        node: u32,
+        /// Where the host listens.
+        port: u16,
+        /// Where on the machine's loopback it leads.
+        target: u16,
+    },
+    /// Who connects to `port` of the machine's loopback reaches `target` of `to` by way of `node`.
+    Publish {
+        /// What is passed on.
+        transport: Relayed,
+        /// Index of the host whence the connections go out.
+        node: u32,
+        /// Where it is listened on the machine's loopback.
+        port: u16,
+        /// Index of the host that is reached.
+        to: u32,
+        /// At which of its ports.
+        target: u16,
+    },
+}
+
+/// What a relay passes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relayed {
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+impl Relay {
+    /// The real hosts that it needs.
+    fn nodes(&self) -> impl Iterator<Item = u32> {
+        let (node, to) = match *self {
+            Self::Reach { node, .. } => (node, None),
+            Self::Publish { node, to, .. } => (node, Some(to)),
+        };
+        core::iter::once(node).chain(to)
+    }
+}
+
 impl Plan {
     /// The nodes that are real hosts where there are any: those that run something which is not to be simulated.
     pub fn real_hosts(&self) -> Vec<bool> {
-        let mut real = vec![false; self.nodes.len()];
-        let flows = self.flows.iter().filter(|flow| !flow.simulated);
-        let busy = flows.flat_map(|flow| [flow.from, flow.to]);
-        for node in busy.chain(self.programs.iter().map(|program| program.node)) {
+        let mut real: Vec<bool> = self.nodes.iter().map(|node| node.real).collect();
+        let flows = self.flows.iter().filter(|flow| !flow.simulated).flat_map(|flow| [flow.from, flow.to]);
+        let programs = self.programs.iter().map(|program| program.node);
+        for node in flows.chain(programs).chain(self.relays.iter().flat_map(Relay::nodes)) {
             if let Some(planned) = self.nodes.get(node as usize) {
                 real[node as usize] = planned.kind == NodeKind::Host && !planned.simulated;
             }

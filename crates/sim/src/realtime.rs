@@ -22,7 +22,7 @@ use core::net::{IpAddr, SocketAddr};
 use voxpath_net::packet::{Frame, Packet, Transport};
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{AddressId, FlowId, Seed};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::packet::{ChecksumStatus, parse_packet};
 
@@ -56,6 +56,23 @@ pub struct Delivery {
     pub host: u32,
     /// When it arrived, which is when it should be handed over.
     pub due: Time,
+}
+
+/// One direction of a link at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkState {
+    /// Packets that came to it.
+    pub entered: u64,
+    /// Bytes of IP packets that its serialiser has passed on.
+    pub served_bytes: u64,
+    /// Packets that found no room.
+    pub dropped: u64,
+    /// Packets that were lost on the way.
+    pub lost: u64,
+    /// Packets that wait.
+    pub queued: u32,
+    /// How long a packet that came now would take.
+    pub delay: Span,
 }
 
 impl RealTime {
@@ -157,6 +174,23 @@ impl RealTime {
     /// Whether the simulated ends have nothing left to do and no packet is on its way.
     pub fn is_idle(&self) -> bool {
         self.world.is_idle() && self.world.arrived.is_empty()
+    }
+
+    /// Each link at `now`, up to which the world has been advanced: its direction from `a` to `b`, then the other.
+    pub fn links(&mut self, now: Time) -> impl Iterator<Item = LinkState> {
+        self.world.network.links.iter_mut().map(move |link| {
+            link.settle(now);
+            let counts = link.counts();
+            let wait = link.busy_until().map_or(Span::ZERO, |until| until.since(now));
+            LinkState {
+                entered: counts.queue.entered,
+                served_bytes: link.served(),
+                dropped: counts.queue.dropped,
+                lost: counts.loss.dropped,
+                queued: link.queued(),
+                delay: Span::from_nanos(wait.as_nanos().saturating_add(link.delay().as_nanos())),
+            }
+        })
     }
 
     /// Frames of real hosts that went nowhere.

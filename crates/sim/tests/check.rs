@@ -18,6 +18,7 @@ fn valid() -> Plan {
     plan.duration_ns = Some(10 * SECOND);
     plan.nodes.push(Node {
         simulated: false,
+        real: false,
         name: "router".into(),
         kind: NodeKind::Router,
         addresses: vec![],

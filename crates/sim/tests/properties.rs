@@ -198,6 +198,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Dire
     let mut plan = plan.clone();
     let host = |i: u8| Node {
         simulated: false,
+        real: false,
         name: format!("elsewhere{i}"),
         kind: NodeKind::Host,
         addresses: vec![[192, 0, 2, i].into()],

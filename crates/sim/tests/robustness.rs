@@ -176,12 +176,19 @@ fn a_big_star_is_built_in_no_time() {
     plan.nodes = (0..hosts)
         .map(|host| Node {
             simulated: false,
+            real: false,
             name: format!("host{host}"),
             kind: NodeKind::Host,
             addresses: vec![std::net::Ipv4Addr::from(0x0a00_0000 + 1 + host).into()],
         })
         .collect();
-    plan.nodes.push(Node { simulated: false, name: "hub".into(), kind: NodeKind::Router, addresses: vec![] });
+    plan.nodes.push(Node {
+        simulated: false,
+        real: false,
+        name: "hub".into(),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    });
     plan.links = (0..hosts)
         .map(|host| Link { name: format!("link{host}"), a: host, b: hosts, ab: wire(MS), ba: wire(MS) })
         .collect();

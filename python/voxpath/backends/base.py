@@ -96,7 +96,7 @@ class UnanswerableError(ValueError):
 
 
 def refuse_programs(questions: Sequence[Question], name: str) -> None:
-    """Refuses scenarios whose hosts run programs, of which only the kernel knows what they do.
+    """Refuses scenarios whose hosts run programs or meet the machine's: only the kernel knows what they do.
 
     Raises:
         UnanswerableError: There is such a host.
@@ -107,4 +107,10 @@ def refuse_programs(questions: Sequence[Question], name: str) -> None:
             raise UnanswerableError(
                 f"the host {host!r} runs a program ({program['command'][0]}), and the backend {name} has no "
                 "model of it: ask the backend real, or replace the program by a flow with an app"
+            )
+        for relay in question.document.plan.data["relays"]:
+            host = question.document.plan.data["nodes"][relay["node"]]["name"]
+            raise UnanswerableError(
+                f"the host {host!r} joins this machine to the network ({relay['kind']}), and the backend "
+                f"{name} has no model of what comes that way: ask the backend real"
             )

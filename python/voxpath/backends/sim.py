@@ -125,13 +125,15 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
 
 def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
     """The flows of several questions' runs: `replication`, the engine's columns, the derived metrics."""
-    return [
-        frame.with_columns(
-            ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
-            (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
-        )
-        for frame in tables(asked, "flows")
-    ]
+    return [derived(frame) for frame in tables(asked, "flows")]
+
+
+def derived(frame: pl.DataFrame) -> pl.DataFrame:
+    """Flows with the metrics that follow from others."""
+    return frame.with_columns(
+        ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
+        (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
+    )
 
 
 def rows(frame: pl.DataFrame, estimator: str) -> list[Row]:

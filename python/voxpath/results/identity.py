@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -79,3 +80,8 @@ class Identity:
     def name(self) -> str:
         """The name of the run's folder: 128 bits of the SHA-256 of `json`."""
         return hashlib.sha256(self.json.encode()).hexdigest()[:32]
+
+
+def machine() -> str:
+    """What a run in real time depends on besides the plan."""
+    return f"{platform.release()} {platform.machine()} {platform.node()}"

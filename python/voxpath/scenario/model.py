@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 
 from voxpath.scenario.flows import Flow
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
+from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Profile, Stack
@@ -26,6 +27,11 @@ class Host(Table):
     )
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
     simulated: bool = Field(False, description="Stays simulated in the backend real.")
+    real: bool = Field(
+        False,
+        description="Real in the backend real though nothing of the scenario runs there: for programs that "
+        "are started from outside.",
+    )
     run: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
         None,
         strict=False,
@@ -38,6 +44,24 @@ class Host(Table):
         "Without one the run lasts until the program ends by itself.",
     )
     start: Span | None = Field(None, description="When the program starts, from the run's start.")
+    reach: tuple[Reach, ...] = Field(
+        (),
+        strict=False,
+        description="Ports of this machine's loopback that are reached at this host, in the backend real: "
+        "8000, or '80:8000' to reach the machine's port 8000 at port 80; '/udp' behind it for datagrams.",
+    )
+    publish: tuple[Publish, ...] = Field(
+        (),
+        strict=False,
+        description="Ports of other hosts that are reached at this machine's loopback, in the backend real; "
+        "what comes there goes out from this host: 'server:8000', or '9000:server:8000' for the machine's "
+        "port 9000; '/udp' behind it for datagrams.",
+    )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether something may happen there beside flows."""
+        return self.real or any((self.run, self.reach, self.publish))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -53,6 +77,13 @@ class Host(Table):
                 found.append((("run",), "a simulated host runs no programs: leave out one of the two keys"))
             if self.listens is not None and self.start is not None:
                 found.append((("start",), "a program that listens is there before the run starts"))
+        found += [
+            ((key,), "a simulated host has no way out: leave out one of the two keys")
+            for key in ("reach", "publish")
+            if self.simulated and getattr(self, key)
+        ]
+        if self.simulated and self.real:
+            found.append((("real",), "contradicts simulated"))
         if found:
             raise faults(*found)
         return self
@@ -99,6 +130,6 @@ class Scenario(Table):
     def _something_happens(cls, flows: tuple[Flow, ...], known: ValidationInfo) -> tuple[Flow, ...]:
         # Hosts that have faults of their own may have wanted to run something.
         hosts: dict[str, Host] | None = known.data.get("hosts")
-        if not flows and hosts is not None and all(host.run is None for host in hosts.values()):
+        if not flows and hosts is not None and not any(host.is_active for host in hosts.values()):
             raise ValueError("is missing: nothing happens without a flow, or a host that runs a program")
         return flows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
@@ -75,6 +75,7 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
         data |= {"links": _links(network, indices, origins), "routes": _routes(network, indices, origins)}
     data["flows"] = _flows(scenario, network, indices, origins, problems)
     data["programs"] = _programs(scenario, indices, origins)
+    data["relays"] = _relays(scenario, network, indices, origins, problems)
     return Plan(data, canonical(data), origins), problems
 
 
@@ -140,11 +141,12 @@ def _nodes(
                 "kind": "host",
                 "addresses": list(host.addresses) or [next(free)],
                 "simulated": host.simulated,
+                "real": host.real,
             }
         )
     for name in network.routers:
         origins["nodes", len(nodes)] = [("topology",)]
-        nodes.append({"name": name, "kind": "router", "addresses": [], "simulated": False})
+        nodes.append({"name": name, "kind": "router", "addresses": [], "simulated": False, "real": False})
     return nodes
 
 
@@ -287,6 +289,33 @@ def _programs(
             }
         )
     return programs
+
+
+def _relays(
+    scenario: Scenario,
+    network: Network,
+    indices: dict[str, int],
+    origins: dict[Path, list[Path]],
+    problems: _Faults,
+) -> list[dict[str, Any]]:
+    relays: list[dict[str, Any]] = []
+    for name, host in scenario.hosts.items():
+        if name not in indices:
+            continue
+        for number, reached in enumerate(host.reach):
+            origins["relays", len(relays)] = [("hosts", name, "reach", number)]
+            relays.append({"kind": "reach", "node": indices[name], **asdict(reached)})
+        for number, published in enumerate(host.publish):
+            place: Path = ("hosts", name, "publish", number)
+            if published.host not in network.hosts:
+                hint = did_you_mean(published.host, network.hosts)
+                problems.append((place, f"{published.host!r} is no host; {hint}"))
+                continue
+            origins["relays", len(relays)] = [place]
+            ends = {"node": indices[name], "to": indices[published.host]}
+            ports = {"port": published.port, "target": published.target}
+            relays.append({"kind": "publish", "transport": published.transport, **ends, **ports})
+    return relays
 
 
 def _copies(base: str, count: int) -> list[str]:

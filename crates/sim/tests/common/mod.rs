@@ -30,12 +30,14 @@ pub fn wire(delay_ns: u64) -> Direction {
 pub fn pipe(ab: Direction, ba: Direction) -> Plan {
     let host = |name: &str, last: u8| Node {
         simulated: false,
+        real: false,
         name: name.into(),
         kind: NodeKind::Host,
         addresses: vec![[10, 0, 0, last].into()],
     };
     Plan {
         programs: vec![],
+        relays: vec![],
         version: VERSION,
         name: "test".into(),
         seed: 1,

@@ -49,6 +49,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                 });
                 Plan {
                     programs: vec![],
+                    relays: vec![],
                     version: VERSION,
                     name: "random".into(),
                     seed,
@@ -64,7 +65,13 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 }
 
 fn router(i: u32) -> Node {
-    Node { simulated: false, name: format!("router{i}"), kind: NodeKind::Router, addresses: vec![] }
+    Node {
+        simulated: false,
+        real: false,
+        name: format!("router{i}"),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    }
 }
 
 /// A host with an address of the plan's family, and perhaps one of the other before or after.
@@ -77,7 +84,7 @@ fn host(i: u32, v6: bool, home: u8) -> Node {
         1 => vec![ours, other],
         _ => vec![other, ours],
     };
-    Node { simulated: false, name: format!("host{i}"), kind: NodeKind::Host, addresses }
+    Node { simulated: false, real: false, name: format!("host{i}"), kind: NodeKind::Host, addresses }
 }
 
 pub fn direction() -> impl Strategy<Value = Direction> {

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import json
-import platform
-import tempfile
-import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
-from voxpath.backends.real import fidelity
-from voxpath.backends.real.programs import Programs
+from voxpath.backends.base import UnanswerableError
+from voxpath.backends.real.network import Network, ends_by_itself
 from voxpath.backends.real.session import Session
 from voxpath.backends.sim import flows, rows
-from voxpath.results.frames import frame, parquet
-from voxpath.results.identity import Identity, Observe
-from voxpath.sweeps.runs import Found, Outcome, finished, keep
+from voxpath.results.identity import Identity, Observe, machine
+from voxpath.sweeps.runs import Outcome, finished, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     import polars as pl
 
     from voxpath.backends.base import Question, Row
     from voxpath.scenario import Document
-
-_LOOK_S = 0.01
-"""How often it is asked whether a run is done."""
 
 ATTEMPTS = 3
 """How often a run is made until its timing holds."""
@@ -45,6 +37,7 @@ class RealBackend:
         force: Make runs that are there already.
         attempts: How often an invalid run is made again, the first time included.
         on_done: Told of each run as it is done.
+        on_look: Called again and again while a run goes on.
         outcomes: The runs of the last answer, question by question.
         frames: The flows of these runs, likewise.
     """
@@ -54,6 +47,7 @@ class RealBackend:
     force: bool = False
     attempts: int = ATTEMPTS
     on_done: Callable[[Outcome], None] = lambda _: None
+    on_look: Callable[[Network], None] = lambda _: None
     outcomes: list[list[Outcome]] = field(default_factory=list, init=False)
     frames: list[pl.DataFrame] = field(default_factory=list, init=False)
     name: str = field(default="real", init=False)
@@ -67,6 +61,7 @@ class RealBackend:
         """
         for question in questions:
             Session(question.document.plan.json)
+            _check_end(question.document)
         self.outcomes = [
             [self._perform(question, replication) for replication in question.replications]
             for question in questions
@@ -77,12 +72,14 @@ class RealBackend:
     def _perform(self, question: Question, replication: int) -> Outcome:
         document, observe = question.document, question.observe or self.observe
         identity = Identity(
-            document.plan.json, "real", replication, _engine.BUILD, observe, machine=_machine()
+            document.plan.json, "real", replication, _engine.BUILD, observe, machine=machine()
         )
         outcome = None if self.force else finished(self.root, identity, replication)
         attempts: list[dict[str, Any]] = []
         while outcome is None or (not outcome.valid and len(attempts) < self.attempts):
-            found = perform(document, replication, observe)
+            with Network(document, replication, observe) as network:
+                network.run(self.on_look)
+                found = network.finish()
             found.environment["attempts"] = attempts
             outcome = keep(self.root, identity, document.text, replication, found)
             attempts = [*attempts, json.loads(found.verdict)]
@@ -90,64 +87,9 @@ class RealBackend:
         return outcome
 
 
-def perform(document: Document, replication: int, observe: Observe) -> Found:
-    """Makes one run.
-
-    Raises:
-        RealError: The machine cannot run it.
-        UnanswerableError: The kernel cannot be what the scenario asks for.
-    """
-    plan = document.plan.data
-    duration = plan["duration_ns"]
-    began = datetime.now(UTC)
-    pressure = _pressure()
-    with (
-        tempfile.TemporaryDirectory(prefix="voxpath-") as directory,
-        Session(document.plan.json) as session,
-    ):
-        programs = Programs(plan, session, Path(directory))
-        try:
-            programs.start_servers()
-            session.start(replication, observe.json)
-            while True:
-                now, flows_done = session.look()
-                programs.step(now)
-                if (duration is not None and now >= duration) or (flows_done and programs.is_done):
-                    break
-                time.sleep(_LOOK_S)
-            (tables, verdict, captures), told = session.finish()
-        finally:
-            programs.stop()
-        said = programs.files()
-    faithful = json.loads(told)
-    limit = fidelity.limit_ns(_engine.shortest_delay(document.plan.json))
-    names = [node["name"] for node in plan["nodes"]]
-    judged = json.loads(verdict)
-    judged["problems"] += fidelity.problems(faithful, limit, names) + programs.problems()
-    judged["valid"] = not judged["problems"]
-    faithful |= {"limit_ns": limit, "cpu_pressure_us": _difference(pressure, _pressure())}
-    files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
-    files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
-    files |= {"fidelity.json": json.dumps(faithful).encode(), **said}
-    if programs.all:
-        files["programs.parquet"] = parquet(programs.table())
-    environment = {"started": began.isoformat(), "wall_ns": judged["ended_ns"]}
-    return Found(json.dumps(judged), files, environment)
-
-
-def _machine() -> str:
-    """What a run in real time depends on besides the plan."""
-    return f"{platform.release()} {platform.machine()} {platform.node()}"
-
-
-def _pressure() -> int | None:
-    """For how many microseconds some task has waited for a processor since the machine's start."""
-    try:
-        text = Path("/proc/pressure/cpu").read_text()
-    except OSError:
-        return None
-    return int(text.split("total=")[1].split()[0])
-
-
-def _difference(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
+def _check_end(document: Document) -> None:
+    """Refuses a run that nothing would end."""
+    if document.plan.data["duration_ns"] is None and not ends_by_itself(document.plan.data):
+        raise UnanswerableError(
+            "nothing ends this run, neither a flow nor a program: give it a duration, or use voxpath shell"
+        )

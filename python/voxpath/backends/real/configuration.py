@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
@@ -27,6 +28,8 @@ _QUEUE = 10_000
 
 _PORTS = "32768 49151"
 """Ports that programs get: those above are of the plan's flows (`crates/sim/src/build.rs`)."""
+
+_NO_SERVERS = "# Names are those of the scenario, in /etc/hosts.\n"
 
 _SOCKET = frozenset({"congestion", "nagle", "receive_buffer", "send_buffer"})
 """Keys that `crates/host/src/sockets.rs` sets by socket."""
@@ -65,7 +68,14 @@ def configurations(plan: Mapping[str, Any]) -> dict[int, HostConfiguration]:
     return {index: _configuration(plan, index) for index in real}
 
 
-def hosts_file(plan: Mapping[str, Any]) -> str:
+def files(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Contents of files that programs see instead of the machine's, by path."""
+    resolver = Path("/etc/resolv.conf")
+    # A machine's name servers are not there; programs that asked them would wait for their silence.
+    return {"/etc/hosts": _hosts_file(plan)} | ({str(resolver): _NO_SERVERS} if resolver.exists() else {})
+
+
+def _hosts_file(plan: Mapping[str, Any]) -> str:
     """What programs find each other's addresses by: the scenario's names."""
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     lines += [f"{address} {node['name']}" for node in plan["nodes"] for address in node["addresses"]]

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
+from voxpath.backends.real.foreground import attach, signals_for_the_program
 from voxpath.backends.real.session import RealError
 
 if TYPE_CHECKING:
@@ -64,16 +65,26 @@ class Program:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative is the signal that ended it."""
+        """None while it runs; 128 and more is the signal that ended it."""
         return None if self.process is None else self.process.returncode
 
 
 class Programs:
     """The programs of a run."""
 
-    def __init__(self, plan: Mapping[str, Any], session: Session, directory: Path) -> None:
-        """Starts nothing yet; what programs say goes to files in `directory`."""
+    def __init__(
+        self, plan: Mapping[str, Any], session: Session, directory: Path, foreground: str | None = None
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            plan: What to run.
+            session: The hosts.
+            directory: Where what programs say goes to files.
+            foreground: The host whose program has our terminal instead, and whose end is not judged.
+        """
         self._session = session
+        self._foreground = foreground
         names = [node["name"] for node in plan["nodes"]]
         self.all = [
             Program(
@@ -128,28 +139,25 @@ class Programs:
         """Whether no program is left that the run waits for."""
         return not any(program.is_awaited for program in self.all)
 
+    @property
+    def foreground(self) -> subprocess.Popen[bytes] | None:
+        """The program that has our terminal, once it is started."""
+        return next((program.process for program in self.all if program.host == self._foreground), None)
+
     def stop(self) -> None:
         """Ends all that still run: asks first, then kills."""
-        running = [program.process for program in self.all if program.process is not None]
-        _signal(running, signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE_S
-        for process in running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-        _signal(running, signal.SIGKILL)
-        for process in running:
-            process.wait()
+        end([program.process for program in self.all if program.process is not None])
 
     def problems(self) -> list[str]:
         """What programs ended with an error of their own."""
         return [
             f"{_who(program)} ended with {_how(program.exit_code)}{_last_words(program)}"
             for program in self.all
-            if program.ended_ns is not None and program.exit_code != 0
+            if program.ended_ns is not None and program.exit_code != 0 and program.host != self._foreground
         ] + [
             f"{_who(program)} has not ended when the run did"
             for program in self.all
-            if program.is_awaited and program.process is not None
+            if program.is_awaited and program.process is not None and program.host != self._foreground
         ]
 
     def table(self) -> pl.DataFrame:
@@ -181,6 +189,10 @@ class Programs:
         return {f"programs/{path.name}": path.read_bytes() for path in paths}
 
     def _start(self, program: Program, now_ns: int) -> None:
+        if program.host == self._foreground:
+            program.process = attach(self._session.command(program.node, program.command))
+            program.started_ns = now_ns
+            return
         with contextlib.ExitStack() as stack:
             out, err = (stack.enter_context(path.open("wb")) for path in program.outputs)
             program.process = start(self._session, program.node, program.command, out, err)
@@ -191,21 +203,38 @@ def start(
     session: Session, host: int, command: Sequence[str], out: IO[bytes], err: IO[bytes]
 ) -> subprocess.Popen[bytes]:
     """Starts a program on a host, without a terminal and without input."""
-    return subprocess.Popen(  # noqa: S603 - what the scenario says
-        session.command(host, command),
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=err,
-        # A signal for the group reaches the program behind the one that enters the host.
-        start_new_session=True,
-    )
+    with signals_for_the_program():
+        return subprocess.Popen(  # noqa: S603 - what the scenario says
+            session.command(host, command),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            # A signal for the group reaches the program behind the one that enters the host.
+            start_new_session=True,
+        )
 
 
-def _signal(processes: Iterable[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+def end(processes: Sequence[subprocess.Popen[Any]], grace_s: float = _GRACE_S) -> None:
+    """Ends what still runs: asks first, then kills."""
+    _signal(processes, signal.SIGTERM)
+    deadline = time.monotonic() + grace_s
+    for process in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, deadline - time.monotonic()))
+    _signal(processes, signal.SIGKILL)
+    for process in processes:
+        process.wait()
+
+
+def _signal(processes: Iterable[subprocess.Popen[Any]], number: signal.Signals) -> None:
     for process in processes:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+                if os.getpgid(process.pid) == process.pid:
+                    os.killpg(process.pid, number)
+                else:
+                    # It shares our terminal and our group; what it entered for ends with the hosts.
+                    process.kill()
 
 
 def _who(program: Program) -> str:

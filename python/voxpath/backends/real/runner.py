@@ -12,12 +12,15 @@ import pickle
 import signal
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from voxpath import _engine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from voxpath.backends.real.relays import Relay
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,13 @@ class Prepare:
         hosts: `ip` commands and kernel keys, by index in the plan.
         device: What the hosts' device is called.
         files: Contents of files that programs see instead of the machine's, by path.
+        relays: Between the hosts and the machine.
     """
 
     hosts: Mapping[int, tuple[str, Sequence[tuple[str, str]]]]
     device: str
     files: Mapping[str, str]
+    relays: Sequence[Relay]
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class Prepared:
     """The answer to `Prepare`: where programs are to be started.
 
     Attributes:
-        process: Of the runner.
-        first_process: Of the PID namespace.
+        process: Of the runner, as /proc numbers it.
+        first_process: Of the PID namespace, likewise.
         rootless: Whether there is a user namespace to be entered.
         namespaces: File descriptors of the runner, by index of the host.
     """
@@ -74,6 +79,16 @@ class Look:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Asks for a look at the links; answered by the one before (`RealRun.links`), if there was one."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Asks how often each relay found nobody at its target; answered by a list."""
+
+
+@dataclass(frozen=True)
 class Finish:
     """Ends the network; answered by tables, verdict, captures and fidelity."""
 
@@ -95,11 +110,13 @@ class Failure:
 class _Runner:
     isolation: _engine.Isolation
     hosts: dict[int, _engine.RealHost] = field(default_factory=dict)
+    relays: list[_engine.Relay] = field(default_factory=list)
     run: _engine.RealRun | None = None
 
     def answer(self, request: object) -> object:
         match request:
-            case Prepare(hosts=hosts, device=device, files=files):
+            case Prepare(hosts=hosts, device=device, files=files, relays=relays):
+                process, first_process = _in_proc(self.isolation.first_process)
                 for path, text in files.items():
                     self.isolation.replace_file(path, text)
                 for index, (ip, sysctl) in hosts.items():
@@ -107,19 +124,24 @@ class _Runner:
                     host.sysctl(sysctl)
                     host.ip(ip)
                     self.hosts[index] = host
+                self.relays = [_relay(relay, self.hosts[relay.host]) for relay in relays]
                 return Prepared(
-                    os.getpid(),
-                    self.isolation.first_process,
+                    process,
+                    first_process,
                     self.isolation.rootless,
                     {index: host.descriptor for index, host in self.hosts.items()},
                 )
             case Listening(host=index):
-                return self.hosts[index].listening()
+                return self.hosts[index].listening() if self.run is None else self.run.listening(index)
             case Start(plan=plan, replication=replication, observe=observe):
                 self.run = _engine.RealRun(plan, replication, observe, self.hosts)
                 return None
             case Look() if self.run is not None:
                 return self.run.now_ns, self.run.is_done
+            case Links() if self.run is not None:
+                return self.run.links()
+            case Unanswered():
+                return [relay.refused for relay in self.relays]
             case Finish() if self.run is not None:
                 run, self.run = self.run, None
                 return run.finish()
@@ -150,6 +172,20 @@ def main() -> None:
         except Exception as error:  # noqa: BLE001 - told where it can be dealt with
             answer = Failure(f"{type(error).__name__}: {error}", is_bug=True)
         _put(answers, answer)
+
+
+def _relay(relay: Relay, host: _engine.RealHost) -> _engine.Relay:
+    start = host.reach if relay.to_machine else host.publish
+    return start(relay.transport, relay.place, relay.target)
+
+
+def _in_proc(first_process: int) -> tuple[int, int]:
+    """This process and its only child as /proc numbers them, which may be that of an outer PID namespace."""
+    own = int(os.readlink("/proc/self"))  # noqa: PTH115 - a number
+    if own == os.getpid():
+        return own, first_process
+    (child,) = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+    return own, int(child)
 
 
 def _put(answers: BinaryIO, answer: object) -> None:

@@ -9,10 +9,13 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from voxpath.backends.real import runner
-from voxpath.backends.real.configuration import DEVICE, configurations, hosts_file
+from voxpath.backends.real.configuration import DEVICE, configurations, files
+from voxpath.backends.real.relays import environment, relays
+from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +27,14 @@ _Answer = TypeVar("_Answer")
 
 _ENDING_S = 5.0
 """How long the runner may take to put everything away."""
+
+_SIGNALS = "INT,QUIT,TERM,HUP"
+
+_OUTLIVING = f"""trap '' {_SIGNALS.replace(",", " ")}; "$@"; exit"""
+"""What a group or a terminal is sent is for the program; who waits for it is to see how it took that.
+
+nsenter cannot tell that its child died of a signal that it outlives itself; a shell says 128 + number.
+"""
 
 Found = tuple[tuple["Mapping[str, Mapping[str, Column]]", str, "Mapping[str, bytes]"], str]
 """Tables, verdict and captures as of the simulator; and as JSON how faithful the run was."""
@@ -46,10 +57,11 @@ class Session:
             UnanswerableError: The kernel cannot be what the plan asks for.
         """
         self._plan = plan
-        data = json.loads(plan)
-        self._names = [node["name"] for node in data["nodes"]]
-        self._configurations = configurations(data)
-        self._files = {"/etc/hosts": hosts_file(data)}
+        self._data = json.loads(plan)
+        self._names = [node["name"] for node in self._data["nodes"]]
+        self._configurations = configurations(self._data)
+        self._relays = relays(self._data)
+        self._asking = threading.Lock()
 
     def __enter__(self) -> Self:
         """Makes the hosts.
@@ -71,7 +83,9 @@ class Session:
         try:
             self._answer(type(None))
             hosts = {index: (host.ip, host.sysctl) for index, host in self._configurations.items()}
-            self._prepared = self._ask(runner.Prepare(hosts, DEVICE, self._files), runner.Prepared)
+            self._prepared = self._ask(
+                runner.Prepare(hosts, DEVICE, files(self._data), self._relays), runner.Prepared
+            )
         except BaseException:
             self._end()
             raise
@@ -101,6 +115,8 @@ class Session:
             # Entering a mount namespace leads to its root directory.
             "env",
             f"--chdir={directory or os.getcwd()}",  # noqa: PTH109 - as it is called, not as it resolves
+            *(f"{name}={value}" for name, value in environment(self._data, host).items()),
+            *("sh", "-c", _OUTLIVING, "voxpath", "env", f"--default-signal={_SIGNALS}"),
             *command,
         ]
 
@@ -113,8 +129,12 @@ class Session:
         for index in self._configurations:
             if self._names[index] == name:
                 return index
-        known = ", ".join(self._names[index] for index in self._configurations)
-        raise ValueError(f"{name!r} is no real host; there are {known}")
+        if name in self._names:
+            raise ValueError(
+                f"{name!r} is no real host, since nothing runs there: [hosts.{name}] real = true makes it one"
+            )
+        known = [self._names[index] for index in self._configurations]
+        raise ValueError(f"{name!r} is no host; {did_you_mean(name, known)}")
 
     @property
     def place(self) -> tuple[int, Mapping[int, int]]:
@@ -137,6 +157,20 @@ class Session:
         """The time in nanoseconds, and whether all flows are done."""
         return self._ask(runner.Look(), tuple)
 
+    def links(self) -> tuple[int, list[tuple[int, ...]]] | None:
+        """The links as they were when they were last asked for, if they were: `RealRun.links`."""
+        return self._ask(runner.Links(), object)  # type: ignore[return-value]
+
+    def unanswered(self) -> list[str]:
+        """Places to which relays lead and where nobody answered."""
+        refused = self._ask(runner.Unanswered(), list)
+        places = [
+            f"port {relay.target[1]} of {'this machine, ' if relay.to_machine else ''}{relay.target[0]}"
+            for relay, count in zip(self._relays, refused, strict=True)
+            if count
+        ]
+        return list(dict.fromkeys(places))
+
     def finish(self) -> Found:
         """Ends the network and closes its books.
 
@@ -146,12 +180,13 @@ class Session:
         return self._ask(runner.Finish(), tuple)
 
     def _ask(self, request: object, kind: type[_Answer]) -> _Answer:
-        try:
-            pickle.dump(request, self._requests)
-            self._requests.flush()
-        except OSError:
-            raise RealError(self._died()) from None
-        return self._answer(kind)
+        with self._asking:
+            try:
+                pickle.dump(request, self._requests)
+                self._requests.flush()
+            except OSError:
+                raise RealError(self._died()) from None
+            return self._answer(kind)
 
     def _answer(self, kind: type[_Answer]) -> _Answer:
         try:
