@@ -190,7 +190,9 @@ impl Sockets {
             let now = self.clock.now();
             self.start_what_is_due(now);
             self.sample(now);
-            while let Some(index) = self.ready.pop_front() {
+            // Each once: those that go on moving must not keep the others, and the clock, from being heard.
+            for _ in 0..self.ready.len() {
+                let index = self.ready.pop_front().expect("nobody else takes from it");
                 self.ends[index].is_queued = false;
                 self.drive(index);
             }
@@ -198,7 +200,7 @@ impl Sockets {
             if shared.stop.load(Ordering::Acquire) {
                 break;
             }
-            let deadline = self.poll_timeout();
+            let deadline = if self.ready.is_empty() { self.poll_timeout() } else { Some(now) };
             let Self { epoll, clock, alarm, .. } = &self;
             let mut events = Vec::new();
             wait(epoll, *clock, deadline, |data, flags| match data {
