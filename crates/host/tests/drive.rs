@@ -220,7 +220,8 @@ fn frames_that_have_no_place_in_the_plan_are_strays() {
     let forged = frame(1, 0);
     edge.frames.extend([(ms(1), 0, Bytes::from_static(b"no packet")), (ms(2), 0, forged)]);
     let mut world = RealTime::new(&plan(), 0, &Observe::default()).expect("a plan that can run");
-    let stop = |now, _: &mut RealTime, _: &Timing| if now < END { Progress::Continue } else { Progress::Stop };
+    let stop =
+        |now, _: &mut RealTime, _: &Timing| if now < END { Progress::Continue } else { Progress::Stop };
     drive(&mut world, &mut edge, &mut Timing::default(), stop).expect("no device fails");
     let strays = world.strays();
     assert_eq!((strays.unparsed, strays.unroutable, edge.offered.len()), (1, 1, 0));
