@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import tempfile
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from voxpath.backends.real.session import Session
 from voxpath.backends.sim import flows, rows
 from voxpath.results.frames import frame, parquet
 from voxpath.results.identity import Identity, Observe
+from voxpath.results.store import Store
 from voxpath.sweeps.runs import Found, Outcome, finished, keep
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RealBackend:
         root: Directory of the store.
         observe: What the runs record.
         force: Make runs that are there already.
-        attempts: How often an invalid run is made again, the first time included.
+        attempts: How often a run is made until its timing holds.
         on_done: Told of each run as it is done.
         outcomes: The runs of the last answer, question by question.
         frames: The flows of these runs, likewise.
@@ -67,6 +67,8 @@ class RealBackend:
         """
         for question in questions:
             Session(question.document.plan.json)
+        # What killed processes left.
+        Store(self.root).clean()
         self.outcomes = [
             [self._perform(question.document, replication) for replication in question.replications]
             for question in questions
@@ -80,11 +82,14 @@ class RealBackend:
         )
         outcome = None if self.force else finished(self.root, identity, replication)
         attempts: list[dict[str, Any]] = []
-        while outcome is None or (not outcome.valid and len(attempts) < self.attempts):
+        late = True
+        while outcome is None or (late and not outcome.valid and len(attempts) < self.attempts):
             found = perform(document, replication, self.observe)
             found.environment["attempts"] = attempts
             outcome = keep(self.root, identity, document.text, replication, found)
-            attempts = [*attempts, json.loads(found.verdict)]
+            verdict = json.loads(found.verdict)
+            late = not verdict["kept_up"]
+            attempts = [*attempts, verdict]
         self.on_done(outcome)
         return outcome
 
@@ -100,29 +105,25 @@ def perform(document: Document, replication: int, observe: Observe) -> Found:
     duration = plan["duration_ns"]
     began = datetime.now(UTC)
     pressure = _pressure()
-    with (
-        tempfile.TemporaryDirectory(prefix="voxpath-") as directory,
-        Session(document.plan.json) as session,
-    ):
-        programs = Programs(plan, session, Path(directory))
-        try:
-            programs.start_servers()
-            session.start(replication, observe.json)
-            while True:
-                now, flows_done = session.look()
-                programs.step(now)
-                if (duration is not None and now >= duration) or (flows_done and programs.is_done):
-                    break
-                time.sleep(_LOOK_S)
-            (tables, verdict, captures), told = session.finish()
-        finally:
-            programs.stop()
-        said = programs.files()
+    with Session(document.plan.json) as session, Programs(plan, session) as programs:
+        programs.start_servers()
+        session.start(replication, observe.json)
+        while True:
+            now, flows_done = session.look()
+            programs.step(now)
+            if (duration is not None and now >= duration) or (flows_done and programs.is_done):
+                break
+            time.sleep(_LOOK_S)
+        (tables, verdict, captures), told = session.finish()
+        programs.stop()
+        said, failures = programs.files(), programs.problems()
     faithful = json.loads(told)
     limit = fidelity.limit_ns(_engine.shortest_delay(document.plan.json))
     names = [node["name"] for node in plan["nodes"]]
     judged = json.loads(verdict)
-    judged["problems"] += fidelity.problems(faithful, limit, names) + programs.problems()
+    late = fidelity.problems(faithful, limit, names)
+    judged["kept_up"] = not late
+    judged["problems"] += late + failures
     judged["valid"] = not judged["problems"]
     faithful |= {"limit_ns": limit, "cpu_pressure_us": _difference(pressure, _pressure())}
     files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
