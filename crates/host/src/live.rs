@@ -1,7 +1,7 @@
-//! The edge as it is: the wall clock, TUN devices, and epoll with nanoseconds.
+//! The edge as it is: the wall clock, devices, and epoll with nanoseconds.
 
 use crate::clock::Clock;
-use crate::device::Tun;
+use crate::device::Device;
 use crate::drive::Edge;
 use crate::error::{Context, HostError};
 use bytes::{Bytes, BytesMut};
@@ -78,7 +78,7 @@ pub(crate) struct Live {
     clock: Clock,
     epoll: OwnedFd,
     /// Devices by the index of their host; none of hosts that are simulated.
-    devices: Vec<Option<Tun>>,
+    devices: Vec<Option<Device>>,
     /// Hosts whose device may hold packets, in the order in which they are read next.
     ready: VecDeque<u32>,
     is_ready: Vec<bool>,
@@ -89,7 +89,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(clock: Clock, devices: Vec<Option<Tun>>, alarm: Alarm) -> Result<Self, HostError> {
+    pub(crate) fn new(clock: Clock, devices: Vec<Option<Device>>, alarm: Alarm) -> Result<Self, HostError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).context(|| "make an epoll instance".into())?;
         let watch = || "watch a device".to_owned();
         for (host, device) in (0_u64..).zip(&devices) {
@@ -105,8 +105,8 @@ impl Live {
         Ok(Self { clock, epoll, devices, ready, is_ready, taken: 0, alarm, buffer: BytesMut::new() })
     }
 
-    pub(crate) fn devices(&self) -> &[Option<Tun>] {
-        &self.devices
+    pub(crate) fn devices(&mut self) -> &mut [Option<Device>] {
+        &mut self.devices
     }
 }
 
@@ -124,7 +124,7 @@ impl Edge for Live {
             if self.buffer.len() < LONGEST {
                 self.buffer = BytesMut::zeroed(CHUNK);
             }
-            let device = self.devices[host as usize].as_ref().expect("only devices are watched");
+            let device = self.devices[host as usize].as_mut().expect("only devices are watched");
             match device.receive(&mut self.buffer[..LONGEST])? {
                 Some(len) => {
                     self.taken += 1;

@@ -10,7 +10,7 @@ use std::io::{Read, Seek};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use voxpath_host::{HostError, Namespace};
+use voxpath_host::{HostError, Kind, Namespace};
 use voxpath_sim::Observe;
 use voxpath_sim::plan::{App, Direction, Loss, Reorder};
 use voxpath_tcp::{Config, Congestion};
@@ -138,7 +138,7 @@ fn check(case: &Case) {
     let app = App::Download { request_bytes: octets, response_bytes: octets, requests: 1, pause_ns: 0 };
     let plan = with_real(&with_tcp(pipe(lossy(), lossy()), config, app), real);
     let hosts: Vec<Option<Host>> =
-        (0..2).map(|index| real[index].then(|| host(&plan, index, config))).collect();
+        (0..2).map(|index| real[index].then(|| host(&plan, index, Kind::Tun, config))).collect();
     let (namespace, _) = hosts.iter().flatten().next().expect("one is real");
     let counters = Counters::of(namespace);
     let captured = &plan.nodes[usize::from(real[1])].name;

@@ -7,13 +7,13 @@ mod plans;
 pub use plans::*;
 use std::thread;
 use std::time::Duration;
-use voxpath_host::{Namespace, Outcome, Run, Tun};
+use voxpath_host::{Device, Kind, Namespace, Outcome, Run};
 use voxpath_sim::plan::Plan;
 use voxpath_sim::{Observe, RealTime};
 use voxpath_tcp::{Config, Profile};
 
 /// A real host with its device.
-pub type Host = (Namespace, Tun);
+pub type Host = (Namespace, Device);
 
 /// The stack of a real host.
 pub fn linux() -> Config {
@@ -21,9 +21,9 @@ pub fn linux() -> Config {
 }
 
 /// The host of an index: a namespace with its device up, in which the kernel's TCP is what `config` asks for.
-pub fn host(plan: &Plan, index: usize, config: &Config) -> Host {
+pub fn host(plan: &Plan, index: usize, kind: Kind, config: &Config) -> Host {
     let namespace = Namespace::new().expect("root");
-    let tun = Tun::new(&namespace, "net0").expect("/dev/net/tun");
+    let device = Device::new(&namespace, "net0", Some(kind)).expect("/dev/net/tun");
     let address = plan.nodes[index].addresses[0];
     let keys = [
         ("ipv6/conf/all/disable_ipv6", true),
@@ -41,7 +41,7 @@ pub fn host(plan: &Plan, index: usize, config: &Config) -> Host {
              route add default dev net0\n"
         ))
         .expect("iproute2");
-    (namespace, tun)
+    (namespace, device)
 }
 
 /// Says of each host whether it is real.
