@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import tempfile
 from dataclasses import dataclass
@@ -463,19 +462,18 @@ def _check_store(out: Path, backends: Collection[str]) -> None:
 
 
 def _check_writable(out: Path) -> None:
-    """Writes to a store as a run would, which leaves nothing."""
-    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    """Writes to a store as a run would, which leaves nothing.
+
+    Where there is none yet, to where it would be made: making it and removing it again would take it from
+    under another process that has just begun to use it.
+    """
+    there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     try:
-        out.mkdir(parents=True, exist_ok=True)
         # What a killed process leaves of this is removed with what it leaves of runs.
-        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=out):
+        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=there):
             pass
     except OSError as error:
         raise StoreError(f"cannot write a run to {out}: {error.strerror or error}") from None
-    finally:
-        for folder in missing:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
 
 
 def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:

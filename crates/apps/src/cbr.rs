@@ -7,13 +7,11 @@ use crate::socket::Datagrams;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
-use voxpath_wire::payload::pattern_byte;
+use voxpath_wire::payload::pattern_offset;
 
-/// The smallest payload whose bytes tell which datagram it is: eight of them are one value of the pattern.
-pub const LEAST_REAL: u32 = 8;
-
-/// How far from the next expected datagram one is looked for that came as bytes.
-const SEARCH: u64 = 4096;
+/// The smallest payload whose bytes tell which datagram it is, because it holds a whole block of the pattern
+/// wherever it begins.
+pub const LEAST_REAL: u32 = 15;
 
 /// What both ends have to know.
 #[derive(Debug, Clone, Copy)]
@@ -162,22 +160,15 @@ impl Receiver {
                 let size = u64::from(size);
                 (*s == stream && offset.is_multiple_of(size)).then_some(offset / size)
             }
-            // Nothing but the content says which datagram bytes are: look around the one expected next.
-            Payload::Bytes(bytes) => {
-                let next = self.highest.map_or(0, |highest| highest + 1);
-                let is = |number: &u64| {
-                    let mut expected = Vec::new();
-                    let offset = number * u64::from(size);
-                    let begins = (0..u64::from(LEAST_REAL))
-                        .all(|i| bytes[i as usize] == pattern_byte(stream, offset + i));
-                    begins && {
-                        Payload::pattern(stream, offset, size).write_to(&mut expected);
-                        expected == bytes[..]
-                    }
-                };
-                let around = |away: u64| [Some(next + away), next.checked_sub(away + 1)];
-                (0..SEARCH).flat_map(around).flatten().find(is)
-            }
+            // The content says which datagram bytes are. One of the first eight begins a block of the pattern.
+            Payload::Bytes(bytes) => (0..8).find_map(|skipped| {
+                let block = *bytes.get(skipped..)?.first_chunk()?;
+                let offset = pattern_offset(stream, block)?.checked_sub(skipped as u64)?;
+                let mut expected = Vec::new();
+                let number = offset / u64::from(size);
+                Payload::pattern(stream, number * u64::from(size), size).write_to(&mut expected);
+                (expected == bytes[..]).then_some(number)
+            }),
             Payload::Empty => None,
         }
     }
@@ -223,6 +214,24 @@ mod tests {
         assert_eq!((reception.datagrams, reception.duplicates, reception.reordered), (4, 1, 1));
         assert_eq!(reception.delays, [30_000_000, 30_000_000, 31_000_000, 52_000_000]);
         assert_eq!(reception.octets, 640);
+    }
+
+    #[test]
+    fn bytes_tell_which_datagram_they_are_however_many_were_lost_before() {
+        for size in [LEAST_REAL, 16, 17, 160, 1472] {
+            let mut receiver = Receiver::new(Schedule { size, count: None, ..schedule() });
+            for number in [0, 3, 1_000_000_u64] {
+                let mut bytes = Vec::new();
+                Payload::pattern(1, number * u64::from(size), size).write_to(&mut bytes);
+                let now = Time::ZERO + Span::from_millis(20) * number;
+                receiver.receive(now, &Payload::bytes(bytes.clone().into()));
+                assert_eq!((receiver.highest, receiver.wrong), (Some(number), 0), "{size} octets");
+                bytes[size as usize / 2] ^= 1;
+                receiver.receive(now, &Payload::bytes(bytes.into()));
+                assert_eq!(receiver.wrong, u64::from(size), "one octet is wrong");
+                receiver.wrong = 0;
+            }
+        }
     }
 
     #[test]

@@ -11,9 +11,16 @@ use rustix::mount::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{
+    CapabilitySet, UnshareFlags, capabilities, configure_capability_in_ambient_set, set_capabilities,
+    unshare_unsafe,
+};
 use std::fs;
 use std::path::Path;
+
+/// What may forbid a user to make a namespace of his own, and what to do then.
+const USER_NAMESPACES: &str = "sysctl user.max_user_namespaces must not be 0, nor kernel.unprivileged_userns_clone, \
+     and kernel.apparmor_restrict_unprivileged_userns not 1; or run as root";
 
 /// The namespaces that all programs of a run share.
 #[derive(Debug)]
@@ -35,13 +42,16 @@ impl Isolation {
         if rootless {
             // SAFETY: no memory or descriptors are unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }
-                .context(|| "make a user namespace (is kernel.unprivileged_userns_clone off?)".into())?;
+                .context(|| format!("make a user namespace ({USER_NAMESPACES})"))?;
             // New capabilities hide a process from its own user, who has to enter what it made.
             set_dumpable_behavior(DumpableBehavior::Dumpable).context(|| "show ourselves in /proc".into())?;
             // Programs run under the user's own id.
-            write("/proc/self/setgroups", "deny")?;
+            write("/proc/self/setgroups", "deny").map_err(|error| {
+                HostError::new("use a user namespace", format!("{error} ({USER_NAMESPACES})"))
+            })?;
             write("/proc/self/uid_map", &format!("{0} {0} 1", user.as_raw()))?;
             write("/proc/self/gid_map", &format!("{0} {0} 1", group.as_raw()))?;
+            keep_privileges().context(|| "keep privileges".into())?;
         }
         // SAFETY: no memory or descriptors are unshared.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context(|| "make a mount namespace".into())?;
@@ -98,6 +108,16 @@ fn may_administer() -> Result<bool, HostError> {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     Ok([CAP_NET_ADMIN, CAP_SYS_ADMIN].iter().all(|capability| mask >> capability & 1 == 1))
+}
+
+/// Lets `ip`, which this process starts, have what it needs inside the user namespace: only root's programs have it
+/// by themselves. It configures devices, and opens descriptors of this process.
+fn keep_privileges() -> rustix::io::Result<()> {
+    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_PTRACE;
+    let mut sets = capabilities(None)?;
+    sets.inheritable |= needed;
+    set_capabilities(None, sets)?;
+    needed.iter().try_for_each(|capability| configure_capability_in_ambient_set(capability, true))
 }
 
 fn write(path: &str, text: &str) -> Result<(), HostError> {

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`Isolation`] | a process tree of our own, which nothing survives |
 //! | [`Namespace`] | a real host: a network namespace that has no name, so that nothing of it can be left behind |
-//! | [`Tun`] | the device that joins a host to the world |
+//! | [`Device`] | what joins a host to the world: a TUN device, or a veth where there is none |
 //! | [`drive`] | the loop: frames in, time on, frames out; over an [`Edge`], so that tests bring their own |
 //! | [`sockets`] | the applications of `voxpath-apps` over the kernel's sockets |
 //! | [`Relay`] | between a host and the machine's own loopback |
@@ -25,13 +25,15 @@ mod relay;
 mod run;
 pub mod sockets;
 mod tcp_info;
+mod tun;
+mod veth;
 
 pub use clock::Clock;
-pub use device::{DeviceCounts, Tun};
+pub use device::{Device, DeviceCounts, Kind};
 pub use drive::{Edge, Limits, Progress, Timing, drive};
 pub use error::HostError;
 pub use isolation::Isolation;
 pub use lateness::Lateness;
 pub use namespace::Namespace;
 pub use relay::{Relay, Relayed};
-pub use run::{Outcome, Run, Scheduling, Seen};
+pub use run::{DeviceReport, Outcome, Run, Scheduling, Seen};

@@ -1,7 +1,7 @@
-//! The edge as it is: the wall clock, TUN devices, and epoll with nanoseconds.
+//! The edge as it is: the wall clock, devices, and epoll with nanoseconds.
 
 use crate::clock::Clock;
-use crate::device::Tun;
+use crate::device::Device;
 use crate::drive::Edge;
 use crate::error::{Context, HostError};
 use bytes::{Bytes, BytesMut};
@@ -21,6 +21,8 @@ const CHUNK: usize = 1 << 20;
 /// Marks the event that only wakes.
 const ALARM: u64 = u64::MAX;
 const EVENTS: usize = 64;
+/// Packets taken in before it is looked whether other hosts have sent something too.
+const TURN: u32 = 64;
 
 /// Wakes a sleeping loop.
 #[derive(Debug, Clone)]
@@ -76,16 +78,18 @@ pub(crate) struct Live {
     clock: Clock,
     epoll: OwnedFd,
     /// Devices by the index of their host; none of hosts that are simulated.
-    devices: Vec<Option<Tun>>,
+    devices: Vec<Option<Device>>,
     /// Hosts whose device may hold packets, in the order in which they are read next.
     ready: VecDeque<u32>,
     is_ready: Vec<bool>,
+    /// Packets taken in since epoll was asked.
+    taken: u32,
     alarm: Alarm,
     buffer: BytesMut,
 }
 
 impl Live {
-    pub(crate) fn new(clock: Clock, devices: Vec<Option<Tun>>, alarm: Alarm) -> Result<Self, HostError> {
+    pub(crate) fn new(clock: Clock, devices: Vec<Option<Device>>, alarm: Alarm) -> Result<Self, HostError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).context(|| "make an epoll instance".into())?;
         let watch = || "watch a device".to_owned();
         for (host, device) in (0_u64..).zip(&devices) {
@@ -97,11 +101,12 @@ impl Live {
         }
         epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN).context(watch)?;
         let is_ready = vec![false; devices.len()];
-        Ok(Self { clock, epoll, devices, ready: VecDeque::new(), is_ready, alarm, buffer: BytesMut::new() })
+        let ready = VecDeque::new();
+        Ok(Self { clock, epoll, devices, ready, is_ready, taken: 0, alarm, buffer: BytesMut::new() })
     }
 
-    pub(crate) fn devices(&self) -> &[Option<Tun>] {
-        &self.devices
+    pub(crate) fn devices(&mut self) -> &mut [Option<Device>] {
+        &mut self.devices
     }
 }
 
@@ -111,13 +116,18 @@ impl Edge for Live {
     }
 
     fn receive(&mut self) -> Result<Option<(u32, Bytes)>, HostError> {
+        if self.taken == TURN {
+            // A host whose device is never empty would keep the others from being heard.
+            self.wait(Some(Time::ZERO))?;
+        }
         while let Some(&host) = self.ready.front() {
             if self.buffer.len() < LONGEST {
                 self.buffer = BytesMut::zeroed(CHUNK);
             }
-            let device = self.devices[host as usize].as_ref().expect("only devices are watched");
+            let device = self.devices[host as usize].as_mut().expect("only devices are watched");
             match device.receive(&mut self.buffer[..LONGEST])? {
                 Some(len) => {
+                    self.taken += 1;
                     // One packet of each host in turn.
                     self.ready.rotate_left(1);
                     return Ok(Some((host, self.buffer.split_to(len).freeze())));
@@ -136,7 +146,8 @@ impl Edge for Live {
     }
 
     fn wait(&mut self, deadline: Option<Time>) -> Result<(), HostError> {
-        let Self { epoll, clock, ready, is_ready, alarm, .. } = self;
+        let Self { epoll, clock, ready, is_ready, taken, alarm, .. } = self;
+        *taken = 0;
         wait(epoll, *clock, deadline, |data, _| {
             if data == ALARM {
                 alarm.quiet();

@@ -1,7 +1,7 @@
 //! A run in real time: threads, devices and sockets around one world.
 
 use crate::clock::Clock;
-use crate::device::{DeviceCounts, Tun};
+use crate::device::{Device, DeviceCounts, Kind};
 use crate::drive::{Progress, Timing, drive};
 use crate::error::HostError;
 use crate::live::{Alarm, Live};
@@ -38,8 +38,8 @@ pub struct Outcome {
     pub timing: Timing,
     /// Frames of hosts that went nowhere.
     pub strays: Strays,
-    /// What the kernel counted at each real host's device; index of the host first.
-    pub devices: Vec<(u32, DeviceCounts)>,
+    /// The devices of real hosts.
+    pub devices: Vec<DeviceReport>,
     /// How the loop was scheduled.
     pub scheduling: Scheduling,
     /// How long the loop was ready to run and did not.
@@ -48,6 +48,19 @@ pub struct Outcome {
     pub processor: Span,
     /// `CLOCK_MONOTONIC` at time zero.
     pub origin_ns: u64,
+}
+
+/// What became of a real host's device.
+#[derive(Debug)]
+pub struct DeviceReport {
+    /// Index of the host.
+    pub host: u32,
+    /// What it was.
+    pub kind: Kind,
+    /// Why it was no TUN device, if it should have been one.
+    pub instead: Option<HostError>,
+    /// What the kernel counted.
+    pub counts: DeviceCounts,
 }
 
 /// What the threads of a run share.
@@ -98,7 +111,7 @@ impl Run {
     /// A socket of the plan cannot be opened.
     pub fn start(
         mut world: RealTime,
-        hosts: Vec<Option<(Namespace, Tun)>>,
+        hosts: Vec<Option<(Namespace, Device)>>,
         observe_tcp: bool,
     ) -> Result<Self, HostError> {
         let (hosts, devices): (Vec<_>, Vec<_>) = hosts.into_iter().map(Option::unzip).unzip();
@@ -180,11 +193,12 @@ impl Run {
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
         let (outside, samples) = join(self.sockets)?;
-        let Turned { mut world, timing, live, ended, scheduling, waited, processor } = turned?;
+        let Turned { mut world, timing, mut live, ended, scheduling, waited, processor } = turned?;
         let mut devices = Vec::new();
-        for (index, (device, host)) in (0..).zip(live.devices().iter().zip(&self.hosts)) {
-            if let (Some(device), Some(host)) = (device, host) {
-                devices.push((index, device.counts(host)?));
+        for (host, (device, namespace)) in (0..).zip(live.devices().iter_mut().zip(&self.hosts)) {
+            if let (Some(device), Some(namespace)) = (device, namespace) {
+                let (kind, instead) = (device.kind(), device.instead().cloned());
+                devices.push(DeviceReport { host, kind, instead, counts: device.counts(namespace)? });
             }
         }
         for (at, flow, end, metric, value) in samples {

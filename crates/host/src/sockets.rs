@@ -30,6 +30,8 @@ use voxpath_wire::Payload;
 const PIECE: usize = 64 << 10;
 /// How often one machine is driven before the others have their turn.
 const TURNS: usize = 16;
+/// How much of its schedule a sender of datagrams that is late catches up with at a time.
+const SENDING: Span = Span::from_millis(1);
 /// Above every index of an end.
 const LISTENER: u64 = 1 << 40;
 const ALARM: u64 = u64::MAX;
@@ -190,7 +192,9 @@ impl Sockets {
             let now = self.clock.now();
             self.start_what_is_due(now);
             self.sample(now);
-            while let Some(index) = self.ready.pop_front() {
+            // Each once: those that go on moving must not keep the others, and the clock, from being heard.
+            for _ in 0..self.ready.len() {
+                let index = self.ready.pop_front().expect("nobody else takes from it");
                 self.ends[index].is_queued = false;
                 self.drive(index);
             }
@@ -198,7 +202,7 @@ impl Sockets {
             if shared.stop.load(Ordering::Acquire) {
                 break;
             }
-            let deadline = self.poll_timeout();
+            let deadline = if self.ready.is_empty() { self.poll_timeout() } else { Some(now) };
             let Self { epoll, clock, alarm, .. } = &self;
             let mut events = Vec::new();
             wait(epoll, *clock, deadline, |data, flags| match data {
@@ -422,11 +426,13 @@ impl End {
                 moved
             }
             Machine::Sender(sender) => {
+                let Some(due) = sender.poll_timeout() else { return false };
                 let mut datagrams = DatagramSocket { socket, sent: 0 };
-                sender.drive(now, &mut datagrams);
+                // Who asks for more than the machine can send is not to keep it for himself.
+                sender.drive(now.min(due + SENDING), &mut datagrams);
                 let sent = datagrams.sent;
                 self.outside.account.packets_sent += sent;
-                false
+                sender.poll_timeout().is_some_and(|due| due <= now)
             }
             Machine::Receiver(receiver) => {
                 let mut buffer = vec![0; PIECE];
@@ -563,11 +569,22 @@ fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostErr
     if asked.receive_buffer != usual.receive_buffer {
         let size = asked.receive_buffer as usize;
         sockopt::set_socket_recv_buffer_size(&socket, size).context(option("SO_RCVBUF"))?;
+        // Above its limit the kernel takes the limit, and says nothing.
+        let granted = sockopt::socket_recv_buffer_size(&socket).context(option("SO_RCVBUF"))? / 2;
+        if granted < size {
+            let reason = format!("the kernel gives {granted} of {size} bytes; raise net.core.rmem_max");
+            return Err(HostError::new(option("SO_RCVBUF")(), reason));
+        }
     }
     if asked.send_buffer != usual.send_buffer {
         // The kernel doubles what it is asked for, to have room for its own accounts.
         let size = asked.send_buffer as usize / 2;
         sockopt::set_socket_send_buffer_size(&socket, size).context(option("SO_SNDBUF"))?;
+        let granted = sockopt::socket_send_buffer_size(&socket).context(option("SO_SNDBUF"))? / 2;
+        if granted < size {
+            let reason = format!("the kernel gives {granted} of {size} bytes; raise net.core.wmem_max");
+            return Err(HostError::new(option("SO_SNDBUF")(), reason));
+        }
     }
     Ok(socket)
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
-use voxpath_host::{HostError, Namespace, Relayed, Run, Scheduling, Tun};
+use voxpath_host::{Device, HostError, Kind, Namespace, Relayed, Run, Scheduling};
 use voxpath_sim::{Observe, RealTime};
 
 fn os_error(error: HostError) -> PyErr {
@@ -45,12 +45,12 @@ impl Isolation {
     }
 }
 
-/// A real host: a network namespace and the TUN device that joins it to the world.
+/// A real host: a network namespace and the device that joins it to the world.
 #[pyclass(module = "voxpath._engine")]
-pub(crate) struct RealHost(Option<(Namespace, Tun)>);
+pub(crate) struct RealHost(Option<(Namespace, Device)>);
 
 impl RealHost {
-    fn parts(&self) -> PyResult<&(Namespace, Tun)> {
+    fn parts(&self) -> PyResult<&(Namespace, Device)> {
         self.0.as_ref().ok_or_else(|| PyRuntimeError::new_err("the host belongs to a run already"))
     }
 }
@@ -58,11 +58,23 @@ impl RealHost {
 #[pymethods]
 impl RealHost {
     #[new]
-    #[pyo3(signature = (device, /))]
-    fn new(device: &str) -> PyResult<Self> {
+    #[pyo3(signature = (name, edge, /))]
+    fn new(name: &str, edge: Option<&str>) -> PyResult<Self> {
+        let kind = match edge {
+            None => None,
+            Some("tun") => Some(Kind::Tun),
+            Some("veth") => Some(Kind::Veth),
+            Some(other) => return Err(value_error(format!("there is no edge {other:?}; use tun or veth"))),
+        };
         let namespace = Namespace::new().map_err(os_error)?;
-        let tun = Tun::new(&namespace, device).map_err(os_error)?;
-        Ok(Self(Some((namespace, tun))))
+        let device = Device::new(&namespace, name, kind).map_err(os_error)?;
+        Ok(Self(Some((namespace, device))))
+    }
+
+    /// How it is joined to the world: "tun" or "veth".
+    #[getter]
+    fn edge(&self) -> PyResult<&'static str> {
+        Ok(edge(self.parts()?.1.kind()))
     }
 
     /// The namespace's file descriptor in this process.
@@ -214,6 +226,13 @@ impl RealRun {
     }
 }
 
+const fn edge(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tun => "tun",
+        Kind::Veth => "veth",
+    }
+}
+
 /// How faithful a run was; every span in nanoseconds.
 fn fidelity(found: &voxpath_host::Outcome) -> String {
     let lateness = |late: &voxpath_host::Lateness| {
@@ -225,16 +244,18 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
             "histogram": late.buckets().collect::<Vec<_>>(),
         })
     };
-    let devices = found.devices.iter().map(|(node, counts)| {
+    let devices = found.devices.iter().map(|device| {
         serde_json::json!({
-            "node": node,
-            "sent": counts.sent,
-            "send_dropped": counts.send_dropped,
-            "received": counts.received,
-            "receive_dropped": counts.receive_dropped,
+            "node": device.host,
+            "sent": device.counts.sent,
+            "send_dropped": device.counts.send_dropped,
+            "received": device.counts.received,
+            "receive_dropped": device.counts.receive_dropped,
         })
     });
     let timing = &found.timing;
+    // All hosts are joined alike.
+    let first = found.devices.first();
     serde_json::json!({
         "deliveries": lateness(&timing.deliveries),
         "wakeups": lateness(&timing.wakeups),
@@ -243,6 +264,8 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
         "packets_refused": timing.refused,
         "frames_unparsed": found.strays.unparsed,
         "frames_unroutable": found.strays.unroutable,
+        "edge": first.map(|device| edge(device.kind)),
+        "not_tun_because": first.and_then(|device| device.instead.as_ref()).map(ToString::to_string),
         "devices": devices.collect::<Vec<_>>(),
         "scheduling": match found.scheduling {
             Scheduling::Fifo => "SCHED_FIFO",

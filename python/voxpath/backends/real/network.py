@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,10 +68,8 @@ class Network:
         self._began = datetime.now(UTC)
         self._pressure = _pressure()
         with contextlib.ExitStack() as stack:
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="voxpath-"))
             self.session = stack.enter_context(self._session)
-            self.programs = Programs(plan, self.session, Path(directory), self._foreground)
-            stack.callback(self.programs.stop)
+            self.programs = stack.enter_context(Programs(plan, self.session, self._foreground))
             self.programs.start_servers()
             self.session.start(self._replication, self._observe.json)
             self._stack = stack.pop_all()
@@ -121,7 +118,9 @@ class Network:
         limit = fidelity.limit_ns(_engine.shortest_delay(plan.json))
         names = [node["name"] for node in plan.data["nodes"]]
         judged = json.loads(verdict)
-        judged["problems"] += fidelity.problems(faithful, limit, names) + self.programs.problems()
+        late = fidelity.problems(faithful, limit, names)
+        judged["kept_up"] = not late
+        judged["problems"] += late + self.programs.problems()
         judged["valid"] = not judged["problems"]
         faithful |= {"limit_ns": limit, "cpu_pressure_us": _difference(self._pressure, _pressure())}
         files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}

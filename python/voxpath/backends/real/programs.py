@@ -6,9 +6,10 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -17,7 +18,7 @@ from voxpath.backends.real.session import RealError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from types import TracebackType
 
     from voxpath.backends.real.session import Session
 
@@ -42,7 +43,8 @@ class Program:
         command: What to run.
         listens: The port at which it serves, if it does.
         start_ns: When it starts, if it does not serve.
-        outputs: Files with what it says: standard output and standard error.
+        outputs: What it says, standard output and standard error: files without names, which cannot be left
+            behind.
         process: Once it is started.
         started_ns: When that was; before the run's start for one that serves.
         ended_ns: When it ended by itself.
@@ -53,7 +55,7 @@ class Program:
     command: Sequence[str]
     listens: int | None
     start_ns: int
-    outputs: tuple[Path, Path]
+    outputs: tuple[IO[bytes], IO[bytes]]
     process: subprocess.Popen[bytes] | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
@@ -72,19 +74,17 @@ class Program:
 class Programs:
     """The programs of a run."""
 
-    def __init__(
-        self, plan: Mapping[str, Any], session: Session, directory: Path, foreground: str | None = None
-    ) -> None:
+    def __init__(self, plan: Mapping[str, Any], session: Session, foreground: str | None = None) -> None:
         """Starts nothing yet.
 
         Args:
             plan: What to run.
             session: The hosts.
-            directory: Where what programs say goes to files.
-            foreground: The host whose program has our terminal instead, and whose end is not judged.
+            foreground: The host whose program has our terminal, and whose end is not judged.
         """
         self._session = session
         self._foreground = foreground
+        self._files = contextlib.ExitStack()
         names = [node["name"] for node in plan["nodes"]]
         self.all = [
             Program(
@@ -93,13 +93,23 @@ class Programs:
                 program["command"],
                 program["listens"],
                 program["start_ns"],
-                (
-                    directory / f"{names[program['node']]}.stdout",
-                    directory / f"{names[program['node']]}.stderr",
-                ),
+                (self._file(), self._file()),
             )
             for program in plan["programs"]
         ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends all that still run."""
+        with self._files:
+            self.stop()
 
     def start_servers(self) -> None:
         """Starts the programs that serve and waits until they listen.
@@ -185,18 +195,22 @@ class Programs:
 
     def files(self) -> dict[str, bytes]:
         """What the programs said, by the name of the file in the run's folder."""
-        paths = [path for program in self.all for path in program.outputs if path.exists()]
-        return {f"programs/{path.name}": path.read_bytes() for path in paths}
+        return {
+            f"programs/{program.host}.{name}": _contents(output)
+            for program in self.all
+            if program.process is not None
+            for name, output in zip(("stdout", "stderr"), program.outputs, strict=True)
+        }
+
+    def _file(self) -> IO[bytes]:
+        return self._files.enter_context(tempfile.TemporaryFile())
 
     def _start(self, program: Program, now_ns: int) -> None:
         if program.host == self._foreground:
             program.process = attach(self._session.command(program.node, program.command))
-            program.started_ns = now_ns
-            return
-        with contextlib.ExitStack() as stack:
-            out, err = (stack.enter_context(path.open("wb")) for path in program.outputs)
-            program.process = start(self._session, program.node, program.command, out, err)
-            program.started_ns = now_ns
+        else:
+            program.process = start(self._session, program.node, program.command, *program.outputs)
+        program.started_ns = now_ns
 
 
 def start(
@@ -247,10 +261,15 @@ def _how(exit_code: int | None) -> str:
     return f"exit code {exit_code}"
 
 
+def _contents(output: IO[bytes]) -> bytes:
+    """All that was written; the program shares the file's position, which stays where it is."""
+    return os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
+
+
 def _last_words(program: Program) -> str:
     """The last lines that it said, standard error first."""
-    for path in reversed(program.outputs):
-        lines = path.read_text("utf-8", "replace").strip().splitlines() if path.exists() else []
+    for output in reversed(program.outputs):
+        lines = _contents(output).decode("utf-8", "replace").strip().splitlines()
         if lines:
             return ": " + " / ".join(lines[-_QUOTED_LINES:])
     return ""

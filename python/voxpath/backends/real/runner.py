@@ -30,12 +30,14 @@ class Prepare:
     Attributes:
         hosts: `ip` commands and kernel keys, by index in the plan.
         device: What the hosts' device is called.
+        edge: How hosts are joined to the network, "tun" or "veth"; none is TUN where that can be used.
         files: Contents of files that programs see instead of the machine's, by path.
         relays: Between the hosts and the machine.
     """
 
     hosts: Mapping[int, tuple[str, Sequence[tuple[str, str]]]]
     device: str
+    edge: str | None
     files: Mapping[str, str]
     relays: Sequence[Relay]
 
@@ -115,12 +117,14 @@ class _Runner:
 
     def answer(self, request: object) -> object:
         match request:
-            case Prepare(hosts=hosts, device=device, files=files, relays=relays):
+            case Prepare(hosts=hosts, device=device, edge=edge, files=files, relays=relays):
                 process, first_process = _in_proc(self.isolation.first_process)
                 for path, text in files.items():
                     self.isolation.replace_file(path, text)
                 for index, (ip, sysctl) in hosts.items():
-                    host = _engine.RealHost(device)
+                    host = _engine.RealHost(device, edge)
+                    # All are joined alike.
+                    edge = host.edge
                     host.sysctl(sysctl)
                     host.ip(ip)
                     self.hosts[index] = host

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
+EDGE_VARIABLE = "VOXPATH_EDGE"
+"""In the environment: joins hosts to the network by "tun" or "veth" devices, whatever else would do."""
+
 _ENDING_S = 5.0
 """How long the runner may take to put everything away."""
 
@@ -83,8 +86,9 @@ class Session:
         try:
             self._answer(type(None))
             hosts = {index: (host.ip, host.sysctl) for index, host in self._configurations.items()}
+            edge = os.environ.get(EDGE_VARIABLE)
             self._prepared = self._ask(
-                runner.Prepare(hosts, DEVICE, files(self._data), self._relays), runner.Prepared
+                runner.Prepare(hosts, DEVICE, edge, files(self._data), self._relays), runner.Prepared
             )
         except BaseException:
             self._end()
