@@ -15,7 +15,7 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep clean
 
 help:
-	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
