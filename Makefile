@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium
+PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium $(STAMPS)/iperf3
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -15,7 +15,7 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep clean
 
 help:
-	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
@@ -33,6 +33,7 @@ $(STAMPS):
 # Programs that the tests need: installed by root, else asked for; without them these tests fail.
 $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
 $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
+$(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 
 $(PROGRAMS): | $(STAMPS)
 	@if command -v $(@F) >/dev/null; then \
@@ -45,19 +46,6 @@ $(PROGRAMS): | $(STAMPS)
 	else \
 		echo 'setup: $(@F) is missing, and only root can install it: apt-get install $(@F)'; \
 		echo 'setup: tests will fail without it ($(SERVES))'; \
-	fi
-
-$(STAMPS)/iperf3: | $(STAMPS)
-	@if command -v iperf3 >/dev/null; then \
-		echo 'setup: iperf3 is there (a known program for the tests of real hosts)'; \
-		touch $@; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo 'setup: installing iperf3, a known program for the tests of real hosts'; \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends iperf3 \
-		&& touch $@; \
-	else \
-		echo 'setup: iperf3 is missing, and only root can install it: apt-get install iperf3'; \
-		echo 'setup: the test of scenarios/real-iperf3.toml is left out without it'; \
 	fi
 
 $(STAMPS)/python: requirements.lock | $(STAMPS)
