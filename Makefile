@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep bench-real clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
@@ -22,6 +22,7 @@ help:
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md)'
+	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
@@ -105,6 +106,10 @@ $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
 
 bench: setup bench-setup
 	$(BIN)/python benches/run.py
+
+bench-real: setup bench-setup
+	make --silent -C benches/peers
+	$(BIN)/python benches/real/run.py
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py

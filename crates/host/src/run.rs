@@ -40,6 +40,8 @@ pub struct Outcome {
     pub strays: Strays,
     /// The devices of real hosts.
     pub devices: Vec<DeviceReport>,
+    /// Datagrams of flows that reached a host and that we were too slow to read.
+    pub unread: u64,
     /// How the loop was scheduled.
     pub scheduling: Scheduling,
     /// How long the loop was ready to run and did not.
@@ -192,7 +194,7 @@ impl Run {
         let turned = join(self.world);
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
-        let (outside, samples) = join(self.sockets)?;
+        let Harvest { outside, samples, unread } = join(self.sockets)?;
         let Turned { mut world, timing, mut live, ended, scheduling, waited, processor } = turned?;
         let mut devices = Vec::new();
         for (host, (device, namespace)) in (0..).zip(live.devices().iter_mut().zip(&self.hosts)) {
@@ -207,7 +209,7 @@ impl Run {
         let strays = world.strays();
         let report = world.finish(ended, outside);
         let origin_ns = self.clock.origin_ns();
-        Ok(Outcome { report, timing, strays, devices, scheduling, waited, processor, origin_ns })
+        Ok(Outcome { report, timing, strays, devices, unread, scheduling, waited, processor, origin_ns })
     }
 }
 

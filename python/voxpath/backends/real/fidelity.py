@@ -45,4 +45,9 @@ def problems(found: Mapping[str, Any], limit: int, names: Sequence[str]) -> list
             told.append(f"host {host!r} dropped {device['receive_dropped']} packets that reached it")
     if found["packets_refused"]:
         told.append(f"devices refused {found['packets_refused']} packets")
+    if found["datagrams_unread"]:
+        told.append(
+            f"{found['datagrams_unread']} datagrams had reached their host and were not read in time: "
+            "the machine could not keep up"
+        )
     return told
