@@ -21,8 +21,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use voxpath_apps::{Datagrams, Stream};
 use voxpath_sim::outside::{Machine, Outside};
+use voxpath_tcp::Ended;
 use voxpath_tcp::config::Profile;
-use voxpath_tcp::{Congestion, Ended};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
@@ -592,10 +592,7 @@ fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostErr
     let asked = outside.tcp.as_ref().expect("TCP has parameters");
     let usual = Profile::Linux.config();
     let option = |name: &'static str| move || format!("set {name} at {}", outside.local);
-    let congestion = match asked.congestion {
-        Congestion::Reno => "reno",
-        Congestion::Cubic => "cubic",
-    };
+    let congestion = asked.congestion.name();
     sockopt::set_tcp_congestion(&socket, congestion).context(option("TCP_CONGESTION"))?;
     if !asked.nagle {
         sockopt::set_tcp_nodelay(&socket, true).context(option("TCP_NODELAY"))?;
