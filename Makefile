@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium
+PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium $(STAMPS)/iperf3
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -12,16 +12,17 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep bench-real clean
 
 help:
-	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md)'
+	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
@@ -33,6 +34,7 @@ $(STAMPS):
 # Programs that the tests need: installed by root, else asked for; without them these tests fail.
 $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
 $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
+$(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 
 $(PROGRAMS): | $(STAMPS)
 	@if command -v $(@F) >/dev/null; then \
@@ -104,6 +106,10 @@ $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
 
 bench: setup bench-setup
 	$(BIN)/python benches/run.py
+
+bench-real: setup bench-setup
+	make --silent -C benches/peers
+	$(BIN)/python benches/real/run.py
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py

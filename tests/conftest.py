@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,12 +63,14 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-def process(*arguments: str | Path, cwd: Path, **options) -> subprocess.Popen[str]:
+def process(
+    *arguments: str | Path, cwd: Path, environment: Mapping[str, str] | None = None, **options
+) -> subprocess.Popen[str]:
     """The command line as a process of its own, in a process group of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "voxpath", *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

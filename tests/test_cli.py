@@ -48,7 +48,7 @@ def test_the_schema_is_printed_as_json(voxpath):
 def test_doctor_says_what_works(voxpath):
     called = voxpath("doctor")
     assert called.code == 0
-    for part in ("engine", "tshark", "TUN/TAP", "namespaces"):
+    for part in ("engine", "tshark", "TUN", "nsenter", "namespaces", "real hosts"):
         assert part in called.out
 
 

@@ -39,6 +39,9 @@ from voxpath.scenario import Document, from_dict
 RFC = {"tcp": {"timestamps": False, "nagle": False, "receive_buffer": "8760 B"}}
 OPEN = {"tcp": {"timestamps": False, "nagle": False}}
 DOWNLOAD = {"app": {"kind": "download", "request": "100 B", "response": "10 MB"}}
+VOICE = {
+    "app": {"kind": "voice", "blocks": 3, "block": "1 kB", "interval": "300 ms", "answer": "1 kB"},
+}
 CALL = {"app": {"kind": "cbr", "packet": "160 B", "interval": "20 ms", "packets": "100 packets"}}
 
 
@@ -432,6 +435,7 @@ def test_streams_that_start_together_attain_the_token_bucket_bound(tmp_path: Pat
         ({}, [DOWNLOAD, DOWNLOAD], "shares a link"),
         ({}, [CALL], "no window"),
         ({}, [{"app": {"kind": "bulk"}}], "no end"),
+        ({}, [VOICE], "as it is spoken"),
         ({}, [{"app": DOWNLOAD["app"] | {"requests": 2}}], "more than one request"),
     ],
 )
@@ -541,6 +545,6 @@ def test_every_metric_of_a_formula_is_in_the_dictionary():
             assert metric.format(sender="server") in known
     # What the simulator does not summarise can only be compared by hand; there is one.
     ours = {name.format(sender="server") for formula in TRANSFER_FORMULAS for name in formula.metrics}
-    assert ours - set(METRICS["tcp"]) == {"window_recovery_s"}
+    assert ours - set(METRICS["download"]) == {"window_recovery_s"}
     streams = {name for formula in STREAM_FORMULAS for name in formula.metrics}
-    assert streams <= set(METRICS["udp"])
+    assert streams <= set(METRICS["cbr"])

@@ -9,6 +9,6 @@ print(result.flows)
 ```
 """
 
-from voxpath.api import Result, compare, load, run, sweep, write_report
+from voxpath.api import Result, compare, load, real, run, sweep, write_report
 
-__all__ = ["Result", "compare", "load", "run", "sweep", "write_report"]
+__all__ = ["Result", "compare", "load", "real", "run", "sweep", "write_report"]

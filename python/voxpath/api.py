@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from voxpath.backends.base import Row
     from voxpath.formulas import Formulas
+    from voxpath.realtime import RealNetwork
     from voxpath.results.answers import Answers
     from voxpath.results.identity import Observe
     from voxpath.scenario import Document
@@ -162,6 +163,40 @@ def compare(
     return Answers([*found.variants, *kept_runs(folders)])
 
 
+def real(
+    source: Document | Path | str | Mapping[str, Any],
+    *,
+    replication: int = 0,
+    observe: Collection[str] = (),
+    capture: Collection[str] = (),
+    out: Path | str | None = None,
+) -> RealNetwork:
+    """A scenario's network on the real Linux stack, in real time, for a `with` block.
+
+    Its flows and programs run as in `voxpath run --backend real`. Beside them, programs are started from
+    Python on hosts that are real: ends of flows, hosts with `run`, and those that say `real = true`.
+
+    Args:
+        source: The scenario: a document, a file, or a dictionary.
+        replication: Which; random streams differ.
+        observe: What to record besides the results: `tcp`, `packets`.
+        capture: Hosts whose packets are captured.
+        out: Directory of the store, where the run is kept when it is finished; nowhere without it.
+
+    Raises:
+        ScenarioError: The scenario cannot run; every problem is listed.
+        UnanswerableError: The kernel cannot be what the scenario asks for.
+        ValueError: There is nothing of that name to observe or capture.
+    """
+    from voxpath.backends.sim import observation
+    from voxpath.realtime import RealNetwork
+    from voxpath.scenario import Document
+
+    document = source if isinstance(source, Document) else load(source)
+    observed = observation(document, observe, capture)
+    return RealNetwork(document, replication, observed, None if out is None else Path(out))
+
+
 def write_report(
     document: Document,
     path: Path | str,
@@ -233,5 +268,4 @@ def _answers(
             for source, document, sweep in asked
         },
         [sim, FormulaBackend(formulas or Formulas())],
-        sim,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import tempfile
 from dataclasses import dataclass
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from voxpath import files, formulas, tables, terminal
-from voxpath.backends.base import Question
+from voxpath.backends.base import Maker, Question, UnanswerableError
 from voxpath.backends.formula import FormulaBackend, FormulaError, Formulas
+from voxpath.backends.real.session import RealError
 from voxpath.backends.sim import OBSERVABLE, SimBackend, observation
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
@@ -27,14 +27,17 @@ from voxpath.sweeps.workers import Workers
 from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from voxpath.backends.base import Backend
     from voxpath.report.document import Report
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
 
-BACKENDS = ("sim", "formula")
+BACKENDS = ("sim", "formula", "real")
+
+RUNNING = frozenset({"sim", "real"})
+"""Those that make runs."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def run(path: Path, options: RunOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     names = _chosen(options.backend, BACKENDS, "--backend")
@@ -139,14 +142,17 @@ def run(path: Path, options: RunOptions) -> int:
     question = Question(document, _replications(document, options))
     own = _own_formulas(options.formulas, names)
     _check_store(options.out, names)
-    with _progress(document.scenario.name, len(question.replications)) as on_done:
-        sim = SimBackend(options.out, _workers(options.jobs, None), observe, options.force, on_done)
-        backends = _backends(names, sim, own)
+    total = len(question.replications) * len(RUNNING.intersection(names))
+    with Progress(document.scenario.name, total) as progress:
+        runs = _Runs(options.out, _workers(options.jobs, None), observe, options.force, progress)
+        backends = _backends(names, runs, own)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
-        except (RuntimeError, StoreError, FormulaError) as error:
+        except UnanswerableError as error:
+            raise click.ClickException(f"{path}: {error}") from None
+        except (RuntimeError, StoreError, RealError, FormulaError) as error:
             return _failed(error)
-    outcomes = sim.outcomes[0] if sim.outcomes else []
+    outcomes = _outcomes(backends)
     tables.print_rows(document.scenario.name, rows, len(question.replications))
     if document.axes:
         out = terminal.console()
@@ -162,7 +168,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     wanted = document.scenario.sweep
@@ -191,7 +197,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         click.ClickException: Bad input; nothing has been written.
     """
     folders = [source for source in sources if (source / "verdict.json").is_file()]
-    documents = {str(source): _read(source) for source in sources if source not in folders}
+    documents = {str(source): read_scenario(source) for source in sources if source not in folders}
     asked = {
         source: (document, range(options.replications or _sweep_replications(document)))
         for source, document in documents.items()
@@ -221,7 +227,7 @@ def report(path: Path, options: ReportOptions) -> int:
     """
     from voxpath.report.sweep import report_of
 
-    document = _read(path)
+    document = read_scenario(path)
     if options.seed is not None:
         document = document.with_seed(options.seed)
     replications = range(options.replications or _sweep_replications(document))
@@ -271,23 +277,22 @@ def study(name: str, options: StudyOptions) -> int:
     page = options.report or Path(f"{name}.html")
     _check_page(page, "--report")
     _check_store(options.out, names)
-    with _progress(name, None) as on_done:
-        sim = SimBackend(options.out, _workers(options.jobs, None), Observe(), options.force, on_done)
-        backends = _backends(names, sim, Formulas())
+    with Progress(name, None) as progress:
+        runs = _Runs(options.out, _workers(options.jobs, None), Observe(), options.force, progress)
+        backends = _backends(names, runs, Formulas())
         try:
             found = chosen.run(
-                lambda questions: ask([(name, {}, question) for question in questions], backends, sim),
+                lambda questions: ask([(name, {}, question) for question in questions], backends),
                 options.quick,
             )
-        except (RuntimeError, StoreError) as error:
+        except (RuntimeError, StoreError, RealError) as error:
             return _failed(error)
     out = terminal.console()
     rows = [[str(cell) for cell in row] for row in found.table.rows]
     out.print(terminal.table(found.table.title, found.table.columns, rows))
     for note in found.table.notes:
         out.print(note)
-    made = [outcome for outcomes in sim.outcomes for outcome in outcomes]
-    return max(_save_page(found.report, page), _print_runs(made))
+    return max(_save_page(found.report, page), _print_runs(_outcomes(backends)))
 
 
 def _answers(
@@ -301,16 +306,19 @@ def _answers(
     own = _own_formulas(options.formulas, names)
     workers = _workers(options.jobs, options.dask)
     _check_store(options.out, names)
-    total = sum(
+    total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
-    with _progress(description, total) as on_done:
-        sim = SimBackend(options.out, workers, observe, options.force, on_done)
+    with Progress(description, total) as progress:
+        runs = _Runs(options.out, workers, observe, options.force, progress)
+        backends = _backends(names, runs, own)
         try:
-            return answer(asked, _backends(names, sim, own), sim)
+            return answer(asked, backends)
+        except UnanswerableError as error:
+            raise click.ClickException(str(error)) from None
         except ClusterError as error:
             raise click.BadParameter(str(error), param_hint="--dask") from None
-        except (RuntimeError, StoreError, FormulaError) as error:
+        except (RuntimeError, StoreError, RealError, FormulaError) as error:
             return _failed(error)
 
 
@@ -371,7 +379,12 @@ def _workers(jobs: int | None, dask: str | None) -> Workers:
     return Workers(jobs or processors(), dask)
 
 
-def _read(path: Path) -> Document:
+def read_scenario(path: Path) -> Document:
+    """Reads a scenario.
+
+    Raises:
+        click.ClickException: It cannot run; every problem is told.
+    """
     try:
         return read(path)
     except ScenarioError as error:
@@ -414,9 +427,11 @@ def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
 def _observation(
     document: Document, options: RunOptions | SweepOptions | ReportOptions, backends: Collection[str]
 ) -> Observe:
-    if "sim" not in backends and (options.observe or options.capture):
+    if not RUNNING.intersection(backends) and (options.observe or options.capture):
         option = "--observe" if options.observe else "--capture"
-        raise click.BadParameter("needs the backend sim: the others send no packets", param_hint=option)
+        raise click.BadParameter(
+            "needs the backend sim or real: a formula sends no packets", param_hint=option
+        )
     try:
         names = _chosen(options.observe, OBSERVABLE, "--observe") if options.observe else ()
         return observation(document, names, options.capture)
@@ -440,26 +455,25 @@ def _check_store(out: Path, backends: Collection[str]) -> None:
     """Refuses a store that cannot be one, or where nothing can be written, before anything is run."""
     try:
         Store(out).find("any")
-        if "sim" in backends:
+        if RUNNING.intersection(backends):
             _check_writable(out)
     except StoreError as error:
         raise click.BadParameter(str(error), param_hint="--out") from None
 
 
 def _check_writable(out: Path) -> None:
-    """Writes to a store as a run would, which leaves nothing."""
-    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    """Writes to a store as a run would, which leaves nothing.
+
+    Where there is none yet, to where it would be made: making it and removing it again would take it from
+    under another process that has just begun to use it.
+    """
+    there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     try:
-        out.mkdir(parents=True, exist_ok=True)
         # What a killed process leaves of this is removed with what it leaves of runs.
-        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=out):
+        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=there):
             pass
     except OSError as error:
         raise StoreError(f"cannot write a run to {out}: {error.strerror or error}") from None
-    finally:
-        for folder in missing:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
 
 
 def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:
@@ -473,15 +487,43 @@ def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:
         raise click.BadParameter(str(error), param_hint="--formulas") from None
 
 
-def _backends(names: Sequence[str], sim: SimBackend, own: Formulas) -> list[Backend]:
-    made: dict[str, Backend] = {"sim": sim, "formula": FormulaBackend(own)}
-    return [made[name] for name in names]
+@dataclass(frozen=True)
+class _Runs:
+    """How runs are made."""
+
+    out: Path
+    workers: Workers
+    observe: Observe
+    force: bool
+    progress: Progress
+
+    def on_done(self, outcome: Outcome) -> None:
+        """Counts a run."""
+        self.progress.advance(made=not outcome.reused)
 
 
-@contextlib.contextmanager
-def _progress(description: str, total: int | None) -> Iterator[Callable[[Outcome], None]]:
-    with Progress(description, total) as progress:
-        yield lambda outcome: progress.advance(made=not outcome.reused)
+def _backends(names: Sequence[str], runs: _Runs, own: Formulas) -> list[Backend]:
+    return [_backend(name, runs, own) for name in names]
+
+
+def _backend(name: str, runs: _Runs, own: Formulas) -> Backend:
+    match name:
+        case "formula":
+            return FormulaBackend(own)
+        case "real":
+            from voxpath.backends.real.backend import RealBackend
+            from voxpath.live import View
+
+            watch = View(runs.progress).look
+            return RealBackend(runs.out, runs.observe, runs.force, on_done=runs.on_done, on_look=watch)
+        case _:
+            return SimBackend(runs.out, runs.workers, runs.observe, runs.force, runs.on_done)
+
+
+def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:
+    """The runs behind the last answers."""
+    makers = [backend for backend in backends if isinstance(backend, Maker)]
+    return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
 
 
 def _print_runs(outcomes: Sequence[Outcome]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PATIENCE_S = 20
+
+_REAL = "the backend real, voxpath exec and shell"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Looks at everything; changes nothing on the machine."""
-    return [_engine_works(), _tshark(), _tun(), _namespaces()]
+    return [_engine_works(), _tshark(), _tun(), _programs(), _namespaces(), _real_hosts()]
 
 
 def _engine_works() -> Finding:
@@ -60,20 +63,35 @@ def _tshark() -> Finding:
     return Finding("tshark", works=works, detail=text, serves=serves)
 
 
+def _programs() -> Finding:
+    """What the backend real starts."""
+    needed = {"ip": "iproute2", "nsenter": "util-linux", "env": "coreutils"}
+    missing = [
+        f"{name} is not installed ({package})" for name, package in needed.items() if not shutil.which(name)
+    ]
+    if not missing:
+        works, text = _try(["env", "--default-signal=INT", "--chdir=/", "true"])
+        missing = [] if works else [f"env is too old, coreutils 8.31 is needed: {text}"]
+    detail = "; ".join(missing) or _try(["ip", "-V"])[1]
+    return Finding("ip, nsenter, env", works=not missing, detail=detail, serves=_REAL)
+
+
 def _tun() -> Finding:
-    serves = "the backend real, which is to come"
     device = Path("/dev/net/tun")
     if platform.system() != "Linux":
-        return Finding("TUN/TAP", works=False, detail="only Linux has it", serves=serves)
+        return Finding("TUN", works=False, detail="only Linux has it", serves=_REAL)
     if not device.exists():
-        return Finding("TUN/TAP", works=False, detail=f"{device} is missing (modprobe tun)", serves=serves)
-    if not os.access(device, os.R_OK | os.W_OK):
-        return Finding("TUN/TAP", works=False, detail=f"no permission for {device}", serves=serves)
-    return Finding("TUN/TAP", works=True, detail=str(device), serves=serves)
+        return Finding("TUN", works=False, detail=f"{device} is missing (modprobe tun)", serves=_REAL)
+    try:
+        device.open("r+b", buffering=0).close()
+    except OSError as error:
+        detail = f"{device}: {error.strerror} (chmod 0666 {device})"
+        return Finding("TUN", works=False, detail=detail, serves=_REAL)
+    return Finding("TUN", works=True, detail=str(device), serves=_REAL)
 
 
 def _namespaces() -> Finding:
-    serves = "the backend real, which is to come"
+    serves = f"{_REAL}, without root"
     path = shutil.which("unshare")
     if path is None:
         return Finding(
@@ -83,10 +101,37 @@ def _namespaces() -> Finding:
     return Finding("namespaces", works=works, detail=text or "user and network namespaces", serves=serves)
 
 
+def _real_hosts() -> Finding:
+    """Makes two hosts with a link between them, and lets one run a program."""
+    name = "real hosts, as root" if os.geteuid() == 0 else "real hosts, without root"
+    if platform.system() != "Linux":
+        return Finding(name, works=False, detail="only Linux has them", serves=_REAL)
+    from voxpath.backends.real.session import RealError, Session
+    from voxpath.scenario import from_dict
+
+    host = {"profile": "linux", "real": True}
+    topology = {"kind": "pipe", "link": {"delay": "1 ms"}}
+    document = from_dict({"name": "a trial", "topology": topology, "hosts": {"client": host, "server": host}})
+    try:
+        with Session(document.plan.json) as session:
+            session.start(0, "{}")
+            works, text = _try(session.command(session.host("client"), ["ip", "-brief", "address"]))
+            _, told = session.finish()
+    except RealError as error:
+        return Finding(name, works=False, detail=str(error), serves=_REAL)
+    if not works:
+        return Finding(name, works=False, detail=f"a host cannot be entered: {text}", serves=_REAL)
+    scheduling = json.loads(told)["scheduling"]
+    detail = f"two were made and joined, with {scheduling}"
+    if scheduling != "SCHED_FIFO":
+        detail += ": packets are late where others want the processors too"
+    return Finding(name, works=True, detail=detail, serves=_REAL)
+
+
 def _try(command: Sequence[str]) -> tuple[bool, str]:
     """Whether a command succeeds, and the first line of what it says."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)  # noqa: S603 - a path that which() found
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)  # noqa: S603 - paths that which() found
     except (OSError, subprocess.TimeoutExpired) as error:
         return False, str(error)
     lines = (done.stdout or done.stderr).splitlines()

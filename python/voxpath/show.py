@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 40
 _SHOWN_PLOTS = 8
 _QUANTILES = (0.05, 0.5, 0.95)
+_REQUEST_TIMES = (
+    ("first byte, ms", "sent_ns", "first_byte_ns"),
+    ("completion, ms", "sent_ns", "completed_ns"),
+    ("response, ms", "last_byte_sent_ns", "completed_ns"),
+)
+"""What is told of requests, from which column to which."""
 
 
 class ShowError(Exception):
@@ -176,8 +182,8 @@ def _requests(frame: pl.DataFrame) -> Any:
     """How long the requests of each flow took: quantiles with intervals."""
     lines = []
     for (flow,), rows in frame.group_by("flow", maintain_order=True):
-        for title, column in (("first byte, ms", "first_byte_ns"), ("completion, ms", "completed_ns")):
-            values = ((rows.get_column(column) - rows.get_column("sent_ns")) / 1e6).drop_nulls().to_list()
+        for title, start, end in _REQUEST_TIMES:
+            values = ((rows.get_column(end) - rows.get_column(start)) / 1e6).drop_nulls().to_list()
             found = [str(quantile(values, p)) for p in _QUANTILES] if values else [""] * len(_QUANTILES)
             lines.append([str(flow), title, f"{len(values)} of {rows.height}", *found])
     heads = [f"p{100 * p:g}" for p in _QUANTILES]

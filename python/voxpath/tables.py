@@ -22,6 +22,10 @@ _What = TypeVar("_What")
 
 _COLUMNS = (
     ("completion s", ("completion_s",), 1.0),
+    ("response ms", ("response_p50_ns",), 1e-6),
+    ("response ms, p95", ("response_p95_ns",), 1e-6),
+    ("partial ms", ("partial_p50_ns",), 1e-6),
+    ("partial ms, p95", ("partial_p95_ns",), 1e-6),
     ("goodput Mbit/s", ("goodput_bps",), 1e-6),
     ("sent again", ("client_retransmissions", "server_retransmissions"), 1.0),
     ("timeouts", ("client_timeouts", "server_timeouts"), 1.0),
@@ -137,7 +141,18 @@ def _cells_of(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
 
 
-MAIN_METRICS = ("completion_s", "goodput_bps", "delay_p50_ns", "delay_p95_ns", "jitter_ns", "datagrams_lost")
+MAIN_METRICS = (
+    "completion_s",
+    "goodput_bps",
+    "response_p50_ns",
+    "response_p95_ns",
+    "partial_p50_ns",
+    "partial_p95_ns",
+    "delay_p50_ns",
+    "delay_p95_ns",
+    "jitter_ns",
+    "datagrams_lost",
+)
 """What is compared where nothing is asked for."""
 
 

@@ -13,7 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
 
 _PIPED_WIDTH = 250
 """Wide enough that no table of ours is folded where no terminal bounds it."""
@@ -43,6 +45,18 @@ def table(title: str | None, columns: Sequence[str], rows: Sequence[Sequence[str
     return made
 
 
+class _Bar(rich.progress.Progress):
+    """A progress bar with something below it."""
+
+    below: RenderableType | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bar, and what stands below it."""
+        yield from super().get_renderables()
+        if self.below is not None:
+            yield self.below
+
+
 class Progress:
     """How far something is, how fast it goes and how long it still takes, on standard error.
 
@@ -57,7 +71,8 @@ class Progress:
         self._started = self._told = time.monotonic()
         self._told += 1 - _SECONDS_BETWEEN_LINES
         out = console(stderr=True)
-        self._bar = rich.progress.Progress(
+        self._at = ""
+        self._bar = _Bar(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -83,14 +98,34 @@ class Progress:
         """
         self._done += 1
         self._made += made
+        self._at, self._bar.below = "", None
         if not self._bar.disable:
             self._bar.update(self._task, advance=1, pace=self._pace())
-        elif time.monotonic() - self._told >= _SECONDS_BETWEEN_LINES:
+        else:
+            self._tell()
+
+    def look(self, at: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Shows what is under way.
+
+        Args:
+            at: How far in it is.
+            columns: Of a table that a terminal shows.
+            rows: Of the table; without any there is none.
+        """
+        self._at = at
+        if self._bar.disable:
+            self._tell()
+            return
+        self._bar.below = table(None, columns, rows) if rows else None
+        self._bar.update(self._task, pace=", ".join(filter(None, (at, self._pace()))))
+
+    def _tell(self) -> None:
+        """Says in a line how far it is, if it is time."""
+        if time.monotonic() - self._told >= _SECONDS_BETWEEN_LINES:
             self._told = time.monotonic()
             total = "" if self._total is None else f" of {self._total}"
-            print(  # noqa: T201
-                f"{self._description}: {self._done}{total}, {self._pace()}", file=sys.stderr, flush=True
-            )
+            told = ", ".join(filter(None, (f"{self._done}{total}", self._at, self._pace())))
+            print(f"{self._description}: {told}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _pace(self) -> str:
         seconds = time.monotonic() - self._started

@@ -9,8 +9,8 @@ use voxpath_wire::Payload;
 #[derive(Debug)]
 pub struct Source {
     stream: u32,
-    /// Octets still to write; none never ends.
-    left: Option<u64>,
+    /// Octets to write in all; none never ends.
+    octets: Option<u64>,
     written: u64,
     record: Record,
 }
@@ -18,15 +18,15 @@ pub struct Source {
 impl Source {
     /// Sends `octets` of pattern `stream`; without a number it never ends.
     pub fn new(stream: u32, octets: Option<u64>) -> Self {
-        Self { stream, left: octets, written: 0, record: Record::default() }
+        Self { stream, octets, written: 0, record: Record::default() }
     }
 
     pub(crate) fn drive(&mut self, socket: &mut impl Stream) {
         if !socket.is_connected() || self.record.finished {
             return;
         }
-        self.written += write_pattern(socket, self.stream, self.written, &mut self.left);
-        if self.left == Some(0) {
+        write_pattern(socket, self.stream, &mut self.written, self.octets);
+        if self.octets == Some(self.written) {
             socket.close();
             self.record.finished = true;
         }
@@ -37,21 +37,12 @@ impl Source {
     }
 }
 
-/// Writes what fits of the `left` octets of pattern `stream` from `offset` on; how many octets that is.
-pub(crate) fn write_pattern(
-    socket: &mut impl Stream,
-    stream: u32,
-    offset: u64,
-    left: &mut Option<u64>,
-) -> u64 {
+/// Writes what fits of pattern `stream`, of which `written` octets were written before, up to the offset `end`.
+pub(crate) fn write_pattern(socket: &mut impl Stream, stream: u32, written: &mut u64, end: Option<u64>) {
     let room = u64::from(socket.writable());
-    let len = left.map_or(room, |left| left.min(room));
+    let len = end.map_or(room, |end| room.min(end - *written));
     // Bounded by `room`, hence u32.
-    let written = u64::from(socket.write(&Payload::pattern(stream, offset, len as u32)));
-    if let Some(left) = left {
-        *left -= written;
-    }
-    written
+    *written += u64::from(socket.write(&Payload::pattern(stream, *written, len as u32)));
 }
 
 /// Reads a pattern to its end, then closes.
@@ -69,17 +60,9 @@ impl Sink {
     }
 
     pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        loop {
-            let data = socket.read(u32::MAX);
-            if data.is_empty() {
-                break;
-            }
-            self.record.first_at.get_or_insert(now);
-            self.record.wrong_octets += self.verifier.take(&data);
-            self.record.octets = self.verifier.octets();
-            if self.expected == Some(self.record.octets) {
-                self.record.completed_at = Some(now);
-            }
+        let read = self.record.read(now, socket, &mut self.verifier);
+        if read > 0 && self.expected == Some(self.record.octets) {
+            self.record.completed_at = Some(now);
         }
         if socket.is_at_end() && !self.record.finished {
             if self.expected == Some(0) {

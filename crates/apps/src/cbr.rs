@@ -7,6 +7,11 @@ use crate::socket::Datagrams;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
+use voxpath_wire::payload::pattern_offset;
+
+/// The smallest payload whose bytes tell which datagram it is, because it holds a whole block of the pattern
+/// wherever it begins.
+pub const LEAST_REAL: u32 = 15;
 
 /// What both ends have to know.
 #[derive(Debug, Clone, Copy)]
@@ -116,16 +121,11 @@ impl Receiver {
 
     /// Takes a datagram in.
     pub fn receive(&mut self, now: Time, data: &Payload) {
-        let Payload::Pattern { stream, offset, len } = *data else {
+        let Some(number) = self.number(data) else {
             self.wrong += u64::from(data.len());
             return;
         };
         let size = u64::from(self.schedule.size);
-        if stream != self.schedule.stream || len != self.schedule.size || !offset.is_multiple_of(size) {
-            self.wrong += u64::from(data.len());
-            return;
-        }
-        let number = offset / size;
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         if self.seen.len() <= word {
             self.seen.resize(word + 1, 0);
@@ -149,6 +149,28 @@ impl Receiver {
             self.jitter_16 = self.jitter_16 + delay.abs_diff(before) - (self.jitter_16 + 8) / 16;
         }
         self.delays.push(delay);
+    }
+
+    /// Which datagram it is; none of them, if its content is wrong.
+    fn number(&self, data: &Payload) -> Option<u64> {
+        let Schedule { stream, size, .. } = self.schedule;
+        match data {
+            _ if data.len() != size => None,
+            Payload::Pattern { stream: s, offset, .. } => {
+                let size = u64::from(size);
+                (*s == stream && offset.is_multiple_of(size)).then_some(offset / size)
+            }
+            // The content says which datagram bytes are. One of the first eight begins a block of the pattern.
+            Payload::Bytes(bytes) => (0..8).find_map(|skipped| {
+                let block = *bytes.get(skipped..)?.first_chunk()?;
+                let offset = pattern_offset(stream, block)?.checked_sub(skipped as u64)?;
+                let mut expected = Vec::new();
+                let number = offset / u64::from(size);
+                Payload::pattern(stream, number * u64::from(size), size).write_to(&mut expected);
+                (expected == bytes[..]).then_some(number)
+            }),
+            Payload::Empty => None,
+        }
     }
 
     /// When the first datagram came.
@@ -192,6 +214,24 @@ mod tests {
         assert_eq!((reception.datagrams, reception.duplicates, reception.reordered), (4, 1, 1));
         assert_eq!(reception.delays, [30_000_000, 30_000_000, 31_000_000, 52_000_000]);
         assert_eq!(reception.octets, 640);
+    }
+
+    #[test]
+    fn bytes_tell_which_datagram_they_are_however_many_were_lost_before() {
+        for size in [LEAST_REAL, 16, 17, 160, 1472] {
+            let mut receiver = Receiver::new(Schedule { size, count: None, ..schedule() });
+            for number in [0, 3, 1_000_000_u64] {
+                let mut bytes = Vec::new();
+                Payload::pattern(1, number * u64::from(size), size).write_to(&mut bytes);
+                let now = Time::ZERO + Span::from_millis(20) * number;
+                receiver.receive(now, &Payload::bytes(bytes.clone().into()));
+                assert_eq!((receiver.highest, receiver.wrong), (Some(number), 0), "{size} octets");
+                bytes[size as usize / 2] ^= 1;
+                receiver.receive(now, &Payload::bytes(bytes.into()));
+                assert_eq!(receiver.wrong, u64::from(size), "one octet is wrong");
+                receiver.wrong = 0;
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | | opens the flow | answers |
 //! | --- | --- | --- |
 //! | bulk | [`Source`](bulk::Source) writes and closes | [`Sink`](bulk::Sink) reads to the end |
-//! | download | [`Client`](download::Client) asks | [`Server`](download::Server) answers and closes |
+//! | download, voice | [`Client`](dialogue::Client) asks | [`Server`](dialogue::Server) answers and closes |
 //! | constant bit rate | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ extern crate alloc;
 
 pub mod bulk;
 pub mod cbr;
-pub mod download;
+pub mod dialogue;
 mod record;
 mod socket;
 
@@ -31,8 +31,8 @@ use voxpath_units::Time;
 pub enum Application {
     BulkSource(bulk::Source),
     BulkSink(bulk::Sink),
-    DownloadClient(download::Client),
-    DownloadServer(download::Server),
+    DialogueClient(dialogue::Client),
+    DialogueServer(dialogue::Server),
 }
 
 impl Application {
@@ -41,16 +41,17 @@ impl Application {
         match self {
             Self::BulkSource(app) => app.drive(socket),
             Self::BulkSink(app) => app.drive(now, socket),
-            Self::DownloadClient(app) => app.drive(now, socket),
-            Self::DownloadServer(app) => app.drive(now, socket),
+            Self::DialogueClient(app) => app.drive(now, socket),
+            Self::DialogueServer(app) => app.drive(now, socket),
         }
     }
 
     /// When to drive it though nothing happened at the socket.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {
-            Self::DownloadClient(app) => app.poll_timeout(),
-            _ => None,
+            Self::DialogueClient(app) => app.poll_timeout(),
+            Self::DialogueServer(app) => app.poll_timeout(),
+            Self::BulkSource(_) | Self::BulkSink(_) => None,
         }
     }
 
@@ -59,8 +60,8 @@ impl Application {
         match self {
             Self::BulkSource(app) => app.record(),
             Self::BulkSink(app) => app.record(),
-            Self::DownloadClient(app) => app.record(),
-            Self::DownloadServer(app) => app.record(),
+            Self::DialogueClient(app) => app.record(),
+            Self::DialogueServer(app) => app.record(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What an application saw.
 
+use crate::socket::Stream;
 use alloc::vec::Vec;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
 /// An application's own account of what it received.
@@ -17,21 +18,63 @@ pub struct Record {
     pub finished: bool,
     /// Octets that were not what was sent, or not where they belong.
     pub wrong_octets: u64,
-    /// Requests and their responses, at the end that asks.
+    /// Requests and their answers, at the end that asks.
     pub requests: Vec<Request>,
+    /// How long each partial answer took, from the last octet of what it answers, taken by the socket, to its own
+    /// last octet; at the end that asks.
+    pub partials: Vec<Span>,
 }
 
-/// A request and its response.
+impl Record {
+    /// Reads all that has come, which `verifier` holds against what was sent; how many octets that is.
+    pub(crate) fn read(&mut self, now: Time, socket: &mut impl Stream, verifier: &mut Verifier) -> u64 {
+        let before = self.octets;
+        loop {
+            let data = socket.read(u32::MAX);
+            if data.is_empty() {
+                return self.octets - before;
+            }
+            self.first_at.get_or_insert(now);
+            self.wrong_octets += verifier.take(&data);
+            self.octets = verifier.octets();
+        }
+    }
+}
+
+/// A request and what answers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// When the request was written.
+    /// When it began: when its first octets were given to the socket.
     pub sent_at: Time,
-    /// When the first octet of the response was read.
+    /// When the socket had taken its last octet.
+    pub last_sent_at: Option<Time>,
+    /// When the first octet of an answer, partial or not, was read.
     pub first_at: Option<Time>,
-    /// When the last octet of the response was read.
+    /// When the last octet of the answer was read.
     pub completed_at: Option<Time>,
-    /// Octets of the response that were read.
+    /// Partial answers that were whole when the socket had taken the last octet; none where there are none.
+    pub partials_in_time: Option<u64>,
+    /// Octets of answers that were read, partial ones too.
     pub octets: u64,
+}
+
+impl Request {
+    /// A request that begins at `now`.
+    pub(crate) const fn new(now: Time) -> Self {
+        Self {
+            sent_at: now,
+            last_sent_at: None,
+            first_at: None,
+            completed_at: None,
+            partials_in_time: None,
+            octets: 0,
+        }
+    }
+
+    /// How long the answer took after the request's last octet.
+    pub fn response(&self) -> Option<Span> {
+        Some(self.completed_at?.since(self.last_sent_at?))
+    }
 }
 
 /// Holds what is received against the pattern that was sent.

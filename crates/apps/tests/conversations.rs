@@ -1,82 +1,14 @@
 //! Both ends of each application, over a socket that takes and gives as little as it likes: what they saw does not
-//! depend on how the stream was cut.
+//! depend on how the stream was cut. The dialogue's own rules are in `dialogue.rs`.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::*;
 use proptest::prelude::*;
-use std::collections::VecDeque;
-use voxpath_apps::{Application, Stream, bulk, download};
-use voxpath_units::{Span, Time};
-use voxpath_wire::Payload;
-
-/// Octets on their way in one direction, and whether their end has been announced.
-#[derive(Default)]
-struct Pipe {
-    data: VecDeque<Payload>,
-    len: u32,
-    closed: bool,
-}
-
-/// One end of a connection with little room, which hands out at most `read` octets at a time.
-struct Socket<'a> {
-    outgoing: &'a mut Pipe,
-    incoming: &'a mut Pipe,
-    room: u32,
-    read: u32,
-}
-
-impl Stream for Socket<'_> {
-    fn is_connected(&self) -> bool {
-        true
-    }
-
-    fn writable(&self) -> u32 {
-        if self.outgoing.closed { 0 } else { self.room - self.outgoing.len }
-    }
-
-    fn write(&mut self, data: &Payload) -> u32 {
-        let taken = data.len().min(self.writable());
-        if taken > 0 {
-            self.outgoing.data.push_back(data.slice(0, taken));
-            self.outgoing.len += taken;
-        }
-        taken
-    }
-
-    fn read(&mut self, max: u32) -> Payload {
-        let Some(first) = self.incoming.data.front_mut() else { return Payload::Empty };
-        let len = first.len().min(max).min(self.read);
-        let out = first.slice(0, len);
-        *first = first.slice(len, first.len() - len);
-        if first.is_empty() {
-            self.incoming.data.pop_front();
-        }
-        self.incoming.len -= len;
-        out
-    }
-
-    fn is_at_end(&self) -> bool {
-        self.incoming.closed && self.incoming.data.is_empty()
-    }
-
-    fn close(&mut self) {
-        self.outgoing.closed = true;
-    }
-}
-
-/// Drives both ends in turn, a millisecond apart, until neither has anything left to do.
-fn converse([mut client, mut server]: [Application; 2], room: u32, read: u32) -> [Application; 2] {
-    let (mut there, mut back) = (Pipe::default(), Pipe::default());
-    for ms in 0..1_000_000 {
-        let now = Time::ZERO + Span::from_millis(ms);
-        client.drive(now, &mut Socket { outgoing: &mut there, incoming: &mut back, room, read });
-        server.drive(now, &mut Socket { outgoing: &mut back, incoming: &mut there, room, read });
-        if client.record().finished && server.record().finished {
-            assert!(there.closed && back.closed);
-            return [client, server];
-        }
-    }
-    panic!("no end: {client:?}, {server:?}");
-}
+use voxpath_apps::dialogue::Dialogue;
+use voxpath_apps::{Application, bulk};
+use voxpath_units::Span;
 
 proptest! {
     #[test]
@@ -99,11 +31,7 @@ proptest! {
         room in 1..800_u32, read in 1..800_u32,
     ) {
         let pause = Span::from_millis(pause_ms);
-        let dialogue = download::Dialogue { request, response, count, pause };
-        let ends = [
-            Application::DownloadClient(download::Client::new(dialogue, 0, 1)),
-            Application::DownloadServer(download::Server::new(dialogue, 0, 1)),
-        ];
+        let ends = speakers(Dialogue::download(request, response, count, pause));
         let [client, server] = converse(ends, room, read);
         let (asked, answered) = (server.record(), client.record());
         prop_assert_eq!((asked.octets, asked.wrong_octets), (request * u64::from(count), 0));

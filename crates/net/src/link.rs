@@ -76,6 +76,8 @@ pub struct Link {
     /// Packets that wait or are in service, in order; the last `queue.packets()` of them wait.
     planned: VecDeque<Planned>,
     counts: Counts,
+    /// Bytes of IP packets that the serialiser has passed on.
+    served: u64,
     /// The earliest delivery that has an entry in the event queue.
     armed: Option<(Time, Ticket)>,
     target: Target,
@@ -110,6 +112,7 @@ impl Link {
             line: DelayLine::new(),
             planned: VecDeque::new(),
             counts: Counts::default(),
+            served: 0,
             armed: None,
             target,
             place,
@@ -153,7 +156,7 @@ impl Link {
             self.planned.push_back(planned);
         } else {
             self.counts.enter_service();
-            self.counts.leave_service(&planned);
+            self.leave_service(&planned);
         }
     }
 
@@ -181,8 +184,23 @@ impl Link {
             self.counts.enter_service();
         }
         while let Some(done) = self.planned.pop_front_if(|planned| planned.end <= now) {
-            self.counts.leave_service(&done);
+            self.leave_service(&done);
         }
+    }
+
+    /// Bytes of IP packets that the serialiser has passed on as of the last [`Link::settle`].
+    pub const fn served(&self) -> u64 {
+        self.served
+    }
+
+    /// Packets that wait, as of the last [`Link::settle`].
+    pub fn queued(&self) -> u32 {
+        self.queue.packets()
+    }
+
+    /// The propagation delay.
+    pub const fn delay(&self) -> Span {
+        self.delay
     }
 
     /// The accounts as of the last [`Link::settle`].
@@ -219,6 +237,11 @@ impl Link {
     /// Copies in the pool of packets that are not through the serialiser yet.
     pub fn unborn(&self) -> u64 {
         self.planned.iter().map(|planned| u64::from(planned.copies.saturating_sub(1))).sum()
+    }
+
+    fn leave_service(&mut self, planned: &Planned) {
+        self.served += u64::from(planned.len);
+        self.counts.leave_service(planned);
     }
 
     /// Duplicates and delays a packet that leaves the serialiser at `end`; how many will be delivered.

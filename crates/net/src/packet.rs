@@ -1,8 +1,11 @@
 //! A packet: header values, a described payload, and what the network notes about it.
 
+use alloc::boxed::Box;
+use bytes::Bytes;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 pub use voxpath_wire::ip::Ecn;
+use voxpath_wire::packet;
 use voxpath_wire::tcp::TcpHeader;
 use voxpath_wire::udp::UdpHeader;
 
@@ -25,6 +28,18 @@ pub enum Transport {
     Tcp(TcpHeader),
     /// UDP.
     Udp(UdpHeader),
+    /// What a real host sent: its bytes, and what is known of them. Rare where everything is simulated, so
+    /// it does not make every packet larger.
+    Frame(Box<Frame>),
+}
+
+/// An IP packet of a real host. Nothing of it is lost on its way, options that nobody here knows included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The whole packet as it came.
+    pub bytes: Bytes,
+    /// What its transport header says.
+    pub transport: packet::Transport,
 }
 
 /// A packet on its way.
@@ -61,4 +76,39 @@ pub struct Packet {
 impl Packet {
     /// The TTL that Linux and most others start from.
     pub const DEFAULT_TTL: u8 = 64;
+
+    /// The TCP header, whoever sent it.
+    pub fn tcp(&self) -> Option<&TcpHeader> {
+        match &self.transport {
+            Transport::Tcp(header) => Some(header),
+            Transport::Frame(frame) => match &frame.transport {
+                packet::Transport::Tcp(header) => Some(header),
+                packet::Transport::Udp(_) | packet::Transport::Other => None,
+            },
+            Transport::Udp(_) => None,
+        }
+    }
+
+    /// Whether it carries UDP.
+    pub fn is_udp(&self) -> bool {
+        match &self.transport {
+            Transport::Udp(_) => true,
+            Transport::Frame(frame) => matches!(frame.transport, packet::Transport::Udp(_)),
+            Transport::Tcp(_) => false,
+        }
+    }
+
+    /// Source and destination port, where its transport has ports.
+    pub fn ports(&self) -> Option<(u16, u16)> {
+        let udp = |header: &UdpHeader| (header.src_port, header.dst_port);
+        match &self.transport {
+            Transport::Udp(header) => Some(udp(header)),
+            Transport::Frame(frame) => match &frame.transport {
+                packet::Transport::Udp(header) => Some(udp(header)),
+                packet::Transport::Tcp(header) => Some((header.src_port, header.dst_port)),
+                packet::Transport::Other => None,
+            },
+            Transport::Tcp(header) => Some((header.src_port, header.dst_port)),
+        }
+    }
 }

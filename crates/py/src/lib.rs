@@ -7,6 +7,8 @@
 mod document;
 mod errors;
 mod quantity;
+#[cfg(target_os = "linux")]
+mod real;
 mod run;
 
 use pyo3::prelude::*;
@@ -28,5 +30,9 @@ mod _engine {
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,
     };
     #[pymodule_export]
-    use crate::run::{check, congestions, paths, profile, profiles, run};
+    use crate::run::{check, congestions, paths, profile, profiles, real_hosts, run, shortest_delay};
+
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::real::{Isolation, RealHost, RealRun, Relay};
 }

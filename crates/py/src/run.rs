@@ -16,11 +16,11 @@ use voxpath_tcp::{Congestion, Profile};
 /// well within 100 ms, and dear enough that taking the interpreter's lock does not show.
 const SLICE_EVENTS: u64 = 20_000;
 
-fn value_error(error: impl Display) -> PyErr {
+pub(crate) fn value_error(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn plan_of(json: &str) -> PyResult<Plan> {
+pub(crate) fn plan_of(json: &str) -> PyResult<Plan> {
     serde_json::from_str(json).map_err(value_error)
 }
 
@@ -67,8 +67,24 @@ pub(crate) fn paths(plan: &str) -> PyResult<Vec<(Vec<Step>, Vec<Step>)>> {
     Ok(paths.into_iter().map(|[there, back]| (steps(there), steps(back))).collect())
 }
 
+/// Indices of the nodes that are real hosts where there are any.
+#[pyfunction]
+#[pyo3(signature = (plan, /))]
+pub(crate) fn real_hosts(plan: &str) -> PyResult<Vec<u32>> {
+    let real = plan_of(plan)?.real_hosts();
+    Ok((0..).zip(real).filter(|&(_, real)| real).map(|(node, _)| node).collect())
+}
+
+/// The delay of the shortest way between two hosts, in nanoseconds; none where no two reach each other.
+#[pyfunction]
+#[pyo3(signature = (plan, /))]
+pub(crate) fn shortest_delay(plan: &str) -> PyResult<Option<u64>> {
+    let delay = voxpath_sim::shortest_delay(&plan_of(plan)?).map_err(refused)?;
+    Ok(delay.map(|delay| delay.as_nanos()))
+}
+
 /// What a run gives to Python: columns of every table, the verdict as JSON, captures by host.
-type Outcome<'py> = (Bound<'py, PyDict>, String, Bound<'py, PyDict>);
+pub(crate) type Outcome<'py> = (Bound<'py, PyDict>, String, Bound<'py, PyDict>);
 
 /// Runs one replication of a plan.
 ///
@@ -90,6 +106,11 @@ pub(crate) fn run<'py>(
             .unwrap_or_else(|panic| Err(panic_error(panic.as_ref())))
     })?;
 
+    outcome(py, &report)
+}
+
+/// A report as Python gets it.
+pub(crate) fn outcome<'py>(py: Python<'py>, report: &Report) -> PyResult<Outcome<'py>> {
     let tables = PyDict::new(py);
     for table in &report.tables {
         tables.set_item(table.name, columns(py, table)?)?;
@@ -111,7 +132,7 @@ fn simulate(plan: &Plan, replication: u64, observe: &Observe) -> PyResult<Report
 }
 
 /// What [`check`] would have found.
-fn refused(problems: Vec<Problem>) -> PyErr {
+pub(crate) fn refused(problems: Vec<Problem>) -> PyErr {
     let lines: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.path, p.message)).collect();
     value_error(lines.join("; "))
 }

@@ -45,11 +45,19 @@ fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
 
 fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
     let host = |name: String, i: u32| Node {
+        simulated: false,
+        real: false,
         name,
         kind: NodeKind::Host,
         addresses: vec![std::net::Ipv4Addr::from(0x0a00_0001 + i).into()],
     };
-    let router = |name: &str| Node { name: name.into(), kind: NodeKind::Router, addresses: vec![] };
+    let router = |name: &str| Node {
+        simulated: false,
+        real: false,
+        name: name.into(),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    };
     let mut nodes = vec![router("left"), router("right")];
     let mut links = Vec::new();
     // One bandwidth-delay product of 1500-byte packets, over the 40 ms of the whole path.
@@ -71,6 +79,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
         links.push(link(&format!("left{i}"), sender, 0, access()));
         links.push(link(&format!("right{i}"), 1, receiver, access()));
         planned.push(Flow {
+            simulated: false,
             name: format!("flow{i}"),
             from: sender,
             to: receiver,
@@ -80,6 +89,8 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
         });
     }
     Plan {
+        programs: vec![],
+        relays: vec![],
         version: VERSION,
         name: "dumbbell".into(),
         seed: 1,

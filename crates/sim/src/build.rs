@@ -8,6 +8,7 @@ use crate::sinks;
 use crate::world::World;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 use voxpath_apps::cbr;
 use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss};
@@ -23,8 +24,21 @@ const SERVER_PORT: u16 = 5001;
 const DYNAMIC_PORT: u16 = 49_152;
 const DYNAMIC_PORTS: u32 = 1 << 14;
 
+/// What is around the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// Nothing.
+    None,
+    /// The real hosts of [`Plan::real_hosts`].
+    Real,
+}
+
 /// The world of a plan that [`crate::check`] has nothing against.
-pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
+pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> World {
+    let real = match edge {
+        Edge::None => vec![false; plan.nodes.len()],
+        Edge::Real => plan.real_hosts(),
+    };
     let (_, routes) = routes(plan);
     let addresses = addresses(plan);
     let mut tap = Tap::new();
@@ -35,7 +49,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
         pool: Pool::new(),
         events: EventQueue::new(),
         tap,
-        nodes: plan.nodes.iter().map(|node| Node::new(node.kind)).collect(),
+        nodes: plan.nodes.iter().zip(&real).map(|(node, &real)| Node::new(node.kind, real)).collect(),
         links: links(plan, seed),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         routes,
@@ -43,12 +57,18 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe) -> World {
     };
     let first_target = network.links.len() as u32;
     let first_addresses = first_addresses(plan);
-    let endpoints: Vec<Endpoint> = (0..)
+    let mut endpoints: Vec<Endpoint> = (0..)
         .zip(&plan.flows)
         .flat_map(|(i, flow)| {
             endpoints(i, flow, flow_addresses(plan, flow, &first_addresses), first_target, seed)
         })
         .collect();
+    for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
+        let flow = &plan.flows[endpoint.label.flow.0 as usize];
+        if !flow.simulated {
+            endpoint.move_outside(Time::from_nanos(flow.start_ns), &network.addresses);
+        }
+    }
     let end = Time::from_nanos(plan.duration_ns.unwrap_or(LONGEST_NS));
     let mut world = World::new(network, endpoints, end);
     for (i, flow) in plan.flows.iter().enumerate() {

@@ -3,13 +3,15 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Transport, VERSION};
-use alloc::collections::BTreeMap;
+use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Relay, Transport, VERSION};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Display;
 use core::net::IpAddr;
+use voxpath_apps::cbr;
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, Graph, NoPath, Routes};
 use voxpath_units::Prob;
@@ -41,6 +43,8 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.addresses();
     checker.links();
     checker.flows();
+    checker.programs();
+    checker.relays();
     // Indices that dangle would only panic in the search for paths.
     if checker.problems.is_empty() {
         checker.routes();
@@ -64,6 +68,25 @@ pub(crate) fn observable(plan: &Plan, observe: &Observe) -> Vec<Problem> {
     }
     if observe.snap_bytes == Some(0) {
         checker.fail("observe.snap_bytes", "at least one byte of a packet is kept; leave it out to keep all");
+    }
+    checker.problems
+}
+
+/// Whether the plan can run around its real hosts.
+pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
+    let mut checker = Checker { plan, problems: Vec::new() };
+    let real = plan.real_hosts();
+    for (i, flow) in plan.flows.iter().enumerate() {
+        let is_real = |node: u32| real.get(node as usize) == Some(&true);
+        if let App::Cbr { packet_bytes, .. } = flow.app
+            && !flow.simulated
+            && (is_real(flow.from) || is_real(flow.to))
+            && packet_bytes < cbr::LEAST_REAL
+        {
+            let path = format_args!("flows[{i}].app.packet_bytes");
+            let least = cbr::LEAST_REAL;
+            checker.fail(path, format_args!("datagrams to or from a real host have at least {least} bytes"));
+        }
     }
     checker.problems
 }
@@ -228,6 +251,74 @@ impl Checker<'_> {
         }
     }
 
+    fn programs(&mut self) {
+        for (i, program) in self.plan.programs.iter().enumerate() {
+            match self.plan.nodes.get(program.node as usize) {
+                None => self.fail(format_args!("programs[{i}].node"), "there is no such node"),
+                Some(node) if node.kind == NodeKind::Router => {
+                    self.fail(format_args!("programs[{i}].node"), "is a router: routers run nothing")
+                }
+                Some(node) if node.simulated => {
+                    let path = format_args!("programs[{i}].node");
+                    self.fail(
+                        path,
+                        format_args!("the host {:?} is simulated: it runs no programs", node.name),
+                    )
+                }
+                Some(_) => {}
+            }
+            if program.command.first().is_none_or(String::is_empty) {
+                self.fail(format_args!("programs[{i}].command"), "names no program");
+            }
+            if program.listens == Some(0) {
+                self.fail(format_args!("programs[{i}].listens"), "no program listens at port 0");
+            }
+        }
+    }
+
+    fn relays(&mut self) {
+        let mut taken = BTreeSet::new();
+        for (i, relay) in self.plan.relays.iter().enumerate() {
+            let (listens, transport, ends, ports) = match *relay {
+                Relay::Reach { transport, node, port, target } => {
+                    (Some(node), transport, vec![("node", node)], [port, target])
+                }
+                Relay::Publish { transport, node, port, to, target } => {
+                    (None, transport, vec![("node", node), ("to", to)], [port, target])
+                }
+            };
+            for (key, node) in &ends {
+                let path = format_args!("relays[{i}].{key}");
+                match self.plan.nodes.get(*node as usize) {
+                    None => self.fail(path, "there is no such node"),
+                    Some(node) if node.kind == NodeKind::Router => {
+                        self.fail(path, format_args!("{:?} is a router: nobody listens there", node.name));
+                    }
+                    Some(node) if node.simulated => self.fail(
+                        path,
+                        format_args!("the host {:?} is simulated: the machine cannot reach it", node.name),
+                    ),
+                    Some(_) => {}
+                }
+            }
+            if let [(_, node), (_, to)] = ends[..]
+                && node == to
+            {
+                self.fail(format_args!("relays[{i}].to"), "is the host itself: no network lies between");
+            }
+            if ports.contains(&0) {
+                self.fail(format_args!("relays[{i}]"), "a port is above zero");
+            }
+            if !taken.insert((listens, transport, ports[0])) {
+                let whose = if listens.is_some() { "the host" } else { "the machine" };
+                self.fail(
+                    format_args!("relays[{i}].port"),
+                    format_args!("port {} of {whose} leads elsewhere already", ports[0]),
+                );
+            }
+        }
+    }
+
     fn flows(&mut self) {
         for (i, flow) in self.plan.flows.iter().enumerate() {
             let path = format!("flows[{i}]");
@@ -272,7 +363,10 @@ impl Checker<'_> {
 
     fn transport(&mut self, path: &str, transport: &Transport, app: &App) {
         match (transport, app) {
-            (Transport::Tcp { client, server }, App::Bulk { .. } | App::Download { .. }) => {
+            (
+                Transport::Tcp { client, server },
+                App::Bulk { .. } | App::Download { .. } | App::Voice { .. },
+            ) => {
                 for (end, config) in [("client", client), ("server", server)] {
                     self.tcp(&format!("{path}.transport.{end}"), config);
                 }
@@ -281,10 +375,10 @@ impl Checker<'_> {
             (Transport::Tcp { .. }, App::Cbr { .. }) => {
                 self.fail(format_args!("{path}.app.kind"), "cbr sends datagrams: its transport is udp");
             }
-            (Transport::Udp, App::Bulk { .. } | App::Download { .. }) => {
+            (Transport::Udp, App::Bulk { .. } | App::Download { .. } | App::Voice { .. }) => {
                 self.fail(
                     format_args!("{path}.app.kind"),
-                    "bulk and download need a byte stream: their transport is tcp",
+                    "bulk, download and voice need a byte stream: their transport is tcp",
                 );
             }
         }
@@ -355,18 +449,50 @@ impl Checker<'_> {
             }
             App::Download { request_bytes, response_bytes, requests, pause_ns } => {
                 self.span(format_args!("{path}.app.pause_ns"), pause_ns);
-                self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, requests);
-                self.transfer(format_args!("{path}.app.response_bytes"), response_bytes, requests);
-                let least = [
-                    ("request_bytes", request_bytes),
-                    ("response_bytes", response_bytes),
-                    ("requests", u64::from(requests)),
-                ];
-                for (key, value) in least {
-                    if value == 0 {
-                        self.fail(format_args!("{path}.app.{key}"), "at least 1");
-                    }
+                self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, requests.into());
+                self.transfer(format_args!("{path}.app.response_bytes"), response_bytes, requests.into());
+                self.at_least_one(
+                    path,
+                    [
+                        ("request_bytes", request_bytes),
+                        ("response_bytes", response_bytes),
+                        ("requests", requests.into()),
+                    ],
+                );
+            }
+            App::Voice {
+                blocks,
+                block_bytes,
+                interval_ns,
+                partial_bytes,
+                answer_bytes,
+                processing_ns,
+                requests,
+                pause_ns,
+            } => {
+                for (key, ns) in
+                    [("interval_ns", interval_ns), ("processing_ns", processing_ns), ("pause_ns", pause_ns)]
+                {
+                    self.span(format_args!("{path}.app.{key}"), ns);
                 }
+                let (blocks, requests) = (u64::from(blocks), u64::from(requests));
+                self.transfer(format_args!("{path}.app.block_bytes"), block_bytes, blocks * requests);
+                self.transfer(
+                    format_args!("{path}.app.partial_bytes"),
+                    partial_bytes,
+                    blocks.saturating_sub(1) * requests,
+                );
+                self.transfer(format_args!("{path}.app.answer_bytes"), answer_bytes, requests);
+                self.at_least_one(
+                    path,
+                    [
+                        ("blocks", blocks),
+                        ("block_bytes", block_bytes),
+                        ("interval_ns", interval_ns),
+                        ("answer_bytes", answer_bytes),
+                        ("requests", requests),
+                    ],
+                );
             }
             App::Cbr { packet_bytes, interval_ns, .. } => {
                 if !(1..=65_507).contains(&packet_bytes) {
@@ -380,9 +506,17 @@ impl Checker<'_> {
         }
     }
 
-    fn transfer(&mut self, path: impl Display, bytes: u64, times: u32) {
-        if bytes.checked_mul(times.into()).is_none_or(|all| all > MOST_BYTES) {
+    fn transfer(&mut self, path: impl Display, bytes: u64, times: u64) {
+        if bytes.checked_mul(times).is_none_or(|all| all > MOST_BYTES) {
             self.fail(path, "a flow transfers at most 1000 TB");
+        }
+    }
+
+    fn at_least_one<const N: usize>(&mut self, path: &str, values: [(&str, u64); N]) {
+        for (key, value) in values {
+            if value == 0 {
+                self.fail(format_args!("{path}.app.{key}"), "at least 1");
+            }
         }
     }
 
@@ -448,7 +582,7 @@ fn is_endless(app: &App) -> bool {
     match app {
         App::Bulk { bytes } => bytes.is_none(),
         App::Cbr { packets, .. } => packets.is_none(),
-        App::Download { .. } => false,
+        App::Download { .. } | App::Voice { .. } => false,
     }
 }
 

@@ -1,14 +1,17 @@
 //! One end of a flow: a socket, the application on it, and when they have to be woken.
 
+use crate::network::Address;
+use crate::outside::{Account, Machine, Outside};
 use crate::plan;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use voxpath_apps::cbr;
 use voxpath_apps::{Application, Datagrams, Stream};
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::{AddressId, Ecn, FlowId, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 use voxpath_wire::udp::UdpHeader;
@@ -47,6 +50,7 @@ impl Label {
         let header_len = match &transport {
             Transport::Tcp(header) => header.wire_len(),
             Transport::Udp(_) => UdpHeader::LEN,
+            Transport::Frame(_) => unreachable!("a simulated endpoint sends headers"),
         };
         Packet {
             src: self.local,
@@ -66,22 +70,45 @@ impl Label {
 
     /// Whether a packet is addressed to this endpoint.
     pub(crate) fn accepts(&self, packet: &Packet) -> bool {
-        let (src_port, dst_port) = match &packet.transport {
-            Transport::Tcp(header) => (header.src_port, header.dst_port),
-            Transport::Udp(header) => (header.src_port, header.dst_port),
-        };
         (self.local, self.remote) == (packet.dst, packet.src)
-            && (self.local_port, self.remote_port) == (dst_port, src_port)
+            && packet.ports() == Some((self.remote_port, self.local_port))
     }
 }
 
 impl Endpoint {
+    /// Makes the endpoint one that runs on a real host.
+    pub(crate) fn move_outside(&mut self, start: Time, addresses: &[Address]) {
+        let Label { flow, local, remote, local_port, remote_port } = self.label;
+        let address = |id: AddressId, port| SocketAddr::new(addresses[id.0 as usize].ip, port);
+        let (tcp, machine) = match core::mem::replace(&mut self.kind, Kind::Outside(None)) {
+            Kind::Tcp(tcp) => match tcp.socket {
+                Socket::Idle { config, .. } => (Some(config), Machine::Stream(tcp.application)),
+                Socket::Open(_) => unreachable!("an endpoint moves before it starts"),
+            },
+            Kind::Sender(sender) => (None, Machine::Sender(sender)),
+            Kind::Receiver(receiver) => (None, Machine::Receiver(*receiver)),
+            Kind::Outside(_) => unreachable!("an endpoint moves once"),
+        };
+        self.busy = false;
+        self.kind = Kind::Outside(Some(Box::new(Outside {
+            flow: flow.0,
+            end: self.end,
+            host: self.node,
+            local: address(local, local_port),
+            remote: address(remote, remote_port),
+            start,
+            tcp,
+            machine,
+            account: Account::default(),
+        })));
+    }
+
     /// When it wants to be woken.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.kind {
             Kind::Tcp(tcp) => tcp.poll_timeout(),
             Kind::Sender(sender) => sender.poll_timeout(),
-            Kind::Receiver(_) => None,
+            Kind::Receiver(_) | Kind::Outside(_) => None,
         }
     }
 }
@@ -108,6 +135,8 @@ pub(crate) enum Kind {
     Tcp(Box<Tcp>),
     Sender(cbr::Sender),
     Receiver(Box<cbr::Receiver>),
+    /// Runs on a real host; none while it does.
+    Outside(Option<Box<Outside>>),
 }
 
 impl Kind {
@@ -116,7 +145,7 @@ impl Kind {
         match self {
             Self::Tcp(tcp) => tcp.ended().is_none(),
             Self::Sender(sender) => sender.poll_timeout().is_some(),
-            Self::Receiver(_) => false,
+            Self::Receiver(_) | Self::Outside(_) => false,
         }
     }
 }
@@ -252,25 +281,42 @@ impl Datagrams for Outbox {
 
 /// The two applications of a flow over TCP. Patterns are numbered by flow and direction.
 pub(crate) fn stream_applications(app: &plan::App, flow: u32) -> Option<[Application; 2]> {
-    use voxpath_apps::{bulk, download};
+    use voxpath_apps::bulk;
+    use voxpath_apps::dialogue::{Client, Dialogue, Server};
     let (there, back) = (flow * 2, flow * 2 + 1);
-    match *app {
-        plan::App::Bulk { bytes } => Some([
-            Application::BulkSource(bulk::Source::new(there, bytes)),
-            Application::BulkSink(bulk::Sink::new(there, bytes)),
-        ]),
-        plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
-            let dialogue = download::Dialogue {
-                request: request_bytes,
-                response: response_bytes,
-                count: requests,
-                pause: voxpath_units::Span::from_nanos(pause_ns),
-            };
-            Some([
-                Application::DownloadClient(download::Client::new(dialogue, there, back)),
-                Application::DownloadServer(download::Server::new(dialogue, there, back)),
-            ])
+    let dialogue = match *app {
+        plan::App::Bulk { bytes } => {
+            return Some([
+                Application::BulkSource(bulk::Source::new(there, bytes)),
+                Application::BulkSink(bulk::Sink::new(there, bytes)),
+            ]);
         }
-        plan::App::Cbr { .. } => None,
-    }
+        plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
+            Dialogue::download(request_bytes, response_bytes, requests, Span::from_nanos(pause_ns))
+        }
+        plan::App::Voice {
+            blocks,
+            block_bytes,
+            interval_ns,
+            partial_bytes,
+            answer_bytes,
+            processing_ns,
+            requests,
+            pause_ns,
+        } => Dialogue {
+            blocks,
+            block: block_bytes,
+            interval: Span::from_nanos(interval_ns),
+            partial: partial_bytes,
+            answer: answer_bytes,
+            processing: Span::from_nanos(processing_ns),
+            requests,
+            pause: Span::from_nanos(pause_ns),
+        },
+        plan::App::Cbr { .. } => return None,
+    };
+    Some([
+        Application::DialogueClient(Client::new(dialogue, there, back)),
+        Application::DialogueServer(Server::new(dialogue, there, back)),
+    ])
 }

@@ -9,21 +9,26 @@ extern crate alloc;
 
 mod build;
 mod check;
+mod emit;
 mod endpoint;
 mod network;
+pub mod outside;
 mod paths;
 pub mod plan;
+mod realtime;
 mod report;
 mod sinks;
 mod world;
 
 pub use check::{Problem, check};
-pub use paths::{Paths, paths};
+pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
+pub use realtime::{Delivery, LinkState, RealTime, Strays};
 pub use report::{Report, Verdict};
 pub use voxpath_net::table::{Column, Data, Table};
 
 use alloc::vec::Vec;
+use build::Edge;
 use voxpath_net::Seed;
 use voxpath_units::Time;
 use world::World;
@@ -55,7 +60,7 @@ impl Simulation {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let world = build::world(plan, Seed::new(plan.seed, replication), observe);
+        let world = build::world(plan, Seed::new(plan.seed, replication), observe, Edge::None);
         Ok(Self { plan: plan.clone(), world })
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Network {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) kind: NodeKind,
+    /// Whether it is a real host, at the edge of a world in real time.
+    pub(crate) real: bool,
     /// Packets that its own applications sent.
     pub(crate) sent: u64,
     /// Packets that links brought.
@@ -51,8 +53,8 @@ pub(crate) struct Address {
 }
 
 impl Node {
-    pub(crate) const fn new(kind: NodeKind) -> Self {
-        Self { kind, sent: 0, received: 0, forwarded: 0, delivered: 0, discarded: 0 }
+    pub(crate) const fn new(kind: NodeKind, real: bool) -> Self {
+        Self { kind, real, sent: 0, received: 0, forwarded: 0, delivered: 0, discarded: 0 }
     }
 }
 
@@ -72,6 +74,11 @@ impl Network {
         };
         let packet = label.packet(now, ip_len, transport, payload);
         self.tap.packet(now, Place::Host(from), Action::Sent, &packet);
+        self.enter(now, from, packet);
+    }
+
+    /// A packet begins its way at a host.
+    pub(crate) fn enter(&mut self, now: Time, from: u32, packet: Packet) {
         let to = self.addresses[packet.dst.0 as usize].node;
         self.nodes[from as usize].sent += 1;
         let packet = self.pool.insert(packet);

@@ -1,9 +1,30 @@
 //! The way that each flow's packets take, for whoever has to know it without running anything.
 
 use crate::check::{Problem, check, routes};
-use crate::plan::Plan;
+use crate::plan::{NodeKind, Plan};
 use alloc::vec::Vec;
 use voxpath_net::routing::DirectionId;
+use voxpath_units::Span;
+
+/// The shortest way between two hosts, by the delays of its links; none where no two hosts reach each other.
+///
+/// # Errors
+/// As [`paths`].
+pub fn shortest_delay(plan: &Plan) -> Result<Option<Span>, Vec<Problem>> {
+    let problems = check(plan);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let (graph, routes) = routes(plan);
+    let delay = |step: DirectionId| {
+        let link = &plan.links[step.link() as usize];
+        if step.index().is_multiple_of(2) { link.ab.delay_ns } else { link.ba.delay_ns }
+    };
+    let hosts = || (0..).zip(&plan.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(i, _)| i);
+    let pairs = hosts().flat_map(|from| hosts().filter(move |&to| to != from).map(move |to| (from, to)));
+    let ways = pairs.filter_map(|(from, to)| routes.path(&graph, from, to).ok());
+    Ok(ways.map(|way| Span::from_nanos(way.into_iter().map(delay).sum())).min())
+}
 
 /// The directions of links that a flow's packets take, from the end that opens to the other one, and back.
 pub type Paths = [Vec<DirectionId>; 2];

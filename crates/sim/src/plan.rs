@@ -33,6 +33,10 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Conversations between two hosts each.
     pub flows: Vec<Flow>,
+    /// What real hosts run besides; nothing that a simulation could answer for.
+    pub programs: Vec<Program>,
+    /// Ways between real hosts and the machine's own loopback.
+    pub relays: Vec<Relay>,
 }
 
 /// A host or a router.
@@ -45,6 +49,10 @@ pub struct Node {
     pub kind: NodeKind,
     /// The node's addresses, unique in the plan; a host has at least one, a router may have none.
     pub addresses: Vec<IpAddr>,
+    /// Never a real host, also where others are.
+    pub simulated: bool,
+    /// A real host where there are any, though nothing of the plan may run on it.
+    pub real: bool,
 }
 
 /// What a node does with packets.
@@ -176,12 +184,97 @@ pub struct Flow {
     pub from: u32,
     /// Index of the host that answers.
     pub to: u32,
+    /// Both ends are simulated, also where their hosts are real.
+    pub simulated: bool,
     /// When the flow starts.
     pub start_ns: u64,
     /// What carries it.
     pub transport: Transport,
     /// What the two ends do.
     pub app: App,
+}
+
+/// A program that a real host runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Index of the host.
+    pub node: u32,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The TCP port at which it serves: the run starts when it listens, and the program is ended with the run.
+    /// Without one the run lasts until the program ends by itself.
+    pub listens: Option<u16>,
+    /// When it starts; zero where it serves.
+    pub start_ns: u64,
+    /// The stack that its sockets are to have.
+    pub tcp: TcpConfig,
+}
+
+/// Connections that a real host passes on to the machine's loopback, or from there into the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Relay {
+    /// Who connects to `port` of `node` reaches `target` of the machine.
+    Reach {
+        /// What is passed on.
+        transport: Relayed,
+        /// Index of the host.
+        node: u32,
+        /// Where the host listens.
+        port: u16,
+        /// Where on the machine's loopback it leads.
+        target: u16,
+    },
+    /// Who connects to `port` of the machine's loopback reaches `target` of `to` by way of `node`.
+    Publish {
+        /// What is passed on.
+        transport: Relayed,
+        /// Index of the host whence the connections go out.
+        node: u32,
+        /// Where it is listened on the machine's loopback.
+        port: u16,
+        /// Index of the host that is reached.
+        to: u32,
+        /// At which of its ports.
+        target: u16,
+    },
+}
+
+/// What a relay passes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relayed {
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+impl Relay {
+    /// The real hosts that it needs.
+    fn nodes(&self) -> impl Iterator<Item = u32> {
+        let (node, to) = match *self {
+            Self::Reach { node, .. } => (node, None),
+            Self::Publish { node, to, .. } => (node, Some(to)),
+        };
+        core::iter::once(node).chain(to)
+    }
+}
+
+impl Plan {
+    /// The nodes that are real hosts where there are any: those that run something which is not to be simulated.
+    pub fn real_hosts(&self) -> Vec<bool> {
+        let mut real: Vec<bool> = self.nodes.iter().map(|node| node.real).collect();
+        let flows = self.flows.iter().filter(|flow| !flow.simulated).flat_map(|flow| [flow.from, flow.to]);
+        let programs = self.programs.iter().map(|program| program.node);
+        for node in flows.chain(programs).chain(self.relays.iter().flat_map(Relay::nodes)) {
+            if let Some(planned) = self.nodes.get(node as usize) {
+                real[node as usize] = planned.kind == NodeKind::Host && !planned.simulated;
+            }
+        }
+        real
+    }
 }
 
 /// Transports.
@@ -219,6 +312,26 @@ pub enum App {
         /// How many requests.
         requests: u32,
         /// Pause between the end of a response and the next request.
+        pause_ns: u64,
+    },
+    /// `from` speaks in blocks at a constant interval, `to` answers each block but the last in part, and the last
+    /// for good; then `from` pauses and speaks again. At last `to` closes. Over TCP.
+    Voice {
+        /// Blocks of each request.
+        blocks: u32,
+        /// Bytes of each block.
+        block_bytes: u64,
+        /// Time from one block to the next.
+        interval_ns: u64,
+        /// Bytes of each partial answer; zero for none.
+        partial_bytes: u64,
+        /// Bytes of the answer to the last block.
+        answer_bytes: u64,
+        /// Time from reading the last byte of a request to answering it.
+        processing_ns: u64,
+        /// How many requests.
+        requests: u32,
+        /// Pause between the end of an answer and the next request.
         pause_ns: u64,
     },
     /// `from` sends datagrams at a constant rate; over UDP.

@@ -1,6 +1,7 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
-use crate::endpoint::{Endpoint, Kind, Tcp};
+use crate::endpoint::{Endpoint, Kind};
+use crate::outside::Machine;
 use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
 use crate::world::World;
 use alloc::format;
@@ -8,13 +9,13 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use serde::Serialize;
-use voxpath_apps::Record;
-use voxpath_apps::cbr::Reception;
+use voxpath_apps::cbr::{self, Reception};
+use voxpath_apps::{Record, Request};
 use voxpath_net::element::Count;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::tap::Output;
 use voxpath_tcp::{Counters, Ended};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 
 /// Everything that came of a run.
 #[derive(Debug)]
@@ -51,6 +52,11 @@ pub struct Verdict {
 /// Closes the books.
 pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
     let ended = world.ended();
+    report_at(plan, world, ended)
+}
+
+/// The same for a world whose end is somebody else's decision.
+pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
     for link in &mut world.network.links {
         link.settle(ended);
     }
@@ -173,7 +179,11 @@ struct FlowRow {
     wrong: u64,
     /// Of the end that opened, and of the end that answered.
     packets_sent: [u64; 2],
-    tcp: Option<[Counters; 2]>,
+    tcp: [Option<TcpCounts>; 2],
+    /// From the last byte of a request to the last of its answer, ascending.
+    responses: Option<Vec<u64>>,
+    /// From the last byte of what a partial answer answers to its own last, ascending.
+    partials: Option<Vec<u64>>,
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
 }
@@ -224,7 +234,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         Column { name: "client_packets_sent", data: count(|row| row.packets_sent[0]) },
         Column { name: "server_packets_sent", data: count(|row| row.packets_sent[1]) },
     ];
-    type Counter = fn(&Counters) -> u64;
+    type Counter = fn(&TcpCounts) -> Option<u64>;
     let counters: [([&'static str; 2], Counter); 6] = [
         (["client_data_segments_sent", "server_data_segments_sent"], |tcp| tcp.data_segments_sent),
         (["client_retransmissions", "server_retransmissions"], |tcp| tcp.retransmissions),
@@ -235,8 +245,27 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     ];
     for (names, of) in counters {
         for (end, name) in names.into_iter().enumerate() {
-            columns.push(Column { name, data: maybe(&|row| row.tcp.as_ref().map(|ends| of(&ends[end]))) });
+            columns.push(Column { name, data: maybe(&|row| row.tcp[end].as_ref().and_then(of)) });
         }
+    }
+    type Delays = for<'r> fn(&'r FlowRow) -> Option<&'r [u64]>;
+    type Summary = fn(&[u64]) -> Option<u64>;
+    let (responses, partials): (Delays, Delays) =
+        (|row| row.responses.as_deref(), |row| row.partials.as_deref());
+    let summaries: [(&'static str, Delays, Summary); 10] = [
+        ("requests_answered", responses, |delays| Some(delays.len() as u64)),
+        ("response_mean_ns", responses, mean),
+        ("response_p50_ns", responses, |delays| quantile(delays, 50)),
+        ("response_p95_ns", responses, |delays| quantile(delays, 95)),
+        ("response_max_ns", responses, |delays| delays.last().copied()),
+        ("partials_received", partials, |delays| Some(delays.len() as u64)),
+        ("partial_mean_ns", partials, mean),
+        ("partial_p50_ns", partials, |delays| quantile(delays, 50)),
+        ("partial_p95_ns", partials, |delays| quantile(delays, 95)),
+        ("partial_max_ns", partials, |delays| delays.last().copied()),
+    ];
+    for (name, delays, of) in summaries {
+        columns.push(Column { name, data: maybe(&|row| delays(row).and_then(of)) });
     }
     columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
     type Measure = fn(&Reception) -> Option<u64>;
@@ -245,7 +274,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         ("datagrams_duplicated", |seen| Some(seen.duplicates)),
         ("datagrams_reordered", |seen| Some(seen.reordered)),
         ("delay_min_ns", |seen| seen.delays.first().copied()),
-        ("delay_mean_ns", mean),
+        ("delay_mean_ns", |seen| mean(&seen.delays)),
         ("delay_p50_ns", |seen| quantile(&seen.delays, 50)),
         ("delay_p95_ns", |seen| quantile(&seen.delays, 95)),
         ("delay_p99_ns", |seen| quantile(&seen.delays, 99)),
@@ -259,32 +288,30 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
 }
 
 fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
-    let [client, server] = ends;
-    let packets_sent = [client.counters.packets_sent, server.counters.packets_sent];
-    match [&client.kind, &server.kind] {
-        [Kind::Tcp(client_tcp), Kind::Tcp(server_tcp)] => {
-            let receiver: &Record = match app {
-                App::Download { .. } => client_tcp.application.record(),
-                App::Bulk { .. } | App::Cbr { .. } => server_tcp.application.record(),
+    let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
+    match [client.part, server.part] {
+        [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
+            let receiver = match app {
+                App::Download { .. } | App::Voice { .. } => asks,
+                App::Bulk { .. } | App::Cbr { .. } => answers,
             };
-            let wrong = [client_tcp, server_tcp].map(|tcp| tcp.application.record().wrong_octets);
             FlowRow {
-                status: status(client_tcp, server_tcp, receiver),
-                established: client.counters.established_at,
+                // The end that opened knows more of a failure than the one that may never have heard of it.
+                status: status(receiver, asked.or(answered)),
+                established: client.established_at,
                 first: receiver.first_at,
                 completed: receiver.completed_at,
                 bytes: receiver.octets,
-                wrong: wrong.iter().sum(),
-                packets_sent,
-                // An end that never opened has counted nothing, which is not unknown.
-                tcp: Some([client_tcp, server_tcp].map(|tcp| {
-                    tcp.connection().map_or_else(Counters::default, |connection| *connection.counters())
-                })),
+                wrong: asks.wrong_octets + answers.wrong_octets,
+                packets_sent: [client.packets_sent, server.packets_sent],
+                tcp: [client.tcp, server.tcp],
+                responses: has_requests(app).then(|| responses(receiver)),
+                partials: answers_in_part(app).then(|| ascending(receiver.partials.iter().copied())),
                 datagrams_sent: None,
                 reception: None,
             }
         }
-        [Kind::Sender(sender), Kind::Receiver(receiver)] => {
+        [Part::Sender(sender), Part::Receiver(receiver)] => {
             let reception = receiver.reception();
             let done = sender.poll_timeout().is_none();
             FlowRow {
@@ -294,8 +321,10 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
                 completed: reception.last_at.filter(|_| done),
                 bytes: reception.octets,
                 wrong: reception.wrong,
-                packets_sent,
-                tcp: None,
+                packets_sent: [client.packets_sent, server.packets_sent],
+                tcp: [None, None],
+                responses: None,
+                partials: None,
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
             }
@@ -304,12 +333,90 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
     }
 }
 
-fn status(client: &Tcp, server: &Tcp, receiver: &Record) -> &'static str {
+/// One end of a flow, wherever it ran.
+struct End<'a> {
+    part: Part<'a>,
+    established_at: Option<Time>,
+    packets_sent: u64,
+    tcp: Option<TcpCounts>,
+}
+
+/// What an end does in its flow.
+enum Part<'a> {
+    Stream { record: &'a Record, ended: Option<Ended> },
+    Sender(&'a cbr::Sender),
+    Receiver(&'a cbr::Receiver),
+}
+
+/// What is counted of a TCP endpoint; none where its stack does not say.
+#[derive(Default)]
+struct TcpCounts {
+    data_segments_sent: Option<u64>,
+    retransmissions: Option<u64>,
+    fast_retransmits: Option<u64>,
+    timeouts: Option<u64>,
+    probes: Option<u64>,
+    duplicate_acks: Option<u64>,
+}
+
+impl<'a> End<'a> {
+    fn of(endpoint: &'a Endpoint) -> Self {
+        let simulated = |part, tcp| Self {
+            part,
+            established_at: endpoint.counters.established_at,
+            packets_sent: endpoint.counters.packets_sent,
+            tcp,
+        };
+        match &endpoint.kind {
+            Kind::Tcp(tcp) => simulated(
+                Part::Stream { record: tcp.application.record(), ended: tcp.ended() },
+                // An end that never opened has counted nothing, which is not unknown.
+                Some(TcpCounts::from(
+                    &tcp.connection().map_or_else(Counters::default, |connection| *connection.counters()),
+                )),
+            ),
+            Kind::Sender(sender) => simulated(Part::Sender(sender), None),
+            Kind::Receiver(receiver) => simulated(Part::Receiver(receiver), None),
+            Kind::Outside(outside) => {
+                let outside = outside.as_deref().expect("what was handed out came back");
+                let account = &outside.account;
+                let (part, tcp) = match &outside.machine {
+                    Machine::Stream(application) => {
+                        let tcp = TcpCounts {
+                            data_segments_sent: account.data_segments_sent,
+                            retransmissions: account.retransmissions,
+                            timeouts: account.timeouts,
+                            ..TcpCounts::default()
+                        };
+                        (Part::Stream { record: application.record(), ended: account.ended }, Some(tcp))
+                    }
+                    Machine::Sender(sender) => (Part::Sender(sender), None),
+                    Machine::Receiver(receiver) => (Part::Receiver(receiver), None),
+                };
+                Self { part, established_at: account.established_at, packets_sent: account.packets_sent, tcp }
+            }
+        }
+    }
+}
+
+impl From<&Counters> for TcpCounts {
+    fn from(counters: &Counters) -> Self {
+        Self {
+            data_segments_sent: Some(counters.data_segments_sent),
+            retransmissions: Some(counters.retransmissions),
+            fast_retransmits: Some(counters.fast_retransmits),
+            timeouts: Some(counters.timeouts),
+            probes: Some(counters.probes),
+            duplicate_acks: Some(counters.duplicate_acks),
+        }
+    }
+}
+
+fn status(receiver: &Record, ended: Option<Ended>) -> &'static str {
     if receiver.completed_at.is_some() {
         return "completed";
     }
-    // The end that opened knows more of a failure than the one that may never have heard of it.
-    match client.ended().or(server.ended()) {
+    match ended {
         Some(Ended::Refused) => "refused",
         Some(Ended::Reset) => "reset",
         Some(Ended::Aborted) => "aborted",
@@ -329,14 +436,35 @@ fn app_name(app: &App) -> &'static str {
     match app {
         App::Bulk { .. } => "bulk",
         App::Download { .. } => "download",
+        App::Voice { .. } => "voice",
         App::Cbr { .. } => "cbr",
     }
 }
 
-fn mean(seen: &Reception) -> Option<u64> {
-    let sum: u128 = seen.delays.iter().map(|&delay| u128::from(delay)).sum();
+/// Whether the application asks, so that there are responses.
+fn has_requests(app: &App) -> bool {
+    matches!(app, App::Download { .. } | App::Voice { .. })
+}
+
+/// Whether the application gets partial answers.
+fn answers_in_part(app: &App) -> bool {
+    matches!(*app, App::Voice { blocks, partial_bytes, .. } if blocks > 1 && partial_bytes > 0)
+}
+
+fn responses(record: &Record) -> Vec<u64> {
+    ascending(record.requests.iter().filter_map(Request::response))
+}
+
+fn ascending(spans: impl Iterator<Item = Span>) -> Vec<u64> {
+    let mut spans: Vec<u64> = spans.map(Span::as_nanos).collect();
+    spans.sort_unstable();
+    spans
+}
+
+fn mean(delays: &[u64]) -> Option<u64> {
+    let sum: u128 = delays.iter().map(|&delay| u128::from(delay)).sum();
     // A mean of 64-bit values is one.
-    sum.checked_div(seen.delays.len() as u128).map(|mean| mean as u64)
+    sum.checked_div(delays.len() as u128).map(|mean| mean as u64)
 }
 
 /// The smallest value that at least `percent` of them do not exceed.
@@ -348,12 +476,12 @@ fn quantile(ascending: &[u64], percent: usize) -> Option<u64> {
 fn requests(plan: &Plan, world: &World) -> Table {
     let mut rows = Vec::new();
     for (i, endpoint) in world.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.end == 0) {
-        let Kind::Tcp(tcp) = &endpoint.kind else { continue };
-        let requests = tcp.application.record().requests.iter();
+        let Part::Stream { record, .. } = End::of(endpoint).part else { continue };
+        let requests = record.requests.iter();
         rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32 / 2, number, *request)));
     }
     let names = plan.flows.iter().map(|flow| flow.name.clone()).collect();
-    let time = |of: fn(&voxpath_apps::Request) -> Option<Time>| {
+    let time = |of: fn(&Request) -> Option<Time>| {
         Data::OptU64(rows.iter().map(|(_, _, request)| of(request).map(Time::as_nanos)).collect())
     };
     Table {
@@ -368,8 +496,13 @@ fn requests(plan: &Plan, world: &World) -> Table {
                 name: "sent_ns",
                 data: Data::U64(rows.iter().map(|row| row.2.sent_at.as_nanos()).collect()),
             },
+            Column { name: "last_byte_sent_ns", data: time(|request| request.last_sent_at) },
             Column { name: "first_byte_ns", data: time(|request| request.first_at) },
             Column { name: "completed_ns", data: time(|request| request.completed_at) },
+            Column {
+                name: "partials_in_time",
+                data: Data::OptU64(rows.iter().map(|row| row.2.partials_in_time).collect()),
+            },
             Column {
                 name: "bytes_delivered",
                 data: Data::U64(rows.iter().map(|row| row.2.octets).collect()),

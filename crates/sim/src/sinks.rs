@@ -1,5 +1,6 @@
 //! Where observations go: columns for Python, captures for tshark.
 
+use crate::emit::emit;
 use crate::network::Address;
 use crate::plan::{DIRECTIONS, Observe, Plan};
 use alloc::boxed::Box;
@@ -8,13 +9,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::IpAddr;
-use voxpath_net::packet::{Packet, Transport};
+use voxpath_net::packet::Packet;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::tap::{Action, Event, Interest, Output, Place, Sink};
 use voxpath_units::Time;
-use voxpath_wire::ip::{IpHeader, Protocol};
-use voxpath_wire::packet::{emit_tcp, emit_udp};
 use voxpath_wire::pcapng::{CapturedPacket, Direction, Interface, InterfaceId, PcapngWriter};
 
 /// The sinks that `observe` asks for.
@@ -121,8 +119,10 @@ const ACTIONS: [Action; 5] =
 impl Packets {
     fn new(plan: &Plan) -> Self {
         let names = |name: &String| DIRECTIONS.map(|direction| format!("{name} {direction}"));
+        // Packets of programs on real hosts belong to no flow of the plan, and are labelled behind the last.
+        let flows = plan.flows.iter().map(|flow| flow.name.clone()).chain([String::new()]).collect();
         Self {
-            flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
+            flows,
             links: plan.links.iter().flat_map(|link| names(&link.name)).collect(),
             rows: Vec::new(),
         }
@@ -143,10 +143,7 @@ impl Sink for Packets {
             flow: packet.flow.0,
             len: packet.len,
             payload: packet.payload.len(),
-            tcp: match &packet.transport {
-                Transport::Tcp(header) => Some((header.seq.0, header.ack.0, header.flags.0)),
-                Transport::Udp(_) => None,
-            },
+            tcp: packet.tcp().map(|header| (header.seq.0, header.ack.0, header.flags.0)),
         });
     }
 
@@ -186,7 +183,7 @@ struct Capture {
     node: u32,
     name: String,
     snap: usize,
-    addresses: Vec<IpAddr>,
+    addresses: Vec<Address>,
     writer: PcapngWriter,
     interface: InterfaceId,
     packet: Vec<u8>,
@@ -204,7 +201,7 @@ impl Capture {
             node,
             name: name.into(),
             snap: snap.map_or(usize::MAX, |snap| snap as usize),
-            addresses: addresses.iter().map(|address| address.ip).collect(),
+            addresses: addresses.to_vec(),
             writer,
             interface,
             packet: Vec::new(),
@@ -213,25 +210,10 @@ impl Capture {
         }
     }
 
-    fn emit(&mut self, packet: &Packet) {
-        let address = |id: voxpath_net::AddressId| self.addresses[id.0 as usize];
-        let protocol = match &packet.transport {
-            Transport::Tcp(_) => Protocol::Tcp,
-            Transport::Udp(_) => Protocol::Udp,
-        };
+    fn write_out(&mut self, packet: &Packet) {
         self.identification = self.identification.wrapping_add(1);
-        let ip = IpHeader {
-            ttl: packet.ttl,
-            dscp: packet.dscp,
-            ecn: packet.ecn,
-            identification: self.identification,
-            ..IpHeader::new(address(packet.src), address(packet.dst), protocol)
-        };
         self.packet.clear();
-        match &packet.transport {
-            Transport::Tcp(header) => emit_tcp(&ip, header, &packet.payload, &mut self.packet),
-            Transport::Udp(header) => emit_udp(&ip, header, &packet.payload, &mut self.packet),
-        }
+        emit(packet, &self.addresses, self.identification, &mut self.packet);
     }
 }
 
@@ -245,7 +227,7 @@ impl Sink for Capture {
         if place != Place::Host(self.node) {
             return;
         }
-        self.emit(packet);
+        self.write_out(packet);
         let captured = CapturedPacket {
             interface: self.interface,
             at,

@@ -6,8 +6,10 @@
 
 use crate::endpoint::{Endpoint, Kind, Outbox};
 use crate::network::Network;
+use crate::realtime::Delivery;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use voxpath_net::packet::{Packet, Transport};
+use voxpath_net::packet::Packet;
 use voxpath_net::tap::Interest;
 use voxpath_net::{Link, Tap};
 use voxpath_tcp::{Connection, Metrics};
@@ -21,6 +23,8 @@ pub(crate) struct World {
     pub(crate) endpoints: Vec<Endpoint>,
     /// Endpoints that still have something to do.
     busy: usize,
+    /// Packets that have arrived at a real host and wait to be handed over.
+    pub(crate) arrived: VecDeque<(Delivery, Packet)>,
     /// Nothing happens after this.
     end: Time,
     outbox: Outbox,
@@ -29,7 +33,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Time) -> Self {
         let busy = endpoints.iter().filter(|endpoint| endpoint.busy).count();
-        Self { network, endpoints, busy, end, outbox: Outbox::default() }
+        Self { network, endpoints, busy, arrived: VecDeque::new(), end, outbox: Outbox::default() }
     }
 
     /// Enters the start of an endpoint that opens its flow.
@@ -43,17 +47,29 @@ impl World {
             if self.is_over() {
                 return true;
             }
-            let (now, ticket, target) = self.network.events.pop().expect("a run that is not over has events");
-            match target.index().checked_sub(self.network.links.len()) {
-                None => {
-                    if let Some((host, packet)) = self.network.deliver(now, ticket, target.index()) {
-                        self.receive(now, host, packet);
-                    }
-                }
-                Some(endpoint) => self.wake(now, endpoint),
-            }
+            self.step();
         }
         self.is_over()
+    }
+
+    /// Processes every event until `now`, for a world whose end is somebody else's decision.
+    pub(crate) fn advance_to(&mut self, now: Time) {
+        while self.network.events.peek_time().is_some_and(|next| next <= now) {
+            self.step();
+        }
+    }
+
+    /// Processes the next event.
+    fn step(&mut self) {
+        let (now, ticket, target) = self.network.events.pop().expect("a run that is not over has events");
+        match target.index().checked_sub(self.network.links.len()) {
+            None => {
+                if let Some((host, packet)) = self.network.deliver(now, ticket, target.index()) {
+                    self.receive(now, host, packet);
+                }
+            }
+            Some(endpoint) => self.wake(now, endpoint),
+        }
     }
 
     /// The time up to which the world has run.
@@ -82,27 +98,40 @@ impl World {
     }
 
     /// Whether all flows are done and no packet will be delivered any more.
-    fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.busy == 0 && self.network.pool.is_empty()
     }
 
     /// A packet has reached its host.
     fn receive(&mut self, now: Time, host: u32, packet: Packet) {
         let node = &mut self.network.nodes[host as usize];
-        let Some(index) = demultiplex(&self.endpoints, &packet) else {
+        if node.real && !is_simulated(&self.endpoints, &packet) {
+            node.delivered += 1;
+            self.arrived.push_back((Delivery { host, due: now }, packet));
+            return;
+        }
+        // A stack drops what its checksum shows to be damaged before it looks for a socket.
+        let found = if packet.corrupted { None } else { demultiplex(&self.endpoints, &packet) };
+        let Some(index) = found else {
             node.discarded += 1;
             return;
         };
         node.delivered += 1;
         let endpoint = &mut self.endpoints[index];
-        match (&mut endpoint.kind, &packet.transport) {
-            (Kind::Tcp(tcp), Transport::Tcp(header)) => {
-                tcp.receive(now, header, &packet.payload);
-                self.run(now, index);
+        // Where addresses and ports agree but the transport does not, nobody listens.
+        match &mut endpoint.kind {
+            Kind::Tcp(tcp) => {
+                if let Some(header) = packet.tcp() {
+                    tcp.receive(now, header, &packet.payload);
+                    self.run(now, index);
+                }
             }
-            (Kind::Receiver(receiver), Transport::Udp(_)) => receiver.receive(now, &packet.payload),
-            // Addresses and ports agree, the transport does not: nobody listens.
-            _ => {}
+            Kind::Receiver(receiver) => {
+                if packet.is_udp() {
+                    receiver.receive(now, &packet.payload);
+                }
+            }
+            Kind::Sender(_) | Kind::Outside(_) => {}
         }
     }
 
@@ -144,7 +173,7 @@ impl World {
                     network.send(now, endpoint.node, &endpoint.label, transport, payload);
                 }
             }
-            Kind::Receiver(_) => {}
+            Kind::Receiver(_) | Kind::Outside(_) => {}
         }
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);
@@ -175,6 +204,11 @@ fn demultiplex(endpoints: &[Endpoint], packet: &Packet) -> Option<usize> {
     let first = packet.flow.0 as usize * 2;
     let ends = endpoints.get(first..first + 2)?;
     ends.iter().position(|endpoint| endpoint.label.accepts(packet)).map(|end| first + end)
+}
+
+/// Whether a packet that has reached a real host is for an end that is simulated all the same.
+fn is_simulated(endpoints: &[Endpoint], packet: &Packet) -> bool {
+    demultiplex(endpoints, packet).is_some_and(|index| !matches!(endpoints[index].kind, Kind::Outside(_)))
 }
 
 /// Records what changed of a connection since it was looked at last.

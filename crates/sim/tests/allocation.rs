@@ -89,7 +89,15 @@ fn datagrams_allocate_only_what_their_delays_need() {
     plan.duration_ns = Some(100_000 * SECOND);
     let app = App::Cbr { packet_bytes: 160, interval_ns: MS, packets: None };
     let transport = Transport::Udp;
-    plan.flows.push(Flow { name: "voice".into(), from: 0, to: 1, start_ns: 0, transport, app });
+    plan.flows.push(Flow {
+        simulated: false,
+        name: "voice".into(),
+        from: 0,
+        to: 1,
+        start_ns: 0,
+        transport,
+        app,
+    });
     let allocated = allocations(&plan);
     assert!(allocated <= 4, "{allocated}");
 }

@@ -215,7 +215,15 @@ fn tshark_reads_datagrams_over_both_families() {
         }
         let app = App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(50) };
         let transport = Transport::Udp;
-        plan.flows.push(Flow { name: "voice".into(), from: 0, to: 1, start_ns: 0, transport, app });
+        plan.flows.push(Flow {
+            simulated: false,
+            name: "voice".into(),
+            from: 0,
+            to: 1,
+            start_ns: 0,
+            transport,
+            app,
+        });
         plan.links[0].ab.loss = Loss::List { packets: vec![1, 50] };
         let report = run_observed(&plan, 0, &capture_both(None));
         let [client, server] = save(name, &report);

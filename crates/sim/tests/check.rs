@@ -16,7 +16,13 @@ use voxpath_units::Span;
 fn valid() -> Plan {
     let mut plan = pipe(wire(10 * MS), wire(10 * MS));
     plan.duration_ns = Some(10 * SECOND);
-    plan.nodes.push(Node { name: "router".into(), kind: NodeKind::Router, addresses: vec![] });
+    plan.nodes.push(Node {
+        simulated: false,
+        real: false,
+        name: "router".into(),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    });
     plan.links[0].b = 2;
     let second = Link { name: "second".into(), a: 2, b: 1, ab: wire(10 * MS), ba: wire(10 * MS) };
     plan.links.push(second);
@@ -26,6 +32,7 @@ fn valid() -> Plan {
     }
     let cbr = App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: None };
     plan.flows.push(Flow {
+        simulated: false,
         name: "voice".into(),
         transport: Transport::Udp,
         app: cbr,
@@ -144,7 +151,12 @@ fn ends_of_flows() {
         plan.duration_ns = None;
         plan.flows.remove(0);
         plan.flows.truncate(1);
-        plan.flows.push(Flow { name: "late".into(), start_ns: BEYOND, ..plan.flows[0].clone() });
+        plan.flows.push(Flow {
+            simulated: false,
+            name: "late".into(),
+            start_ns: BEYOND,
+            ..plan.flows[0].clone()
+        });
     });
 }
 
@@ -153,6 +165,7 @@ fn transports() {
     broken("flows[2].app.kind", |plan| plan.flows[2].transport = plan.flows[0].transport.clone());
     broken("flows[0].app.kind", |plan| plan.flows[0].transport = Transport::Udp);
     broken("flows[1].app.kind", |plan| plan.flows[1].transport = Transport::Udp);
+    broken("flows[2].app.kind", |plan| plan.flows[2].app = voice());
 }
 
 #[test]
@@ -217,11 +230,40 @@ fn applications() {
     app("pause_ns", asks(1, 1, 1, BEYOND));
     app("request_bytes", asks(too_much, 1, 1, 0));
     app("response_bytes", asks(1, u64::MAX / 2, 3, 0));
-    let voice = |packet_bytes, interval_ns| App::Cbr { packet_bytes, interval_ns, packets: Some(1) };
-    app("packet_bytes", voice(0, 1));
-    app("packet_bytes", voice(65_508, 1));
-    app("interval_ns", voice(1, 0));
-    app("interval_ns", voice(1, BEYOND));
+    let cbr = |packet_bytes, interval_ns| App::Cbr { packet_bytes, interval_ns, packets: Some(1) };
+    app("packet_bytes", cbr(0, 1));
+    app("packet_bytes", cbr(65_508, 1));
+    app("interval_ns", cbr(1, 0));
+    app("interval_ns", cbr(1, BEYOND));
+    let speaks = |[blocks, requests]: [u32; 2],
+                  [block_bytes, partial_bytes, answer_bytes]: [u64; 3],
+                  times: [u64; 3]| {
+        let [interval_ns, processing_ns, pause_ns] = times;
+        App::Voice {
+            blocks,
+            block_bytes,
+            interval_ns,
+            partial_bytes,
+            answer_bytes,
+            processing_ns,
+            requests,
+            pause_ns,
+        }
+    };
+    app("blocks", speaks([0, 1], [1, 0, 1], [1, 0, 0]));
+    app("requests", speaks([1, 0], [1, 0, 1], [1, 0, 0]));
+    app("block_bytes", speaks([1, 1], [0, 0, 1], [1, 0, 0]));
+    app("answer_bytes", speaks([1, 1], [1, 0, 0], [1, 0, 0]));
+    app("interval_ns", speaks([1, 1], [1, 0, 1], [0, 0, 0]));
+    app("interval_ns", speaks([1, 1], [1, 0, 1], [BEYOND, 0, 0]));
+    app("processing_ns", speaks([1, 1], [1, 0, 1], [1, BEYOND, 0]));
+    app("pause_ns", speaks([1, 1], [1, 0, 1], [1, 0, BEYOND]));
+    let many = u32::MAX;
+    app("block_bytes", speaks([many, many], [1, 0, 1], [1, 0, 0]));
+    app("partial_bytes", speaks([2, 2], [1, too_much / 2 + 1, 1], [1, 0, 0]));
+    app("answer_bytes", speaks([1, 2], [1, 0, too_much / 2 + 1], [1, 0, 0]));
+    fine(|plan| plan.flows[0].app = voice());
+    fine(|plan| plan.flows[0].app = speaks([1, 1], [1, u64::MAX, 1], [1, 0, 0]));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod common;
 
 use common::*;
+use voxpath_sim::Data;
 use voxpath_sim::plan::{App, Framing};
 use voxpath_tcp::{Config, Profile};
 
@@ -56,4 +57,67 @@ fn a_bottleneck_carries_its_rate_less_the_headers() {
     let goodput = (bytes_until(60) - bytes_until(10)) as f64 * 8.0 / 50.0;
     let expected = 10e6 * 1460.0 / 1538.0;
     assert!((goodput / expected - 1.0).abs() < 0.005, "{goodput} against {expected} bit/s");
+}
+
+#[test]
+fn a_voice_request_is_answered_a_round_trip_after_it_was_spoken() {
+    let (round_trip, processing, spoken, pause) = (40 * MS, 50 * MS, 8 * 300 * MS, 4 * SECOND);
+    let plan = with_tcp(pipe(wire(20 * MS), wire(20 * MS)), &window_limited(), voice());
+    let report = run(&plan, 0);
+    for name in ["partial_mean_ns", "partial_p50_ns", "partial_p95_ns", "partial_max_ns"] {
+        assert_eq!(flow(&report, name, 0), round_trip, "{name}");
+    }
+    for name in ["response_mean_ns", "response_p50_ns", "response_p95_ns", "response_max_ns"] {
+        assert_eq!(flow(&report, name, 0), round_trip + processing, "{name}");
+    }
+    let each = spoken + round_trip + processing;
+    assert_eq!(flow(&report, "completed_ns", 0), round_trip + 3 * each + 2 * pause);
+    assert_eq!((flow(&report, "requests_answered", 0), flow(&report, "partials_received", 0)), (3, 24));
+    assert_eq!(flow(&report, "bytes_delivered", 0), 3 * (8 * 100 + 750));
+
+    let requests = table(&report, "requests");
+    let sent: Vec<u64> = (0..3).map(|number| round_trip + number * (each + pause)).collect();
+    let after = |ns: u64| Data::OptU64(sent.iter().map(|sent| Some(sent + ns)).collect());
+    assert_eq!(*column(requests, "sent_ns"), Data::U64(sent.clone()));
+    assert_eq!(*column(requests, "last_byte_sent_ns"), after(spoken));
+    assert_eq!(*column(requests, "first_byte_ns"), after(round_trip));
+    assert_eq!(*column(requests, "completed_ns"), after(each));
+    assert_eq!(*column(requests, "partials_in_time"), Data::OptU64(vec![Some(8); 3]));
+}
+
+/// What the socket cannot take waits: on a link slower than the speaker the request is spoken long before it is sent,
+/// and not an octet is left out.
+#[test]
+fn speech_faster_than_the_link_is_late_and_whole() {
+    let mut slow = wire(20 * MS);
+    slow.rate_bps = Some(50_000);
+    slow.queue_packets = Some(1_000);
+    let config = Config { send_buffer: 4_000, ..window_limited() };
+    let report = run(&with_tcp(pipe(slow, wire(20 * MS)), &config, voice()), 0);
+    assert_eq!((status(&report, 0), flow(&report, "requests_answered", 0)), ("completed", 3));
+    let times = |name| match column(table(&report, "requests"), name) {
+        Data::U64(values) => values.clone(),
+        Data::OptU64(values) => values.iter().map(|value| value.expect("completed")).collect(),
+        other => panic!("{other:?}"),
+    };
+    // All but what the socket holds has left before its last octet is taken.
+    let least = (9 * 2475 - 4_000) * 8 * SECOND / 50_000;
+    for (sent, taken) in times("sent_ns").into_iter().zip(times("last_byte_sent_ns")) {
+        assert!(taken - sent > least.max(8 * 300 * MS), "{} ms", (taken - sent) / MS);
+    }
+}
+
+#[test]
+fn a_download_has_responses_and_no_partial_answers() {
+    let app = App::Download { request_bytes: 100, response_bytes: 1000, requests: 2, pause_ns: SECOND };
+    let plan = with_tcp(pipe(wire(20 * MS), wire(20 * MS)), &window_limited(), app);
+    let report = run(&with_tcp(plan, &window_limited(), App::Bulk { bytes: Some(1) }), 0);
+    let value = |name| match column(table(&report, "flows"), name) {
+        Data::OptU64(values) => [values[0], values[1]],
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(value("response_p50_ns"), [Some(40 * MS), None]);
+    assert_eq!(value("requests_answered"), [Some(2), None]);
+    assert_eq!(value("partials_received"), [None, None]);
+    assert_eq!(*column(table(&report, "requests"), "partials_in_time"), Data::OptU64(vec![None, None]));
 }

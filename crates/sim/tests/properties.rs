@@ -66,6 +66,13 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
             ("completed", &App::Download { response_bytes, requests, .. }) => {
                 assert_eq!(delivered, response_bytes * u64::from(requests));
             }
+            ("completed", &App::Voice { blocks, partial_bytes, answer_bytes, requests, .. }) => {
+                let (partials, requests) = (u64::from(blocks) - 1, u64::from(requests));
+                assert_eq!(delivered, (partials * partial_bytes + answer_bytes) * requests);
+                assert_eq!(maybe(report, "requests_answered", row), Some(requests));
+                let received = (partials * partial_bytes > 0).then_some(partials * requests);
+                assert_eq!(maybe(report, "partials_received", row), received);
+            }
             (status @ ("completed" | "unfinished"), &App::Cbr { packet_bytes, packets, .. }) => {
                 let sent = self::flow(report, "datagrams_sent", row);
                 let received = self::flow(report, "datagrams_received", row);
@@ -73,7 +80,10 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
                 assert!(received <= sent, "{received} of {sent}");
                 assert_eq!(delivered, received * u64::from(packet_bytes));
             }
-            ("unfinished" | "timed_out" | "reset" | "refused", App::Bulk { .. } | App::Download { .. }) => {
+            (
+                "unfinished" | "timed_out" | "reset" | "refused",
+                App::Bulk { .. } | App::Download { .. } | App::Voice { .. },
+            ) => {
                 assert!(maybe(report, "completed_ns", row).is_none());
             }
             (status, _) => panic!("{}: {status}", flow.name),
@@ -187,6 +197,8 @@ proptest! {
 fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Direction) -> Plan {
     let mut plan = plan.clone();
     let host = |i: u8| Node {
+        simulated: false,
+        real: false,
         name: format!("elsewhere{i}"),
         kind: NodeKind::Host,
         addresses: vec![[192, 0, 2, i].into()],
@@ -215,6 +227,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Dire
         (Transport::Udp, App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) }),
     ];
     let flows = flows.into_iter().enumerate().map(|(i, (transport, app))| Flow {
+        simulated: false,
         name: format!("elsewhere{i}"),
         from: start,
         to: start + 1,

@@ -20,6 +20,7 @@ fn sums_of_the_longest_spans_stay_inside_the_clock() {
     plan.flows[0].start_ns = LONGEST;
     let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: LONGEST, packets: None };
     plan.flows.push(Flow {
+        simulated: false,
         name: "udp".into(),
         transport: Transport::Udp,
         app: cbr,
@@ -43,6 +44,7 @@ fn a_queue_of_centuries_does_not_overflow_the_clock() {
     plan.duration_ns = Some(60 * SECOND);
     let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: MS, packets: None };
     plan.flows.push(Flow {
+        simulated: false,
         name: "flood".into(),
         from: 0,
         to: 1,
@@ -86,7 +88,7 @@ fn extreme() -> impl Strategy<Value = u64> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let numbers = prop::array::uniform12(extreme());
-    (numbers, prop::option::of(extreme()), prop::option::of(extreme()), 0..3_usize, 0.0..=1.0_f64).prop_map(
+    (numbers, prop::option::of(extreme()), prop::option::of(extreme()), 0..4_usize, 0.0..=1.0_f64).prop_map(
         |(
             [delay_ns, rate, by_ns, start_ns, span, bytes, pause_ns, many, small, queue, tick, msl],
             duration_ns,
@@ -124,9 +126,27 @@ fn plan() -> impl Strategy<Value = Plan> {
                     requests: many as u32,
                     pause_ns,
                 },
-                _ => App::Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count },
+                2 => App::Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count },
+                _ => App::Voice {
+                    blocks: queue as u32,
+                    block_bytes: bytes,
+                    interval_ns: span(tick).as_nanos(),
+                    partial_bytes: small,
+                    answer_bytes: bytes,
+                    processing_ns: pause_ns,
+                    requests: many as u32,
+                    pause_ns,
+                },
             };
-            plan.flows.push(Flow { name: "flow".into(), from: 0, to: 1, start_ns, transport, app });
+            plan.flows.push(Flow {
+                simulated: false,
+                name: "flow".into(),
+                from: 0,
+                to: 1,
+                start_ns,
+                transport,
+                app,
+            });
             plan
         },
     )
@@ -155,18 +175,27 @@ fn a_big_star_is_built_in_no_time() {
     let mut plan = pipe(wire(MS), wire(MS));
     plan.nodes = (0..hosts)
         .map(|host| Node {
+            simulated: false,
+            real: false,
             name: format!("host{host}"),
             kind: NodeKind::Host,
             addresses: vec![std::net::Ipv4Addr::from(0x0a00_0000 + 1 + host).into()],
         })
         .collect();
-    plan.nodes.push(Node { name: "hub".into(), kind: NodeKind::Router, addresses: vec![] });
+    plan.nodes.push(Node {
+        simulated: false,
+        real: false,
+        name: "hub".into(),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    });
     plan.links = (0..hosts)
         .map(|host| Link { name: format!("link{host}"), a: host, b: hosts, ab: wire(MS), ba: wire(MS) })
         .collect();
     let config = Profile::Rfc.config();
     plan.flows = (0..hosts)
         .map(|host| Flow {
+            simulated: false,
             name: format!("flow{host}"),
             from: host,
             to: (host + 1) % hosts,

@@ -41,6 +41,28 @@ fn pattern_block(stream: u32, block: u64) -> [u8; 8] {
     (z ^ (z >> 31)).to_le_bytes()
 }
 
+/// The offset in pattern `stream` at which these eight bytes are a block; other bytes have one too, which has to
+/// be compared with the pattern there.
+pub fn pattern_offset(stream: u32, block: [u8; 8]) -> Option<u64> {
+    // Each step of SplitMix64 can be undone.
+    let mut z = u64::from_le_bytes(block);
+    z = (z ^ (z >> 31) ^ (z >> 62)).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
+    z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
+    z = (z ^ (z >> 30) ^ (z >> 60)).wrapping_mul(inverse(0x9e37_79b9_7f4a_7c15));
+    z.wrapping_sub(u64::from(stream) << 32).checked_mul(8)
+}
+
+/// The number whose product with `odd` is 1 modulo 2^64, by Newton's iteration.
+const fn inverse(odd: u64) -> u64 {
+    let mut x = odd;
+    let mut exact_bits = 3;
+    while exact_bits < 64 {
+        x = x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x)));
+        exact_bits *= 2;
+    }
+    x
+}
+
 impl Payload {
     /// The run of `len` bytes at `offset` of pattern `stream`; empty if `len` is zero.
     pub fn pattern(stream: u32, offset: u64, len: u32) -> Self {
@@ -132,6 +154,16 @@ mod tests {
             Payload::pattern(7, 0, 100).slice(start, 60).write_to(&mut part);
             assert_eq!(part, whole[start as usize..start as usize + 60]);
             assert_eq!(part[0], pattern_byte(7, u64::from(start)));
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_block_tell_where_it_is() {
+        for stream in [0, 1, u32::MAX] {
+            for offset in [0, 8, 80_000, 8 * (u64::from(u32::MAX) + 7)] {
+                let block = core::array::from_fn(|i| pattern_byte(stream, offset + i as u64));
+                assert_eq!(pattern_offset(stream, block), Some(offset));
+            }
         }
     }
 

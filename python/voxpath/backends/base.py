@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from voxpath.results.intervals import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import polars as pl
+
     from voxpath.results.identity import Observe
     from voxpath.scenario import Document
+    from voxpath.sweeps.runs import Outcome
 
 Status = Literal["ok", "incomplete", "not applicable"]
 
@@ -69,7 +72,45 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """`sim`, `formula`."""
+        """`sim`, `formula`, `real`."""
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
         """The rows of each question; several are asked at once so that they can share workers."""
+
+
+@runtime_checkable
+class Maker(Backend, Protocol):
+    """A backend that answers by runs, which it keeps."""
+
+    @property
+    def outcomes(self) -> list[list[Outcome]]:
+        """The runs of the last answer, question by question."""
+
+    @property
+    def frames(self) -> list[pl.DataFrame]:
+        """The flows of these runs, likewise."""
+
+
+class UnanswerableError(ValueError):
+    """A backend cannot answer such a scenario; nothing has been run."""
+
+
+def refuse_programs(questions: Sequence[Question], name: str) -> None:
+    """Refuses scenarios whose hosts run programs or meet the machine's: only the kernel knows what they do.
+
+    Raises:
+        UnanswerableError: There is such a host.
+    """
+    for question in questions:
+        for program in question.document.plan.data["programs"]:
+            host = question.document.plan.data["nodes"][program["node"]]["name"]
+            raise UnanswerableError(
+                f"the host {host!r} runs a program ({program['command'][0]}), and the backend {name} has no "
+                "model of it: ask the backend real, or replace the program by a flow with an app"
+            )
+        for relay in question.document.plan.data["relays"]:
+            host = question.document.plan.data["nodes"][relay["node"]]["name"]
+            raise UnanswerableError(
+                f"the host {host!r} joins this machine to the network ({relay['kind']}), and the backend "
+                f"{name} has no model of what comes that way: ask the backend real"
+            )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from voxpath.backends.base import Row
+from voxpath.backends.base import Row, refuse_programs
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
@@ -25,20 +25,32 @@ if TYPE_CHECKING:
 OBSERVABLE = ("tcp", "packets")
 """What a run can record besides its results and captures."""
 
+_TCP = (
+    "server_packets_sent",
+    "client_packets_sent",
+    "server_retransmissions",
+    "client_retransmissions",
+    "server_timeouts",
+    "client_timeouts",
+)
+
 METRICS: Mapping[str, tuple[str, ...]] = {
-    "tcp": (
+    "bulk": ("completion_s", "goodput_bps", *_TCP),
+    "download": ("completion_s", "goodput_bps", *_TCP),
+    "voice": (
         "completion_s",
-        "goodput_bps",
-        "server_packets_sent",
-        "client_packets_sent",
-        "server_retransmissions",
-        "client_retransmissions",
-        "server_timeouts",
-        "client_timeouts",
+        "response_p50_ns",
+        "response_p95_ns",
+        "partial_p50_ns",
+        "partial_p95_ns",
+        *_TCP,
     ),
-    "udp": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"),
+    "cbr": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"),
 }
-"""What is summarised of a flow, by its transport; names of the metric dictionary."""
+"""What is summarised of a flow, by its application; names of the metric dictionary."""
+
+_COUNTS: Mapping[str, str] = {"partial_p50_ns": "partials_received", "partial_p95_ns": "partials_received"}
+"""What counts the values behind a metric that not every flow of an application has: no count, no metric."""
 
 
 @dataclass
@@ -65,9 +77,14 @@ class SimBackend:
     name: str = field(default="sim", init=False)
 
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Runs every replication of every question and summarises its flows."""
+        """Runs every replication of every question and summarises its flows.
+
+        Raises:
+            UnanswerableError: A host runs a program.
+        """
+        refuse_programs(questions, self.name)
         self.frames = flows(self.run(questions))
-        return [rows(frame) for frame in self.frames]
+        return [rows(frame, self.name) for frame in self.frames]
 
     def run(self, questions: Sequence[Question]) -> list[list[Outcome]]:
         """The runs of each question."""
@@ -108,31 +125,42 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
 
 def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
     """The flows of several questions' runs: `replication`, the engine's columns, the derived metrics."""
-    return [
-        frame.with_columns(
-            ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
-            (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
-        )
-        for frame in tables(asked, "flows")
-    ]
+    return [derived(frame) for frame in tables(asked, "flows")]
 
 
-def rows(frame: pl.DataFrame) -> list[Row]:
-    """Every metric of every flow, over its replications."""
+def derived(frame: pl.DataFrame) -> pl.DataFrame:
+    """Flows with the metrics that follow from others."""
+    return frame.with_columns(
+        ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
+        (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
+    )
+
+
+def rows(frame: pl.DataFrame, estimator: str) -> list[Row]:
+    """Every metric of every flow, over its replications; `estimator` is who made the runs."""
     found: list[Row] = []
-    for (flow, transport), group in frame.group_by("flow", "transport", maintain_order=True):
-        found.extend(_row(str(flow), metric, group) for metric in METRICS[str(transport)])
+    for (flow, app), group in frame.group_by("flow", "app", maintain_order=True):
+        found.extend(
+            _row(str(flow), metric, group, estimator)
+            for metric in METRICS[str(app)]
+            if _applies(metric, group)
+        )
     return found
 
 
-def _row(flow: str, metric: str, group: pl.DataFrame) -> Row:
+def _applies(metric: str, group: pl.DataFrame) -> bool:
+    count = _COUNTS.get(metric)
+    return count is None or group.get_column(count).null_count() < group.height
+
+
+def _row(flow: str, metric: str, group: pl.DataFrame, estimator: str) -> Row:
     values = group.get_column(metric).drop_nulls().to_list()
     total = group.height
     if not values:
         statuses = ", ".join(sorted(set(group.get_column("status"))))
-        return Row(flow, metric, "sim", None, 0, None, "incomplete", f"in no run ({statuses})")
+        return Row(flow, metric, estimator, None, 0, None, "incomplete", f"in no run ({statuses})")
     summary = summarise(values)
     if len(values) == total:
-        return Row(flow, metric, "sim", summary.mean, summary.n, summary.interval)
+        return Row(flow, metric, estimator, summary.mean, summary.n, summary.interval)
     reason = f"in {len(values)} of {total} runs"
-    return Row(flow, metric, "sim", summary.mean, summary.n, summary.interval, "incomplete", reason)
+    return Row(flow, metric, estimator, summary.mean, summary.n, summary.interval, "incomplete", reason)

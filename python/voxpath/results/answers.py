@@ -33,22 +33,31 @@ class Variant:
         source: The file or folder that it comes from.
         values: The value of each axis, by its key.
         rows: Means and estimates, backend by backend.
-        flows: One row per replication and flow; none where nothing was simulated.
+        frames: One row per replication and flow, by the backend that made the runs.
         outcomes: The runs.
     """
 
     source: str
     values: Mapping[str, Any]
     rows: Sequence[Row]
-    flows: pl.DataFrame
+    frames: Mapping[str, pl.DataFrame]
     outcomes: Sequence[Outcome]
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """The flows of all runs; with the column `backend` where there is more than one."""
+        if len(self.frames) < 2:
+            return next(iter(self.frames.values()), pl.DataFrame())
+        named = [frame.select(pl.lit(name).alias("backend"), pl.all()) for name, frame in self.frames.items()]
+        return pl.concat(named, how="vertical_relaxed")
 
     def samples(self, row: Row) -> pl.DataFrame:
         """The values behind a row, with their replications; none behind a closed form."""
-        if row.estimator != "sim" or self.flows.is_empty():
+        frame = self.frames.get(row.estimator)
+        if frame is None or frame.is_empty():
             return _NO_SAMPLES
         return (
-            self.flows.filter(pl.col("flow") == row.entity)
+            frame.filter(pl.col("flow") == row.entity)
             .select("replication", pl.col(row.metric).cast(pl.Float64).alias("value"))
             .drop_nulls()
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ class Identity:
         build: The engine's build.
         observe: What is recorded.
         files: SHA-256 of each file that the scenario refers to, by the name that it gives.
+        machine: Kernel and machine, where a run depends on them.
     """
 
     plan: str
@@ -56,6 +58,7 @@ class Identity:
     build: str
     observe: Observe = Observe()
     files: Mapping[str, str] = field(default_factory=dict)
+    machine: str = ""
 
     @property
     def json(self) -> str:
@@ -69,6 +72,7 @@ class Identity:
                 "build": self.build,
                 "observe": asdict(self.observe),
                 "files": dict(self.files),
+                "machine": self.machine,
             }
         )
 
@@ -76,3 +80,8 @@ class Identity:
     def name(self) -> str:
         """The name of the run's folder: 128 bits of the SHA-256 of `json`."""
         return hashlib.sha256(self.json.encode()).hexdigest()[:32]
+
+
+def machine() -> str:
+    """What a run in real time depends on besides the plan."""
+    return f"{platform.release()} {platform.machine()} {platform.node()}"

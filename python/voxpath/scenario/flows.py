@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.quantities import Name, Packets, PositiveSize, PositiveSpan, Span
+from voxpath.scenario.quantities import Name, Packets, PositiveSize, PositiveSpan, Size, Span
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Socket
 
@@ -35,14 +35,34 @@ class Bulk(Table):
     size: PositiveSize | None = Field(None, description="How much; until the run ends without it.")
 
 
+_Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
+
+
 class Download(Table):
     """`from` asks and `to` answers, one request after the other; then `to` closes; over TCP."""
 
     kind: Literal["download"]
     request: PositiveSize = Field(description="Of each request.")
     response: PositiveSize = Field(description="Of each response.")
-    requests: Annotated[int, Field(ge=1, le=2**32 - 1)] = Field(1, description="How many.")
+    requests: _Count = Field(1, description="How many.")
     pause: Span = Field(0, description="Between the end of a response and the next request.")
+
+
+class Voice(Table):
+    """`from` speaks in blocks, `to` answers each; after the last request `to` closes; over TCP."""
+
+    kind: Literal["voice"]
+    blocks: _Count = Field(description="Of each request.")
+    block: PositiveSize = Field(description="Of each block.")
+    interval: PositiveSpan = Field(
+        description="From one block to the next; a block that the socket cannot take yet waits, and the"
+        " next ones behind it."
+    )
+    partial: Size = Field(0, description="Of the answer to each block but the last.")
+    answer: PositiveSize = Field(description="Of the answer to the last block.")
+    processing: Span = Field(0, description="Between reading the last byte of a request and answering it.")
+    requests: _Count = Field(1, description="How many.")
+    pause: Span = Field(0, description="Between the end of an answer and the next request.")
 
 
 class Cbr(Table):
@@ -54,7 +74,7 @@ class Cbr(Table):
     packets: Packets | None = Field(None, description="How many; until the run ends without it.")
 
 
-App = Annotated[Bulk | Download | Cbr, Field(discriminator="kind")]
+App = Annotated[Bulk | Download | Voice | Cbr, Field(discriminator="kind")]
 
 
 class Flow(Table):
@@ -74,6 +94,9 @@ class Flow(Table):
         1, description="How many such flows; above one they are called name-1, name-2, ..."
     )
     stagger: Span | None = Field(None, description="From the start of one to the start of the next.")
+    simulated: bool = Field(
+        False, description="Stays simulated in the backend real, and shares the links with what is real."
+    )
     transport: Transport | None = Field(None, description="What the application needs without it.")
     app: App
 
@@ -85,7 +108,7 @@ class Flow(Table):
                 return self.app.size is None
             case Cbr():
                 return self.app.packets is None
-            case Download():
+            case Download() | Voice():
                 return False
 
     @model_validator(mode="after")

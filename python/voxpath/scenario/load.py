@@ -53,6 +53,16 @@ class Document:
         text = _engine.format_toml(json.dumps(data, allow_nan=False))
         return replace(self, text=text, data=data, scenario=scenario, plan=plan)
 
+    def with_real(self, host: str) -> Document:
+        """The same scenario, in which a host is real whatever runs there.
+
+        Raises:
+            ScenarioError: It cannot be.
+        """
+        hosts = self.data.get("hosts", {})
+        data = {**self.data, "hosts": {**hosts, host: {**hosts.get(host, {}), "real": True}}}
+        return from_dict(data, self.source)
+
     def cells(self) -> Iterator[Cell]:
         """The cells of the sweep, each a scenario of its own; without axes the scenario itself.
 
@@ -240,7 +250,9 @@ def _without_faults(data: dict[str, Any], faulty: Collection[Path]) -> dict[str,
         # A host's table keeps its addresses, which must differ from those of others.
         rest["hosts"] = {
             name: {
-                key: host[key] for key in ("addresses",) if key in host and not _within(faulty, "hosts", name)
+                key: host[key]
+                for key in ("addresses", "publish")
+                if key in host and not _within(faulty, "hosts", name)
             }
             for name, host in hosts.items()
             if isinstance(host, dict)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from voxpath.scenario.flows import Flow
-from voxpath.scenario.quantities import Address, Name, PositiveSpan
+from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
+from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
-from voxpath.scenario.table import Table
+from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Profile, Stack
 from voxpath.scenario.topology import Topology
 
@@ -25,6 +26,67 @@ class Host(Table):
         (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
     )
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
+    simulated: bool = Field(False, description="Stays simulated in the backend real.")
+    real: bool = Field(
+        False,
+        description="Real in the backend real though nothing of the scenario runs there: for programs that "
+        "are started from outside.",
+    )
+    run: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
+        None,
+        strict=False,
+        min_length=1,
+        description="A program and its arguments, which the backend real runs on this host.",
+    )
+    listens: Port | None = Field(
+        None,
+        description="The TCP port at which the program serves: the run starts when it listens, and ends it. "
+        "Without one the run lasts until the program ends by itself.",
+    )
+    start: Span | None = Field(None, description="When the program starts, from the run's start.")
+    reach: tuple[Reach, ...] = Field(
+        (),
+        strict=False,
+        description="Ports of this machine's loopback that are reached at this host, in the backend real: "
+        "8000, or '80:8000' to reach the machine's port 8000 at port 80; '/udp' behind it for datagrams.",
+    )
+    publish: tuple[Publish, ...] = Field(
+        (),
+        strict=False,
+        description="Ports of other hosts that are reached at this machine's loopback, in the backend real; "
+        "what comes there goes out from this host: 'server:8000', or '9000:server:8000' for the machine's "
+        "port 9000; '/udp' behind it for datagrams.",
+    )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether something may happen there beside flows."""
+        return self.real or any((self.run, self.reach, self.publish))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        found: list[tuple[tuple[str | int, ...], str]] = []
+        if self.run is None:
+            found += [
+                ((key,), "has no effect without a program to run: give run")
+                for key in ("listens", "start")
+                if getattr(self, key) is not None
+            ]
+        else:
+            if self.simulated:
+                found.append((("run",), "a simulated host runs no programs: leave out one of the two keys"))
+            if self.listens is not None and self.start is not None:
+                found.append((("start",), "a program that listens is there before the run starts"))
+        found += [
+            ((key,), "a simulated host has no way out: leave out one of the two keys")
+            for key in ("reach", "publish")
+            if self.simulated and getattr(self, key)
+        ]
+        if self.simulated and self.real:
+            found.append((("real",), "contradicts simulated"))
+        if found:
+            raise faults(*found)
+        return self
 
 
 def _printable(name: str) -> str:
@@ -35,6 +97,16 @@ def _printable(name: str) -> str:
 
 class Scenario(Table):
     """A network, the hosts on it, and what they do."""
+
+    model_config = ConfigDict(
+        # Closer than this a schema cannot say that something has to happen.
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["flows"], "properties": {"flows": {"minItems": 1}}},
+                {"required": ["hosts"]},
+            ]
+        }
+    )
 
     name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] = Field(
         description="For people."
@@ -48,5 +120,16 @@ class Scenario(Table):
     )
     topology: Topology
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
-    flows: tuple[Flow, ...] = Field(strict=False, min_length=1)
+    flows: tuple[Flow, ...] = Field(
+        (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
+    )
     sweep: Sweep | None = None
+
+    @field_validator("flows")
+    @classmethod
+    def _something_happens(cls, flows: tuple[Flow, ...], known: ValidationInfo) -> tuple[Flow, ...]:
+        # Hosts that have faults of their own may have wanted to run something.
+        hosts: dict[str, Host] | None = known.data.get("hosts")
+        if not flows and hosts is not None and not any(host.is_active for host in hosts.values()):
+            raise ValueError("is missing: nothing happens without a flow, or a host that runs a program")
+        return flows

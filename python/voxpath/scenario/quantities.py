@@ -151,5 +151,7 @@ Address = Annotated[
 ]
 """An IPv4 or IPv6 address in its canonical form."""
 
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 """The name of a host, link or flow; it also names files and random streams."""

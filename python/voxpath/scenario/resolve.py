@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
 from voxpath.results.canonical import canonical
 from voxpath.scenario.addresses import automatic, is_v6
 from voxpath.scenario.builders import build
-from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp
+from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp, Voice
 from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
@@ -74,6 +74,8 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     else:
         data |= {"links": _links(network, indices, origins), "routes": _routes(network, indices, origins)}
     data["flows"] = _flows(scenario, network, indices, origins, problems)
+    data["programs"] = _programs(scenario, indices, origins)
+    data["relays"] = _relays(scenario, network, indices, origins, problems)
     return Plan(data, canonical(data), origins), problems
 
 
@@ -133,10 +135,18 @@ def _nodes(
     for name in network.hosts:
         host = scenario.hosts.get(name, Host())
         origins["nodes", len(nodes)] = [("hosts", name), ("topology",)]
-        nodes.append({"name": name, "kind": "host", "addresses": list(host.addresses) or [next(free)]})
+        nodes.append(
+            {
+                "name": name,
+                "kind": "host",
+                "addresses": list(host.addresses) or [next(free)],
+                "simulated": host.simulated,
+                "real": host.real,
+            }
+        )
     for name in network.routers:
         origins["nodes", len(nodes)] = [("topology",)]
-        nodes.append({"name": name, "kind": "router", "addresses": []})
+        nodes.append({"name": name, "kind": "router", "addresses": [], "simulated": False, "real": False})
     return nodes
 
 
@@ -251,12 +261,61 @@ def _flows(
                     "name": name,
                     "from": indices[client],
                     "to": indices[server],
+                    "simulated": flow.simulated,
                     "start_ns": flow.start + copy * (flow.stagger or 0),
                     "transport": transports.between(client, server),
                     "app": _app(flow.app),
                 }
             )
     return flows
+
+
+def _programs(
+    scenario: Scenario, indices: dict[str, int], origins: dict[Path, list[Path]]
+) -> list[dict[str, Any]]:
+    programs: list[dict[str, Any]] = []
+    for name, host in scenario.hosts.items():
+        if host.run is None or name not in indices:
+            continue
+        origins["programs", len(programs)] = [("hosts", name, "run"), ("hosts", name)]
+        origins["programs", len(programs), "tcp"] = [("hosts", name, "tcp"), ("hosts", name)]
+        programs.append(
+            {
+                "node": indices[name],
+                "command": list(host.run),
+                "listens": host.listens,
+                "start_ns": host.start or 0,
+                "tcp": _stack(host, [host.tcp], v6=is_v6(host.addresses, ())),
+            }
+        )
+    return programs
+
+
+def _relays(
+    scenario: Scenario,
+    network: Network,
+    indices: dict[str, int],
+    origins: dict[Path, list[Path]],
+    problems: _Faults,
+) -> list[dict[str, Any]]:
+    relays: list[dict[str, Any]] = []
+    for name, host in scenario.hosts.items():
+        if name not in indices:
+            continue
+        for number, reached in enumerate(host.reach):
+            origins["relays", len(relays)] = [("hosts", name, "reach", number)]
+            relays.append({"kind": "reach", "node": indices[name], **asdict(reached)})
+        for number, published in enumerate(host.publish):
+            place: Path = ("hosts", name, "publish", number)
+            if published.host not in network.hosts:
+                hint = did_you_mean(published.host, network.hosts)
+                problems.append((place, f"{published.host!r} is no host; {hint}"))
+                continue
+            origins["relays", len(relays)] = [place]
+            ends = {"node": indices[name], "to": indices[published.host]}
+            ports = {"port": published.port, "target": published.target}
+            relays.append({"kind": "publish", "transport": published.transport, **ends, **ports})
+    return relays
 
 
 def _copies(base: str, count: int) -> list[str]:
@@ -319,16 +378,21 @@ class _Transports:
         if key not in self._ends:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
-            config: dict[str, Any] = json.loads(_engine.profile(host.profile))
-            if v6:
-                # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
-                config["mss"] -= _V6_HEADER - _V4_HEADER
-            layers: list[Socket | None] = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
-            for layer in layers:
-                if layer is not None:
-                    config = _merged(config, layer.values())
-            self._ends[key] = config
+            layers = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
+            self._ends[key] = _stack(host, layers, v6=v6)
         return self._ends[key]
+
+
+def _stack(host: Host, layers: list[Socket | None], *, v6: bool) -> dict[str, Any]:
+    """A host's profile with what each layer says otherwise."""
+    config: dict[str, Any] = json.loads(_engine.profile(host.profile))
+    if v6:
+        # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
+        config["mss"] -= _V6_HEADER - _V4_HEADER
+    for layer in layers:
+        if layer is not None:
+            config = _merged(config, layer.values())
+    return config
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -347,6 +411,18 @@ def _app(app: App) -> dict[str, Any]:
                 "kind": "download",
                 "request_bytes": app.request,
                 "response_bytes": app.response,
+                "requests": app.requests,
+                "pause_ns": app.pause,
+            }
+        case Voice():
+            return {
+                "kind": "voice",
+                "blocks": app.blocks,
+                "block_bytes": app.block,
+                "interval_ns": app.interval,
+                "partial_bytes": app.partial,
+                "answer_bytes": app.answer,
+                "processing_ns": app.processing,
                 "requests": app.requests,
                 "pause_ns": app.pause,
             }

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from voxpath.backends.base import Question
+from voxpath.backends.base import Maker, Question
 from voxpath.backends.sim import flows, rows
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.store import StoreError
@@ -18,24 +16,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voxpath.backends.base import Backend, Row
-    from voxpath.backends.sim import SimBackend
     from voxpath.scenario import Document
 
 
-def answer(
-    documents: Mapping[str, tuple[Document, range]], backends: Sequence[Backend], sim: SimBackend
-) -> Answers:
+def answer(documents: Mapping[str, tuple[Document, range]], backends: Sequence[Backend]) -> Answers:
     """Asks backends for every cell of some scenarios, all at once so that they share the workers.
 
     Args:
         documents: Scenarios and the replications asked for, by the name of their source.
-        backends: Who answers.
-        sim: The one of them that simulates; its runs stand behind the answers.
+        backends: Who answers; the runs of those that make some stand behind the answers.
 
     Raises:
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
         ClusterError: The cluster cannot be used; nothing has been run.
+        RealError: The machine cannot run it in real time.
+        UnanswerableError: One of the backends cannot answer such a scenario.
     """
     return Answers(
         ask(
@@ -45,13 +41,12 @@ def answer(
                 for cell in document.cells()
             ],
             backends,
-            sim,
         )
     )
 
 
 def ask(
-    asked: Sequence[tuple[str, Mapping[str, Any], Question]], backends: Sequence[Backend], sim: SimBackend
+    asked: Sequence[tuple[str, Mapping[str, Any], Question]], backends: Sequence[Backend]
 ) -> list[Variant]:
     """Asks backends; each question comes with the source and the values of the variant that it makes.
 
@@ -65,11 +60,16 @@ def ask(
     for backend in backends:
         for found, more in zip(answered, backend.answer(questions), strict=True):
             found.extend(more)
-    outcomes: list[list[Outcome]] = sim.outcomes or [[] for _ in asked]
-    frames = sim.frames or [pl.DataFrame() for _ in asked]
+    makers = [backend for backend in backends if isinstance(backend, Maker)]
     return [
-        Variant(source, values, found, frame, runs)
-        for (source, values, _), found, frame, runs in zip(asked, answered, frames, outcomes, strict=True)
+        Variant(
+            source,
+            values,
+            found,
+            {maker.name: maker.frames[index] for maker in makers},
+            [outcome for maker in makers for outcome in maker.outcomes[index]],
+        )
+        for index, ((source, values, _), found) in enumerate(zip(asked, answered, strict=True))
     ]
 
 
@@ -79,13 +79,13 @@ def kept_runs(folders: Sequence[Path]) -> list[Variant]:
     Raises:
         StoreError: A folder is no run.
     """
-    groups: dict[str, list[Outcome]] = {}
+    groups: dict[tuple[str, str], list[Outcome]] = {}
     for folder in folders:
         try:
             identity = json.loads((folder / "identity.json").read_bytes())
             verdict = json.loads((folder / "verdict.json").read_bytes())
             found = Outcome(folder, identity["replication"], reused=True, valid=bool(verdict["valid"]))
-            groups.setdefault(identity["plan_sha256"], []).append(found)
+            groups.setdefault((identity["plan_sha256"], identity["backend"]), []).append(found)
         except (OSError, ValueError, KeyError) as error:
             raise StoreError(f"{folder} is no run: {error}") from None
     frames = flows(list(groups.values()))
@@ -93,9 +93,9 @@ def kept_runs(folders: Sequence[Path]) -> list[Variant]:
         Variant(
             str(outcomes[0].folder) + (f" and {len(outcomes) - 1} more" if len(outcomes) > 1 else ""),
             {},
-            rows(frame),
-            frame,
+            rows(frame, backend),
+            {backend: frame},
             outcomes,
         )
-        for outcomes, frame in zip(groups.values(), frames, strict=True)
+        for ((_, backend), outcomes), frame in zip(groups.items(), frames, strict=True)
     ]

@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.results.identity import Identity, Observe
@@ -19,7 +19,7 @@ from voxpath.results.store import Store
 from voxpath.sweeps.workers import executor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor, Future
 
     from voxpath.sweeps.workers import Workers
@@ -78,26 +78,65 @@ def perform(task: Task) -> Outcome:
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
     """
-    if found := _finished(task):
-        return found
+    if outcome := _finished(task):
+        return outcome
     from voxpath.results.frames import frame, parquet
 
     started = datetime.now(UTC)
-    identity = task.identity
     wall, processor = time.perf_counter_ns(), time.thread_time_ns()
     tables, verdict, captures = _engine.run(task.plan, task.replication, task.observe.json)
     wall, processor = time.perf_counter_ns() - wall, time.thread_time_ns() - processor
-    files = {
-        "scenario.toml": task.scenario.encode(),
-        "plan.json": task.plan.encode(),
-        "identity.json": identity.json.encode(),
-        "verdict.json": verdict.encode(),
-        "environment.json": _environment(started, wall, processor).encode(),
-    }
-    files |= {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
+    files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
     files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
-    folder = Store(Path(task.root)).keep(identity.name, files)
-    return Outcome(folder, task.replication, reused=False, valid=bool(json.loads(verdict)["valid"]))
+    environment = {"started": started.isoformat(), "wall_ns": wall, "processor_ns": processor}
+    found = Found(verdict, files, environment)
+    return keep(Path(task.root), task.identity, task.scenario, task.replication, found)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a run.
+
+    Attributes:
+        verdict: JSON.
+        files: Its tables and whatever else it left, by name.
+        environment: What may differ between two runs of one identity.
+    """
+
+    verdict: str
+    files: Mapping[str, bytes]
+    environment: dict[str, Any]
+
+
+def keep(root: Path, identity: Identity, scenario: str, replication: int, found: Found) -> Outcome:
+    """Keeps a run in the store.
+
+    Args:
+        root: Directory of the store.
+        identity: Of the run.
+        scenario: The scenario's text.
+        replication: From 0.
+        found: What came of it.
+
+    Raises:
+        StoreError: The results cannot be written.
+    """
+    files = {
+        "scenario.toml": scenario.encode(),
+        "plan.json": identity.plan.encode(),
+        "identity.json": identity.json.encode(),
+        "verdict.json": found.verdict.encode(),
+        "environment.json": json.dumps(found.environment | _machine(), indent=2).encode(),
+        **found.files,
+    }
+    folder = Store(root).keep(identity.name, files)
+    return Outcome(folder, replication, reused=False, valid=bool(json.loads(found.verdict)["valid"]))
+
+
+def finished(root: Path, identity: Identity, replication: int) -> Outcome | None:
+    """The run as it was made before."""
+    folder = Store(root).find(identity.name)
+    return Outcome(folder, replication, reused=True, valid=True) if folder else None
 
 
 def perform_all(
@@ -204,20 +243,15 @@ def perform_batch(tasks: Sequence[Task], build: str) -> tuple[list[Outcome], flo
 
 def _finished(task: Task) -> Outcome | None:
     """The run as it was made before, unless it is to be made anew."""
-    folder = None if task.force else Store(Path(task.root)).find(task.identity.name)
-    return Outcome(folder, task.replication, reused=True, valid=True) if folder else None
+    return None if task.force else finished(Path(task.root), task.identity, task.replication)
 
 
-def _environment(started: datetime, wall_ns: int, processor_ns: int) -> str:
-    """What may differ between two runs of one identity; nothing else does."""
-    facts = {
-        "started": started.isoformat(),
-        "wall_ns": wall_ns,
-        "processor_ns": processor_ns,
+def _machine() -> dict[str, Any]:
+    """Where a run was made."""
+    return {
         "host": platform.node(),
         "machine": platform.machine(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "process": os.getpid(),
     }
-    return json.dumps(facts, indent=2)

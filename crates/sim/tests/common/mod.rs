@@ -29,11 +29,15 @@ pub fn wire(delay_ns: u64) -> Direction {
 /// Two hosts on one link.
 pub fn pipe(ab: Direction, ba: Direction) -> Plan {
     let host = |name: &str, last: u8| Node {
+        simulated: false,
+        real: false,
         name: name.into(),
         kind: NodeKind::Host,
         addresses: vec![[10, 0, 0, last].into()],
     };
     Plan {
+        programs: vec![],
+        relays: vec![],
         version: VERSION,
         name: "test".into(),
         seed: 1,
@@ -48,6 +52,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
 /// Adds a flow over TCP between the nodes 0 and 1.
 pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
     plan.flows.push(Flow {
+        simulated: false,
         name: format!("flow{}", plan.flows.len() + 1),
         from: 0,
         to: 1,
@@ -61,6 +66,20 @@ pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
 /// The download of the 2022 study: ten million bytes for a short request.
 pub fn download() -> App {
     App::Download { request_bytes: 100, response_bytes: 10_000_000, requests: 1, pause_ns: 0 }
+}
+
+/// A request as in Tran et al. 2018: nine blocks, 300 ms apart, each but the last answered in part; asked three times.
+pub fn voice() -> App {
+    App::Voice {
+        blocks: 9,
+        block_bytes: 2475,
+        interval_ns: 300 * MS,
+        partial_bytes: 100,
+        answer_bytes: 750,
+        processing_ns: 50 * MS,
+        requests: 3,
+        pause_ns: 4 * SECOND,
+    }
 }
 
 /// `rfc` as the oracle wants it: window 8760, neither timestamps nor SACK nor Nagle's algorithm.

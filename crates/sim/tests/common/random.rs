@@ -48,6 +48,8 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     conversation.flow(i, routers + from, routers + to, duration_ns)
                 });
                 Plan {
+                    programs: vec![],
+                    relays: vec![],
                     version: VERSION,
                     name: "random".into(),
                     seed,
@@ -63,7 +65,13 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 }
 
 fn router(i: u32) -> Node {
-    Node { name: format!("router{i}"), kind: NodeKind::Router, addresses: vec![] }
+    Node {
+        simulated: false,
+        real: false,
+        name: format!("router{i}"),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    }
 }
 
 /// A host with an address of the plan's family, and perhaps one of the other before or after.
@@ -76,7 +84,7 @@ fn host(i: u32, v6: bool, home: u8) -> Node {
         1 => vec![ours, other],
         _ => vec![other, ours],
     };
-    Node { name: format!("host{i}"), kind: NodeKind::Host, addresses }
+    Node { simulated: false, real: false, name: format!("host{i}"), kind: NodeKind::Host, addresses }
 }
 
 pub fn direction() -> impl Strategy<Value = Direction> {
@@ -131,7 +139,7 @@ impl Conversation {
             app => (Transport::Tcp { client: self.client, server: self.server }, app),
         };
         let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
-        Flow { name: format!("flow{i}"), from, to, start_ns, transport, app }
+        Flow { simulated: false, name: format!("flow{i}"), from, to, start_ns, transport, app }
     }
 }
 
@@ -146,6 +154,24 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                 pause_ns
             }
         ),
+        ([1..8_u32, 1..4], [1..4_000_u64, 1..3_000], 0..500_u64, [MS..400 * MS, 1..SECOND, 1..SECOND])
+            .prop_map(
+                |(
+                    [blocks, requests],
+                    [block_bytes, answer_bytes],
+                    partial_bytes,
+                    [interval_ns, processing_ns, pause_ns],
+                )| App::Voice {
+                    blocks,
+                    block_bytes,
+                    interval_ns,
+                    partial_bytes,
+                    answer_bytes,
+                    processing_ns,
+                    requests,
+                    pause_ns,
+                }
+            ),
         (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64))
             .prop_map(|(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }),
     ];

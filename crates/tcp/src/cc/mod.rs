@@ -32,6 +32,13 @@ macro_rules! algorithms {
         impl Congestion {
             /// Every algorithm, by name.
             pub const ALL: &[(&str, Self)] = &[$(($name, Self::$algorithm),)*];
+
+            /// Its name; a kernel that has it knows it by the same.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$algorithm => $name,)*
+                }
+            }
         }
 
         /// The algorithm that `config` names.

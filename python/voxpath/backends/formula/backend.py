@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from voxpath.backends.base import Row
+from voxpath.backends.base import Row, refuse_programs
 from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
 from voxpath.backends.formula.cardwell import cardwell
 from voxpath.backends.formula.limits import medium_limit, window_limit
@@ -78,8 +78,10 @@ class FormulaBackend:
         """Every metric of every flow by every formula; *not applicable* where one does not hold.
 
         Raises:
+            UnanswerableError: A host runs a program.
             FormulaError: A formula failed.
         """
+        refuse_programs(questions, self.name)
         return [list(_rows(question.document.plan, self._formulas)) for question in questions]
 
 

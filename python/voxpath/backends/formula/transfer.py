@@ -165,6 +165,10 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
     app = flow["app"]
     if app["kind"] == "cbr":
         raise NotApplicableError("a constant bit rate over UDP has no window")
+    if app["kind"] == "voice":
+        raise NotApplicableError(
+            "a voice request is sent as it is spoken: the forms are of data that is there"
+        )
     if rival is not None:
         raise NotApplicableError(f"it shares a link with {rival}")
     if app["kind"] == "bulk" and app["bytes"] is None:

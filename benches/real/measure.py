@@ -1,0 +1,297 @@
+"""What the real-time network does beside what it was asked for, by the same small programs over it and without it.
+
+Everything runs between two real hosts on one link. Beside the emulated way both have a plain veth pair, so that
+what the kernel and the programs cost is measured in the same seconds, and taken off.
+"""
+# SPDX-License-Identifier: Apache-2.0
+
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scipy.stats import binom
+
+from voxpath.backends.real.session import Session
+from voxpath.results.identity import Observe
+from voxpath.scenario import from_dict
+
+HERE = Path(__file__).resolve().parent
+TAP_BRIDGE = HERE.parent / "peers" / "build" / "tapbridge"
+BASELINE = ("192.168.77.1", "192.168.77.2")
+PORT = "7000"
+CLIENT, SERVER = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Round trips beyond twice the link's delay, and those of the bare kernel; microseconds."""
+
+    one_way_ms: float
+    error_p50: float
+    error_p99: float
+    baseline_p50: float
+    baseline_p99: float
+    lost: int
+    late_p99: float
+    scheduling: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What came through a link that was offered more than its rate; Mbit/s of IP packets."""
+
+    asked: float
+    got: float
+    late_p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Packets lost of those sent, and the interval in which 99.9 % of such counts lie."""
+
+    asked: float
+    sent: int
+    lost: int
+    low: int
+    high: int
+    reordered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a link without a rate carried of an offered load."""
+
+    offered_pps: float
+    received: int
+    sent: int
+    delay_first_ms: float
+    delay_last_ms: float
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing lost, and no delay that grows."""
+        return self.received == self.sent and self.delay_last_ms < self.delay_first_ms + 5
+
+
+def build() -> str:
+    """The workload, compiled."""
+    program = Path(tempfile.gettempdir()) / "voxpath-bench-udp"
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(HERE / "udp.c")]
+    subprocess.run(command, check=True)  # noqa: S603
+    return str(program)
+
+
+@contextmanager
+def pair(link: dict[str, object]) -> Iterator[Session]:
+    """Two real hosts on one link, with a veth pair beside it; the network runs."""
+    host = {"profile": "linux", "run": ["true"]}
+    data = {
+        "name": "bench",
+        "duration": "10 min",
+        "topology": {"kind": "pipe", "link": link},
+        "hosts": {"client": host, "server": host},
+    }
+    with Session(from_dict(data, "bench").plan.json) as session:
+        process, namespaces = session.place
+        peer = f"/proc/{process}/fd/{namespaces[SERVER]}"
+        for host_index, commands in (
+            (
+                CLIENT,
+                f"link add base type veth peer name base netns {peer}\naddr add {BASELINE[0]}/24 dev base\n",
+            ),
+            (SERVER, f"addr add {BASELINE[1]}/24 dev base\n"),
+        ):
+            command = session.command(host_index, ["ip", "-batch", "-"])
+            subprocess.run(command, input=commands + "link set base up\n", text=True, check=True)  # noqa: S603
+        session.start(0, Observe().json)
+        yield session
+
+
+def start(session: Session, host: int, *command: str) -> "subprocess.Popen[str]":
+    """Starts a program on a host."""
+    return subprocess.Popen(session.command(host, command), stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+
+def delay(udp: str, one_way_ms: float, count: int) -> Delay:
+    """Round trips of 100 packets a second."""
+    with pair({"delay": f"{one_way_ms} ms"}) as session:
+        echo = start(session, SERVER, udp, "echo", PORT)
+        time.sleep(0.2)
+        emulated = _round_trips(
+            start(session, CLIENT, udp, "ping", "10.0.0.2", PORT, str(count), "10000", "100")
+        )
+        bare = _round_trips(
+            start(session, CLIENT, udp, "ping", BASELINE[1], PORT, str(count), "10000", "100")
+        )
+        _, told = session.finish()
+        echo.kill()
+        echo.wait()
+    fidelity = json.loads(told)
+    base = statistics.median(bare)
+    errors = [trip - 2 * one_way_ms * 1e6 - base for trip in emulated]
+    return Delay(
+        one_way_ms,
+        statistics.median(errors) / 1e3,
+        _percentile(errors, 99) / 1e3,
+        base / 1e3,
+        _percentile(bare, 99) / 1e3,
+        count - len(emulated),
+        fidelity["deliveries"]["p99_ns"] / 1e3,
+        fidelity["scheduling"],
+    )
+
+
+def rate(udp: str, mbit: float, seconds: float) -> Rate:
+    """A link offered a tenth more than its rate."""
+    size = 1400
+    wire = size + 28
+    link = {"rate": f"{mbit} Mbit/s", "delay": "5 ms", "queue": "200 packets"}
+    _, sink, told = _blast(udp, link, 1.1 * mbit * 1e6 / 8 / wire, seconds, size)
+    got = (sink["received"] - 1) * wire * 8 / sink["seconds"] / 1e6
+    return Rate(mbit, got, told["deliveries"]["p99_ns"] / 1e3)
+
+
+def loss(udp: str, probability: float, packets: int) -> Loss:
+    """Packets of a steady stream over a link that loses some."""
+    per_s = 10_000
+    link = {"delay": "2 ms", "loss": f"{probability:.4%}".replace("%", " %")}
+    blast, sink, _ = _blast(udp, link, per_s, packets / per_s, 100)
+    low, high = (int(end) for end in binom.interval(0.999, blast["sent"], probability))
+    return Loss(probability, blast["sent"], blast["sent"] - sink["received"], low, high, sink["reordered"])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Two real hosts, whoever joins them.
+
+    Attributes:
+        start: Starts a program on one of them.
+        server: The address of the other one.
+    """
+
+    start: "Callable[..., subprocess.Popen[str]]"
+    server: str
+
+
+@contextmanager
+def ours(delay_ms: float) -> Iterator[Place]:
+    """Joined by voxpath, by a link without a rate."""
+    with pair({"delay": f"{delay_ms} ms"}) as session:
+        yield Place(lambda host, *command: start(session, host, *command), "10.0.0.2")
+
+
+@contextmanager
+def tap_bridge(delay_ms: float) -> Iterator[Place]:
+    """Joined by ns-3's TapBridge: a channel without a rate between two devices."""
+    taps = ("left", "right")
+    quiet = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
+    with ExitStack() as stack:
+
+        def held(*command: str) -> "subprocess.Popen[str]":
+            process = subprocess.Popen(  # noqa: S603
+                ["unshare", "--net", "--kill-child", *command],  # noqa: S607
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        # A tap that is down ends ns-3, and IPv6 would have it up too late.
+        made = "".join(f"ip tuntap add {tap} mode tap; ip link set {tap} up; " for tap in taps)
+        bridge = held("sh", "-c", f"{quiet}; {made} exec {TAP_BRIDGE} {taps[0]} {taps[1]} {delay_ms:g}")
+        if bridge.stdout is None or bridge.stdout.readline() != "ready\n":
+            raise RuntimeError("ns-3's TapBridge has not started: is `make bench-setup` done?")
+        hosts = [held("sleep", "infinity") for _ in taps]
+        time.sleep(0.2)
+        for number, (tap, host) in enumerate(zip(taps, hosts, strict=True), start=1):
+            _in(bridge.pid, f"ip link set {tap} netns {host.pid}")
+            _in(
+                host.pid,
+                f"{quiet}; ip link set {tap} txqueuelen 10000 up; ip addr add 10.0.0.{number}/24 dev {tap}",
+            )
+
+        def begin(host: int, *command: str) -> "subprocess.Popen[str]":
+            entered = ["nsenter", "--target", str(hosts[host].pid), "--net", *command]
+            return subprocess.Popen(entered, stdout=subprocess.PIPE, text=True)  # noqa: S603
+
+        # The addresses of the link layer are asked for once, before anything is measured.
+        yield Place(begin, "10.0.0.2")
+
+
+def _in(process: int, script: str) -> None:
+    command = ["nsenter", "--target", str(process), "--net", "sh", "-ec", script]
+    subprocess.run(command, check=True)  # noqa: S603
+
+
+def round_trips(
+    udp: str, joined: "Callable[[float], AbstractContextManager[Place]]", count: int
+) -> list[float]:
+    """Round trips of 100 packets a second beyond twice a delay of 20 ms, microseconds."""
+    with joined(20) as place:
+        echo = place.start(SERVER, udp, "echo", PORT)
+        time.sleep(0.2)
+        _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, "10", "10000", "100"))
+        seen = _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, str(count), "10000", "100"))
+        echo.kill()
+        echo.wait()
+    return [(trip - 40e6) / 1e3 for trip in seen]
+
+
+def capacity(
+    udp: str,
+    joined: "Callable[[float], AbstractContextManager[Place]]",
+    per_s: float,
+    seconds: float,
+    size: int = 172,
+) -> Capacity:
+    """An offered load of packets of 200 bytes over a link of 1 ms."""
+    with joined(1) as place:
+        echo = place.start(SERVER, udp, "echo", "7001")
+        time.sleep(0.2)
+        _round_trips(place.start(CLIENT, udp, "ping", place.server, "7001", "10", "10000", "100"))
+        echo.kill()
+        echo.wait()
+        sink_ = place.start(SERVER, udp, "sink", PORT, "500")
+        time.sleep(0.2)
+        blast_ = place.start(
+            CLIENT, udp, "blast", place.server, PORT, f"{per_s:.1f}", f"{seconds}", str(size)
+        )
+        blast, sink = (json.loads(program.communicate()[0]) for program in (blast_, sink_))
+    return Capacity(
+        blast["sent"] / blast["seconds"],
+        sink["received"],
+        blast["sent"],
+        sink["delay_first_ns"] / 1e6,
+        sink["delay_last_ns"] / 1e6,
+    )
+
+
+def _blast(
+    udp: str, link: dict[str, object], per_s: float, seconds: float, size: int
+) -> tuple[dict[str, float], dict[str, float], dict[str, dict[str, float]]]:
+    with pair(link) as session:
+        sink = start(session, SERVER, udp, "sink", PORT, "500")
+        time.sleep(0.2)
+        blast = start(
+            session, CLIENT, udp, "blast", "10.0.0.2", PORT, f"{per_s:.1f}", f"{seconds}", str(size)
+        )
+        said = [json.loads(program.communicate()[0]) for program in (blast, sink)]
+        _, told = session.finish()
+    return said[0], said[1], json.loads(told)
+
+
+def _round_trips(ping: "subprocess.Popen[str]") -> list[int]:
+    lines = ping.communicate()[0].split()
+    return [int(line) for line in lines if line != "lost"]
+
+
+def _percentile(values: list[float], percent: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]

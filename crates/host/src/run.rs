@@ -1,0 +1,256 @@
+//! A run in real time: threads, devices and sockets around one world.
+
+use crate::clock::Clock;
+use crate::device::{Device, DeviceCounts, Kind};
+use crate::drive::{Progress, Timing, drive};
+use crate::error::HostError;
+use crate::live::{Alarm, Live};
+use crate::namespace::Namespace;
+use crate::sockets::{Harvest, Shared, Sockets};
+use rustix::thread::set_current_timer_slack;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use voxpath_sim::{LinkState, RealTime, Report, Strays};
+use voxpath_units::{Span, Time};
+
+/// How often connections are sampled where series are observed.
+const SAMPLE_EVERY: Span = Span::from_millis(10);
+/// Real-time priority of the loop, the lowest that has effect.
+const PRIORITY: i32 = 1;
+
+/// How the loop's thread is scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduling {
+    /// SCHED_FIFO: it runs whenever it wants to.
+    Fifo,
+    /// Like any other thread.
+    Normal,
+}
+
+/// Everything that came of a run in real time.
+#[derive(Debug)]
+pub struct Outcome {
+    /// As of the simulator.
+    pub report: Report,
+    /// How faithful it was.
+    pub timing: Timing,
+    /// Frames of hosts that went nowhere.
+    pub strays: Strays,
+    /// The devices of real hosts.
+    pub devices: Vec<DeviceReport>,
+    /// Datagrams of flows that reached a host and that we were too slow to read.
+    pub unread: u64,
+    /// How the loop was scheduled.
+    pub scheduling: Scheduling,
+    /// How long the loop was ready to run and did not.
+    pub waited: Span,
+    /// Processor time of the loop.
+    pub processor: Span,
+    /// `CLOCK_MONOTONIC` at time zero.
+    pub origin_ns: u64,
+}
+
+/// What became of a real host's device.
+#[derive(Debug)]
+pub struct DeviceReport {
+    /// Index of the host.
+    pub host: u32,
+    /// What it was.
+    pub kind: Kind,
+    /// Why it was no TUN device, if it should have been one.
+    pub instead: Option<HostError>,
+    /// What the kernel counted.
+    pub counts: DeviceCounts,
+}
+
+/// What the threads of a run share.
+#[derive(Debug)]
+struct Board {
+    sockets: Shared,
+    stop: AtomicBool,
+    now_ns: AtomicU64,
+    /// The simulated ends and the network have nothing left to do.
+    is_idle: AtomicBool,
+    /// A thread has ended, by itself or because it was told to.
+    has_ended: AtomicBool,
+    /// Somebody wants to see the links.
+    look: AtomicBool,
+    /// The links as they were seen last. The loop only ever tries to lock it.
+    seen: Mutex<Option<Seen>>,
+}
+
+/// When links were looked at, and how they were.
+pub type Seen = (Time, Vec<LinkState>);
+
+/// A run that is going on.
+#[derive(Debug)]
+pub struct Run {
+    hosts: Vec<Option<Namespace>>,
+    board: Arc<Board>,
+    world: JoinHandle<Result<Turned, HostError>>,
+    sockets: JoinHandle<Result<Harvest, HostError>>,
+    alarms: [Alarm; 2],
+    clock: Clock,
+}
+
+/// What the loop's thread hands back.
+struct Turned {
+    world: RealTime,
+    timing: Timing,
+    live: Live,
+    ended: Time,
+    scheduling: Scheduling,
+    waited: Span,
+    processor: Span,
+}
+
+impl Run {
+    /// Starts a run; its time zero is now. `hosts` are the namespaces by index of the host, with their devices.
+    ///
+    /// # Errors
+    /// A socket of the plan cannot be opened.
+    pub fn start(
+        mut world: RealTime,
+        hosts: Vec<Option<(Namespace, Device)>>,
+        observe_tcp: bool,
+    ) -> Result<Self, HostError> {
+        let (hosts, devices): (Vec<_>, Vec<_>) = hosts.into_iter().map(Option::unzip).unzip();
+        let outside = world.take_outside();
+        let clock = Clock::start();
+        let sockets = Sockets::new(clock, &hosts, outside, observe_tcp.then_some(SAMPLE_EVERY))?;
+        let board = Arc::new(Board {
+            sockets: Shared::default(),
+            stop: AtomicBool::new(false),
+            now_ns: AtomicU64::new(0),
+            is_idle: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            look: AtomicBool::new(false),
+            seen: Mutex::default(),
+        });
+        board.sockets.busy.store(sockets.busy(), Ordering::Release);
+        let alarm = Alarm::new()?;
+        let alarms = [alarm.clone(), sockets.alarm()];
+        let live = Live::new(clock, devices, alarm)?;
+        let (its, theirs) = (Arc::clone(&board), Arc::clone(&board));
+        let spawned = |name: &str| thread::Builder::new().name(name.into());
+        let world = spawned("voxpath-net")
+            .spawn(move || {
+                let turned = turn(world, live, &its);
+                its.has_ended.store(true, Ordering::Release);
+                turned
+            })
+            .map_err(|error| HostError::new("start a thread", error))?;
+        let sockets = spawned("voxpath-apps")
+            .spawn(move || {
+                let ran = sockets.run(&theirs.sockets);
+                theirs.has_ended.store(true, Ordering::Release);
+                ran
+            })
+            .map_err(|error| HostError::new("start a thread", error))?;
+        Ok(Self { hosts, board, world, sockets, alarms, clock })
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Whether every flow of the plan is done and no packet is on its way, or a thread has failed.
+    pub fn is_done(&self) -> bool {
+        self.board.has_ended.load(Ordering::Acquire)
+            || (self.board.sockets.busy.load(Ordering::Acquire) == 0
+                && self.board.is_idle.load(Ordering::Acquire))
+    }
+
+    /// TCP ports at which somebody listens on a real host.
+    ///
+    /// # Errors
+    /// There is no such host, or its namespace cannot be entered.
+    pub fn listening(&self, host: u32) -> Result<Vec<u16>, HostError> {
+        let missing = || HostError::new(format!("look at host {host}"), "it is not real");
+        self.hosts.get(host as usize).and_then(Option::as_ref).ok_or_else(missing)?.listening()
+    }
+
+    /// The links as they were when they were asked for the time before, if they were; and asks for a look.
+    ///
+    /// The loop looks when it is asked to, between two packets: whoever does not ask costs nothing.
+    pub fn links(&self) -> Option<Seen> {
+        let seen = self.board.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.board.look.store(true, Ordering::Release);
+        self.alarms[0].ring();
+        seen
+    }
+
+    /// Ends the run and closes its books.
+    ///
+    /// # Errors
+    /// A device or a socket failed while it ran.
+    pub fn finish(self) -> Result<Outcome, HostError> {
+        // The network first: what it still delivers is read by the sockets' last look.
+        self.board.stop.store(true, Ordering::Release);
+        self.alarms[0].ring();
+        let turned = join(self.world);
+        self.board.sockets.stop.store(true, Ordering::Release);
+        self.alarms[1].ring();
+        let Harvest { outside, samples, unread } = join(self.sockets)?;
+        let Turned { mut world, timing, mut live, ended, scheduling, waited, processor } = turned?;
+        let mut devices = Vec::new();
+        for (host, (device, namespace)) in (0..).zip(live.devices().iter_mut().zip(&self.hosts)) {
+            if let (Some(device), Some(namespace)) = (device, namespace) {
+                let (kind, instead) = (device.kind(), device.instead().cloned());
+                devices.push(DeviceReport { host, kind, instead, counts: device.counts(namespace)? });
+            }
+        }
+        for (at, flow, end, metric, value) in samples {
+            world.sample(at, flow, end, metric, value);
+        }
+        let strays = world.strays();
+        let report = world.finish(ended, outside);
+        let origin_ns = self.clock.origin_ns();
+        Ok(Outcome { report, timing, strays, devices, unread, scheduling, waited, processor, origin_ns })
+    }
+}
+
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What the loop's thread does.
+fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, HostError> {
+    // An ordinary thread is woken up to 50 µs late to save power.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let scheduling = real_time_scheduling();
+    let mut timing = Timing::default();
+    let ended = drive(&mut world, &mut live, &mut timing, |now, world, _| {
+        board.now_ns.store(now.as_nanos(), Ordering::Relaxed);
+        board.is_idle.store(world.is_idle(), Ordering::Release);
+        if board.look.load(Ordering::Relaxed)
+            && let Ok(mut seen) = board.seen.try_lock()
+        {
+            *seen = Some((now, world.links(now).collect()));
+            board.look.store(false, Ordering::Relaxed);
+        }
+        if board.stop.load(Ordering::Acquire) { Progress::Stop } else { Progress::Continue }
+    })?;
+    let [processor, waited] = schedstat();
+    Ok(Turned { world, timing, live, ended, scheduling, waited, processor })
+}
+
+/// Asks for SCHED_FIFO, which needs a privilege.
+fn real_time_scheduling() -> Scheduling {
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: the kernel reads one `sched_param`, which outlives the call; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
+        0 => Scheduling::Fifo,
+        _ => Scheduling::Normal,
+    }
+}
+
+/// How long this thread ran, and how long it could have run but waited for a processor.
+fn schedstat() -> [Span; 2] {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let mut columns = text.split_whitespace().map(|column| column.parse().unwrap_or(0));
+    [0, 1].map(|_| Span::from_nanos(columns.next().unwrap_or(0)))
+}

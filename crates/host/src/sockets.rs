@@ -1,0 +1,621 @@
+//! The applications of `voxpath-apps` over the kernel's sockets: the second driver of the same machines.
+//!
+//! One thread drives all of them, edge-triggered: a machine is driven until the kernel takes and gives no more.
+
+use crate::clock::Clock;
+use crate::error::{Context, HostError};
+use crate::live::{Alarm, wait};
+use crate::namespace::Namespace;
+use crate::tcp_info::{TcpInfo, tcp_info};
+use bytes::Bytes;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect,
+    listen, recv, send, shutdown, socket_with,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use voxpath_apps::{Datagrams, Stream};
+use voxpath_sim::outside::{Machine, Outside};
+use voxpath_tcp::Ended;
+use voxpath_tcp::config::Profile;
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+
+/// Octets handed over at a time.
+const PIECE: usize = 64 << 10;
+/// How often one machine is driven before the others have their turn.
+const TURNS: usize = 16;
+/// How much of its schedule a sender of datagrams that is late catches up with at a time.
+const SENDING: Span = Span::from_millis(1);
+/// Above every index of an end.
+const LISTENER: u64 = 1 << 40;
+const ALARM: u64 = u64::MAX;
+/// `TCP_CLOSE` of `TCP_INFO`.
+const CLOSED: u8 = 7;
+/// `TCP_INFINITE_SSTHRESH`: no loss yet.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// A value of a socket over time: when, flow, end, metric, value.
+pub type Sample = (Time, u32, u8, &'static str, u64);
+
+/// What became of the ends.
+#[derive(Debug)]
+pub struct Harvest {
+    /// The ends.
+    pub outside: Vec<Outside>,
+    /// What was sampled of them.
+    pub samples: Vec<Sample>,
+    /// Datagrams that reached a host and that we were too slow to read.
+    pub unread: u64,
+}
+
+/// How the thread of the sockets and the others see each other.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// The others have heard enough.
+    pub stop: AtomicBool,
+    /// Ends of flows that still have something to do.
+    pub busy: AtomicUsize,
+}
+
+/// All ends of flows that run on real hosts.
+#[derive(Debug)]
+pub struct Sockets {
+    clock: Clock,
+    epoll: OwnedFd,
+    ends: Vec<End>,
+    listeners: Vec<(SocketAddr, OwnedFd)>,
+    /// The server's end that a connection from the second address to the first one is for.
+    answering: BTreeMap<(SocketAddr, SocketAddr), usize>,
+    ready: VecDeque<usize>,
+    alarm: Alarm,
+    sampling: Option<Sampling>,
+}
+
+#[derive(Debug)]
+struct Sampling {
+    every: Span,
+    next: Time,
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug)]
+struct End {
+    outside: Outside,
+    socket: Option<OwnedFd>,
+    phase: Phase,
+    /// The kernel's buffer was full at the last write.
+    blocked: bool,
+    /// The peer has closed, and all that it sent was read.
+    at_end: bool,
+    is_queued: bool,
+    /// What was last recorded, while it is watched.
+    watched: Option<TcpInfo>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Before the flow's start, or before the peer's SYN.
+    Waiting,
+    Connecting,
+    Open,
+    Done,
+}
+
+impl Sockets {
+    /// Opens what has to be there before the run starts: listeners and datagram sockets.
+    ///
+    /// `hosts` are the namespaces by index of the host; `sample` records values of connections this often.
+    ///
+    /// # Errors
+    /// The kernel refuses a socket or one of its options.
+    pub fn new(
+        clock: Clock,
+        hosts: &[Option<Namespace>],
+        outside: Vec<Outside>,
+        sample: Option<Span>,
+    ) -> Result<Self, HostError> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).context(|| "make an epoll instance".into())?;
+        let alarm = Alarm::new()?;
+        epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN)
+            .context(|| "watch an eventfd".into())?;
+        let mut sockets = Self {
+            clock,
+            epoll,
+            ends: Vec::new(),
+            listeners: Vec::new(),
+            answering: BTreeMap::new(),
+            ready: VecDeque::new(),
+            alarm,
+            sampling: sample.map(|every| Sampling { every, next: Time::ZERO, samples: Vec::new() }),
+        };
+        for outside in outside {
+            let index = sockets.ends.len();
+            let host = hosts[outside.host as usize].as_ref().expect("an end outside is on a real host");
+            let mut phase = Phase::Waiting;
+            let socket = match (&outside.machine, outside.end) {
+                // A client is bound now, so that nobody takes its port, and connects when its flow starts.
+                (Machine::Stream(_), 0) => Some(stream_socket(host, &outside)?),
+                (Machine::Stream(_), _) => {
+                    sockets.listen(host, &outside)?;
+                    sockets.answering.insert((outside.local, outside.remote), index);
+                    None
+                }
+                (Machine::Sender(_) | Machine::Receiver(_), _) => {
+                    phase = Phase::Open;
+                    let socket = bound(host, SocketType::DGRAM, outside.local)?;
+                    connect(&socket, &outside.remote).context(|| format!("reach {}", outside.remote))?;
+                    Some(socket)
+                }
+            };
+            if let Some(socket) = &socket {
+                watch(&sockets.epoll, socket, index as u64)?;
+            }
+            let end = End {
+                outside,
+                socket,
+                phase,
+                blocked: false,
+                at_end: false,
+                is_queued: false,
+                watched: None,
+            };
+            sockets.ends.push(end);
+        }
+        Ok(sockets)
+    }
+
+    /// What wakes the thread, after [`Shared::stop`] was set.
+    pub(crate) fn alarm(&self) -> Alarm {
+        self.alarm.clone()
+    }
+
+    /// Ends that still have something to do.
+    pub(crate) fn busy(&self) -> usize {
+        self.ends.iter().filter(|end| end.is_busy()).count()
+    }
+
+    fn listen(&mut self, host: &Namespace, outside: &Outside) -> Result<(), HostError> {
+        if self.listeners.iter().any(|(address, _)| *address == outside.local) {
+            return Ok(());
+        }
+        let socket = stream_socket(host, outside)?;
+        listen(&socket, 4096).context(|| format!("listen at {}", outside.local))?;
+        watch(&self.epoll, &socket, LISTENER + self.listeners.len() as u64)?;
+        self.listeners.push((outside.local, socket));
+        Ok(())
+    }
+
+    /// Drives every end until [`Shared::stop`]; what became of them, and what was sampled.
+    ///
+    /// # Errors
+    /// The kernel does not let us wait.
+    pub fn run(mut self, shared: &Shared) -> Result<Harvest, HostError> {
+        loop {
+            let now = self.clock.now();
+            self.start_what_is_due(now);
+            self.sample(now);
+            // Each once: those that go on moving must not keep the others, and the clock, from being heard.
+            for _ in 0..self.ready.len() {
+                let index = self.ready.pop_front().expect("nobody else takes from it");
+                self.ends[index].is_queued = false;
+                self.drive(index);
+            }
+            shared.busy.store(self.busy(), Ordering::Release);
+            if shared.stop.load(Ordering::Acquire) {
+                break;
+            }
+            let deadline = if self.ready.is_empty() { self.poll_timeout() } else { Some(now) };
+            let Self { epoll, clock, alarm, .. } = &self;
+            let mut events = Vec::new();
+            wait(epoll, *clock, deadline, |data, flags| match data {
+                ALARM => alarm.quiet(),
+                data => events.push((data, flags)),
+            })?;
+            for (data, flags) in events {
+                match data.checked_sub(LISTENER) {
+                    Some(listener) => self.accept(listener as usize),
+                    None => self.handle(data as usize, flags),
+                }
+            }
+        }
+        let mut unread = 0;
+        for index in 0..self.ends.len() {
+            // What has arrived by now still counts.
+            self.drive(index);
+            let end = &mut self.ends[index];
+            end.close_books();
+            if let (Machine::Receiver(_), Some(socket)) = (&end.outside.machine, &end.socket) {
+                unread += dropped(socket);
+            }
+        }
+        let samples = self.sampling.map(|sampling| sampling.samples).unwrap_or_default();
+        let outside = self.ends.into_iter().map(|end| end.outside).collect();
+        Ok(Harvest { outside, samples, unread })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let ends = self.ends.iter().filter_map(End::poll_timeout);
+        let open = self.ends.iter().any(|end| end.phase == Phase::Open);
+        ends.chain(self.sampling.as_ref().filter(|_| open).map(|sampling| sampling.next)).min()
+    }
+
+    fn start_what_is_due(&mut self, now: Time) {
+        for index in 0..self.ends.len() {
+            if self.ends[index].poll_timeout().is_some_and(|at| at <= now) {
+                if self.ends[index].phase == Phase::Waiting {
+                    self.ends[index].connect();
+                }
+                self.queue(index);
+            }
+        }
+    }
+
+    fn queue(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.ends[index].is_queued, true) {
+            self.ready.push_back(index);
+        }
+    }
+
+    fn accept(&mut self, listener: usize) {
+        let (local, socket) = &self.listeners[listener];
+        // A connection that was given up before it was accepted is none.
+        while let Ok((accepted, peer)) = acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        {
+            let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+            let Some(&index) = peer.and_then(|peer| self.answering.get(&(*local, peer))) else {
+                continue; // Dropping it closes it: no flow of the plan.
+            };
+            if self.ends[index].phase != Phase::Waiting
+                || watch(&self.epoll, &accepted, index as u64).is_err()
+            {
+                continue;
+            }
+            let end = &mut self.ends[index];
+            end.socket = Some(accepted);
+            end.phase = Phase::Open;
+            end.outside.account.established_at = Some(self.clock.now());
+            if !std::mem::replace(&mut end.is_queued, true) {
+                self.ready.push_back(index);
+            }
+        }
+    }
+
+    fn handle(&mut self, index: usize, flags: EventFlags) {
+        let now = self.clock.now();
+        self.ends[index].handle(now, flags);
+        self.queue(index);
+    }
+
+    fn drive(&mut self, index: usize) {
+        for _ in 0..TURNS {
+            let now = self.clock.now();
+            if !self.ends[index].drive(now) {
+                return;
+            }
+        }
+        self.queue(index);
+    }
+
+    /// Records what has changed of open connections.
+    fn sample(&mut self, now: Time) {
+        let Some(sampling) = self.sampling.as_mut().filter(|sampling| sampling.next <= now) else { return };
+        for end in &mut self.ends {
+            if end.phase != Phase::Open {
+                continue;
+            }
+            let Some(info) = end.socket.as_ref().and_then(tcp_info) else { continue };
+            let before = end.watched.replace(info).map(series);
+            for (i, (name, value)) in series(info).into_iter().enumerate() {
+                let known = before.and_then(|before| before[i].1);
+                if let Some(value) = value
+                    && known != Some(value)
+                {
+                    sampling.samples.push((now, end.outside.flow, end.outside.end, name, value));
+                }
+            }
+        }
+        sampling.next = now + sampling.every;
+    }
+}
+
+/// The time series of the kernel's connections, under the names of the simulator's.
+fn series(info: TcpInfo) -> [(&'static str, Option<u64>); 7] {
+    let octets = |segments: u32| u64::from(segments) * u64::from(info.mss);
+    let nanos = |micros: u32| Some(u64::from(micros) * 1000);
+    let ssthresh = (info.ssthresh != INFINITE_SSTHRESH).then(|| octets(info.ssthresh));
+    [
+        ("cwnd_bytes", Some(octets(info.cwnd))),
+        ("ssthresh_bytes", ssthresh),
+        ("flight_bytes", Some(octets(info.unacked))),
+        ("srtt_ns", nanos(info.rtt_us)),
+        ("rttvar_ns", nanos(info.rttvar_us)),
+        ("rto_ns", nanos(info.rto_us)),
+        ("retransmissions", Some(info.total_retransmissions.into())),
+    ]
+}
+
+impl End {
+    /// Whether the run has to wait for it.
+    fn is_busy(&self) -> bool {
+        match &self.outside.machine {
+            Machine::Stream(_) => self.phase != Phase::Done,
+            Machine::Sender(sender) => self.phase != Phase::Done && sender.poll_timeout().is_some(),
+            Machine::Receiver(_) => false,
+        }
+    }
+
+    /// When to drive it though nothing happens at its socket.
+    fn poll_timeout(&self) -> Option<Time> {
+        match (&self.outside.machine, self.phase) {
+            (_, Phase::Done | Phase::Connecting) => None,
+            (Machine::Stream(_), Phase::Waiting) => (self.outside.end == 0).then_some(self.outside.start),
+            (Machine::Stream(application), Phase::Open) => application.poll_timeout(),
+            (Machine::Sender(sender), _) => sender.poll_timeout(),
+            (Machine::Receiver(_), _) => None,
+        }
+    }
+
+    fn connect(&mut self) {
+        let socket = self.socket.as_ref().expect("a client is bound before its flow starts");
+        match connect(socket, &self.outside.remote) {
+            Ok(()) | Err(Errno::INPROGRESS) => self.phase = Phase::Connecting,
+            Err(errno) => self.fail(errno),
+        }
+    }
+
+    fn fail(&mut self, errno: Errno) {
+        self.outside.account.ended = Some(match errno {
+            Errno::CONNREFUSED => Ended::Refused,
+            Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH => Ended::TimedOut,
+            _ => Ended::Reset,
+        });
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.close_books();
+        self.phase = Phase::Done;
+        self.socket = None;
+    }
+
+    /// Takes over what the kernel counted.
+    fn close_books(&mut self) {
+        let account = &mut self.outside.account;
+        let Some(info) = self.socket.as_ref().and_then(tcp_info) else { return };
+        account.packets_sent = info.segments_out.into();
+        account.data_segments_sent = info.data_segments_out.map(u64::from);
+        account.retransmissions = Some(info.total_retransmissions.into());
+        account.timeouts = info.total_timeouts.map(u64::from);
+    }
+
+    /// The socket has something to say.
+    fn handle(&mut self, now: Time, flags: EventFlags) {
+        let Some(socket) = &self.socket else { return };
+        if flags.contains(EventFlags::OUT) {
+            self.blocked = false;
+        }
+        if flags.contains(EventFlags::ERR)
+            && let Ok(Err(errno)) = sockopt::socket_error(socket)
+            // A datagram that nobody took says so; the sender of datagrams does not care.
+            && matches!(self.outside.machine, Machine::Stream(_))
+        {
+            self.fail(errno);
+            return;
+        }
+        if self.phase == Phase::Connecting && flags.contains(EventFlags::OUT) {
+            self.phase = Phase::Open;
+            self.outside.account.established_at = Some(now);
+        }
+    }
+
+    /// Lets the machine do what it can; whether octets moved.
+    fn drive(&mut self, now: Time) -> bool {
+        let Some(socket) = self.socket.as_ref().filter(|_| self.phase == Phase::Open) else { return false };
+        match &mut self.outside.machine {
+            Machine::Stream(application) => {
+                let mut stream = Socket {
+                    socket,
+                    blocked: &mut self.blocked,
+                    at_end: &mut self.at_end,
+                    moved: false,
+                    failed: None,
+                };
+                application.drive(now, &mut stream);
+                let (moved, failed) = (stream.moved, stream.failed);
+                // Both directions are closed, and the kernel has nothing left to send or to wait for.
+                let is_over =
+                    application.record().finished && tcp_info(socket).is_none_or(|info| info.state == CLOSED);
+                if let Some(errno) = failed {
+                    self.fail(errno);
+                } else if is_over {
+                    self.outside.account.ended = Some(Ended::Closed);
+                    self.finish();
+                }
+                moved
+            }
+            Machine::Sender(sender) => {
+                let Some(due) = sender.poll_timeout() else { return false };
+                let mut datagrams = DatagramSocket { socket, sent: 0 };
+                // Who asks for more than the machine can send is not to keep it for himself.
+                sender.drive(now.min(due + SENDING), &mut datagrams);
+                let sent = datagrams.sent;
+                self.outside.account.packets_sent += sent;
+                sender.poll_timeout().is_some_and(|due| due <= now)
+            }
+            Machine::Receiver(receiver) => {
+                let mut buffer = vec![0; PIECE];
+                // An error belongs to something sent earlier, and this end sends nothing.
+                while let Ok((_, len)) = recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                    receiver.receive(now, &Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
+                }
+                false
+            }
+        }
+    }
+}
+
+/// A connected socket as applications see it.
+struct Socket<'a> {
+    socket: &'a OwnedFd,
+    blocked: &'a mut bool,
+    at_end: &'a mut bool,
+    moved: bool,
+    failed: Option<Errno>,
+}
+
+impl Stream for Socket<'_> {
+    fn is_connected(&self) -> bool {
+        true
+    }
+
+    fn writable(&self) -> u32 {
+        if *self.blocked || self.failed.is_some() { 0 } else { PIECE as u32 }
+    }
+
+    fn write(&mut self, data: &Payload) -> u32 {
+        if data.is_empty() || self.writable() == 0 {
+            return 0;
+        }
+        let mut bytes = Vec::new();
+        data.slice(0, data.len().min(PIECE as u32)).write_to(&mut bytes);
+        match send(self.socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(taken) => {
+                *self.blocked = taken < bytes.len();
+                self.moved = true;
+                // No more than a piece.
+                taken as u32
+            }
+            Err(Errno::AGAIN) => {
+                *self.blocked = true;
+                0
+            }
+            Err(errno) => {
+                self.failed = Some(errno);
+                0
+            }
+        }
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        if *self.at_end || self.failed.is_some() {
+            return Payload::Empty;
+        }
+        let mut buffer = vec![0; PIECE.min(max as usize)];
+        match recv(self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => *self.at_end = true,
+            Ok((_, len)) => {
+                self.moved = true;
+                buffer.truncate(len);
+                return Payload::bytes(buffer.into());
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => self.failed = Some(errno),
+        }
+        Payload::Empty
+    }
+
+    fn is_at_end(&self) -> bool {
+        *self.at_end
+    }
+
+    fn close(&mut self) {
+        // A connection that is gone needs no closing.
+        let _ = shutdown(self.socket, Shutdown::Write);
+    }
+}
+
+/// A datagram socket as applications see it.
+struct DatagramSocket<'a> {
+    socket: &'a OwnedFd,
+    sent: u64,
+}
+
+impl Datagrams for DatagramSocket<'_> {
+    fn send(&mut self, _now: Time, data: Payload) {
+        let mut bytes = Vec::new();
+        data.write_to(&mut bytes);
+        // Datagrams are not repeated: what the kernel does not take is lost, and the receiver misses it. An
+        // error that an earlier datagram came back with is told instead of sending: once more.
+        let sent = send(self.socket, &bytes, SendFlags::DONTWAIT)
+            .or_else(|_| send(self.socket, &bytes, SendFlags::DONTWAIT));
+        self.sent += u64::from(sent.is_ok());
+    }
+}
+
+/// Packets that a socket's buffer had no room for.
+fn dropped(socket: &OwnedFd) -> u64 {
+    /// `SK_MEMINFO_DROPS` of `linux/sock_diag.h`, the last one.
+    const DROPS: usize = 8;
+    let mut values = [0_u32; DROPS + 1];
+    let mut len = size_of_val(&values) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `values`, which outlives the call.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            values.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    assert_eq!(asked, 0, "every socket has an account of its memory");
+    values[DROPS].into()
+}
+
+fn watch(epoll: &OwnedFd, socket: &OwnedFd, data: u64) -> Result<(), HostError> {
+    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+    epoll::add(epoll, socket, EventData::new_u64(data), flags).context(|| "watch a socket".into())
+}
+
+/// A socket of a host, bound to an address.
+fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Result<OwnedFd, HostError> {
+    let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    // A socket stays in the namespace that it was made in.
+    let socket = host.inside(|| {
+        socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
+            .context(|| "make a socket".into())
+    })?;
+    sockopt::set_socket_reuseaddr(&socket, true).context(|| "share an address".into())?;
+    bind(&socket, &local).context(|| format!("bind a socket to {local}"))?;
+    Ok(socket)
+}
+
+/// A TCP socket with what the plan asks of its stack and the kernel sets by socket.
+fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostError> {
+    let socket = bound(host, SocketType::STREAM, outside.local)?;
+    let asked = outside.tcp.as_ref().expect("TCP has parameters");
+    let usual = Profile::Linux.config();
+    let option = |name: &'static str| move || format!("set {name} at {}", outside.local);
+    let congestion = asked.congestion.name();
+    sockopt::set_tcp_congestion(&socket, congestion).context(option("TCP_CONGESTION"))?;
+    if !asked.nagle {
+        sockopt::set_tcp_nodelay(&socket, true).context(option("TCP_NODELAY"))?;
+    }
+    if asked.receive_buffer != usual.receive_buffer {
+        let size = asked.receive_buffer as usize;
+        sockopt::set_socket_recv_buffer_size(&socket, size).context(option("SO_RCVBUF"))?;
+        // Above its limit the kernel takes the limit, and says nothing.
+        let granted = sockopt::socket_recv_buffer_size(&socket).context(option("SO_RCVBUF"))? / 2;
+        if granted < size {
+            let reason = format!("the kernel gives {granted} of {size} bytes; raise net.core.rmem_max");
+            return Err(HostError::new(option("SO_RCVBUF")(), reason));
+        }
+    }
+    if asked.send_buffer != usual.send_buffer {
+        // The kernel doubles what it is asked for, to have room for its own accounts.
+        let size = asked.send_buffer as usize / 2;
+        sockopt::set_socket_send_buffer_size(&socket, size).context(option("SO_SNDBUF"))?;
+        let granted = sockopt::socket_send_buffer_size(&socket).context(option("SO_SNDBUF"))? / 2;
+        if granted < size {
+            let reason = format!("the kernel gives {granted} of {size} bytes; raise net.core.wmem_max");
+            return Err(HostError::new(option("SO_SNDBUF")(), reason));
+        }
+    }
+    Ok(socket)
+}

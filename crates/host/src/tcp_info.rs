@@ -1,0 +1,125 @@
+//! What the kernel says of a connection: `TCP_INFO`.
+
+use rustix::fd::{AsFd, AsRawFd};
+use std::mem::{MaybeUninit, size_of};
+
+/// A connection's numbers, as far as this kernel gives them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TcpInfo {
+    /// `TCP_ESTABLISHED` is 1, `TCP_CLOSE` 7.
+    pub(crate) state: u8,
+    pub(crate) mss: u32,
+    /// Segments.
+    pub(crate) cwnd: u32,
+    pub(crate) ssthresh: u32,
+    pub(crate) unacked: u32,
+    pub(crate) rtt_us: u32,
+    pub(crate) rttvar_us: u32,
+    pub(crate) rto_us: u32,
+    pub(crate) total_retransmissions: u32,
+    pub(crate) segments_out: u32,
+    pub(crate) data_segments_out: Option<u32>,
+    /// Since Linux 6.7.
+    pub(crate) total_timeouts: Option<u16>,
+}
+
+/// The beginning of `struct tcp_info` of `linux/tcp.h`, which only ever grows at its end; what an older kernel
+/// does not know stays zero, and the length it returns says so.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Raw {
+    state: u8,
+    bytes_1: [u8; 7],
+    rto: u32,
+    ato: u32,
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    words_1: [u32; 10],
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    advmss: u32,
+    reordering: u32,
+    rcv_rtt: u32,
+    rcv_space: u32,
+    total_retrans: u32,
+    longs_1: [u64; 4],
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    longs_2: [u64; 4],
+    delivered: u32,
+    delivered_ce: u32,
+    longs_3: [u64; 2],
+    dsack_dups: u32,
+    reord_seen: u32,
+    rcv_ooopack: u32,
+    snd_wnd: u32,
+    rcv_wnd: u32,
+    rehash: u32,
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
+}
+
+/// What the kernel says of `socket`; none if it is no TCP socket.
+pub(crate) fn tcp_info(socket: impl AsFd) -> Option<TcpInfo> {
+    // SAFETY: `Raw` is plain data, for which all zeroes are valid.
+    let mut raw: Raw = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut len = size_of::<Raw>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `raw`, which outlives the call.
+    let asked = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut raw).cast(),
+            &raw mut len,
+        )
+    };
+    if asked != 0 {
+        return None;
+    }
+    let has = |end: usize| len as usize >= end;
+    Some(TcpInfo {
+        state: raw.state,
+        mss: raw.snd_mss,
+        cwnd: raw.snd_cwnd,
+        ssthresh: raw.snd_ssthresh,
+        unacked: raw.unacked,
+        rtt_us: raw.rtt,
+        rttvar_us: raw.rttvar,
+        rto_us: raw.rto,
+        total_retransmissions: raw.total_retrans,
+        segments_out: raw.segs_out,
+        data_segments_out: has(std::mem::offset_of!(Raw, data_segs_out) + 4).then_some(raw.data_segs_out),
+        total_timeouts: has(std::mem::offset_of!(Raw, total_rto) + 2).then_some(raw.total_rto),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_connection_over_loopback_is_described() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let mut client = TcpStream::connect(listener.local_addr().expect("bound")).expect("listening");
+        let (mut server, _) = listener.accept().expect("connected");
+        client.write_all(b"hello").expect("open");
+        server.read_exact(&mut [0; 5]).expect("sent");
+        let info = tcp_info(&client).expect("TCP");
+        assert_eq!((info.state, info.data_segments_out), (1, Some(1)));
+        assert!(info.mss > 500 && info.cwnd >= 10 && info.rto_us >= 200_000, "{info:?}");
+        // SYN, ACK of the handshake, data.
+        assert!(info.segments_out >= 3, "{info:?}");
+        assert_eq!((info.total_retransmissions, info.total_timeouts), (0, Some(0)));
+    }
+}

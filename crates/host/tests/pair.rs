@@ -1,0 +1,55 @@
+//! One scenario with each of its ends simulated or real, over the kernel's TCP and ours.
+
+mod common;
+
+use common::{MS, host, linux, pipe, run_on, wire, with_real, with_tcp};
+use voxpath_host::{Kind, Outcome};
+use voxpath_sim::Observe;
+use voxpath_sim::plan::{App, Flow, Plan, Transport};
+
+/// Runs a plan with these hosts real until it is done.
+fn run(plan: &Plan, real: [bool; 2], kind: Kind) -> Outcome {
+    let plan = with_real(plan, real);
+    let hosts = (0..2).map(|index| real[index].then(|| host(&plan, index, kind, &linux()))).collect();
+    run_on(&plan, hosts, &Observe::default(), 30)
+}
+
+/// Which ends are real, and how they are joined to the network.
+fn cases() -> impl Iterator<Item = ([bool; 2], Kind)> {
+    let ends = [[true, true], [true, false], [false, true]];
+    [Kind::Tun, Kind::Veth].into_iter().flat_map(move |kind| ends.map(|real| (real, kind)))
+}
+
+#[test]
+fn a_download_completes_whichever_end_is_real() {
+    let app = App::Download { request_bytes: 100, response_bytes: 3_000_000, requests: 1, pause_ns: 0 };
+    for (real, kind) in cases() {
+        let plan = with_tcp(pipe(wire(5 * MS), wire(5 * MS)), &linux(), app.clone());
+        let report = run(&plan, real, kind).report;
+        assert_eq!(common::status(&report, 0), "completed", "real: {real:?}, {kind:?}");
+        assert_eq!(common::flow(&report, "bytes_delivered", 0), 3_000_000);
+        assert_eq!(common::flow(&report, "bytes_wrong", 0), 0);
+        // Handshake and request take two round trips at least.
+        assert!(common::flow(&report, "completed_ns", 0) > 20 * MS, "real: {real:?}, {kind:?}");
+    }
+}
+
+#[test]
+fn datagrams_are_told_apart_whichever_end_is_real() {
+    for (real, kind) in cases() {
+        let mut plan = pipe(wire(5 * MS), wire(5 * MS));
+        plan.flows.push(Flow {
+            simulated: false,
+            name: "voice".into(),
+            from: 0,
+            to: 1,
+            start_ns: 20 * MS,
+            transport: Transport::Udp,
+            app: App::Cbr { packet_bytes: 160, interval_ns: 2 * MS, packets: Some(100) },
+        });
+        let report = run(&plan, real, kind).report;
+        assert_eq!(common::flow(&report, "datagrams_received", 0), 100, "real: {real:?}, {kind:?}");
+        assert_eq!(common::flow(&report, "bytes_wrong", 0), 0);
+        assert!(common::flow(&report, "delay_min_ns", 0) >= 5 * MS);
+    }
+}

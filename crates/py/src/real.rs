@@ -1,0 +1,280 @@
+//! Runs in real time: the machine's part of them. What a host's configuration is, Python decides.
+
+use crate::run::{Outcome, outcome, plan_of, refused, value_error};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+use voxpath_host::{Device, HostError, Kind, Namespace, Relayed, Run, Scheduling};
+use voxpath_sim::{Observe, RealTime};
+
+fn os_error(error: HostError) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+/// The namespaces that all programs of a run share; everything in there ends with this process.
+///
+/// To be made before the process has a second thread.
+#[pyclass(frozen, module = "voxpath._engine")]
+pub(crate) struct Isolation(voxpath_host::Isolation);
+
+#[pymethods]
+impl Isolation {
+    #[new]
+    fn new() -> PyResult<Self> {
+        voxpath_host::Isolation::enter().map(Self).map_err(os_error)
+    }
+
+    /// The first process in there, as this process sees it.
+    #[getter]
+    fn first_process(&self) -> i32 {
+        self.0.first_process()
+    }
+
+    /// Whether this is without root's privileges.
+    #[getter]
+    fn rootless(&self) -> bool {
+        self.0.rootless()
+    }
+
+    /// Shows programs `text` where `path` is.
+    #[pyo3(signature = (path, text, /))]
+    fn replace_file(&self, path: &str, text: &str) -> PyResult<()> {
+        self.0.replace_file(path, text).map_err(os_error)
+    }
+}
+
+/// A real host: a network namespace and the device that joins it to the world.
+#[pyclass(module = "voxpath._engine")]
+pub(crate) struct RealHost(Option<(Namespace, Device)>);
+
+impl RealHost {
+    fn parts(&self) -> PyResult<&(Namespace, Device)> {
+        self.0.as_ref().ok_or_else(|| PyRuntimeError::new_err("the host belongs to a run already"))
+    }
+}
+
+#[pymethods]
+impl RealHost {
+    #[new]
+    #[pyo3(signature = (name, edge, /))]
+    fn new(name: &str, edge: Option<&str>) -> PyResult<Self> {
+        let kind = match edge {
+            None => None,
+            Some("tun") => Some(Kind::Tun),
+            Some("veth") => Some(Kind::Veth),
+            Some(other) => return Err(value_error(format!("there is no edge {other:?}; use tun or veth"))),
+        };
+        let namespace = Namespace::new().map_err(os_error)?;
+        let device = Device::new(&namespace, name, kind).map_err(os_error)?;
+        Ok(Self(Some((namespace, device))))
+    }
+
+    /// How it is joined to the world: "tun" or "veth".
+    #[getter]
+    fn edge(&self) -> PyResult<&'static str> {
+        Ok(edge(self.parts()?.1.kind()))
+    }
+
+    /// The namespace's file descriptor in this process.
+    #[getter]
+    fn descriptor(&self) -> PyResult<i32> {
+        Ok(self.parts()?.0.as_fd().as_raw_fd())
+    }
+
+    /// Configures it with a batch of `ip` commands.
+    #[pyo3(signature = (batch, /))]
+    fn ip(&self, py: Python<'_>, batch: &str) -> PyResult<()> {
+        let namespace = &self.parts()?.0;
+        py.detach(|| namespace.ip(batch)).map_err(os_error)
+    }
+
+    /// Sets keys below `/proc/sys/net`.
+    #[pyo3(signature = (values, /))]
+    fn sysctl(&self, values: Vec<(String, String)>) -> PyResult<()> {
+        self.parts()?.0.sysctl(&values).map_err(os_error)
+    }
+
+    /// Listens at a place of the host and passes on to a place that the machine reaches.
+    #[pyo3(signature = (transport, place, target, /))]
+    fn reach(&self, transport: &str, place: Place, target: Place) -> PyResult<Relay> {
+        let (place, target) = (SocketAddr::from(place), SocketAddr::from(target));
+        voxpath_host::Relay::to_machine(&self.parts()?.0, relayed(transport)?, place, target)
+            .map(Relay)
+            .map_err(os_error)
+    }
+
+    /// Listens at a place of the machine and passes on to a place that the host reaches.
+    #[pyo3(signature = (transport, place, target, /))]
+    fn publish(&self, transport: &str, place: Place, target: Place) -> PyResult<Relay> {
+        let (place, target) = (SocketAddr::from(place), SocketAddr::from(target));
+        voxpath_host::Relay::from_machine(&self.parts()?.0, relayed(transport)?, place, target)
+            .map(Relay)
+            .map_err(os_error)
+    }
+
+    /// TCP ports at which somebody listens.
+    fn listening(&self) -> PyResult<Vec<u16>> {
+        self.parts()?.0.listening().map_err(os_error)
+    }
+}
+
+/// A place on one side of a relay, or the other: an address and a port.
+type Place = (IpAddr, u16);
+
+/// A relay between a host and the machine; it serves as long as this process lives.
+#[pyclass(frozen, module = "voxpath._engine")]
+pub(crate) struct Relay(voxpath_host::Relay);
+
+#[pymethods]
+impl Relay {
+    /// Connections, and conversations in datagrams, so far.
+    #[getter]
+    fn accepted(&self) -> u64 {
+        self.0.accepted()
+    }
+
+    /// Those of them that found nobody at the target.
+    #[getter]
+    fn refused(&self) -> u64 {
+        self.0.refused()
+    }
+}
+
+fn relayed(transport: &str) -> PyResult<Relayed> {
+    match transport {
+        "tcp" => Ok(Relayed::Connections),
+        "udp" => Ok(Relayed::Datagrams),
+        _ => Err(value_error(format!("{transport:?} is no transport that can be relayed"))),
+    }
+}
+
+/// As `voxpath_sim::LinkState`.
+type LinkNow = (u64, u64, u64, u64, u32, u64);
+
+/// A run that is going on; its time zero is when it was made.
+#[pyclass(module = "voxpath._engine")]
+pub(crate) struct RealRun(Option<Run>);
+
+impl RealRun {
+    fn run(&self) -> PyResult<&Run> {
+        self.0.as_ref().ok_or_else(|| PyRuntimeError::new_err("the run is over"))
+    }
+}
+
+#[pymethods]
+impl RealRun {
+    #[new]
+    #[pyo3(signature = (plan, replication, observe, hosts, /))]
+    fn new(
+        plan: &str,
+        replication: u64,
+        observe: &str,
+        hosts: BTreeMap<u32, PyRefMut<'_, RealHost>>,
+    ) -> PyResult<Self> {
+        let plan = plan_of(plan)?;
+        let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
+        let world = RealTime::new(&plan, replication, &observe).map_err(refused)?;
+        let mut taken: Vec<_> = plan.nodes.iter().map(|_| None).collect();
+        for (node, mut host) in hosts {
+            let place = taken.get_mut(node as usize);
+            *place.ok_or_else(|| value_error(format!("there is no node {node}")))? = host.0.take();
+        }
+        let real = plan.real_hosts();
+        if taken.iter().map(Option::is_some).ne(real.iter().copied()) {
+            return Err(value_error("the hosts given are not the plan's real ones"));
+        }
+        Run::start(world, taken, observe.tcp).map(|run| Self(Some(run))).map_err(os_error)
+    }
+
+    /// Nanoseconds since the start.
+    #[getter]
+    fn now_ns(&self) -> PyResult<u64> {
+        Ok(self.run()?.now().as_nanos())
+    }
+
+    /// Whether every flow is done and no packet is on its way, or the run has failed.
+    #[getter]
+    fn is_done(&self) -> PyResult<bool> {
+        Ok(self.run()?.is_done())
+    }
+
+    /// TCP ports at which somebody listens on a host.
+    #[pyo3(signature = (node, /))]
+    fn listening(&self, node: u32) -> PyResult<Vec<u16>> {
+        self.run()?.listening(node).map_err(os_error)
+    }
+
+    /// The links as they were when they were last asked for, if they were: when, and of each direction of each link
+    /// packets that came, bytes served, packets dropped, packets lost, packets that wait, and how long a packet takes.
+    fn links(&self) -> PyResult<Option<(u64, Vec<LinkNow>)>> {
+        let state = |link: voxpath_sim::LinkState| {
+            let delay = link.delay.as_nanos();
+            (link.entered, link.served_bytes, link.dropped, link.lost, link.queued, delay)
+        };
+        let seen = self.run()?.links();
+        Ok(seen.map(|(at, links)| (at.as_nanos(), links.into_iter().map(state).collect())))
+    }
+
+    /// Ends the run: what the simulator's `run` gives, and as JSON how faithful it was.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Outcome<'py>, String)> {
+        self.run()?;
+        let Some(run) = self.0.take() else { unreachable!("it was there a moment ago") };
+        let found = py.detach(|| run.finish()).map_err(os_error)?;
+        Ok((outcome(py, &found.report)?, fidelity(&found)))
+    }
+}
+
+const fn edge(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tun => "tun",
+        Kind::Veth => "veth",
+    }
+}
+
+/// How faithful a run was; every span in nanoseconds.
+fn fidelity(found: &voxpath_host::Outcome) -> String {
+    let lateness = |late: &voxpath_host::Lateness| {
+        serde_json::json!({
+            "count": late.count(),
+            "p50_ns": late.percentile(50.0).as_nanos(),
+            "p99_ns": late.percentile(99.0).as_nanos(),
+            "max_ns": late.max().as_nanos(),
+            "histogram": late.buckets().collect::<Vec<_>>(),
+        })
+    };
+    let devices = found.devices.iter().map(|device| {
+        serde_json::json!({
+            "node": device.host,
+            "sent": device.counts.sent,
+            "send_dropped": device.counts.send_dropped,
+            "received": device.counts.received,
+            "receive_dropped": device.counts.receive_dropped,
+        })
+    });
+    let timing = &found.timing;
+    // All hosts are joined alike.
+    let first = found.devices.first();
+    serde_json::json!({
+        "deliveries": lateness(&timing.deliveries),
+        "wakeups": lateness(&timing.wakeups),
+        "packets_in": timing.packets_in,
+        "packets_out": timing.packets_out,
+        "packets_refused": timing.refused,
+        "datagrams_unread": found.unread,
+        "frames_unparsed": found.strays.unparsed,
+        "frames_unroutable": found.strays.unroutable,
+        "edge": first.map(|device| edge(device.kind)),
+        "not_tun_because": first.and_then(|device| device.instead.as_ref()).map(ToString::to_string),
+        "devices": devices.collect::<Vec<_>>(),
+        "scheduling": match found.scheduling {
+            Scheduling::Fifo => "SCHED_FIFO",
+            Scheduling::Normal => "SCHED_OTHER",
+        },
+        "waited_ns": found.waited.as_nanos(),
+        "processor_ns": found.processor.as_nanos(),
+        "monotonic_origin_ns": found.origin_ns,
+    })
+    .to_string()
+}

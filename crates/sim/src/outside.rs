@@ -1,0 +1,60 @@
+//! Ends of flows that run outside the simulated world: on a real host, over the operating system's sockets.
+//!
+//! The world makes the same application that it would run itself, hands it out with what its socket needs, and
+//! takes it back at the end to report on it. Which socket drives it the application never learns.
+
+use core::net::SocketAddr;
+use voxpath_apps::{Application, cbr};
+use voxpath_tcp::{Config, Ended};
+use voxpath_units::Time;
+
+/// One end of a flow, to be run on a real host.
+#[derive(Debug)]
+pub struct Outside {
+    /// Index of the flow in the plan.
+    pub flow: u32,
+    /// 0 opens the flow, 1 answers.
+    pub end: u8,
+    /// Index of the host in the plan.
+    pub host: u32,
+    /// What its socket is bound to.
+    pub local: SocketAddr,
+    /// Whom it talks to.
+    pub remote: SocketAddr,
+    /// When the flow starts.
+    pub start: Time,
+    /// The stack's parameters; none over UDP.
+    pub tcp: Option<Config>,
+    /// What runs on the socket.
+    pub machine: Machine,
+    /// What became of the socket.
+    pub account: Account,
+}
+
+/// An application that needs a socket.
+#[derive(Debug)]
+pub enum Machine {
+    /// Over a byte stream.
+    Stream(Application),
+    /// Sends datagrams.
+    Sender(cbr::Sender),
+    /// Receives datagrams.
+    Receiver(cbr::Receiver),
+}
+
+/// What the operating system says of a socket; none where it does not say.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    /// When the connection stood.
+    pub established_at: Option<Time>,
+    /// How it ended, if it did.
+    pub ended: Option<Ended>,
+    /// Packets sent, acknowledgments too.
+    pub packets_sent: u64,
+    /// Segments sent that carry data, retransmissions too.
+    pub data_segments_sent: Option<u64>,
+    /// Segments sent again.
+    pub retransmissions: Option<u64>,
+    /// Expiries of the retransmission timer.
+    pub timeouts: Option<u64>,
+}

@@ -1,0 +1,215 @@
+//! The same world on somebody else's clock, with real hosts at its edge.
+//!
+//! Nothing here reads a clock or a device. Whoever drives it says what time it is, brings the frames that real
+//! hosts send, and takes those that have arrived at one:
+//!
+//! 1. [`RealTime::handle_timeout`] lets everything happen that is due,
+//! 2. [`RealTime::poll_delivery`] gives out what has arrived at real hosts, until there is no more,
+//! 3. [`RealTime::handle_frame`] takes in what a real host has sent, then again from 1,
+//! 4. [`RealTime::poll_timeout`] says when to come back.
+
+use crate::build::Edge;
+use crate::emit::emit;
+use crate::endpoint::Kind;
+use crate::outside::Outside;
+use crate::world::World;
+use crate::{Observe, Plan, Problem, Report, build, check, report};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::net::{IpAddr, SocketAddr};
+use voxpath_net::packet::{Frame, Packet, Transport};
+use voxpath_net::tap::{Action, Place};
+use voxpath_net::{AddressId, FlowId, Seed};
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+use voxpath_wire::packet::{ChecksumStatus, parse_packet};
+
+/// A world whose clock is outside.
+#[derive(Debug)]
+pub struct RealTime {
+    plan: Plan,
+    world: World,
+    /// Whose an address is.
+    addresses: BTreeMap<IpAddr, AddressId>,
+    /// The flow of the plan that a packet from the first address to the second one belongs to.
+    flows: BTreeMap<(SocketAddr, SocketAddr), FlowId>,
+    strays: Strays,
+    /// IP identification of simulated packets, counted up as hosts do.
+    identification: u16,
+}
+
+/// Frames of real hosts that have no place in the plan.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Strays {
+    /// Not IP, or damaged.
+    pub unparsed: u64,
+    /// From an address that is not the host's, or to one that nobody has, such as multicast.
+    pub unroutable: u64,
+}
+
+/// A frame that has arrived at a real host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Index of the host in the plan.
+    pub host: u32,
+    /// When it arrived, which is when it should be handed over.
+    pub due: Time,
+}
+
+/// One direction of a link at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkState {
+    /// Packets that came to it.
+    pub entered: u64,
+    /// Bytes of IP packets that its serialiser has passed on.
+    pub served_bytes: u64,
+    /// Packets that found no room.
+    pub dropped: u64,
+    /// Packets that were lost on the way.
+    pub lost: u64,
+    /// Packets that wait.
+    pub queued: u32,
+    /// How long a packet that came now would take.
+    pub delay: Span,
+}
+
+impl RealTime {
+    /// Builds the world of `plan` for one replication, around the hosts that [`Plan::real_hosts`] names.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`](crate::Simulation::new), and what cannot be between real hosts.
+    pub fn new(plan: &Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+        let mut problems = check(plan);
+        problems.extend(check::observable(plan, observe));
+        problems.extend(check::edges(plan));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let world = build::world(plan, Seed::new(plan.seed, replication), observe, Edge::Real);
+        let addresses = (0..).zip(&world.network.addresses).map(|(i, a)| (a.ip, AddressId(i))).collect();
+        let address = |id: AddressId, port| SocketAddr::new(world.network.addresses[id.0 as usize].ip, port);
+        let flow_of = |endpoint: &crate::endpoint::Endpoint| {
+            let label = &endpoint.label;
+            let local = address(label.local, label.local_port);
+            ((local, address(label.remote, label.remote_port)), label.flow)
+        };
+        let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
+        let flows = world.endpoints.iter().filter(is_outside).map(flow_of).collect();
+        Ok(Self { plan: plan.clone(), world, addresses, flows, strays: Strays::default(), identification: 0 })
+    }
+
+    /// Hands out the ends of flows that are to run on real hosts.
+    pub fn take_outside(&mut self) -> Vec<Outside> {
+        let taken = |endpoint: &mut crate::endpoint::Endpoint| match &mut endpoint.kind {
+            Kind::Outside(outside) => outside.take().map(|outside| *outside),
+            _ => None,
+        };
+        self.world.endpoints.iter_mut().filter_map(taken).collect()
+    }
+
+    /// Lets everything happen that is due at `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.world.advance_to(now);
+    }
+
+    /// When the next thing is due; none as long as nothing comes in.
+    pub fn poll_timeout(&mut self) -> Option<Time> {
+        self.world.network.events.peek_time()
+    }
+
+    /// Takes in a frame that the real host `host` sent.
+    ///
+    /// What is due at `now` must have happened: see [`RealTime::handle_timeout`].
+    pub fn handle_frame(&mut self, now: Time, host: u32, bytes: Bytes) {
+        let Ok(parsed) = parse_packet(&bytes) else {
+            self.strays.unparsed += 1;
+            return;
+        };
+        let network = &mut self.world.network;
+        let ids = [parsed.ip.src, parsed.ip.dst].map(|ip| self.addresses.get(&ip).copied());
+        let [Some(src), Some(dst)] = ids else {
+            self.strays.unroutable += 1;
+            return;
+        };
+        if network.addresses[src.0 as usize].node != host {
+            self.strays.unroutable += 1;
+            return;
+        }
+        let mut packet = Packet {
+            src,
+            dst,
+            // Traffic of programs belongs to none of the plan's flows.
+            flow: FlowId(self.plan.flows.len() as u32),
+            // A packet is no longer than the length field can say.
+            len: bytes.len() as u32,
+            ttl: parsed.ip.ttl,
+            dscp: parsed.ip.dscp,
+            ecn: parsed.ip.ecn,
+            corrupted: parsed.checksum == ChecksumStatus::Bad,
+            created: now,
+            enqueued: now,
+            payload: Payload::bytes(bytes.slice(parsed.payload)),
+            transport: Transport::Frame(Box::new(Frame { bytes, transport: parsed.transport })),
+        };
+        if let Some((src_port, dst_port)) = packet.ports() {
+            let ends = (SocketAddr::new(parsed.ip.src, src_port), SocketAddr::new(parsed.ip.dst, dst_port));
+            if let Some(&flow) = self.flows.get(&ends) {
+                packet.flow = flow;
+            }
+        }
+        network.tap.packet(now, Place::Host(host), Action::Sent, &packet);
+        network.enter(now, host, packet);
+    }
+
+    /// Appends the next frame that has arrived at a real host to `out`, and says whose it is.
+    pub fn poll_delivery(&mut self, out: &mut Vec<u8>) -> Option<Delivery> {
+        let (delivery, packet) = self.world.arrived.pop_front()?;
+        self.identification = self.identification.wrapping_add(1);
+        emit(&packet, &self.world.network.addresses, self.identification, out);
+        Some(delivery)
+    }
+
+    /// Whether the simulated ends have nothing left to do and no packet is on its way.
+    pub fn is_idle(&self) -> bool {
+        self.world.is_idle() && self.world.arrived.is_empty()
+    }
+
+    /// Each link at `now`, up to which the world has been advanced: its direction from `a` to `b`, then the other.
+    pub fn links(&mut self, now: Time) -> impl Iterator<Item = LinkState> {
+        self.world.network.links.iter_mut().map(move |link| {
+            link.settle(now);
+            let counts = link.counts();
+            let wait = link.busy_until().map_or(Span::ZERO, |until| until.since(now));
+            LinkState {
+                entered: counts.queue.entered,
+                served_bytes: link.served(),
+                dropped: counts.queue.dropped,
+                lost: counts.loss.dropped,
+                queued: link.queued(),
+                delay: Span::from_nanos(wait.as_nanos().saturating_add(link.delay().as_nanos())),
+            }
+        })
+    }
+
+    /// Frames of real hosts that went nowhere.
+    pub const fn strays(&self) -> Strays {
+        self.strays
+    }
+
+    /// Records a value of an end that runs outside, where series are observed.
+    pub fn sample(&mut self, now: Time, flow: u32, end: u8, metric: &'static str, value: u64) {
+        self.world.network.tap.sample(now, FlowId(flow), end, metric, value);
+    }
+
+    /// Ends the run at `now` and closes its books; `outside` is what [`RealTime::take_outside`] gave out.
+    pub fn finish(mut self, now: Time, outside: Vec<Outside>) -> Report {
+        self.world.advance_to(now);
+        for end in outside {
+            let index = end.flow as usize * 2 + usize::from(end.end);
+            self.world.endpoints[index].kind = Kind::Outside(Some(Box::new(end)));
+        }
+        report::report_at(&self.plan, self.world, now)
+    }
+}

@@ -1,0 +1,152 @@
+"""From a plan to what each real host is: its addresses, its routes, and the keys of its stack.
+
+A real host has the kernel's TCP. What a plan asks of it is either something that the kernel can be told, or a
+problem; nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from voxpath import _engine
+from voxpath.backends.base import UnanswerableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+DEVICE = "net0"
+"""The device that joins a host to the network."""
+
+MTU = 1500
+
+_QUEUE = 10_000
+"""Packets that a device holds for us; its default of 500 loses bursts without a word."""
+
+_PORTS = "32768 49151"
+"""Ports that programs get: those above are of the plan's flows (`crates/sim/src/build.rs`)."""
+
+_NO_SERVERS = "# Names are those of the scenario, in /etc/hosts.\n"
+
+_SOCKET = frozenset({"congestion", "nagle", "receive_buffer", "send_buffer"})
+"""Keys that `crates/host/src/sockets.rs` sets by socket."""
+
+_NAMESPACE: Mapping[str, tuple[str, ...]] = {
+    "window_scaling": ("ipv4/tcp_window_scaling",),
+    "timestamps": ("ipv4/tcp_timestamps",),
+    "sack": ("ipv4/tcp_sack", "ipv4/tcp_dsack"),
+}
+"""Keys that hold for all sockets of a host, and what they are called below /proc/sys/net."""
+
+_PER_PROGRAM = frozenset({"congestion"})
+"""Keys beside those that the sockets of unmodified programs get, by the route that they take."""
+
+
+@dataclass(frozen=True)
+class HostConfiguration:
+    """What a real host is.
+
+    Attributes:
+        ip: Commands of iproute2, one a line.
+        sysctl: Keys below /proc/sys/net and their values, in the order in which they are set.
+    """
+
+    ip: str
+    sysctl: Sequence[tuple[str, str]]
+
+
+def configurations(plan: Mapping[str, Any]) -> dict[int, HostConfiguration]:
+    """What each real host of a plan is, by its index.
+
+    Raises:
+        UnanswerableError: The kernel cannot be what the plan asks for.
+    """
+    real = _engine.real_hosts(json.dumps(plan))
+    return {index: _configuration(plan, index) for index in real}
+
+
+def files(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Contents of files that programs see instead of the machine's, by path."""
+    resolver = Path("/etc/resolv.conf")
+    # A machine's name servers are not there; programs that asked them would wait for their silence.
+    return {"/etc/hosts": _hosts_file(plan)} | ({str(resolver): _NO_SERVERS} if resolver.exists() else {})
+
+
+def _hosts_file(plan: Mapping[str, Any]) -> str:
+    """What programs find each other's addresses by: the scenario's names."""
+    lines = ["127.0.0.1 localhost", "::1 localhost"]
+    lines += [f"{address} {node['name']}" for node in plan["nodes"] for address in node["addresses"]]
+    return "\n".join(lines) + "\n"
+
+
+def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
+    addresses = plan["nodes"][index]["addresses"]
+    v6 = any(":" in address for address in addresses)
+    stack = _namespace_keys(plan, index)
+    sysctl = [
+        # Addresses that nobody asked for would send packets that nobody expects.
+        ("ipv6/conf/all/disable_ipv6", str(int(not v6))),
+        ("ipv6/conf/default/accept_dad", "0"),
+        ("ipv4/tcp_no_metrics_save", "1"),
+        ("ipv4/ip_local_port_range", _PORTS),
+        ("ipv4/ping_group_range", f"{os.getgid()} {os.getgid()}"),
+        *((path, str(int(value))) for key, value in stack.items() for path in _NAMESPACE.get(key, ())),
+    ]
+    congestion = stack.get("congestion")
+    # What a route does not say, a new namespace takes from the machine's default, whatever that is.
+    control = f" congctl {congestion}" if congestion else ""
+    lines = [
+        "link set lo up",
+        *(f"addr add {address}/{128 if ':' in address else 32} dev {DEVICE}" for address in addresses),
+        f"link set {DEVICE} mtu {MTU} txqueuelen {_QUEUE} up",
+        *(f"route add {prefix} dev {DEVICE}{control}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
+    ]
+    return HostConfiguration("\n".join(lines) + "\n", sysctl)
+
+
+def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """The values of the keys that all of a host's sockets share."""
+    name = plan["nodes"][index]["name"]
+    usual = json.loads(_engine.profile("linux"))
+    shared: dict[str, tuple[Any, str]] = {}
+    for place, asked, allowed in _asked(plan, index):
+        mtu_mss = MTU - (60 if any(":" in address for address in plan["nodes"][index]["addresses"]) else 40)
+        for key, value in asked.items():
+            if key == "mss" and value in {usual[key], mtu_mss}:
+                continue
+            if value != usual[key] and key not in allowed and key not in _NAMESPACE:
+                settable = ", ".join(sorted(allowed | set(_NAMESPACE)))
+                raise UnanswerableError(
+                    f"the real host {name!r} has the kernel's TCP, which cannot be told {key} = {value!r} "
+                    f'({place}): take the profile "linux" and change only {settable}, or let the host or the '
+                    "flow be simulated"
+                )
+            if key in _NAMESPACE:
+                before, where = shared.setdefault(key, (value, place))
+                if before != value:
+                    raise UnanswerableError(
+                        f"the real host {name!r} has one kernel, but {place} asks for {key} = {value!r} and "
+                        f"{where} for {before!r}"
+                    )
+    controls = {program["tcp"]["congestion"] for program in _programs(plan, index)}
+    found = {key: value for key, (value, _) in shared.items()}
+    return found | ({"congestion": controls.pop()} if len(controls) == 1 else {})
+
+
+def _asked(plan: Mapping[str, Any], index: int) -> Iterator[tuple[str, Mapping[str, Any], frozenset[str]]]:
+    """The stacks that a host is asked to have: where, what, and which keys can be set there."""
+    for flow in plan["flows"]:
+        if flow["simulated"] or flow["transport"]["kind"] != "tcp":
+            continue
+        for end, side in (("from", "client"), ("to", "server")):
+            if flow[end] == index:
+                yield f"flow {flow['name']!r}", flow["transport"][side], _SOCKET
+    for program in _programs(plan, index):
+        yield f"its program {program['command'][0]!r}", program["tcp"], _PER_PROGRAM
+
+
+def _programs(plan: Mapping[str, Any], index: int) -> list[Mapping[str, Any]]:
+    return [program for program in plan["programs"] if program["node"] == index]

@@ -1,0 +1,53 @@
+"""Whether a run was what it claims to be: how late it was, and what it lost without a word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LATE_NS = 1_000_000
+"""How late the 99th percentile of all deliveries may always be."""
+
+LATE_SHARE = 0.05
+"""And how late as a share of the shortest way's delay, where that is more."""
+
+
+def limit_ns(shortest_delay_ns: int | None) -> int:
+    """What the 99th percentile of the deliveries' lateness must not exceed."""
+    return max(LATE_NS, int(LATE_SHARE * (shortest_delay_ns or 0)))
+
+
+def problems(found: Mapping[str, Any], limit: int, names: Sequence[str]) -> list[str]:
+    """Why a run is invalid; empty if it is not.
+
+    Args:
+        found: What the engine says of it, `fidelity` in `crates/py/src/real.rs`.
+        limit: As `limit_ns`.
+        names: Of the plan's nodes.
+    """
+    told = []
+    late = found["deliveries"]["p99_ns"]
+    if late > limit:
+        told.append(
+            f"packets were delivered {late / 1e6:.3g} ms late (99th percentile), where {limit / 1e6:.3g} ms "
+            "are allowed: the machine could not keep up"
+        )
+    for device in found["devices"]:
+        host = names[device["node"]]
+        if device["send_dropped"]:
+            told.append(
+                f"host {host!r} sent {device['send_dropped']} packets that its device dropped before they "
+                "reached the network: the network could not keep up"
+            )
+        if device["receive_dropped"]:
+            told.append(f"host {host!r} dropped {device['receive_dropped']} packets that reached it")
+    if found["packets_refused"]:
+        told.append(f"devices refused {found['packets_refused']} packets")
+    if found["datagrams_unread"]:
+        told.append(
+            f"{found['datagrams_unread']} datagrams had reached their host and were not read in time: "
+            "the machine could not keep up"
+        )
+    return told

@@ -1,0 +1,150 @@
+"""A scenario's network while it runs on the wall clock, from its hosts to its books."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from voxpath import _engine
+from voxpath.backends.real import fidelity
+from voxpath.backends.real.programs import Programs
+from voxpath.backends.real.session import Session
+from voxpath.results.frames import frame, parquet
+from voxpath.sweeps.runs import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from voxpath.results.identity import Observe
+    from voxpath.scenario import Document
+
+_LOOK_S = 0.01
+"""How often it is asked whether a run is done."""
+
+
+class Network:
+    """A network that runs from entry until `finish`; what still runs on its hosts ends with the context.
+
+    Attributes:
+        session: Its hosts.
+        programs: Those of the scenario.
+    """
+
+    session: Session
+    programs: Programs
+
+    def __init__(
+        self, document: Document, replication: int, observe: Observe, *, foreground: str | None = None
+    ) -> None:
+        """Prepares nothing yet.
+
+        Args:
+            document: The scenario.
+            replication: From 0.
+            observe: What is recorded.
+            foreground: The host whose program has our terminal; the others' output goes to files.
+
+        Raises:
+            UnanswerableError: The kernel cannot be what the scenario asks for.
+        """
+        self._document = document
+        self._replication = replication
+        self._observe = observe
+        self._foreground = foreground
+        self._session = Session(document.plan.json)
+
+    def __enter__(self) -> Self:
+        """Makes the hosts, starts what serves on them, and then the network; time zero is now.
+
+        Raises:
+            RealError: The machine does not let us.
+        """
+        plan = self._document.plan.data
+        self._began = datetime.now(UTC)
+        self._pressure = _pressure()
+        with contextlib.ExitStack() as stack:
+            self.session = stack.enter_context(self._session)
+            self.programs = stack.enter_context(Programs(plan, self.session, self._foreground))
+            self.programs.start_servers()
+            self.session.start(self._replication, self._observe.json)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends everything that still runs on the hosts, and removes them."""
+        self._stack.__exit__(kind, error, traceback)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What it runs."""
+        return self._document.plan.data
+
+    def step(self) -> bool:
+        """Starts programs that are due; whether the run is over by what the scenario says."""
+        plan = self.plan
+        now, flows_done = self.session.look()
+        self.programs.step(now)
+        duration = plan["duration_ns"]
+        if duration is not None and now >= duration:
+            return True
+        return ends_by_itself(plan) and flows_done and self.programs.is_done
+
+    def run(self, on_look: Callable[[Network], None] = lambda _: None) -> None:
+        """Waits until the run is over; `on_look` is called again and again until then."""
+        while not self.step():
+            on_look(self)
+            time.sleep(_LOOK_S)
+
+    def finish(self) -> Found:
+        """Ends the network and closes its books.
+
+        Raises:
+            RealError: A device or a socket failed while it ran.
+        """
+        plan = self._document.plan
+        (tables, verdict, captures), told = self.session.finish()
+        self.programs.stop()
+        faithful = json.loads(told)
+        limit = fidelity.limit_ns(_engine.shortest_delay(plan.json))
+        names = [node["name"] for node in plan.data["nodes"]]
+        judged = json.loads(verdict)
+        late = fidelity.problems(faithful, limit, names)
+        judged["kept_up"] = not late
+        judged["problems"] += late + self.programs.problems()
+        judged["valid"] = not judged["problems"]
+        faithful |= {"limit_ns": limit, "cpu_pressure_us": _difference(self._pressure, _pressure())}
+        files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
+        files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
+        files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}
+        if self.programs.all:
+            files["programs.parquet"] = parquet(self.programs.table())
+        environment = {"started": self._began.isoformat(), "wall_ns": judged["ended_ns"]}
+        return Found(json.dumps(judged), files, environment)
+
+
+def ends_by_itself(plan: Mapping[str, Any]) -> bool:
+    """Whether something of the plan ends, with which the run does."""
+    return bool(plan["flows"]) or any(program["listens"] is None for program in plan["programs"])
+
+
+def _pressure() -> int | None:
+    """For how many microseconds some task has waited for a processor since the machine's start."""
+    try:
+        text = Path("/proc/pressure/cpu").read_text()
+    except OSError:
+        return None
+    return int(text.split("total=")[1].split()[0])
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before

@@ -1,0 +1,451 @@
+"""What goes wrong around real hosts: whatever is killed, nothing is left behind, and the next run works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import process
+
+PATIENCE_S = 60
+"""How long something that has to happen may take on a busy machine."""
+
+ENDLESS = """\
+name = "endless"
+
+[topology]
+kind = "pipe"
+link = { delay = "5 ms" }
+
+[hosts.server]
+profile = "linux"
+run = ["sleep", "86401"]
+"""
+"""A scenario whose program does not end by itself."""
+
+CALL = """\
+name = "call"
+seed = {seed}
+
+[topology]
+kind = "pipe"
+link = {{ delay = "2 ms" }}
+
+[hosts.server]
+profile = "linux"
+listens = 5000
+run = ["{python}", "-c", '''
+import socket
+server = socket.create_server(("0.0.0.0", 5000))
+while True:
+    connection, _ = server.accept()
+    with connection: connection.sendall(b"I am {seed}")
+''']
+
+[hosts.client]
+profile = "linux"
+run = ["{python}", "-c", '''
+import socket
+with socket.create_connection(("server", 5000)) as connection: print(connection.recv(100).decode())
+''']
+"""
+"""A scenario that is over in a moment: a program asks another one who it is."""
+
+
+def call(directory: Path, seed: int = 1) -> Path:
+    path = directory / f"call{seed}.toml"
+    path.write_text(CALL.format(seed=seed, python=sys.executable))
+    return path
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    parent: int
+    command: str
+
+
+class Tool:
+    """The command line as a process, and all that it starts, which is told by a mark in its environment."""
+
+    def __init__(
+        self, directory: Path, *arguments: str | Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.mark = f"VOXPATH_TEST_MARK={secrets.token_hex(8)}"
+        self.temporary = directory / "temporary"
+        self.temporary.mkdir(exist_ok=True)
+        name, value = self.mark.split("=")
+        environment = {name: value, "TMPDIR": str(self.temporary), **(environment or {})}
+        self.popen = process(*arguments, cwd=directory, environment=environment)
+
+    def processes(self) -> list[Process]:
+        """Those that are alive, the tool itself too."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() not in (folder / "environ").read_bytes().split(b"\0"):
+                    continue
+                state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if state != "Z":
+                found.append(Process(int(folder.name), int(parent), command.strip()))
+        return found
+
+    def running(self, pattern: str) -> Process:
+        """Waits for a process with such a command."""
+
+        def look() -> Process | None:
+            assert self.popen.poll() is None, self.popen.communicate()
+            return next((found for found in self.processes() if re.search(pattern, found.command)), None)
+
+        return until(look)
+
+    def runner(self) -> Process:
+        """The process that holds the namespaces."""
+        (found,) = [
+            found
+            for found in self.processes()
+            if "real.runner" in found.command and found.parent == self.popen.pid
+        ]
+        return found
+
+    def namespaces(self) -> set[str]:
+        """Network namespaces that its processes are in or hold, but for the machine's own."""
+        found = {name for one in self.processes() for name in namespaces_of(one.pid)}
+        return found - {str(Path("/proc/self/ns/net").readlink())}
+
+    def ended(self) -> tuple[int, str]:
+        """Waits for the tool: its exit code, and what it said of errors."""
+        _, err = self.popen.communicate(timeout=PATIENCE_S)
+        return self.popen.returncode, err
+
+
+def until(look: Callable[[], Process | bool | None]):
+    """Waits until something is there, and gives it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.01)
+    return found
+
+
+def namespaces_of(pid: int | str) -> Iterator[str]:
+    for folder in (Path(f"/proc/{pid}/ns"), Path(f"/proc/{pid}/fd")):
+        try:
+            for entry in folder.iterdir():
+                name = str(entry.readlink())
+                if name.startswith("net:"):
+                    yield name
+        except OSError:
+            continue
+
+
+def all_namespaces() -> set[str]:
+    """Every network namespace of the machine that a process is in or holds, or that is mounted somewhere."""
+    held = {name for folder in Path("/proc").glob("[0-9]*") for name in namespaces_of(folder.name)}
+    return held | set(re.findall(r" (net:\[\d+\]) ", Path("/proc/self/mountinfo").read_text()))
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Tool]:
+    """A run that is going on; afterwards nothing of it may be left, and the next one has to work."""
+    path = tmp_path / "endless.toml"
+    path.write_text(ENDLESS)
+    devices = set(Path("/sys/class/net").iterdir())
+    tool = Tool(tmp_path, "run", path, "--backend", "real", "--out", tmp_path / "runs")
+    try:
+        tool.running("^sleep 86401")
+        namespaces = tool.namespaces()
+        assert len(namespaces) == 1, "the other host has nothing to run"
+        yield tool
+        until(lambda: not tool.processes())
+        until(lambda: not namespaces & all_namespaces())
+        assert set(Path("/sys/class/net").iterdir()) == devices
+        assert list(tool.temporary.iterdir()) == []
+        assert not list(tmp_path.glob("runs/.partial-*"))
+    finally:
+        for found in tool.processes():
+            os.kill(found.pid, signal.SIGKILL)
+        tool.popen.communicate()
+    assert_works(tmp_path)
+
+
+def assert_works(directory: Path) -> None:
+    tool = Tool(directory, "run", call(directory), "--backend", "real", "--out", directory / "next")
+    code, err = tool.ended()
+    (folder,) = (directory / "next").iterdir()
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert code == 0 or not verdict["kept_up"], err
+    assert (folder / "programs" / "client.stdout").read_text() == "I am 1\n"
+
+
+def test_nothing_survives_a_tool_that_is_killed(started: Tool):
+    os.kill(started.popen.pid, signal.SIGKILL)
+    assert started.ended()[0] == -signal.SIGKILL
+
+
+def test_nothing_survives_a_runner_that_is_killed(started: Tool, tmp_path: Path):
+    os.kill(started.runner().pid, signal.SIGKILL)
+    code, err = started.ended()
+    assert code == 1
+    assert "the process that holds the hosts has ended (SIGKILL)" in err
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_a_program_that_is_killed_makes_the_run_invalid(started: Tool, tmp_path: Path):
+    os.kill(started.running("^sleep 86401").pid, signal.SIGKILL)
+    code, err = started.ended()
+    assert code == 1
+    assert "invalid run" in err
+    (folder,) = (tmp_path / "runs").iterdir()
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert "the program 'sleep' on host 'server' ended with" in "\n".join(verdict["problems"])
+    programs = pl.read_parquet(folder / "programs.parquet")
+    assert programs["exit_code"].to_list() != [0]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_everything(started: Tool, tmp_path: Path, times: int):
+    for _ in range(times):
+        # As a terminal does it: to the whole group in the foreground.
+        os.killpg(started.popen.pid, signal.SIGINT)
+        time.sleep(0.05)
+    code, err = started.ended()
+    assert (code, err.strip()) == (130, "voxpath: interrupted")
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_a_full_disk_leaves_no_half_of_a_run(tmp_path: Path):
+    """The capture does not fit; once there is room, the same run works."""
+    text = call(tmp_path).read_text()
+    flow = '[[flows]]\nname = "f"\napp = {{ kind = "download", request = "100 B", response = "{} kB" }}\n'
+    path = tmp_path / "full.toml"
+    path.write_text(text + flow.format(2000))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "voxpath-test", disk], check=True)
+    try:
+        arguments = ["run", path, "--backend", "real", "--capture", "client", "--out", disk / "runs"]
+        code, err = Tool(tmp_path, *arguments).ended()
+        assert code == 1
+        assert "cannot write a run to" in err
+        assert "No space left on device" in err
+        assert list((disk / "runs").iterdir()) == []
+        subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
+        tool = Tool(tmp_path, *arguments)
+        code, err = tool.ended()
+        (folder,) = (disk / "runs").iterdir()
+        assert code == 0 or not json.loads((folder / "verdict.json").read_text())["kept_up"], err
+        assert (folder / "captures" / "client.pcapng").stat().st_size > 2_000_000
+        assert not tool.processes()
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_twenty_runs_at_a_time_keep_apart(tmp_path: Path):
+    """All have the same addresses; their timing may be invalid, and then says so."""
+    seeds = range(1, 21)
+
+    def run(seed: int) -> tuple[int, str]:
+        return Tool(
+            tmp_path, "run", call(tmp_path, seed), "--backend", "real", "--out", tmp_path / "runs"
+        ).ended()
+
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        answers = list(pool.map(run, seeds))
+    for code, err in answers:
+        assert code == 0 or "invalid run" in err, err
+    folders = list((tmp_path / "runs").iterdir())
+    said = {}
+    for folder in folders:
+        verdict = json.loads((folder / "verdict.json").read_text())
+        assert verdict["valid"] or not verdict["kept_up"], verdict["problems"]
+        seed = json.loads((folder / "plan.json").read_text())["seed"]
+        said[seed] = (folder / "programs" / "client.stdout").read_text()
+    assert said == {seed: f"I am {seed}\n" for seed in seeds}
+
+
+FLOOD = """\
+name = "flood"
+duration = "1 s"
+
+[topology]
+kind = "pipe"
+link = { delay = "2 ms" }
+
+[hosts]
+client.profile = "linux"
+server.profile = "linux"
+
+[[flows]]
+name = "flood"
+transport = { kind = "udp" }
+app = { kind = "cbr", packet = "100 B", interval = "300 ns" }
+"""
+"""Ten times as many packets as the network can forward on any machine that we have seen."""
+
+
+@pytest.mark.parametrize("hogs", [0, 2])
+def test_an_overloaded_run_ends_and_says_that_it_is_worth_nothing(hogs: int, tmp_path: Path):
+    path = tmp_path / "flood.toml"
+    path.write_text(FLOOD)
+    beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(hogs)]
+    try:
+        tool = Tool(tmp_path, "run", path, "--backend", "real", "--out", tmp_path / "runs")
+        code, err = tool.ended()
+        assert not tool.processes()
+    finally:
+        for hog in beside:
+            hog.kill()
+            hog.wait()
+    assert code == 1
+    assert "invalid run" in err
+    (folder,) = (tmp_path / "runs").iterdir()
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert (verdict["valid"], verdict["kept_up"]) == (False, False)
+    problems = "\n".join(verdict["problems"])
+    assert "could not keep up" in problems
+    # What was lost at the edge is lost; nothing else went wrong.
+    assert "not what was sent" not in problems
+    attempts = json.loads((folder / "environment.json").read_text())["attempts"]
+    assert len(attempts) == 2, "and it was tried again before"
+    assert json.loads((folder / "fidelity.json").read_text())["packets_in"] > 10_000
+
+
+class User:
+    """Somebody without privileges, who can read this project and its interpreter, and write to a folder."""
+
+    number = 65534
+
+    def __init__(self, folder: Path, *preparations: str) -> None:
+        """`preparations` are commands that root runs before, in a mount namespace of their own."""
+        self.folder = folder
+        hidden = [
+            self._uncovered(Path(place).resolve())
+            for place in (sys.base_prefix, sys.prefix, Path(__file__).parent.parent)
+        ]
+        self.preparations = [*(command for commands in hidden for command in commands), *preparations]
+
+    def _uncovered(self, place: Path) -> list[str]:
+        """Commands after which the user can reach `place`, though a directory above it is private."""
+        private = [one for one in reversed(place.parents) if not one.stat().st_mode & 0o001]
+        if not private:
+            return []
+        held = self.folder / "held"
+        return [
+            f"mkdir -p {held}",
+            f"mount --bind {place} {held}",
+            f"mount -t tmpfs -o mode=755 none {private[0]}",
+            f"mkdir -p {place}",
+            f"mount --move {held} {place}",
+        ]
+
+    def voxpath(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return self.call(sys.executable, "-m", "voxpath", *arguments)
+
+    def call(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        user = [
+            "setpriv",
+            f"--reuid={self.number}",
+            f"--regid={self.number}",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+            "--",
+            "env",
+            f"HOME={self.folder}",
+            f"TMPDIR={self.folder}",
+            "PYTHONDONTWRITEBYTECODE=1",
+        ]
+        script = "\n".join(["set -e", *self.preparations, 'exec "$@"'])
+        return subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", *user, *command],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder of the user's own."""
+    with tempfile.TemporaryDirectory(prefix="voxpath-test-") as name:
+        path = Path(name)
+        os.chown(path, User.number, User.number)
+        yield path
+
+
+FLOW = '[[flows]]\nname = "f"\napp = { kind = "download", request = "100 B", response = "500 kB" }\n'
+
+
+@pytest.mark.parametrize("edge", ["tun", "veth"])
+def test_it_works_without_privileges(edge: str, folder: Path):
+    """Over TUN where everybody may use it, as on most machines; over veth where only root may."""
+    mode = {"tun": "0666", "veth": "0600"}[edge]
+    node = folder / "tun"
+    user = User(folder, f"mknod {node} c 10 200", f"chmod {mode} {node}", f"mount --bind {node} /dev/net/tun")
+    path = call(folder)
+    path.write_text(path.read_text() + FLOW)
+    done = user.voxpath("run", path, "--backend", "real", "--capture", "client", "--out", "runs")
+    assert done.returncode in (0, 1), done.stderr
+    (run,) = (folder / "runs").iterdir()
+    verdict = json.loads((run / "verdict.json").read_text())
+    assert verdict["valid"] or not verdict["kept_up"], verdict["problems"]
+    assert (run / "programs" / "client.stdout").read_text() == "I am 1\n"
+    assert (run / "verdict.json").stat().st_uid == User.number
+    flows = pl.read_parquet(run / "flows.parquet")
+    assert (flows["bytes_delivered"].to_list(), flows["bytes_wrong"].to_list()) == ([500_000], [0])
+    fidelity = json.loads((run / "fidelity.json").read_text())
+    assert fidelity["edge"] == edge
+    because = fidelity["not_tun_because"]
+    assert because is None if edge == "tun" else "chmod 0666 /dev/net/tun" in because
+    assert fidelity["scheduling"] == "SCHED_OTHER", "real-time scheduling is root's"
+
+
+def test_an_edge_that_is_asked_for_is_not_replaced(tmp_path: Path):
+    path = call(tmp_path)
+    arguments = ["run", path, "--backend", "real", "--force", "--out", tmp_path / "runs"]
+    code, err = Tool(tmp_path, *arguments, environment={"VOXPATH_EDGE": "pigeon"}).ended()
+    assert (code, err) == (1, 'Error: there is no edge "pigeon"; use tun or veth\n')
+    for edge in ("veth", "tun"):
+        Tool(tmp_path, *arguments, environment={"VOXPATH_EDGE": edge}).ended()
+        (run,) = (tmp_path / "runs").iterdir()
+        fidelity = json.loads((run / "fidelity.json").read_text())
+        assert (fidelity["edge"], fidelity["not_tun_because"]) == (edge, None)
+
+
+def test_who_may_make_no_namespaces_is_told_what_to_do(tmp_path: Path):
+    """In a user namespace in which there is room for no other one."""
+    path = call(tmp_path)
+    limit = "echo 0 > /proc/sys/user/max_user_namespaces"
+    drop = "exec setpriv --inh-caps=-all --bounding-set=-all -- "
+    command = f"{sys.executable} -m voxpath run {path} --backend real --out {tmp_path}/runs"
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", f"{limit}; {drop}{command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 1
+    assert "cannot make a user namespace" in done.stderr
+    assert "sysctl user.max_user_namespaces" in done.stderr
+    assert "or run as root" in done.stderr

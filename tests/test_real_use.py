@@ -1,0 +1,501 @@
+"""Using real hosts: commands behind a link, shells, programs from Python, ways to the machine and from it.
+
+What is checked is what comes out and how it is marked, never how fast; a busy machine may make runs invalid.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpath as voxpath_package
+from conftest import ROOT, process
+from voxpath import live, terminal
+from voxpath.backends.real.relays import REACH, relays
+from voxpath.cli import cli
+from voxpath.scenario import from_dict
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
+
+PATIENCE_S = 60
+PYTHON = sys.executable
+LINK = {"rate": "10 Mbit/s", "delay": "5 ms", "queue": "100 packets"}
+REAL = {"profile": "linux", "real": True}
+
+
+def behind_link(*arguments: str, cwd: Path, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PYTHON, "-m", "voxpath", "exec", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        **options,
+    )
+
+
+def said(text: str) -> list[str]:
+    """What we said, but for how late packets were."""
+    return [line for line in text.splitlines() if not re.search(r"invalid: packets were delivered", line)]
+
+
+@pytest.fixture
+def echo() -> Iterator[int]:
+    """The port of a server on this machine's loopback that answers in capitals, over TCP and UDP."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+        port = server.getsockname()[1]
+        datagrams.bind(("127.0.0.1", port))
+
+        def answer_connections() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    heard = b""
+                    while some := connection.recv(65536):
+                        heard += some
+                    connection.sendall(heard.upper())
+
+        def answer_datagrams() -> None:
+            while True:
+                try:
+                    heard, peer = datagrams.recvfrom(65536)
+                except OSError:
+                    return
+                datagrams.sendto(heard.upper(), peer)
+
+        for work in (answer_connections, answer_datagrams):
+            threading.Thread(target=work, daemon=True).start()
+        yield port
+        server.shutdown(socket.SHUT_RDWR)
+        datagrams.close()
+
+
+ASK = """\
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as asking:
+    asking.sendall(b"hear me " * 20000)
+    asking.shutdown(socket.SHUT_WR)
+    heard = b""
+    while some := asking.recv(65536):
+        heard += some
+print(len(heard), heard[:7].decode())
+"""
+ASK_BY_DATAGRAM = """\
+import socket, sys
+with socket.socket(type=socket.SOCK_DGRAM) as asking:
+    asking.settimeout(20)
+    asking.sendto(b"hear me", (sys.argv[1], int(sys.argv[2])))
+    print(asking.recv(100).decode())
+"""
+
+
+def test_input_output_and_exit_code_are_the_commands(tmp_path: Path):
+    done = behind_link(
+        "--delay", "1 ms", "--", "sh", "-c", "cat; echo no >&2; exit 7", cwd=tmp_path, input="yes"
+    )
+    assert (done.returncode, done.stdout, said(done.stderr)) == (7, "yes", ["no"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("command", "code"), [("kill -TERM $$", 143), ("nothing-of-this-name", 127)])
+def test_other_ends_have_the_exit_code_of_a_shell(command: str, code: int, tmp_path: Path):
+    assert behind_link("sh", "-c", command, cwd=tmp_path).returncode == code
+
+
+def test_a_command_that_is_not_there_is_told_as_by_env(tmp_path: Path):
+    done = behind_link("nothing-of-this-name", cwd=tmp_path)
+    assert done.returncode == 127
+    assert "nothing-of-this-name" in done.stderr
+
+
+def test_the_command_reaches_nothing_but_the_machines_stand_in(tmp_path: Path):
+    done = behind_link("ip", "-o", "-4", "address", cwd=tmp_path)
+    assert re.findall(r"inet (\S+)", done.stdout) == ["127.0.0.1/8", "10.0.0.1/32"]
+    done = behind_link("getent", "hosts", "machine", cwd=tmp_path)
+    assert done.stdout.split()[0] == "10.0.0.2"
+
+
+def test_a_port_of_the_machine_is_reached_through_the_link(echo: int, tmp_path: Path):
+    arguments = (
+        "--reach",
+        f"80:{echo}",
+        "--out",
+        "runs",
+        "--capture",
+        "--",
+        PYTHON,
+        "-c",
+        ASK,
+        "machine",
+        "80",
+    )
+    done = behind_link("--delay", "5 ms", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "160000 HEAR ME\n"), done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert f"voxpath: results: runs/{folder.name}" in done.stderr
+    elements = pl.read_parquet(folder / "elements.parquet").filter(pl.col("element") == "delay")
+    assert all(packets * 1500 > 160_000 for packets in elements["packets_out"])
+    assert (folder / "captures" / "client.pcapng").stat().st_size > 2 * 160_000
+    (program,) = pl.read_parquet(folder / "programs.parquet").to_dicts()
+    assert (program["host"], program["exit_code"]) == ("client", 0)
+
+
+def test_datagrams_reach_the_machine(echo: int, tmp_path: Path):
+    done = behind_link(
+        "--reach", f"{echo}/udp", "--", PYTHON, "-c", ASK_BY_DATAGRAM, "machine", str(echo), cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (0, "HEAR ME\n"), done.stderr
+
+
+def test_a_port_where_nobody_listens_is_told(tmp_path: Path):
+    done = behind_link("--reach", "1", "--", PYTHON, "-c", ASK, "machine", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "ConnectionResetError" in done.stderr
+    assert "voxpath: nobody answered at port 1 of this machine, 127.0.0.1" in done.stderr
+
+
+def test_a_command_in_a_command_adds_its_link(echo: int, tmp_path: Path):
+    """Each exec is a link of its own; what the outer one reaches of the machine, the inner one does too."""
+    inner = [PYTHON, "-m", "voxpath", "exec", "--loss", "1 %", "--out", "inner", "--"]
+    ask = [PYTHON, "-c", ASK, "machine", str(echo)]
+    done = behind_link("--reach", str(echo), "--out", "outer", "--", *inner, *ask, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "160000 HEAR ME\n"), done.stderr
+    for name in ("inner", "outer"):
+        (folder,) = (tmp_path / name).iterdir()
+        links = pl.read_parquet(folder / "elements.parquet").filter(pl.col("element") == "delay")
+        assert all(packets * 1500 > 160_000 for packets in links["packets_out"]), name
+
+
+SERVE = """\
+import socket
+with socket.create_server(("", 8000)) as server:
+    print("there", flush=True)
+    connection, peer = server.accept()
+    connection.sendall(peer[0].encode())
+    connection.close()
+"""
+
+
+def test_a_port_of_the_command_is_published_on_the_machine(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serving = process("exec", "--publish", f"{port}:8000", "--", PYTHON, "-c", SERVE, cwd=tmp_path)
+    try:
+        assert serving.stdout is not None
+        assert serving.stdout.readline() == "there\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as asking:
+            assert asking.recv(100) == b"10.0.0.2"
+        out, err = serving.communicate(timeout=PATIENCE_S)
+        assert (serving.returncode, out, said(err)) == (0, "", [])
+    finally:
+        serving.kill()
+        serving.wait()
+
+
+def test_a_port_that_is_taken_is_told_before_the_command_runs(echo: int, tmp_path: Path):
+    done = behind_link("--publish", f"{echo}:8000", "--", "touch", "ran", cwd=tmp_path)
+    assert done.returncode == 125
+    assert f"cannot listen at 127.0.0.1:{echo} of this machine: Address already in use" in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--delay", "20"], '--delay: "20" has no unit'),
+        (["--up-rate", "fast"], "--up-rate: "),
+        (["--queue", "10 packets"], "--queue: has no effect without a rate"),
+        (["--reach", "web"], "--reach web: 'web' is no port of this machine"),
+        (["--reach", "70000"], "70000 is no port"),
+        (["--reach", "80", "--reach", "80:8000"], "port 80 of the host leads elsewhere already"),
+        (["--publish", "a:b"], "'a:b' names no port"),
+        (["--reorder", "1 %"], "write '1 % by 5 ms'"),
+        (["--capture"], "--capture needs --out"),
+    ],
+)
+def test_bad_options_are_told_by_their_names(arguments: list[str], message: str, voxpath):
+    called = voxpath("exec", *arguments, "--", "true")
+    assert called.code == 2
+    assert message in called.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_for_us_is_the_commands(number: signal.Signals, tmp_path: Path):
+    code = (
+        "import signal, sys, time\n"
+        f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
+        "print('there', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    running = process("exec", "--", PYTHON, "-c", code, cwd=tmp_path)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "there\n"
+    running.send_signal(number)
+    _, err = running.communicate(timeout=PATIENCE_S)
+    assert (running.returncode, said(err)) == (9, [])
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, *command: str, cwd: Path, **environment: str) -> None:
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execve(command[0], command, {**os.environ, "TERM": "dumb", **environment})
+        self.text = ""
+
+    def expect(self, text: str) -> None:
+        """Reads until a text has been printed."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.text:
+            assert time.monotonic() < deadline, self.text
+            if select.select([self.descriptor], [], [], 0.1)[0]:
+                self.text += os.read(self.descriptor, 4096).decode(errors="replace")
+        self.text = self.text.partition(text)[2]
+
+    def type(self, text: str) -> None:
+        os.write(self.descriptor, text.encode())
+
+    def end(self) -> int:
+        """The exit code."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                if select.select([self.descriptor], [], [], 0.1)[0] and not os.read(self.descriptor, 4096):
+                    break
+            except OSError:
+                break
+            assert time.monotonic() < deadline
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_ctrl_c_is_the_commands_and_it_may_live_on(tmp_path: Path):
+    running = Terminal(PYTHON, "-m", "voxpath", "exec", "--", PYTHON, "-q", cwd=tmp_path)
+    running.expect(">>> ")
+    running.type("import time; print('as' + 'leep'); time.sleep(600)\n")
+    running.expect("asleep")
+    running.type("\x03")
+    running.expect("KeyboardInterrupt")
+    running.type("import os; os.isatty(0) and exit(5)\n")
+    assert running.end() == 5
+
+
+def test_a_second_ctrl_c_kills(tmp_path: Path):
+    code = (
+        "import signal, time; signal.signal(2, lambda *_: print('no')); print('there')\n"
+        "while True: time.sleep(600)"
+    )
+    running = Terminal(PYTHON, "-m", "voxpath", "exec", "--", PYTHON, "-u", "-c", code, cwd=tmp_path)
+    running.expect("there")
+    running.type("\x03")
+    running.expect("no")
+    running.type("\x03")
+    assert running.end() == 137
+
+
+def test_a_shell_says_where_it_is_and_leaves_the_terminal_in_order(tmp_path: Path):
+    scenario = str(ROOT / "scenarios" / "real-web.toml")
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    command = [PYTHON, "-m", "voxpath", "shell", scenario, "--host", "client1"]
+    running = Terminal(*command, cwd=tmp_path, SHELL="/bin/bash", HOME=str(tmp_path))
+    running.expect("(client1)")
+    running.type("echo on $VOXPATH_HOST; exec 3<>/dev/tcp/server1/8000 && echo open\n")
+    running.expect("on client1")
+    running.expect("open")
+    running.type("sleep 600\n")
+    time.sleep(0.5)
+    running.type("\x03")
+    running.expect("(client1)")
+    running.type("exit 4\n")
+    assert running.end() == 4
+
+
+def test_a_shells_host_has_to_be_there(voxpath):
+    called = voxpath("shell", ROOT / "scenarios" / "real-web.toml", "--host", "cleint1", "--", "true")
+    assert called.code == 2
+    assert "did you mean 'client1'" in called.err
+    called = voxpath("shell", ROOT / "scenarios" / "lossy-download.toml", "--host", "left", "--", "true")
+    assert "'left' is no host" in called.err
+
+
+def test_a_command_runs_on_a_host_of_a_scenario(tmp_path: Path):
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    running = process("shell", "scenarios/real-web.toml", "--host", "client1", "--", "curl", "-sS",
+                      "http://server1:8000/real-web.toml", cwd=tmp_path)  # fmt: skip
+    out, err = running.communicate(timeout=PATIENCE_S)
+    assert (running.returncode, out) == (0, (ROOT / "scenarios" / "real-web.toml").read_text()), err
+
+
+def two_hosts(**server: object) -> dict[str, object]:
+    hosts = {"client": REAL, "server": REAL | server}
+    return {"name": "two", "topology": {"kind": "pipe", "link": LINK}, "hosts": hosts}
+
+
+def test_programs_run_from_python(tmp_path: Path):
+    flow = {
+        "name": "page",
+        "simulated": True,
+        "app": {"kind": "download", "request": "1 B", "response": "20 kB"},
+    }
+    with voxpath_package.real({**two_hosts(), "flows": [flow]}, capture=["server"], out=tmp_path) as net:
+        assert net.addresses == {"client": ("10.0.0.1",), "server": ("10.0.0.2",)}
+        server, client = net.host("server"), net.host("client")
+        serving = server.popen([PYTHON, "-c", SERVE], stdout=subprocess.PIPE, text=True)
+        server.wait_for_port(8000)
+        asked = client.run(["bash", "-c", "cat < /dev/tcp/server/8000"], capture_output=True, check=True)
+        assert asked.stdout == b"10.0.0.1"
+        assert serving.communicate(timeout=PATIENCE_S) == ("there\n", None)
+        with pytest.raises(subprocess.CalledProcessError):
+            client.run(["false"], check=True)
+        with pytest.raises(subprocess.TimeoutExpired):
+            client.run(["sleep", "600"], timeout=0.1)
+        with pytest.raises(ValueError, match="did you mean 'server'"):
+            net.host("servr")
+        with pytest.raises(TypeError, match="shell"):
+            client.run("true", shell=True)
+        left_running = client.popen(["sleep", "600"])
+        net.wait()
+        assert net.now > 0
+        result = net.finish()
+    assert left_running.returncode is not None
+    assert result.flows["status"].to_list() == ["completed"]
+    assert [problem for problem in result.problems if "late" not in problem] == []
+    assert result.valid == (not result.problems)
+    assert result.tables["elements"]["packets_in"].sum() > 0
+    assert list(result.captures) == ["server"]
+    assert [json.loads((folder / "verdict.json").read_text())["valid"] for folder in result.folders] == [
+        result.valid
+    ]
+
+
+def test_an_error_in_the_block_ends_everything():
+    with contextlib.suppress(ZeroDivisionError), voxpath_package.real(two_hosts()) as net:
+        sleeping = net.host("client").popen(["sleep", "600"])
+        raise ZeroDivisionError
+    assert sleeping.poll() is not None
+
+
+def test_a_scenario_reaches_the_machine_and_is_reached(echo: int):
+    scenario = two_hosts(reach=[f"7:{echo}"])
+    with voxpath_package.real(scenario) as net:
+        asked = net.host("client").run(
+            [PYTHON, "-c", ASK, "server", "7"], capture_output=True, text=True, timeout=PATIENCE_S
+        )
+        assert asked.stdout == "160000 HEAR ME\n", asked.stderr
+
+
+def test_a_program_is_asked_to_end_before_it_is_killed(tmp_path: Path):
+    trap = f"trap 'echo tidy > {tmp_path}/tidied; exit' TERM"
+    script = f"{trap}; touch {tmp_path}/there; while :; do sleep 0.1; done"
+    with voxpath_package.real(two_hosts()) as net:
+        net.host("server").popen(["sh", "-c", script])
+        deadline = time.monotonic() + PATIENCE_S
+        while not (tmp_path / "there").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert (tmp_path / "tidied").read_text() == "tidy\n"
+
+
+def test_a_run_that_nothing_ends_needs_a_duration(voxpath, tmp_path: Path):
+    (tmp_path / "s.toml").write_text(from_dict(two_hosts(reach=[8000])).text)
+    called = voxpath("run", "s.toml", "--backend", "real")
+    assert called.code == 2
+    assert "nothing ends this run" in called.err
+    called = voxpath("run", "s.toml", "--backend", "sim")
+    assert called.code == 2
+    assert "the host 'server' joins this machine to the network (reach)" in called.err
+
+
+def test_inside_of_a_host_the_machine_is_found_where_the_outer_one_found_it(monkeypatch: pytest.MonkeyPatch):
+    plan = from_dict(two_hosts(reach=[8000, 9000])).plan.data
+    monkeypatch.setenv(REACH, "8000/tcp=10.0.0.2 9000/udp=10.0.0.2")
+    assert [relay.target for relay in relays(plan)] == [("10.0.0.2", 8000), ("127.0.0.1", 9000)]
+
+
+def test_the_view_shows_what_links_did_between_two_looks():
+    plan = from_dict(two_hosts()).plan.data
+    idle = (0, 0, 0, 0, 0, 5_000_000)
+    before = (1_000_000_000, [idle, idle])
+    after = (1_500_000_000, [(9, 125_000, 2, 1, 7, 12_300_000), idle])
+    up, down = live.link_rows(plan, before, after)
+    assert up == ("link: client → server", "2.00", "7", "12.3", "2", "1")
+    assert down == ("link: server → client", "0.00", "0", "5.0", "0", "0")
+
+
+def test_a_run_shows_its_time_and_its_links():
+    shown = []
+
+    class Shown(terminal.Progress):
+        def look(self, at, columns, rows) -> None:
+            del columns
+            shown.append((at, rows))
+
+    with Shown("x", 1) as progress, voxpath_package.real(two_hosts()) as net:
+        view = live.View(progress)
+        deadline = time.monotonic() + PATIENCE_S
+        while not (shown and shown[-1][1]):
+            assert time.monotonic() < deadline
+            view.look(net._network)
+            time.sleep(0.01)
+    assert re.fullmatch(r"[0-9.]+ s", shown[-1][0])
+    assert [row[0] for row in shown[-1][1]] == ["link: client → server", "link: server → client"]
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("real-iperf3", "iperf3"), ("real-ftp", "curl"), ("real-web", "python3")]
+)
+def test_known_programs_run_from_their_scenarios(
+    name: str, program: str, voxpath, monkeypatch, tmp_path: Path
+):
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    monkeypatch.setenv("PATH", f"{Path(PYTHON).parent}:{os.environ['PATH']}")
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    called = voxpath("run", f"scenarios/{name}.toml", "--backend", "real")
+    (folder,) = (tmp_path / "runs").iterdir()
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert [problem for problem in verdict["problems"] if "late" not in problem] == []
+    assert called.code == (0 if verdict["valid"] else 1)
+    programs = pl.read_parquet(folder / "programs.parquet")
+    assert set(programs["exit_code"].drop_nulls()) <= {0}
+    if name == "real-iperf3":
+        found = json.loads((folder / "programs" / "client.stdout").read_text())
+        assert 0 < found["end"]["sum_received"]["bits_per_second"] < 10e6
+    if name == "real-ftp":
+        assert (folder / "programs" / "client.stdout").read_text().startswith("2000000 bytes")
+
+
+def help_examples() -> list[tuple[str, str]]:
+    found = [
+        (name, re.findall(rf"^  voxpath {name} (.*)$", cli.commands[name].epilog or "", re.MULTILINE))
+        for name in ("exec", "shell")
+    ]
+    return [(name, line) for name, lines in found for line in lines]
+
+
+@pytest.mark.parametrize(("name", "line"), help_examples())
+def test_the_examples_of_the_help_are_understood(name: str, line: str):
+    context = cli.commands[name].make_context(name, shlex.split(line))
+    assert context.params["command"] or name == "shell"
