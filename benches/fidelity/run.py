@@ -20,6 +20,7 @@ import voxpath
 from voxpath.backends.base import Question, Row
 from voxpath.backends.sim import SimBackend
 from voxpath.scenario import Document
+from voxpath.sweeps.workers import Workers
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -159,7 +160,7 @@ def main() -> int:
     parser.add_argument("--replications", type=int, default=30, metavar="N", help="default %(default)s")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        text = page(SimBackend(Path(folder), jobs=os.cpu_count() or 1), options.replications)
+        text = page(SimBackend(Path(folder), Workers(os.cpu_count() or 1)), options.replications)
     PAGE.write_text(text, encoding="utf-8")
     sys.stdout.write(text + f"\nwritten: {PAGE.relative_to(ROOT)}\n")
     return 0

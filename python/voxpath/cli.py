@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from types import ModuleType
 
 _Decorated = TypeVar("_Decorated", bound="Callable[..., Any]")
 
@@ -110,6 +111,35 @@ def cli() -> None:
     """Tells what a network does to an application, with a given transport."""
 
 
+def _names(known: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Completes the last of some names with commas between; they are looked up when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        del context, parameter
+        before, comma, begun = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in known() if name.startswith(begun)]
+
+    return complete
+
+
+def _known() -> ModuleType:
+    from voxpath import commands
+
+    return commands
+
+
+def _metrics() -> Iterable[str]:
+    from voxpath.backends.sim import METRICS
+
+    return dict.fromkeys(metric for metrics in METRICS.values() for metric in metrics)
+
+
+def _studies() -> Iterable[str]:
+    from voxpath import studies
+
+    return studies.NAMES
+
+
 class _Directory(click.Path):
     """A directory's path; an empty text, which would be the current directory, is none."""
 
@@ -168,9 +198,20 @@ Examples:
 @click.option("--replication", type=click.IntRange(0, 2**63 - 1), help="Make this replication alone.")
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
-@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option(
+    "--backend",
+    default="sim,formula",
+    show_default=True,
+    shell_complete=_names(lambda: _known().BACKENDS),
+    help="Who answers, with commas between.",
+)
 @_formulas
-@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option(
+    "--observe",
+    default="",
+    shell_complete=_names(lambda: _known().OBSERVABLE),
+    help="What to record besides the results: tcp, packets, or both.",
+)
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @_out
 @_jobs
@@ -194,9 +235,20 @@ Examples:
 @click.argument("scenario", type=click.Path(path_type=Path))
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
-@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option(
+    "--backend",
+    default="sim,formula",
+    show_default=True,
+    shell_complete=_names(lambda: _known().BACKENDS),
+    help="Who answers, with commas between.",
+)
 @_formulas
-@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option(
+    "--observe",
+    default="",
+    shell_complete=_names(lambda: _known().OBSERVABLE),
+    help="What to record besides the results: tcp, packets, or both.",
+)
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @_save("the flows of all runs, with a column for each axis")
 @_out
@@ -224,9 +276,20 @@ Examples:
 )
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_replications
-@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
+@click.option(
+    "--backend",
+    default="sim,formula",
+    show_default=True,
+    shell_complete=_names(lambda: _known().BACKENDS),
+    help="Who answers, with commas between.",
+)
 @_formulas
-@click.option("--metric", multiple=True, help="What to compare; may be repeated.")
+@click.option(
+    "--metric",
+    multiple=True,
+    shell_complete=_names(_metrics),
+    help="What to compare; may be repeated.",
+)
 @_save("the summary")
 @_out
 @_jobs
@@ -255,9 +318,25 @@ Examples:
 @click.argument("scenario", type=click.Path(path_type=Path))
 @_replications
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
-@click.option("--backend", default="sim,formula", show_default=True, help="Who answers, with commas between.")
-@click.option("--metric", multiple=True, help="What to show; may be repeated.")
-@click.option("--observe", default="", help="What to record besides the results: tcp, packets, or both.")
+@click.option(
+    "--backend",
+    default="sim,formula",
+    show_default=True,
+    shell_complete=_names(lambda: _known().BACKENDS),
+    help="Who answers, with commas between.",
+)
+@click.option(
+    "--metric",
+    multiple=True,
+    shell_complete=_names(_metrics),
+    help="What to show; may be repeated.",
+)
+@click.option(
+    "--observe",
+    default="",
+    shell_complete=_names(lambda: _known().OBSERVABLE),
+    help="What to record besides the results: tcp, packets, or both.",
+)
 @click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
 @click.option(
     "-o",
@@ -317,10 +396,13 @@ Examples:
   voxpath study sarkar2022 --quick --backend formula --report formulas.html
 """,
 )
-@click.argument("name")
+@click.argument("name", shell_complete=_names(_studies))
 @click.option("--quick", is_flag=True, help="Fewer replications: wider intervals, within seconds.")
 @click.option(
-    "--backend", default=None, help="Who answers, with commas between; by default all of the study's."
+    "--backend",
+    default=None,
+    shell_complete=_names(lambda: _known().BACKENDS),
+    help="Who answers, with commas between; by default all of the study's.",
 )
 @click.option(
     "--report",

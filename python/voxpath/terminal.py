@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _PIPED_WIDTH = 250
 """Wide enough that no table of ours is folded where no terminal bounds it."""
 
+_SECONDS_UNTIL_RATE = 1.0
+"""How long after the first is done a rate means something."""
+
 _SECONDS_BETWEEN_LINES = 5
 """Of progress, where no terminal shows a bar."""
 
@@ -68,8 +71,8 @@ class Progress:
         self._total = total
         self._done = 0
         self._made = 0
-        self._started = self._told = time.monotonic()
-        self._told += 1 - _SECONDS_BETWEEN_LINES
+        self._told = time.monotonic() + 1 - _SECONDS_BETWEEN_LINES
+        self._first: float | None = None
         out = console(stderr=True)
         self._at = ""
         self._bar = _Bar(
@@ -97,7 +100,11 @@ class Progress:
             made: Whether it took any time; what was there already says nothing about the rate.
         """
         self._done += 1
-        self._made += made
+        if made and self._first is None:
+            # What comes before the first is done, such as starting workers, says nothing about the rest.
+            self._first = time.monotonic()
+        elif made:
+            self._made += 1
         self._at, self._bar.below = "", None
         if not self._bar.disable:
             self._bar.update(self._task, advance=1, pace=self._pace())
@@ -128,10 +135,10 @@ class Progress:
             print(f"{self._description}: {told}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _pace(self) -> str:
-        seconds = time.monotonic() - self._started
-        rate = self._made / seconds if seconds > 0 else 0.0
-        if not rate:
+        seconds = 0.0 if self._first is None else time.monotonic() - self._first
+        if seconds < _SECONDS_UNTIL_RATE or not self._made:
             return ""
+        rate = self._made / seconds
         speed = f"{rate:.3g}/s" if rate >= 1 else f"{1 / rate:.3g} s each"
         if self._total is None:
             return speed

@@ -163,12 +163,18 @@ def _(part: Verbatim) -> str:
 def _(part: Table) -> str:
     columns = list(zip(*part.rows, strict=True)) if part.rows else [()] * len(part.columns)
     numeric = [_is_numeric(cells) for cells in columns]
+    # Where a verdict unfolds its reason, a column of sentences only repeats it: a narrow page does without.
+    unfolds = any(isinstance(cell, Cell) and cell.mark and cell.reason for row in part.rows for cell in row)
+    long = [unfolds and any(len(str(cell)) > _LONG for cell in cells) for cells in columns]
     head = "".join(
-        element("th", escape(name), scope="col", class_="number" if right else None)
-        for name, right in zip(part.columns, numeric, strict=True)
+        element("th", escape(name), scope="col", class_="number" if right else "spare" if spare else None)
+        for name, right, spare in zip(part.columns, numeric, long, strict=True)
     )
     rows = "\n".join(
-        element("tr", "".join(_cell(cell, right) for cell, right in zip(row, numeric, strict=True)))
+        element(
+            "tr",
+            "".join(_cell(cell, right, spare) for cell, right, spare in zip(row, numeric, long, strict=True)),
+        )
         for row in part.rows
     )
     table = element("table", element("thead", element("tr", head)) + element("tbody", rows))
@@ -187,14 +193,19 @@ def _is_numeric(cells: Iterable[str | Cell]) -> bool:
     return bool(texts) and all(_NUMBER.fullmatch(text) for text in texts)
 
 
-def _cell(cell: str | Cell, right: bool) -> str:
+def _cell(cell: str | Cell, right: bool, spare: bool) -> str:
     """A cell; what lies behind it unfolds, which works by mouse, finger and key alike."""
     if isinstance(cell, str):
         cell = Cell(cell)
     text = (_mark(cell.mark) if cell.mark else "") + escape(cell.text)
     if cell.reason:
         text = element("details", element("summary", text) + element("div", escape(cell.reason)))
-    kinds = {"number": right, "long": len(cell.text) > _LONG, str(cell.mark): cell.mark is not None}
+    kinds = {
+        "number": right,
+        "long": len(cell.text) > _LONG,
+        "spare": spare,
+        str(cell.mark): cell.mark is not None,
+    }
     return element("td", text, class_=" ".join(kind for kind, is_so in kinds.items() if is_so) or None)
 
 
