@@ -27,9 +27,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answered(store: Path, *names: str) -> Answer:
     """The quick study by some backends; runs that are there are not repeated."""
-    sim = SimBackend(store)
-    backends = [backend for backend in (sim, FormulaBackend()) if backend.name in names]
-    return run(lambda asked: ask([("study", {}, question) for question in asked], backends, sim), True)
+    backends = [backend for backend in (SimBackend(store), FormulaBackend()) if backend.name in names]
+    return run(lambda asked: ask([("study", {}, question) for question in asked], backends), True)
 
 
 @pytest.fixture(scope="module")

@@ -277,8 +277,8 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch, capsy
             clock[0] = seconds
             progress.advance()
     assert capsys.readouterr().err.splitlines() == [
-        "a sweep: 2 of 10, 1.33/s, 0:06 left",
-        "a sweep: 4 of 10, 1.75 s each, 0:10 left",
+        "a sweep: 2 of 10, 1/s, 0:08 left",
+        "a sweep: 4 of 10, 2.17 s each, 0:13 left",
     ]
 
 
