@@ -13,6 +13,7 @@
 //! This is the only crate with hand-written `unsafe`; each use says what makes it sound.
 #![cfg(target_os = "linux")]
 
+mod awake;
 mod clock;
 mod device;
 mod drive;

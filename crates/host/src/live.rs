@@ -1,5 +1,6 @@
 //! The edge as it is: the wall clock, devices, and epoll with nanoseconds.
 
+use crate::awake::Awake;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::drive::Edge;
@@ -12,7 +13,7 @@ use rustix::time::Timespec;
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 
 /// The longest packet that a device hands over: the IP length field's limit.
 const LONGEST: usize = 65_535;
@@ -23,6 +24,10 @@ const ALARM: u64 = u64::MAX;
 const EVENTS: usize = 64;
 /// Packets taken in before it is looked whether other hosts have sent something too.
 const TURN: u32 = 64;
+/// How long before a deadline the kernel is asked to wake us; the rest is waited for awake, since timers are late by about as much.
+const WATCH: Span = Span::from_micros(100);
+/// The share of the time that may be spent so: one part of this many.
+const WATCH_SHARE: u64 = 10;
 
 /// Wakes a sleeping loop.
 #[derive(Debug, Clone)]
@@ -49,13 +54,13 @@ impl Alarm {
     }
 }
 
-/// Waits for `deadline` on `clock`, or for an event; what happened.
+/// Waits for `deadline` on `clock`, or for an event; tells what happened, and how much.
 pub(crate) fn wait(
     epoll: &OwnedFd,
     clock: Clock,
     deadline: Option<Time>,
     mut on_event: impl FnMut(u64, EventFlags),
-) -> Result<(), HostError> {
+) -> Result<usize, HostError> {
     let timeout = deadline.map(|deadline| {
         let left = deadline.as_nanos().saturating_sub(clock.now().as_nanos());
         Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
@@ -63,13 +68,13 @@ pub(crate) fn wait(
     let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
     let happened = match epoll::wait(epoll, &mut events, timeout.as_ref()) {
         Ok((happened, _)) => happened,
-        Err(rustix::io::Errno::INTR) => return Ok(()),
+        Err(rustix::io::Errno::INTR) => return Ok(0),
         Err(errno) => return Err(errno).context(|| "wait for packets".into()),
     };
-    for event in happened {
+    for event in &*happened {
         on_event(event.data.u64(), event.flags);
     }
-    Ok(())
+    Ok(happened.len())
 }
 
 /// The real edge.
@@ -86,6 +91,11 @@ pub(crate) struct Live {
     taken: u32,
     alarm: Alarm,
     buffer: BytesMut,
+    awake: Awake,
+    /// Packets have passed since it was last waited.
+    active: bool,
+    /// Time spent awake before deadlines.
+    watched: Span,
 }
 
 impl Live {
@@ -102,7 +112,37 @@ impl Live {
         epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN).context(watch)?;
         let is_ready = vec![false; devices.len()];
         let ready = VecDeque::new();
-        Ok(Self { clock, epoll, devices, ready, is_ready, taken: 0, alarm, buffer: BytesMut::new() })
+        Ok(Self {
+            clock,
+            epoll,
+            devices,
+            ready,
+            is_ready,
+            taken: 0,
+            alarm,
+            buffer: BytesMut::new(),
+            awake: Awake::new(),
+            active: false,
+            watched: Span::ZERO,
+        })
+    }
+
+    /// Whether idle processors are kept awake while packets are on their way.
+    pub(crate) const fn keeps_awake(&self) -> bool {
+        self.awake.is_allowed()
+    }
+
+    /// Waits as [`wait`]; how many devices have something, or the alarm.
+    fn sleep(&mut self, deadline: Option<Time>) -> Result<usize, HostError> {
+        let Self { epoll, clock, ready, is_ready, alarm, .. } = self;
+        wait(epoll, *clock, deadline, |data, _| {
+            if data == ALARM {
+                alarm.quiet();
+            } else if !is_ready[data as usize] {
+                is_ready[data as usize] = true;
+                ready.push_back(data as u32);
+            }
+        })
     }
 
     pub(crate) fn devices(&mut self) -> &mut [Option<Device>] {
@@ -128,6 +168,7 @@ impl Edge for Live {
             match device.receive(&mut self.buffer[..LONGEST])? {
                 Some(len) => {
                     self.taken += 1;
+                    self.active = true;
                     // One packet of each host in turn.
                     self.ready.rotate_left(1);
                     return Ok(Some((host, self.buffer.split_to(len).freeze())));
@@ -142,19 +183,35 @@ impl Edge for Live {
     }
 
     fn deliver(&mut self, host: u32, packet: &[u8]) -> bool {
+        self.active = true;
         self.devices[host as usize].as_ref().is_some_and(|device| device.send(packet))
     }
 
     fn wait(&mut self, deadline: Option<Time>) -> Result<(), HostError> {
-        let Self { epoll, clock, ready, is_ready, taken, alarm, .. } = self;
-        *taken = 0;
-        wait(epoll, *clock, deadline, |data, _| {
-            if data == ALARM {
-                alarm.quiet();
-            } else if !is_ready[data as usize] {
-                is_ready[data as usize] = true;
-                ready.push_back(data as u32);
+        self.taken = 0;
+        let now = self.clock.now();
+        if std::mem::take(&mut self.active) {
+            self.awake.active(now);
+        } else {
+            self.awake.rest(now);
+        }
+        let until = deadline.into_iter().chain(self.awake.poll_timeout()).min();
+        let may_watch = self.watched.as_nanos() * WATCH_SHARE <= now.as_nanos();
+        let Some(deadline) = deadline.filter(|&deadline| until == Some(deadline) && may_watch) else {
+            return self.sleep(until).map(drop);
+        };
+        let begin = Time::from_nanos(deadline.as_nanos().saturating_sub(WATCH.as_nanos()));
+        if now < begin && self.sleep(Some(begin))? > 0 {
+            return Ok(());
+        }
+        let begun = self.clock.now();
+        loop {
+            let happened = self.sleep(Some(Time::ZERO))?;
+            let now = self.clock.now();
+            if happened > 0 || now >= deadline {
+                self.watched = self.watched + now.since(begun);
+                return Ok(());
             }
-        })
+        }
     }
 }

@@ -44,6 +44,8 @@ pub struct Outcome {
     pub unread: u64,
     /// How the loop was scheduled.
     pub scheduling: Scheduling,
+    /// Whether idle processors were kept awake while packets were on their way.
+    pub kept_awake: bool,
     /// How long the loop was ready to run and did not.
     pub waited: Span,
     /// Processor time of the loop.
@@ -207,9 +209,21 @@ impl Run {
             world.sample(at, flow, end, metric, value);
         }
         let strays = world.strays();
+        let kept_awake = live.keeps_awake();
         let report = world.finish(ended, outside);
         let origin_ns = self.clock.origin_ns();
-        Ok(Outcome { report, timing, strays, devices, unread, scheduling, waited, processor, origin_ns })
+        Ok(Outcome {
+            report,
+            timing,
+            strays,
+            devices,
+            unread,
+            scheduling,
+            kept_awake,
+            waited,
+            processor,
+            origin_ns,
+        })
     }
 }
 

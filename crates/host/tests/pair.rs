@@ -3,9 +3,12 @@
 mod common;
 
 use common::{MS, host, linux, pipe, run_on, wire, with_real, with_tcp};
-use voxpath_host::{Kind, Outcome};
-use voxpath_sim::Observe;
+use std::thread;
+use std::time::Duration;
+use voxpath_host::{Kind, Outcome, Run};
 use voxpath_sim::plan::{App, Flow, Plan, Transport};
+use voxpath_sim::{Observe, RealTime};
+use voxpath_units::Span;
 
 /// Runs a plan with these hosts real until it is done.
 fn run(plan: &Plan, real: [bool; 2], kind: Kind) -> Outcome {
@@ -52,4 +55,15 @@ fn datagrams_are_told_apart_whichever_end_is_real() {
         assert_eq!(common::flow(&report, "bytes_wrong", 0), 0);
         assert!(common::flow(&report, "delay_min_ns", 0) >= 5 * MS);
     }
+}
+
+#[test]
+fn a_network_without_traffic_needs_no_processor() {
+    let plan = with_real(&pipe(wire(5 * MS), wire(5 * MS)), [true, true]);
+    let hosts = (0..2).map(|index| Some(host(&plan, index, Kind::Tun, &linux()))).collect();
+    let world = RealTime::new(&plan, 0, &Observe::default()).expect("a plan that can run");
+    let run = Run::start(world, hosts, false).expect("sockets");
+    thread::sleep(Duration::from_millis(1500));
+    let outcome = run.finish().expect("no thread failed");
+    assert!(outcome.processor < Span::from_millis(100), "{:?} of processor time", outcome.processor);
 }

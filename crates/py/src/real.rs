@@ -272,6 +272,7 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
             Scheduling::Fifo => "SCHED_FIFO",
             Scheduling::Normal => "SCHED_OTHER",
         },
+        "kept_awake": found.kept_awake,
         "waited_ns": found.waited.as_nanos(),
         "processor_ns": found.processor.as_nanos(),
         "monotonic_origin_ns": found.origin_ns,
