@@ -414,9 +414,10 @@ def test_it_works_without_privileges(edge: str, folder: Path):
     flows = pl.read_parquet(run / "flows.parquet")
     assert (flows["bytes_delivered"].to_list(), flows["bytes_wrong"].to_list()) == ([500_000], [0])
     fidelity = json.loads((run / "fidelity.json").read_text())
-    assert fidelity["edge"] == edge
-    because = fidelity["not_tun_because"]
-    assert because is None if edge == "tun" else "chmod 0666 /dev/net/tun" in because
+    for device in fidelity["devices"]:
+        assert device["edge"] == edge
+        because = device["not_tun_because"]
+        assert because is None if edge == "tun" else "chmod 0666 /dev/net/tun" in because
     assert fidelity["scheduling"] == "SCHED_OTHER", "real-time scheduling is root's"
 
 
@@ -424,12 +425,41 @@ def test_an_edge_that_is_asked_for_is_not_replaced(tmp_path: Path):
     path = call(tmp_path)
     arguments = ["run", path, "--backend", "real", "--force", "--out", tmp_path / "runs"]
     code, err = Tool(tmp_path, *arguments, environment={"VOXPATH_EDGE": "pigeon"}).ended()
-    assert (code, err) == (1, 'Error: there is no edge "pigeon"; use tun or veth\n')
+    assert (code, err) == (1, 'Error: there is no edge "pigeon"; use tun, veth or tap\n')
     for edge in ("veth", "tun"):
         Tool(tmp_path, *arguments, environment={"VOXPATH_EDGE": edge}).ended()
         (run,) = (tmp_path / "runs").iterdir()
         fidelity = json.loads((run / "fidelity.json").read_text())
-        assert (fidelity["edge"], fidelity["not_tun_because"]) == (edge, None)
+        assert {(device["edge"], device["not_tun_because"]) for device in fidelity["devices"]} == {
+            (edge, None)
+        }
+
+
+@pytest.mark.parametrize(("edge", "kind"), [("tap", "tun"), ("bridge", "bridge")])
+def test_a_host_may_speak_ethernet(tmp_path: Path, edge: str, kind: str):
+    """A TAP device is of the kernel's kind "tun" too; only over Ethernet has it a neighbour."""
+    path = tmp_path / "ethernet.toml"
+    ask = "import socket; print(socket.create_connection(('server', 5000)).recv(99).decode())"
+    look = "ip -json -details link show net0; ip -json neighbour"
+    path.write_text(
+        CALL.format(seed=1, python=sys.executable).split("[hosts.client]", maxsplit=1)[0]
+        + f'''[hosts.client]
+profile = "linux"
+edge = "{edge}"
+run = ["sh", "-c", """{sys.executable} -c "{ask}"; {look}"""]
+{FLOW}'''
+    )
+    Tool(tmp_path, "run", path, "--backend", "real", "--out", tmp_path / "runs").ended()
+    (run,) = (tmp_path / "runs").iterdir()
+    said, link, neighbours = (run / "programs" / "client.stdout").read_text().splitlines()
+    assert json.loads(link)[0]["linkinfo"]["info_kind"] == kind
+    (neighbour,) = json.loads(neighbours)
+    assert (neighbour["dev"], neighbour["lladdr"]) == ("net0", "02:00:00:00:00:02")
+    assert said == "I am 1"
+    fidelity = json.loads((run / "fidelity.json").read_text())
+    assert {device["edge"] for device in fidelity["devices"]} == {"tun", "tap"}
+    flows = pl.read_parquet(run / "flows.parquet")
+    assert (flows["bytes_delivered"].to_list(), flows["bytes_wrong"].to_list()) == ([500_000], [0])
 
 
 def test_who_may_make_no_namespaces_is_told_what_to_do(tmp_path: Path):

@@ -2,9 +2,16 @@
 
 use crate::error::{Context, HostError};
 use crate::namespace::Namespace;
-use crate::tun::Tun;
+use crate::tap::Tap;
+use crate::tun::{Layer, Tun};
 use crate::veth::Veth;
 use rustix::fd::{AsFd, BorrowedFd};
+use voxpath_wire::ethernet::MacAddress;
+
+/// The link layer's address of a host's device, where it has one: each host is alone on its wire.
+pub(crate) const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
+/// Ours, at the other end of the wire.
+pub(crate) const EDGE: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 
 /// A device inside a namespace, and our end of it; it disappears with this value.
 #[derive(Debug)]
@@ -17,6 +24,7 @@ pub struct Device {
 #[derive(Debug)]
 enum End {
     Tun(Tun),
+    Tap(Tap),
     Veth(Veth),
 }
 
@@ -25,6 +33,8 @@ enum End {
 pub enum Kind {
     /// A TUN device.
     Tun,
+    /// A TAP device, which has Ethernet frames and ARP.
+    Tap,
     /// A pair of virtual Ethernet devices with a packet socket at our end: about a quarter slower.
     Veth,
 }
@@ -52,10 +62,12 @@ impl Device {
     pub fn new(namespace: &Namespace, name: &str, kind: Option<Kind>) -> Result<Self, HostError> {
         let device = |end, instead| Self { name: name.to_owned(), end, instead };
         let veth = || Veth::new(namespace, name).map(End::Veth);
-        if kind == Some(Kind::Veth) {
-            return veth().map(|end| device(end, None));
+        match kind {
+            Some(Kind::Veth) => return veth().map(|end| device(end, None)),
+            Some(Kind::Tap) => return Tap::new(namespace, name).map(|end| device(End::Tap(end), None)),
+            Some(Kind::Tun) | None => {}
         }
-        match (Tun::new(namespace, name), kind) {
+        match (Tun::new(namespace, name, Layer::Ip), kind) {
             (Ok(tun), _) => Ok(device(End::Tun(tun), None)),
             (Err(error), Some(_)) => Err(error),
             (Err(error), None) => match veth() {
@@ -69,6 +81,7 @@ impl Device {
     pub const fn kind(&self) -> Kind {
         match self.end {
             End::Tun(_) => Kind::Tun,
+            End::Tap(_) => Kind::Tap,
             End::Veth(_) => Kind::Veth,
         }
     }
@@ -85,6 +98,7 @@ impl Device {
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, HostError> {
         match &mut self.end {
             End::Tun(tun) => tun.receive(buffer),
+            End::Tap(tap) => tap.receive(buffer),
             End::Veth(veth) => Ok(veth.receive(buffer)),
         }
     }
@@ -93,6 +107,7 @@ impl Device {
     pub fn send(&self, packet: &[u8]) -> bool {
         match &self.end {
             End::Tun(tun) => tun.send(packet),
+            End::Tap(tap) => tap.send(packet),
             End::Veth(veth) => veth.send(packet),
         }
     }
@@ -120,6 +135,7 @@ impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.end {
             End::Tun(tun) => tun.as_fd(),
+            End::Tap(tap) => tap.as_fd(),
             End::Veth(veth) => veth.as_fd(),
         }
     }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`Isolation`] | a process tree of our own, which nothing survives |
 //! | [`Namespace`] | a real host: a network namespace that has no name, so that nothing of it can be left behind |
-//! | [`Device`] | what joins a host to the world: a TUN device, or a veth where there is none |
+//! | [`Device`] | what joins a host to the world: a TUN device, a veth where there is none, a TAP device where one is asked for |
 //! | [`drive`] | the loop: frames in, time on, frames out; over an [`Edge`], so that tests bring their own |
 //! | [`sockets`] | the applications of `voxpath-apps` over the kernel's sockets |
 //! | [`Relay`] | between a host and the machine's own loopback |
@@ -25,6 +25,7 @@ mod namespace;
 mod relay;
 mod run;
 pub mod sockets;
+mod tap;
 mod tcp_info;
 mod tun;
 mod veth;

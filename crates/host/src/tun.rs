@@ -1,24 +1,35 @@
-//! A TUN device: IP packets, one for each `read` and `write`. Nothing that was tried is faster.
+//! A TUN device: IP packets, one for each `read` and `write`. Nothing that was tried is faster. Or a TAP device,
+//! which is one for Ethernet frames.
 
 use crate::error::{Context, HostError};
 use crate::namespace::Namespace;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::io::{IoSlice, IoSliceMut};
 
 /// Where TUN devices are made.
 const TUN: &str = "/dev/net/tun";
 
-/// A TUN device inside a namespace; it disappears with this value.
+/// A TUN or TAP device inside a namespace; it disappears with this value.
 #[derive(Debug)]
 pub(crate) struct Tun {
     descriptor: OwnedFd,
     name: String,
 }
 
+/// What a device hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// IP packets: TUN.
+    Ip,
+    /// Ethernet frames: TAP.
+    Ethernet,
+}
+
 impl Tun {
     /// Makes the device `name` in a namespace; it is down and has no address.
-    pub(crate) fn new(namespace: &Namespace, name: &str) -> Result<Self, HostError> {
+    pub(crate) fn new(namespace: &Namespace, name: &str, layer: Layer) -> Result<Self, HostError> {
         namespace.inside(|| {
             let descriptor =
                 rustix::fs::open(TUN, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
@@ -32,7 +43,11 @@ impl Tun {
             for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
                 *to = from as libc::c_char;
             }
-            request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+            let kind = match layer {
+                Layer::Ip => libc::IFF_TUN,
+                Layer::Ethernet => libc::IFF_TAP,
+            };
+            request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
             // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call.
             let made = unsafe { libc::ioctl(descriptor.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
             if made < 0 {
@@ -44,8 +59,13 @@ impl Tun {
 
     /// As [`Device::receive`](crate::Device::receive).
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, HostError> {
+        self.receive_parts(&mut [IoSliceMut::new(buffer)])
+    }
+
+    /// Reads what comes next into several buffers, one after the other.
+    pub(crate) fn receive_parts(&self, parts: &mut [IoSliceMut<'_>]) -> Result<Option<usize>, HostError> {
         loop {
-            match rustix::io::read(&self.descriptor, &mut *buffer) {
+            match rustix::io::readv(&self.descriptor, parts) {
                 Ok(len) => return Ok(Some(len)),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -56,8 +76,13 @@ impl Tun {
 
     /// As [`Device::send`](crate::Device::send).
     pub(crate) fn send(&self, packet: &[u8]) -> bool {
+        self.send_parts(&[IoSlice::new(packet)])
+    }
+
+    /// Hands over what several buffers hold, one after the other.
+    pub(crate) fn send_parts(&self, parts: &[IoSlice<'_>]) -> bool {
         loop {
-            match rustix::io::write(&self.descriptor, packet) {
+            match rustix::io::writev(&self.descriptor, parts) {
                 Ok(_) => return true,
                 Err(Errno::INTR) => {}
                 // A device that is down answers EIO, a full backlog EAGAIN or ENOBUFS: it is lost, and counted.

@@ -5,6 +5,7 @@
 //! asked for another one. The offloads are off, so that what comes is what a wire would carry: no larger than
 //! the MTU, and with its checksums.
 
+use crate::device::{EDGE, HOST};
 use crate::error::{Context, HostError};
 use crate::namespace::Namespace;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,11 +16,7 @@ use std::io::IoSlice;
 use std::mem::size_of;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Addresses of both ends; each pair is a wire of its own.
-const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
-const EDGE: [u8; 6] = [2, 0, 0, 0, 0, 2];
-const ETHERNET: usize = 14;
+use voxpath_wire::ethernet::{EthernetHeader, HEADER_LEN};
 
 /// Room for a frame of an MTU of 1500 behind what the kernel says of it.
 const FRAME: usize = 2048;
@@ -48,10 +45,8 @@ impl Veth {
         // `ip` is another process: it finds ours by its number.
         let ours = format!("/proc/{}/fd/{}", std::process::id(), edge.as_fd().as_raw_fd());
         namespace.ip(&format!(
-            "link add name {name} address {} type veth peer name {name} address {} netns {ours}\n\
+            "link add name {name} address {HOST} type veth peer name {name} address {EDGE} netns {ours}\n\
              link set {name} arp off\n",
-            colons(HOST),
-            colons(EDGE),
         ))?;
         namespace.inside(|| switch_offloads_off(name))?;
         edge.ip(&format!("link set {name} arp off up\n"))?;
@@ -68,14 +63,7 @@ impl Veth {
 
     /// As [`Device::send`](crate::Device::send).
     pub(crate) fn send(&self, packet: &[u8]) -> bool {
-        let ether_type: u16 = match packet.first().map(|octet| octet >> 4) {
-            Some(6) => 0x86dd,
-            _ => 0x0800,
-        };
-        let mut header = [0; ETHERNET];
-        header[..6].copy_from_slice(&HOST);
-        header[6..12].copy_from_slice(&EDGE);
-        header[12..].copy_from_slice(&ether_type.to_be_bytes());
+        let header = EthernetHeader::of_packet(HOST, EDGE, packet).emit();
         loop {
             match rustix::io::writev(&self.socket, &[IoSlice::new(&header), IoSlice::new(packet)]) {
                 Ok(_) => return true,
@@ -110,10 +98,6 @@ impl AsFd for Veth {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-fn colons(address: [u8; 6]) -> String {
-    address.map(|octet| format!("{octet:02x}")).join(":")
 }
 
 /// The outcome of a system call that returns -1 where it fails.
@@ -229,8 +213,8 @@ impl Ring {
         }
         // SAFETY: as the status says, the frame is ours until we give it back, and begins with this header.
         let header: libc::tpacket2_hdr = unsafe { frame.cast().read() };
-        let start = usize::from(header.tp_mac) + ETHERNET;
-        let len = (header.tp_snaplen as usize).saturating_sub(ETHERNET).min(buffer.len());
+        let start = usize::from(header.tp_mac) + HEADER_LEN;
+        let len = (header.tp_snaplen as usize).saturating_sub(HEADER_LEN).min(buffer.len());
         assert!(start + len <= FRAME, "the kernel writes inside the frame");
         // SAFETY: the frame is ours, and `start + len` is within it.
         let packet = unsafe { std::slice::from_raw_parts(frame.as_ptr().add(start), len) };

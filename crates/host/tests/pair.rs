@@ -20,7 +20,7 @@ fn run(plan: &Plan, real: [bool; 2], kind: Kind) -> Outcome {
 /// Which ends are real, and how they are joined to the network.
 fn cases() -> impl Iterator<Item = ([bool; 2], Kind)> {
     let ends = [[true, true], [true, false], [false, true]];
-    [Kind::Tun, Kind::Veth].into_iter().flat_map(move |kind| ends.map(|real| (real, kind)))
+    [Kind::Tun, Kind::Veth, Kind::Tap].into_iter().flat_map(move |kind| ends.map(|real| (real, kind)))
 }
 
 #[test]

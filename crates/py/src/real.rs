@@ -64,14 +64,17 @@ impl RealHost {
             None => None,
             Some("tun") => Some(Kind::Tun),
             Some("veth") => Some(Kind::Veth),
-            Some(other) => return Err(value_error(format!("there is no edge {other:?}; use tun or veth"))),
+            Some("tap") => Some(Kind::Tap),
+            Some(other) => {
+                return Err(value_error(format!("there is no edge {other:?}; use tun, veth or tap")));
+            }
         };
         let namespace = Namespace::new().map_err(os_error)?;
         let device = Device::new(&namespace, name, kind).map_err(os_error)?;
         Ok(Self(Some((namespace, device))))
     }
 
-    /// How it is joined to the world: "tun" or "veth".
+    /// How it is joined to the world: "tun", "veth" or "tap".
     #[getter]
     fn edge(&self) -> PyResult<&'static str> {
         Ok(edge(self.parts()?.1.kind()))
@@ -230,6 +233,7 @@ const fn edge(kind: Kind) -> &'static str {
     match kind {
         Kind::Tun => "tun",
         Kind::Veth => "veth",
+        Kind::Tap => "tap",
     }
 }
 
@@ -247,6 +251,8 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
     let devices = found.devices.iter().map(|device| {
         serde_json::json!({
             "node": device.host,
+            "edge": edge(device.kind),
+            "not_tun_because": device.instead.as_ref().map(ToString::to_string),
             "sent": device.counts.sent,
             "send_dropped": device.counts.send_dropped,
             "received": device.counts.received,
@@ -254,8 +260,6 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
         })
     });
     let timing = &found.timing;
-    // All hosts are joined alike.
-    let first = found.devices.first();
     serde_json::json!({
         "deliveries": lateness(&timing.deliveries),
         "wakeups": lateness(&timing.wakeups),
@@ -265,8 +269,6 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
         "datagrams_unread": found.unread,
         "frames_unparsed": found.strays.unparsed,
         "frames_unroutable": found.strays.unroutable,
-        "edge": first.map(|device| edge(device.kind)),
-        "not_tun_because": first.and_then(|device| device.instead.as_ref()).map(ToString::to_string),
         "devices": devices.collect::<Vec<_>>(),
         "scheduling": match found.scheduling {
             Scheduling::Fifo => "SCHED_FIFO",

@@ -47,6 +47,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
     let host = |name: String, i: u32| Node {
         simulated: false,
         real: false,
+        edge: None,
         name,
         kind: NodeKind::Host,
         addresses: vec![std::net::Ipv4Addr::from(0x0a00_0001 + i).into()],
@@ -54,6 +55,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
     let router = |name: &str| Node {
         simulated: false,
         real: false,
+        edge: None,
         name: name.into(),
         kind: NodeKind::Router,
         addresses: vec![],

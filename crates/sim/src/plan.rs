@@ -53,6 +53,23 @@ pub struct Node {
     pub simulated: bool,
     /// A real host where there are any, though nothing of the plan may run on it.
     pub real: bool,
+    /// How it is joined to the network where it is a real host; whatever the machine can, if nobody asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<HostEdge>,
+}
+
+/// What joins a real host to the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostEdge {
+    /// A TUN device, which has IP packets.
+    Tun,
+    /// A pair of virtual Ethernet devices, without ARP.
+    Veth,
+    /// A TAP device, which has Ethernet frames and ARP.
+    Tap,
+    /// A bridge that has the host's addresses, with a TAP device for a port.
+    Bridge,
 }
 
 /// What a node does with packets.

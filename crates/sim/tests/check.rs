@@ -19,6 +19,7 @@ fn valid() -> Plan {
     plan.nodes.push(Node {
         simulated: false,
         real: false,
+        edge: None,
         name: "router".into(),
         kind: NodeKind::Router,
         addresses: vec![],

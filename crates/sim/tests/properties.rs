@@ -199,6 +199,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Dire
     let host = |i: u8| Node {
         simulated: false,
         real: false,
+        edge: None,
         name: format!("elsewhere{i}"),
         kind: NodeKind::Host,
         addresses: vec![[192, 0, 2, i].into()],

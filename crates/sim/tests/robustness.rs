@@ -177,6 +177,7 @@ fn a_big_star_is_built_in_no_time() {
         .map(|host| Node {
             simulated: false,
             real: false,
+            edge: None,
             name: format!("host{host}"),
             kind: NodeKind::Host,
             addresses: vec![std::net::Ipv4Addr::from(0x0a00_0000 + 1 + host).into()],
@@ -185,6 +186,7 @@ fn a_big_star_is_built_in_no_time() {
     plan.nodes.push(Node {
         simulated: false,
         real: false,
+        edge: None,
         name: "hub".into(),
         kind: NodeKind::Router,
         addresses: vec![],

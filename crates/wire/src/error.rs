@@ -26,6 +26,10 @@ pub enum Header {
     Tcp,
     /// UDP (RFC 768).
     Udp,
+    /// Ethernet II.
+    Ethernet,
+    /// ARP (RFC 826).
+    Arp,
 }
 
 /// The ways in which a header can be malformed.
@@ -64,6 +68,8 @@ pub enum WireErrorKind {
         /// The checksum that the header has.
         computed: u16,
     },
+    /// A protocol or an operation that is not ours.
+    Unsupported,
 }
 
 impl WireError {
@@ -96,6 +102,7 @@ impl fmt::Display for WireError {
             WireErrorKind::BadChecksum { stated, computed } => {
                 write!(f, "checksum {stated:#06x} should be {computed:#06x}")
             }
+            WireErrorKind::Unsupported => f.write_str("of a protocol or an operation that is not supported"),
         }
     }
 }
@@ -110,6 +117,8 @@ impl fmt::Display for Header {
             Self::Ipv6 => "IPv6",
             Self::Tcp => "TCP",
             Self::Udp => "UDP",
+            Self::Ethernet => "Ethernet",
+            Self::Arp => "ARP",
         })
     }
 }

@@ -12,6 +12,7 @@
 //! | [`tcp`] | header, MSS, window scale, SACK, timestamps | urgent data; other options are skipped |
 //! | [`udp`] | header | UDP-Lite, UDP options |
 //! | [`packet`] | whole packets out of headers and payload, and back | link layers: a TUN device has none |
+//! | [`ethernet`] | Ethernet II frames, ARP for IPv4 | VLANs, 802.3 lengths |
 //! | [`checksum`] | Internet checksum, from scratch and incrementally | |
 //! | [`pcapng`] | captures, written | reading captures |
 //!
@@ -23,6 +24,7 @@ extern crate alloc;
 
 pub mod checksum;
 mod error;
+pub mod ethernet;
 mod field;
 pub mod ip;
 pub mod packet;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -31,6 +31,12 @@ class Host(Table):
         False,
         description="Real in the backend real though nothing of the scenario runs there: for programs that "
         "are started from outside.",
+    )
+    edge: Literal["tun", "veth", "tap", "bridge"] | None = Field(
+        None,
+        description="How a real host is joined to the network: by a TUN device (IP packets), a pair of "
+        "virtual Ethernet devices without ARP, a TAP device (Ethernet frames and ARP), or a bridge with a "
+        "TAP device for a port. Without it TUN, or veth where /dev/net/tun is not ours to use.",
     )
     run: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
         None,
@@ -82,6 +88,8 @@ class Host(Table):
             for key in ("reach", "publish")
             if self.simulated and getattr(self, key)
         ]
+        if self.simulated and self.edge is not None:
+            found.append((("edge",), "has no effect on a simulated host: leave out one of the two keys"))
         if self.simulated and self.real:
             found.append((("real",), "contradicts simulated"))
         if found:

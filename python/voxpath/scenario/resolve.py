@@ -142,6 +142,7 @@ def _nodes(
                 "addresses": list(host.addresses) or [next(free)],
                 "simulated": host.simulated,
                 "real": host.real,
+                **({} if host.edge is None else {"edge": host.edge}),
             }
         )
     for name in network.routers:

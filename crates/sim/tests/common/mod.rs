@@ -31,6 +31,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
     let host = |name: &str, last: u8| Node {
         simulated: false,
         real: false,
+        edge: None,
         name: name.into(),
         kind: NodeKind::Host,
         addresses: vec![[10, 0, 0, last].into()],

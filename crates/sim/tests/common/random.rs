@@ -68,6 +68,7 @@ fn router(i: u32) -> Node {
     Node {
         simulated: false,
         real: false,
+        edge: None,
         name: format!("router{i}"),
         kind: NodeKind::Router,
         addresses: vec![],
@@ -84,7 +85,14 @@ fn host(i: u32, v6: bool, home: u8) -> Node {
         1 => vec![ours, other],
         _ => vec![other, ours],
     };
-    Node { simulated: false, real: false, name: format!("host{i}"), kind: NodeKind::Host, addresses }
+    Node {
+        simulated: false,
+        real: false,
+        edge: None,
+        name: format!("host{i}"),
+        kind: NodeKind::Host,
+        addresses,
+    }
 }
 
 pub fn direction() -> impl Strategy<Value = Direction> {

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 DEVICE = "net0"
-"""The device that joins a host to the network."""
+"""The device that has a host's addresses, and mostly joins it to the network."""
+
+PORT = "port0"
+"""The device that joins a bridge to the network."""
 
 MTU = 1500
 
@@ -50,10 +53,14 @@ class HostConfiguration:
     """What a real host is.
 
     Attributes:
+        port: The device at whose other end the network is.
+        edge: What kind of device that is; none is any that can be had.
         ip: Commands of iproute2, one a line.
         sysctl: Keys below /proc/sys/net and their values, in the order in which they are set.
     """
 
+    port: str
+    edge: str | None
     ip: str
     sysctl: Sequence[tuple[str, str]]
 
@@ -98,13 +105,23 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     congestion = stack.get("congestion")
     # What a route does not say, a new namespace takes from the machine's default, whatever that is.
     control = f" congctl {congestion}" if congestion else ""
+    edge = plan["nodes"][index].get("edge")
+    if v6 and edge in {"tap", "bridge"}:
+        raise UnanswerableError(
+            f"the real host {plan['nodes'][index]['name']!r} has an IPv6 address and edge = {edge!r}, which "
+            'finds its neighbours by ARP alone, so over IPv4: take "tun" or "veth"'
+        )
+    port = PORT if edge == "bridge" else DEVICE
+    bridge = [f"link add {DEVICE} type bridge", f"link set {PORT} master {DEVICE}", f"link set {DEVICE} up"]
     lines = [
         "link set lo up",
+        f"link set {port} mtu {MTU} txqueuelen {_QUEUE} up",
+        *(bridge if edge == "bridge" else []),
         *(f"addr add {address}/{128 if ':' in address else 32} dev {DEVICE}" for address in addresses),
-        f"link set {DEVICE} mtu {MTU} txqueuelen {_QUEUE} up",
         *(f"route add {prefix} dev {DEVICE}{control}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
     ]
-    return HostConfiguration("\n".join(lines) + "\n", sysctl)
+    kind = "tap" if edge == "bridge" else edge
+    return HostConfiguration(port, kind, "\n".join(lines) + "\n", sysctl)
 
 
 def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:

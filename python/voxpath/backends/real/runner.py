@@ -20,6 +20,7 @@ from voxpath import _engine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from voxpath.backends.real.configuration import HostConfiguration
     from voxpath.backends.real.relays import Relay
 
 
@@ -28,15 +29,14 @@ class Prepare:
     """Makes the hosts.
 
     Attributes:
-        hosts: `ip` commands and kernel keys, by index in the plan.
-        device: What the hosts' device is called.
-        edge: How hosts are joined to the network, "tun" or "veth"; none is TUN where that can be used.
+        hosts: By index in the plan.
+        edge: How hosts that do not say so are joined to the network, "tun", "veth" or "tap"; none is TUN where
+            that can be used.
         files: Contents of files that programs see instead of the machine's, by path.
         relays: Between the hosts and the machine.
     """
 
-    hosts: Mapping[int, tuple[str, Sequence[tuple[str, str]]]]
-    device: str
+    hosts: Mapping[int, HostConfiguration]
     edge: str | None
     files: Mapping[str, str]
     relays: Sequence[Relay]
@@ -117,16 +117,17 @@ class _Runner:
 
     def answer(self, request: object) -> object:
         match request:
-            case Prepare(hosts=hosts, device=device, edge=edge, files=files, relays=relays):
+            case Prepare(hosts=hosts, edge=edge, files=files, relays=relays):
                 process, first_process = _in_proc(self.isolation.first_process)
                 for path, text in files.items():
                     self.isolation.replace_file(path, text)
-                for index, (ip, sysctl) in hosts.items():
-                    host = _engine.RealHost(device, edge)
-                    # All are joined alike.
-                    edge = host.edge
-                    host.sysctl(sysctl)
-                    host.ip(ip)
+                for index, asked in hosts.items():
+                    host = _engine.RealHost(asked.port, asked.edge or edge)
+                    if asked.edge is None:
+                        # What one cannot have the others do not try.
+                        edge = host.edge
+                    host.sysctl(asked.sysctl)
+                    host.ip(asked.ip)
                     self.hosts[index] = host
                 self.relays = [_relay(relay, self.hosts[relay.host]) for relay in relays]
                 return Prepared(

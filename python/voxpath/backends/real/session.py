@@ -13,7 +13,7 @@ import threading
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from voxpath.backends.real import runner
-from voxpath.backends.real.configuration import DEVICE, configurations, files
+from voxpath.backends.real.configuration import configurations, files
 from voxpath.backends.real.relays import environment, relays
 from voxpath.scenario.problems import did_you_mean
 
@@ -85,10 +85,9 @@ class Session:
         self._answers = cast("IO[bytes]", self._process.stdout)
         try:
             self._answer(type(None))
-            hosts = {index: (host.ip, host.sysctl) for index, host in self._configurations.items()}
             edge = os.environ.get(EDGE_VARIABLE)
             self._prepared = self._ask(
-                runner.Prepare(hosts, DEVICE, edge, files(self._data), self._relays), runner.Prepared
+                runner.Prepare(self._configurations, edge, files(self._data), self._relays), runner.Prepared
             )
         except BaseException:
             self._end()
