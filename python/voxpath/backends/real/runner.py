@@ -30,8 +30,8 @@ class Prepare:
 
     Attributes:
         hosts: By index in the plan.
-        edge: How hosts that do not say so are joined to the network, "tun", "veth" or "tap"; none is TUN where
-            that can be used.
+        edge: How hosts that do not say so are joined to the network, "tun", "veth" or "tap"; none is TUN
+            where that can be used.
         files: Contents of files that programs see instead of the machine's, by path.
         relays: Between the hosts and the machine.
     """
