@@ -179,7 +179,7 @@ fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
         let operations = 2_000_000;
         for _ in 0..operations {
             let (now, ticket, _) = queue.pop().expect("never empty");
-            let handle = link.deliver(now, ticket, &mut queue).expect("nothing overtakes");
+            let handle = link.wake(now, ticket, &mut pool, &mut queue, &mut tap).expect("nothing overtakes");
             link.send(now, black_box(handle), &mut pool, &mut queue, &mut tap);
         }
         operations

@@ -64,4 +64,26 @@ impl Serialiser {
         self.free_at = saturating_after(start, took);
         (start, self.free_at)
     }
+
+    /// Gives it another rate at `now`; when the packet in service will be through at that.
+    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) -> Time {
+        let left = match (self.rate, rate) {
+            (Some(before), Some(after)) if self.free_at > now => {
+                before.time_left_at(after, self.free_at.since(now), &mut self.remainder)
+            }
+            _ => {
+                self.remainder = Remainder::NONE;
+                Span::ZERO
+            }
+        };
+        self.rate = rate;
+        self.free_at = saturating_after(now, left);
+        self.free_at
+    }
+
+    /// Stops serving the packet in service.
+    pub fn abort(&mut self, now: Time) {
+        self.free_at = now;
+        self.remainder = Remainder::NONE;
+    }
 }
