@@ -50,7 +50,7 @@ impl Spec {
     fn config(&self) -> LinkConfig {
         LinkConfig {
             limit: Limit { packets: self.queue_packets, bytes: self.queue_bytes },
-            rate: self.rate_bps.and_then(Rate::from_bits_per_sec),
+            capacity: self.rate_bps.and_then(Rate::from_bits_per_sec).into(),
             framing: if self.ethernet { Framing::Ethernet } else { Framing::Ip },
             loss: self.loss.element(),
             duplicate: prob(self.duplicate),
@@ -574,7 +574,12 @@ fn work_beyond_the_end_of_the_clock_waits_there_for_ever() {
     // 65,535 bytes at 1 bit/s take six days; forty thousand of them 6.6 centuries, which is more than the clock has.
     let rate = Rate::from_bits_per_sec(1);
     for reorder in [None, Some((prob(0.5), Span::MAX))] {
-        let mut rig = Rig::new(LinkConfig { rate, reorder, delay: Span::MAX, ..LinkConfig::default() });
+        let mut rig = Rig::new(LinkConfig {
+            capacity: rate.into(),
+            reorder,
+            delay: Span::MAX,
+            ..LinkConfig::default()
+        });
         for number in 0..40_000 {
             rig.send(Time::from_nanos(u64::from(number)), packet(number, 65_535));
         }

@@ -5,8 +5,8 @@
 //! exactly what it would hold if every step were an event of its own.
 
 use super::wire::Wire;
-use super::{Around, Books, Held, LinkConfig};
-use crate::element::{DropTail, Serialiser};
+use super::{Around, Books, Held};
+use crate::element::{DropTail, Limit, Serialiser};
 use crate::pool::Handle;
 use crate::tap::Action;
 use alloc::collections::VecDeque;
@@ -31,12 +31,8 @@ struct Planned {
 }
 
 impl Ahead {
-    pub(super) fn new(config: &LinkConfig) -> Self {
-        Self {
-            queue: DropTail::new(config.limit),
-            serialiser: Serialiser::new(config.rate, config.framing),
-            planned: VecDeque::new(),
-        }
+    pub(super) const fn new(limit: Limit, serialiser: Serialiser) -> Self {
+        Self { queue: DropTail::new(limit), serialiser, planned: VecDeque::new() }
     }
 
     pub(super) fn send(

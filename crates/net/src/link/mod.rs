@@ -9,7 +9,7 @@ mod ahead;
 mod stepwise;
 mod wire;
 
-use crate::element::{Count, Framing, Limit, Loss};
+use crate::element::{Capacity, Count, Framing, Limit, Loss, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::{Handle, Pool};
 use crate::random::Seed;
@@ -17,6 +17,7 @@ use crate::tap::{Place, Tap};
 use ahead::Ahead;
 use alloc::boxed::Box;
 use alloc::format;
+use core::mem;
 use stepwise::Stepwise;
 use voxpath_units::{Prob, Rate, Span, Time};
 use wire::Wire;
@@ -26,9 +27,9 @@ use wire::Wire;
 pub struct LinkConfig {
     /// Room in the queue, the packet in service not counted.
     pub limit: Limit,
-    /// Rate of the serialiser; none passes packets on at once.
-    pub rate: Option<Rate>,
-    /// Which bytes the rate counts.
+    /// What the serialiser can carry.
+    pub capacity: Capacity,
+    /// Which bytes that counts.
     pub framing: Framing,
     /// Loss after the serialiser.
     pub loss: Loss,
@@ -101,14 +102,16 @@ struct Around<'a> {
 impl Link {
     /// A link that is idle. `name` names its random streams, `target` is woken for its deliveries, and `place` is
     /// where its packets are seen.
-    pub fn new(config: LinkConfig, name: &str, seed: Seed, target: Target, place: Place) -> Self {
+    pub fn new(mut config: LinkConfig, name: &str, seed: Seed, target: Target, place: Place) -> Self {
         let stream = |element: &str| seed.stream(&format!("link {name} {element}"));
+        let serialiser = Serialiser::new(mem::take(&mut config.capacity), config.framing, stream("capacity"));
         let way = if config.changing {
-            Way::Stepwise(Box::new(Stepwise::new(&config)))
+            Way::Stepwise(Box::new(Stepwise::new(config.limit, serialiser)))
         } else {
-            Way::Ahead(Ahead::new(&config))
+            Way::Ahead(Ahead::new(config.limit, serialiser))
         };
-        Self { way, wire: Wire::new(config, &stream, target, place), books: Books::default() }
+        let wire = Wire::new(config, &stream, target, place);
+        Self { way, wire, books: Books::default() }
     }
 
     /// Takes a packet in at `now`.
@@ -152,7 +155,7 @@ impl Link {
     /// Gives the serialiser another rate; none passes packets on at once.
     ///
     /// What is left of the packet in service takes its time at the new rate. Panics unless the link is
-    /// [`LinkConfig::changing`].
+    /// [`LinkConfig::changing`], or if its rate varies by itself.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>, events: &mut EventQueue) {
         let target = self.wire.target();
         self.steps().set_rate(now, rate, target, events);

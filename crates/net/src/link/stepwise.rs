@@ -1,8 +1,8 @@
 //! The way on which each end of service is an event, because something is decided only then.
 
 use super::wire::Wire;
-use super::{Around, Books, Held, LinkConfig};
-use crate::element::{DropTail, Serialiser};
+use super::{Around, Books, Held};
+use crate::element::{DropTail, Limit, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
 use crate::tap::Action;
@@ -15,17 +15,18 @@ pub(super) struct Stepwise {
     waiting: VecDeque<Handle>,
     serialiser: Serialiser,
     in_service: Option<Handle>,
-    /// The end of that service; an entry of the event queue that is not this one has been replaced.
+    /// The end of that service, or the start of the next one where that is to be waited for; an entry of the event
+    /// queue that is not this one has been replaced.
     due: Option<(Time, Ticket)>,
     up: bool,
 }
 
 impl Stepwise {
-    pub(super) fn new(config: &LinkConfig) -> Self {
+    pub(super) const fn new(limit: Limit, serialiser: Serialiser) -> Self {
         Self {
-            room: DropTail::new(config.limit),
+            room: DropTail::new(limit),
             waiting: VecDeque::new(),
-            serialiser: Serialiser::new(config.rate, config.framing),
+            serialiser,
             in_service: None,
             due: None,
             up: true,
@@ -45,18 +46,21 @@ impl Stepwise {
             self.step(now, wire, books, around);
         }
         books.counts.queue.entered += 1;
-        let idle = self.in_service.is_none();
-        if !self.up || (!idle && !self.room.enqueue(around.pool[&packet].len)) {
+        let waits = self.serialiser.is_busy(now);
+        if !self.up || (waits && !self.room.enqueue(around.pool[&packet].len)) {
             books.counts.queue.dropped += 1;
             wire.drop(now, packet, around);
             return;
         }
         around.pool[&packet].enqueued = now;
         around.tap.packet(now, wire.place(), Action::Enqueued, &around.pool[&packet]);
-        if idle {
+        if !waits {
             self.serve(now, packet, wire, books, around);
-        } else {
-            self.waiting.push_back(packet);
+            return;
+        }
+        self.waiting.push_back(packet);
+        if self.due.is_none() {
+            self.go_on(now, false, wire, books, around);
         }
     }
 
@@ -68,15 +72,13 @@ impl Stepwise {
     /// Does what is due.
     pub(super) fn step(&mut self, now: Time, wire: &mut Wire, books: &mut Books, around: &mut Around<'_>) {
         self.due = None;
-        if let Some(packet) = self.in_service.take() {
-            let len = around.pool[&packet].len;
-            let copies = wire.take(now, packet, around);
-            books.leave_service(len, copies);
-        }
-        if let Some(next) = self.waiting.pop_front() {
-            self.room.dequeue(around.pool[&next].len);
-            self.serve(now, next, wire, books, around);
-        }
+        let Some(packet) = self.in_service.take() else {
+            return self.serve_next(now, wire, books, around);
+        };
+        let len = around.pool[&packet].len;
+        let copies = wire.take(now, packet, around);
+        books.leave_service(len, copies);
+        self.go_on(now, true, wire, books, around);
     }
 
     pub(super) fn set_rate(
@@ -137,9 +139,29 @@ impl Stepwise {
         self.waiting.len() + usize::from(self.in_service.is_some())
     }
 
+    /// Serves the next packet as soon as it can be; whether that `waited` when the last service ended.
+    fn go_on(&mut self, now: Time, waited: bool, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let start = self.serialiser.next_start(now, waited);
+        if start > now {
+            self.expect(start, wire.target(), around.events);
+        } else {
+            self.serve_next(now, wire, books, around);
+        }
+    }
+
+    fn serve_next(&mut self, now: Time, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
+        if let Some(next) = self.waiting.pop_front() {
+            self.room.dequeue(around.pool[&next].len);
+            self.serve(now, next, wire, books, around);
+        }
+    }
+
     fn serve(&mut self, now: Time, packet: Handle, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
         books.enter_service();
-        let (_, end) = self.serialiser.serve(now, around.pool[&packet].len);
+        let end = self.serialiser.serve_next(now, around.pool[&packet].len);
         self.in_service = Some(packet);
         self.expect(end, wire.target(), around.events);
     }
