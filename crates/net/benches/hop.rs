@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hint::black_box;
 use std::time::Instant;
-use voxpath_net::element::{Framing, Limit};
+use voxpath_net::element::{Capacity, Framing, Limit};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::{Place, Tap};
 use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Target};
@@ -165,7 +165,7 @@ fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
         let rate: Rate = "1 Gbit/s".parse().expect("a rate");
         let config = LinkConfig {
             limit: Limit { packets: Some(in_flight), bytes: None },
-            rate: Some(rate),
+            capacity: Capacity::Constant(rate),
             framing: Framing::Ip,
             delay: Span::from_micros(12) * u64::from(in_flight / 2),
             ..LinkConfig::default()
@@ -179,7 +179,7 @@ fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
         let operations = 2_000_000;
         for _ in 0..operations {
             let (now, ticket, _) = queue.pop().expect("never empty");
-            let handle = link.deliver(now, ticket, &mut queue).expect("nothing overtakes");
+            let handle = link.wake(now, ticket, &mut pool, &mut queue, &mut tap).expect("nothing overtakes");
             link.send(now, black_box(handle), &mut pool, &mut queue, &mut tap);
         }
         operations

@@ -53,6 +53,23 @@ impl Stream {
         u128::from(self.bits()) < threshold
     }
 
+    /// A uniform draw from between 0 and 1, both left out, for samplers alone.
+    pub fn unit(&mut self) -> f64 {
+        // 53 bits, shifted by half a step: never zero, whose logarithm is infinite.
+        ((self.bits() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+    }
+
+    /// A draw from the exponential distribution with this mean.
+    pub fn exponential(&mut self, mean: Span) -> Span {
+        Span::from_secs_f64(-libm::log(self.unit()) * mean.as_secs_f64())
+    }
+
+    /// A draw from the normal distribution of mean 0 and variance 1 (Box and Muller 1958; one of the two values).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
     /// A uniform span from zero up to, not including, `limit`; zero if `limit` is.
     pub fn span_below(&mut self, limit: Span) -> Span {
         // Multiply-shift: the bias is below 2^-64 of the range's length, far under a nanosecond.

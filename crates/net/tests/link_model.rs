@@ -25,6 +25,16 @@ struct Spec {
     duplicate: f64,
     reorder: Option<(f64, u64)>,
     delay_ns: u64,
+    changing: bool,
+}
+
+/// Something that happens to the link.
+#[derive(Debug, Clone)]
+enum Change {
+    Rate(Option<u64>),
+    Loss(SpecLoss),
+    Delay(u64),
+    Up(bool),
 }
 
 #[derive(Debug, Clone)]
@@ -40,24 +50,31 @@ impl Spec {
     fn config(&self) -> LinkConfig {
         LinkConfig {
             limit: Limit { packets: self.queue_packets, bytes: self.queue_bytes },
-            rate: self.rate_bps.and_then(Rate::from_bits_per_sec),
+            capacity: self.rate_bps.and_then(Rate::from_bits_per_sec).into(),
             framing: if self.ethernet { Framing::Ethernet } else { Framing::Ip },
-            loss: match &self.loss {
-                SpecLoss::None => Loss::None,
-                SpecLoss::Bernoulli(p) => Loss::bernoulli(prob(*p)),
-                SpecLoss::ExactBitErrors(rate) => Loss::bit_errors(*rate, BitErrorForm::Exact),
-                SpecLoss::LinearBitErrors(rate) => Loss::bit_errors(*rate, BitErrorForm::Linear),
-                SpecLoss::List(packets) => Loss::list(packets.clone()),
-            },
+            loss: self.loss.element(),
             duplicate: prob(self.duplicate),
             reorder: self.reorder.map(|(p, by)| (prob(p), Span::from_nanos(by))),
             delay: Span::from_nanos(self.delay_ns),
+            changing: self.changing,
         }
     }
 
     /// Bits that one packet puts on the wire.
     fn wire_bits(&self, len: u32) -> u128 {
         8 * (u128::from(len) + if self.ethernet { 38 } else { 0 })
+    }
+}
+
+impl SpecLoss {
+    fn element(&self) -> Loss {
+        match self {
+            Self::None => Loss::None,
+            Self::Bernoulli(p) => Loss::bernoulli(prob(*p)),
+            Self::ExactBitErrors(rate) => Loss::bit_errors(*rate, BitErrorForm::Exact),
+            Self::LinearBitErrors(rate) => Loss::bit_errors(*rate, BitErrorForm::Linear),
+            Self::List(packets) => Loss::list(packets.clone()),
+        }
     }
 }
 
@@ -76,12 +93,13 @@ struct Arrival {
 #[derive(Debug)]
 enum Step {
     Arrive(u32),
+    Change(Change),
     EndService,
     Deliver(u32),
 }
 
-/// Steps of one time: the link's own before arrivals, in the order in which they were scheduled.
-type Key = (u64, bool, u64);
+/// Steps of one time: the link's own first, then changes, then arrivals, in the order in which they were scheduled.
+type Key = (u64, u8, u64);
 
 struct Textbook {
     spec: Spec,
@@ -91,11 +109,15 @@ struct Textbook {
     waiting: VecDeque<u32>,
     in_service: Option<u32>,
     in_flight: u64,
-    /// When the serialiser was last found idle, and what it has sent since: ends of service are computed from there,
-    /// so that no error adds up.
+    up: bool,
+    end_of_service: Option<Key>,
+    /// When the serialiser was last found idle or got another rate, and the bits that it had to send since, times 10^9:
+    /// ends of service are computed from there, so that no error adds up.
     busy_since: u64,
-    busy_bits: u128,
-    served: u64,
+    busy_work: u128,
+    /// Packets that were to be lost or not, since the loss is what it is.
+    offered: u64,
+    last_in_order: u64,
     loss_stream: Stream,
     duplicate_stream: Stream,
     reorder_stream: Stream,
@@ -104,7 +126,7 @@ struct Textbook {
 }
 
 impl Textbook {
-    fn new(spec: &Spec, arrivals: &[Arrival]) -> Self {
+    fn new(spec: &Spec, arrivals: &[Arrival], changes: &[(u64, Change)]) -> Self {
         let stream = |element| Seed::new(1, 0).stream(&format!("link {} {element}", Rig::NAME));
         let mut link = Self {
             spec: spec.clone(),
@@ -114,9 +136,12 @@ impl Textbook {
             waiting: VecDeque::new(),
             in_service: None,
             in_flight: 0,
+            up: true,
+            end_of_service: None,
             busy_since: 0,
-            busy_bits: 0,
-            served: 0,
+            busy_work: 0,
+            offered: 0,
+            last_in_order: 0,
             loss_stream: stream("loss"),
             duplicate_stream: stream("duplication"),
             reorder_stream: stream("reordering"),
@@ -126,12 +151,22 @@ impl Textbook {
         for (number, arrival) in (0..).zip(arrivals) {
             link.schedule(arrival.at, Step::Arrive(number));
         }
+        for (at, change) in changes {
+            link.schedule(*at, Step::Change(change.clone()));
+        }
         link
     }
 
-    fn schedule(&mut self, at: u64, step: Step) {
-        self.agenda.insert((at, matches!(step, Step::Arrive(_)), self.scheduled), step);
+    fn schedule(&mut self, at: u64, step: Step) -> Key {
+        let class = match step {
+            Step::EndService | Step::Deliver(_) => 0,
+            Step::Change(_) => 1,
+            Step::Arrive(_) => 2,
+        };
+        let key = (at, class, self.scheduled);
+        self.agenda.insert(key, step);
         self.scheduled += 1;
+        key
     }
 
     fn run_until(&mut self, end: u64) {
@@ -142,6 +177,7 @@ impl Textbook {
             }
             match entry.remove() {
                 Step::Arrive(packet) => self.arrive(now, packet),
+                Step::Change(change) => self.change(now, change),
                 Step::EndService => self.end_service(now),
                 Step::Deliver(packet) => {
                     self.in_flight -= 1;
@@ -162,6 +198,11 @@ impl Textbook {
 
     fn arrive(&mut self, now: u64, packet: u32) {
         self.counts.queue.entered += 1;
+        if !self.up {
+            self.counts.queue.dropped += 1;
+            self.see(now, Action::Dropped, packet);
+            return;
+        }
         if self.in_service.is_none() {
             self.see(now, Action::Enqueued, packet);
             self.start_service(now, packet);
@@ -184,26 +225,64 @@ impl Textbook {
         self.counts.queue.left += 1;
         self.counts.serialiser.entered += 1;
         self.in_service = Some(packet);
-        let Some(rate) = self.spec.rate_bps.map(u128::from) else {
-            self.schedule(now, Step::EndService);
-            return;
-        };
-        // Bit n of a busy period is through n / rate seconds into it; events happen on the whole nanosecond before.
-        let nanos_of = |bits: u128| bits * 1_000_000_000;
-        let idle = nanos_of(self.busy_bits) <= u128::from(now - self.busy_since) * rate;
-        if idle {
-            (self.busy_since, self.busy_bits) = (now, 0);
+        if u128::from(now - self.busy_since) * self.rate() >= self.busy_work {
+            (self.busy_since, self.busy_work) = (now, 0);
         }
-        self.busy_bits += self.spec.wire_bits(self.arrivals[packet as usize].len);
-        let end = self.busy_since + (nanos_of(self.busy_bits) / rate) as u64;
-        self.schedule(end, Step::EndService);
+        self.busy_work += self.spec.wire_bits(self.arrivals[packet as usize].len) * 1_000_000_000;
+        self.schedule_end_of_service();
+    }
+
+    /// Bits a second; without a rate far more than any packet has in a nanosecond.
+    fn rate(&self) -> u128 {
+        self.spec.rate_bps.map_or(u128::from(u64::MAX), u128::from)
+    }
+
+    /// What is in service is through when all work is done; events happen on the whole nanosecond before.
+    fn schedule_end_of_service(&mut self) {
+        let end = self.busy_since + (self.busy_work / self.rate()) as u64;
+        self.end_of_service = Some(self.schedule(end, Step::EndService));
+    }
+
+    fn change(&mut self, now: u64, change: Change) {
+        match change {
+            Change::Rate(rate) => {
+                let done = u128::from(now - self.busy_since) * self.rate();
+                self.busy_work = self.busy_work.saturating_sub(done);
+                self.busy_since = now;
+                self.spec.rate_bps = rate;
+                if self.in_service.is_some() {
+                    self.agenda.remove(&self.end_of_service.expect("a packet is in service"));
+                    self.schedule_end_of_service();
+                } else {
+                    self.busy_work = 0;
+                }
+            }
+            Change::Loss(loss) => (self.spec.loss, self.offered) = (loss, 0),
+            Change::Delay(ns) => self.spec.delay_ns = ns,
+            Change::Up(up) => {
+                self.up = up;
+                if up {
+                    return;
+                }
+                if let Some(packet) = self.in_service.take() {
+                    self.agenda.remove(&self.end_of_service.expect("a packet is in service"));
+                    self.counts.serialiser.dropped += 1;
+                    self.see(now, Action::Dropped, packet);
+                }
+                while let Some(packet) = self.waiting.pop_front() {
+                    self.counts.queue.dropped += 1;
+                    self.see(now, Action::Dropped, packet);
+                }
+                self.busy_work = 0;
+            }
+        }
     }
 
     fn end_service(&mut self, now: u64) {
         let packet = self.in_service.take().expect("a packet is in service");
         self.counts.serialiser.left += 1;
         self.counts.loss.entered += 1;
-        self.served += 1;
+        self.offered += 1;
         if self.loses(self.arrivals[packet as usize].len) {
             self.counts.loss.dropped += 1;
             self.see(now, Action::Lost, packet);
@@ -228,11 +307,14 @@ impl Textbook {
         self.counts.duplication.left += 1;
         self.counts.delay.entered += 1;
         self.in_flight += 1;
-        let mut at = now + self.spec.delay_ns;
+        // What is not held back keeps its order, though the delay may have become shorter.
+        let mut at = (now + self.spec.delay_ns).max(self.last_in_order);
         if let Some((p, by)) = self.spec.reorder
             && self.reorder_stream.happens(prob(p))
         {
             at += by;
+        } else {
+            self.last_in_order = at;
         }
         self.schedule(at, Step::Deliver(packet));
     }
@@ -241,7 +323,7 @@ impl Textbook {
         let bits = 8 * len;
         let p = match &self.spec.loss {
             SpecLoss::None => return false,
-            SpecLoss::List(packets) => return packets.contains(&self.served),
+            SpecLoss::List(packets) => return packets.contains(&self.offered),
             SpecLoss::Bernoulli(p) => *p,
             SpecLoss::LinearBitErrors(rate) => (f64::from(bits) * rate).min(1.0),
             // Accurate enough at the rates that are tried here.
@@ -274,42 +356,74 @@ const RATES: [u64; 11] = [
     100_000_000_000_000,
 ];
 
-fn spec() -> impl Strategy<Value = Spec> {
-    let rate = prop_oneof![1 => Just(None), 6 => prop::sample::select(&RATES[..]).prop_map(Some)];
+fn rate() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![1 => Just(None), 6 => prop::sample::select(&RATES[..]).prop_map(Some)]
+}
+
+fn loss() -> impl Strategy<Value = SpecLoss> {
     let list = prop::collection::btree_set(1_u64..60, 0..30);
-    let loss = prop_oneof![
+    prop_oneof![
         3 => Just(SpecLoss::None),
         2 => (0.0..=1.0_f64).prop_map(SpecLoss::Bernoulli),
         1 => (1e-6..1e-3_f64).prop_map(SpecLoss::ExactBitErrors),
         1 => (1e-6..1e-3_f64).prop_map(SpecLoss::LinearBitErrors),
         1 => list.prop_map(|set| SpecLoss::List(set.into_iter().collect())),
-    ];
+    ]
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
     let often = || prop_oneof![Just(0.0), 0.0..=1.0_f64, Just(1.0)];
     // Spans in units of a typical service.
     let some_services = || 0.0..6.0_f64;
     (
-        rate,
-        prop::option::of(0_u32..8),
-        prop::option::of(0_u64..20_000),
+        rate(),
+        (prop::option::of(0_u32..8), prop::option::of(0_u64..20_000)),
         any::<bool>(),
-        loss,
+        loss(),
         often(),
         prop::option::of((often(), some_services())),
         some_services(),
+        any::<bool>(),
     )
-        .prop_map(|(rate_bps, queue_packets, queue_bytes, ethernet, loss, duplicate, reorder, delay)| {
-            let service = typical_service(rate_bps) as f64;
-            Spec {
+        .prop_map(
+            |(
                 rate_bps,
-                queue_packets,
-                queue_bytes,
+                (queue_packets, queue_bytes),
                 ethernet,
                 loss,
                 duplicate,
-                reorder: reorder.map(|(p, by)| (p, (by * service) as u64)),
-                delay_ns: (delay * service) as u64,
-            }
-        })
+                reorder,
+                delay,
+                changing,
+            )| {
+                let service = typical_service(rate_bps) as f64;
+                Spec {
+                    rate_bps,
+                    queue_packets,
+                    queue_bytes,
+                    ethernet,
+                    loss,
+                    duplicate,
+                    reorder: reorder.map(|(p, by)| (p, (by * service) as u64)),
+                    delay_ns: (delay * service) as u64,
+                    changing,
+                }
+            },
+        )
+}
+
+/// What changes, and how many typical services after what changed before.
+fn changes() -> impl Strategy<Value = Vec<(f64, Change)>> {
+    // Near what the link may have had, or nothing would happen between two packets.
+    let change = prop_oneof![
+        3 => (1_u64..100).prop_map(|factor| Change::Rate(Some(factor))),
+        1 => Just(Change::Rate(None)),
+        1 => loss().prop_map(Change::Loss),
+        1 => (0_u64..600).prop_map(Change::Delay),
+        1 => any::<bool>().prop_map(Change::Up),
+        1 => Just(Change::Up(true)),
+    ];
+    prop::collection::vec((0.0..20.0_f64, change), 0..8)
 }
 
 /// Gaps in hundredths of a typical service, many of them none, and lengths of all sizes.
@@ -317,6 +431,18 @@ fn traffic() -> impl Strategy<Value = Vec<(u64, u32)>> {
     let gap = prop_oneof![2 => Just(0_u64), 4 => 0_u64..200, 1 => 0_u64..2_000];
     let len = prop_oneof![3 => Just(1500_u32), 2 => Just(40_u32), 2 => 1_u32..=65_535];
     prop::collection::vec((gap, len), 1..60)
+}
+
+impl Rig {
+    fn change(&mut self, now: Time, change: &Change) {
+        let Self { link, pool, events, tap, .. } = self;
+        match change {
+            Change::Rate(rate) => link.set_rate(now, rate.and_then(Rate::from_bits_per_sec), events),
+            Change::Loss(loss) => link.set_loss(loss.element()),
+            Change::Delay(ns) => link.set_delay(Span::from_nanos(*ns)),
+            Change::Up(up) => link.set_up(now, *up, pool, events, tap),
+        }
+    }
 }
 
 const ACTIONS: [Action; 5] =
@@ -329,6 +455,7 @@ proptest! {
     fn a_link_does_what_the_textbook_says_at_every_moment(
         spec in spec(),
         traffic in traffic(),
+        changes in changes(),
         moments in prop::collection::vec(0.0..1.2_f64, 0..20),
     ) {
         let unit = typical_service(spec.rate_bps);
@@ -341,8 +468,26 @@ proptest! {
             })
             .collect();
 
+        let mut at = 0;
+        let changes: Vec<(u64, Change)> = changes
+            .into_iter()
+            .filter(|_| spec.changing)
+            .map(|(after, change)| {
+                at += (after * unit as f64) as u64;
+                let change = match change {
+                    Change::Rate(Some(factor)) => {
+                        let rate = u128::from(spec.rate_bps.unwrap_or(1_000_000)) * u128::from(factor) / 30;
+                        Change::Rate(Some(rate.clamp(1, 100_000_000_000_000) as u64))
+                    }
+                    Change::Delay(hundredths) => Change::Delay(hundredths * unit / 100),
+                    other => other,
+                };
+                (at, change)
+            })
+            .collect();
+
         // All that ever happens there, the nanoseconds around it, and moments in between.
-        let mut whole = Textbook::new(&spec, &arrivals);
+        let mut whole = Textbook::new(&spec, &arrivals, &changes);
         whole.run_until(u64::MAX);
         let times = || whole.seen.iter().map(|seen| seen.at.as_nanos());
         let last = times().max().unwrap_or(0) as f64;
@@ -352,14 +497,25 @@ proptest! {
         probes.sort_unstable();
         probes.dedup();
 
-        let mut expected = Textbook::new(&spec, &arrivals);
+        let mut expected = Textbook::new(&spec, &arrivals, &changes);
         let mut rig = Rig::new(spec.config());
         let mut next = arrivals.iter().zip(0..).peekable();
+        let mut next_change = changes.iter().peekable();
         for probe in probes {
             expected.run_until(probe);
-            while let Some((arrival, number)) = next.next_if(|(arrival, _)| arrival.at <= probe) {
-                rig.run_until(Time::from_nanos(arrival.at));
-                rig.send(Time::from_nanos(arrival.at), packet(number, arrival.len));
+            let within = |at: Option<u64>| at.filter(|&at| at <= probe);
+            loop {
+                let arrival = within(next.peek().map(|(arrival, _)| arrival.at));
+                let change = within(next_change.peek().map(|(at, _)| *at));
+                let Some(at) = [arrival, change].into_iter().flatten().min() else { break };
+                rig.run_until(Time::from_nanos(at));
+                if change == Some(at) {
+                    let (_, change) = next_change.next().expect("it was seen");
+                    rig.change(Time::from_nanos(at), change);
+                } else {
+                    let (arrival, number) = next.next().expect("it was seen");
+                    rig.send(Time::from_nanos(at), packet(number, arrival.len));
+                }
             }
             rig.run_until(Time::from_nanos(probe));
             rig.link.settle(Time::from_nanos(probe));
@@ -401,9 +557,10 @@ fn the_textbook_meets_every_kind_of_event() {
         duplicate: 0.2,
         reorder: Some((0.2, 30_000_000)),
         delay_ns: 5_000_000,
+        changing: false,
     };
     let arrivals: Vec<Arrival> = (0..200).map(|i| Arrival { at: i * 11_000_000, len: 1500 }).collect();
-    let mut link = Textbook::new(&spec, &arrivals);
+    let mut link = Textbook::new(&spec, &arrivals, &[]);
     link.run_until(u64::MAX);
     for action in ACTIONS {
         assert!(link.seen.iter().filter(|seen| seen.action == action).count() > 5, "{action:?}");
@@ -417,7 +574,12 @@ fn work_beyond_the_end_of_the_clock_waits_there_for_ever() {
     // 65,535 bytes at 1 bit/s take six days; forty thousand of them 6.6 centuries, which is more than the clock has.
     let rate = Rate::from_bits_per_sec(1);
     for reorder in [None, Some((prob(0.5), Span::MAX))] {
-        let mut rig = Rig::new(LinkConfig { rate, reorder, delay: Span::MAX, ..LinkConfig::default() });
+        let mut rig = Rig::new(LinkConfig {
+            capacity: rate.into(),
+            reorder,
+            delay: Span::MAX,
+            ..LinkConfig::default()
+        });
         for number in 0..40_000 {
             rig.send(Time::from_nanos(u64::from(number)), packet(number, 65_535));
         }

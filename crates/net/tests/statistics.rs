@@ -24,7 +24,7 @@ fn poisson_arrivals_wait_as_in_an_m_d_1_queue() {
     // 1250 bytes at 10 Mbit/s: one millisecond of service.
     let service = 1_000_000.0;
     for load in [0.2, 0.5, 0.8, 0.9] {
-        let mut rig = Rig::new(LinkConfig { rate: rate(10_000_000), ..LinkConfig::default() });
+        let mut rig = Rig::new(LinkConfig { capacity: rate(10_000_000).into(), ..LinkConfig::default() });
         let mut gaps = Seed::new(5, 0).stream("arrivals");
         let mut now = Time::ZERO;
         let mut arrivals = Vec::new();
@@ -172,7 +172,7 @@ fn exactly_the_packets_held_back_are_overtaken() {
 fn a_million_packets_leave_at_the_rate_to_the_nanosecond() {
     let n = 1_000_000_u32;
     for (bps, len) in [(3_000_000_000, 1500), (7_000_000_001, 1500), (1_000_000_000_000, 100), (9_600, 40)] {
-        let mut rig = Rig::new(LinkConfig { rate: rate(bps), ..LinkConfig::default() });
+        let mut rig = Rig::new(LinkConfig { capacity: rate(bps).into(), ..LinkConfig::default() });
         for number in 0..n {
             rig.send(Time::ZERO, packet(number, len));
         }
@@ -189,7 +189,7 @@ fn a_million_packets_leave_at_the_rate_to_the_nanosecond() {
 fn two_links_of_one_rate_in_a_row_carry_that_rate() {
     let (n, len, bps) = (100_000_u32, 1500, 7_000_000_001_u64);
     let one_packet = LinkConfig {
-        rate: rate(bps),
+        capacity: rate(bps).into(),
         limit: Limit { packets: Some(1), bytes: None },
         ..LinkConfig::default()
     };

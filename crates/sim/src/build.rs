@@ -126,7 +126,7 @@ fn prob(p: f64) -> Prob {
 fn config(direction: &Direction) -> LinkConfig {
     LinkConfig {
         limit: Limit { packets: direction.queue_packets, bytes: direction.queue_bytes },
-        rate: direction.rate_bps.and_then(Rate::from_bits_per_sec),
+        capacity: direction.rate_bps.and_then(Rate::from_bits_per_sec).into(),
         framing: match direction.framing {
             plan::Framing::Ip => Framing::Ip,
             plan::Framing::Ethernet => Framing::Ethernet,
@@ -145,6 +145,7 @@ fn config(direction: &Direction) -> LinkConfig {
         duplicate: prob(direction.duplicate),
         reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
         delay: Span::from_nanos(direction.delay_ns),
+        changing: false,
     }
 }
 

@@ -88,7 +88,8 @@ impl Network {
     /// A direction of a link was woken: delivers its next packet. The packet itself, and the host that it is
     /// for, if it has reached that.
     pub(crate) fn deliver(&mut self, now: Time, ticket: Ticket, direction: usize) -> Option<(u32, Packet)> {
-        let packet = self.links[direction].deliver(now, ticket, &mut self.events)?;
+        let link = &mut self.links[direction];
+        let packet = link.wake(now, ticket, &mut self.pool, &mut self.events, &mut self.tap)?;
         self.tap.packet(now, Place::Link(direction as u32), Action::Delivered, &self.pool[&packet]);
         let at = self.far_ends[direction];
         let node = &mut self.nodes[at as usize];

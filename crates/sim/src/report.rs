@@ -107,7 +107,7 @@ impl Books {
             entered: sum(|node| node.sent),
             left: sum(|node| node.delivered),
             dropped: sum(|node| node.discarded)
-                + link_sum(|counts| counts.queue.dropped + counts.loss.dropped),
+                + link_sum(|counts| counts.elements().iter().map(|(_, count)| count.dropped).sum()),
             duplicated: link_sum(|counts| counts.duplication.duplicated),
         };
         // A packet whose loss is decided but lies ahead counts in its queue and is no longer in the pool.

@@ -56,6 +56,15 @@ impl Rate {
         *remainder = Remainder(owed % self.0);
         Span::from_nanos(owed / self.0)
     }
+
+    /// How long what takes `left`, and `remainder` beyond it, at this rate takes at another one.
+    pub fn time_left_at(self, other: Self, left: Span, remainder: &mut Remainder) -> Span {
+        let owed = u128::from(left.as_nanos()) * u128::from(self.0) + u128::from(remainder.0);
+        let rate = u128::from(other.0);
+        // Less than the divisor, which has 64 bits.
+        *remainder = Remainder((owed % rate) as u64);
+        Span::from_nanos(u64::try_from(owed / rate).unwrap_or(u64::MAX))
+    }
 }
 
 impl fmt::Display for Rate {
@@ -82,6 +91,21 @@ mod tests {
         let mut remainder = Remainder::default();
         let total: u64 = (0..3_000_000).map(|_| rate.time_for(1500, &mut remainder).as_nanos()).sum();
         assert_eq!(total, 12_000_000_000);
+    }
+
+    #[test]
+    fn what_is_left_keeps_its_bits_at_another_rate() {
+        let rate = |text: &str| text.parse::<Rate>().expect("a rate");
+        let mut remainder = Remainder::default();
+        // 1500 bytes at 7 Gbit/s are 1714 ns and 2 bits·Gbit/s; after 714 ns 7000 bits are left, and those.
+        let took = rate("7 Gbit/s").time_for(1500, &mut remainder);
+        assert_eq!(took.as_nanos(), 1714);
+        let left = took - Span::from_nanos(714);
+        let left = rate("7 Gbit/s").time_left_at(rate("1 Mbit/s"), left, &mut remainder);
+        assert_eq!(left.as_nanos(), 7_002_000);
+        assert_eq!(remainder, Remainder::NONE);
+        let longest = rate("100 Tbit/s").time_left_at(rate("1 bit/s"), Span::MAX, &mut remainder);
+        assert_eq!(longest, Span::MAX);
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl DelayLine {
         }
     }
 
+    /// When the last of those is due that were not held back.
+    pub fn last_in_order(&self) -> Option<Time> {
+        self.in_order.back().map(|flight| flight.at)
+    }
+
     /// Gives out the next packet.
     pub fn pop(&mut self) -> Option<Handle> {
         let late_first = match (self.in_order.front(), self.held_back.peek()) {

@@ -9,15 +9,19 @@
 //! where `held` is what the element can be seen to hold, not what the equation would need: see
 //! [`Count::balances`].
 
+mod capacity;
 mod delay;
 mod loss;
+mod opportunities;
 mod queue;
 mod serialiser;
 
+pub use capacity::{Dwell, Markov, State, Steps, Stretch};
 pub use delay::DelayLine;
 pub use loss::{BitErrorForm, Loss};
+pub use opportunities::Opportunities;
 pub use queue::{DropTail, Limit};
-pub use serialiser::{Framing, Serialiser};
+pub use serialiser::{Capacity, Framing, Serialiser};
 
 use voxpath_units::{Span, Time};
 

@@ -11,8 +11,8 @@ pub struct Limit {
 
 /// A first-in first-out queue that refuses what finds no room (drop-tail).
 ///
-/// It holds no packets: since nothing is decided at dequeue, [`crate::link::Link`] computes each departure on
-/// arrival, and this element keeps the account of who is still waiting.
+/// It holds no packets, but the account of what still waits: where nothing is decided at dequeue,
+/// [`crate::link::Link`] computes each departure on arrival.
 #[derive(Debug, Clone, Default)]
 pub struct DropTail {
     limit: Limit,

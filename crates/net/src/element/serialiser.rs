@@ -1,6 +1,11 @@
 //! The serialiser: puts one packet after the other on the wire, at a rate.
 
+use super::capacity::{Markov, State, Steps, Stretch};
+use super::opportunities::Opportunities;
 use super::saturating_after;
+use crate::random::Stream;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use voxpath_units::{Rate, Remainder, Span, Time};
 
 /// Which bytes occupy the serialiser.
@@ -24,44 +29,208 @@ impl Framing {
     }
 }
 
-/// A serialiser of constant rate; without a rate it takes no time.
-#[derive(Debug, Clone)]
+/// What a serialiser can put on the wire.
+#[derive(Debug, Clone, Default)]
+pub enum Capacity {
+    /// Everything at once.
+    #[default]
+    Unlimited,
+    /// So many bits a second.
+    Constant(Rate),
+    /// So many bits a second from each step on; zero where nothing passes.
+    Schedule(Steps<u64>),
+    /// So many bits a second while each state lasts.
+    Markov(Vec<State>),
+    /// Packets at the opportunities of a trace, which counts its own bytes whatever the framing.
+    Trace(Opportunities),
+}
+
+impl From<Option<Rate>> for Capacity {
+    fn from(rate: Option<Rate>) -> Self {
+        rate.map_or(Self::Unlimited, Self::Constant)
+    }
+}
+
+/// A serialiser; without a rate it takes no time.
+#[derive(Debug)]
 pub struct Serialiser {
-    rate: Option<Rate>,
+    pace: Pace,
     framing: Framing,
     free_at: Time,
     remainder: Remainder,
 }
 
+#[derive(Debug)]
+enum Pace {
+    Unlimited,
+    Constant(Rate),
+    Varying(Box<Varying>),
+    Trace(Box<Opportunities>),
+}
+
+/// A rate that is constant by stretches.
+#[derive(Debug)]
+struct Varying {
+    stretches: Stretches,
+    /// Bits times 10^9 that are owed of the last nanosecond, as [`Remainder`] has them.
+    owed: u128,
+}
+
+#[derive(Debug)]
+enum Stretches {
+    Schedule(Steps<u64>),
+    Markov(Markov),
+}
+
 impl Serialiser {
-    /// An idle serialiser.
-    pub const fn new(rate: Option<Rate>, framing: Framing) -> Self {
-        Self { rate, framing, free_at: Time::ZERO, remainder: Remainder::NONE }
+    /// An idle serialiser; what happens by chance is drawn from the stream.
+    pub fn new(capacity: Capacity, framing: Framing, stream: Stream) -> Self {
+        let varying = |stretches| Pace::Varying(Box::new(Varying { stretches, owed: 0 }));
+        let pace = match capacity {
+            Capacity::Unlimited => Pace::Unlimited,
+            Capacity::Constant(rate) => Pace::Constant(rate),
+            Capacity::Schedule(steps) => varying(Stretches::Schedule(steps)),
+            Capacity::Markov(states) => varying(Stretches::Markov(Markov::new(states, stream))),
+            Capacity::Trace(trace) => Pace::Trace(Box::new(trace)),
+        };
+        Self { pace, framing, free_at: Time::ZERO, remainder: Remainder::NONE }
     }
 
     /// Whether a packet that arrives now would have to wait.
     pub fn is_busy(&self, now: Time) -> bool {
-        self.free_at > now
+        // An opportunity that comes with the packet is one that was missed.
+        self.free_at > now || matches!(self.pace, Pace::Trace(_))
     }
 
     /// Whether packets ever wait.
     pub const fn is_limited(&self) -> bool {
-        self.rate.is_some()
+        !matches!(self.pace, Pace::Unlimited)
+    }
+
+    /// When it is through with all that was given to it.
+    pub const fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// About how many bits a second it carries at the time that it was last asked for.
+    pub fn rate(&mut self) -> Option<u64> {
+        match &mut self.pace {
+            Pace::Unlimited => None,
+            Pace::Constant(rate) => Some(rate.as_bits_per_sec()),
+            Pace::Varying(varying) => Some(varying.stretches.at(self.free_at).rate),
+            Pace::Trace(trace) => Some(trace.mean_rate()),
+        }
     }
 
     /// Takes a packet of `len` IP bytes that arrived at `now` into service as soon as those before it are
     /// through, and says when its service starts and when it ends.
     pub fn serve(&mut self, now: Time, len: u32) -> (Time, Time) {
-        let Some(rate) = self.rate else { return (now, now) };
-        if self.free_at < now {
-            // Idle since: what was owed of a nanosecond has passed. A packet that comes just as the last one
-            // leaves still owes it, or packets that take less than a nanosecond would take no time at all.
-            self.remainder = Remainder::NONE;
-            self.free_at = now;
+        let start = match &mut self.pace {
+            Pace::Unlimited => return (now, now),
+            Pace::Trace(trace) if self.free_at > now => trace.go_on(),
+            Pace::Trace(trace) => trace.seek_after(now),
+            Pace::Constant(_) | Pace::Varying(_) if self.free_at < now => {
+                // Idle since: what was owed of a nanosecond has passed. A packet that comes just as the last one
+                // leaves still owes it, or packets that take less than a nanosecond would take no time at all.
+                self.forget();
+                now
+            }
+            Pace::Constant(_) | Pace::Varying(_) => self.free_at,
+        };
+        (start, self.serve_from(start, len))
+    }
+
+    /// When the service of a packet may start, the last one having ended, if the packet `waited` at that end.
+    pub fn next_start(&mut self, now: Time, waited: bool) -> Time {
+        match &mut self.pace {
+            Pace::Trace(trace) if waited => trace.go_on(),
+            Pace::Trace(trace) => trace.seek_after(now),
+            _ => now,
         }
-        let start = self.free_at;
-        let took: Span = rate.time_for(len + self.framing.overhead(), &mut self.remainder);
-        self.free_at = saturating_after(start, took);
-        (start, self.free_at)
+    }
+
+    /// Serves a packet at its [`Serialiser::next_start`]; when its service ends.
+    pub fn serve_next(&mut self, start: Time, len: u32) -> Time {
+        match self.pace {
+            Pace::Trace(_) => self.serve_from(start, len),
+            _ => self.serve(start, len).1,
+        }
+    }
+
+    /// Gives it another rate at `now`; when the packet in service will be through at that.
+    ///
+    /// Panics if its rate varies by itself.
+    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) -> Time {
+        let left = match (&self.pace, rate) {
+            (Pace::Varying(_) | Pace::Trace(_), _) => panic!("a rate that varies by itself is not set"),
+            (Pace::Constant(before), Some(after)) if self.free_at > now => {
+                before.time_left_at(after, self.free_at.since(now), &mut self.remainder)
+            }
+            _ => {
+                self.remainder = Remainder::NONE;
+                Span::ZERO
+            }
+        };
+        self.pace = rate.map_or(Pace::Unlimited, Pace::Constant);
+        self.free_at = saturating_after(now, left);
+        self.free_at
+    }
+
+    /// Stops serving the packet in service.
+    pub fn abort(&mut self, now: Time) {
+        self.free_at = now;
+        self.forget();
+    }
+
+    fn serve_from(&mut self, start: Time, len: u32) -> Time {
+        let bytes = len + self.framing.overhead();
+        self.free_at = match &mut self.pace {
+            Pace::Unlimited => start,
+            Pace::Constant(rate) => saturating_after(start, rate.time_for(bytes, &mut self.remainder)),
+            Pace::Varying(varying) => varying.serve(start, bytes),
+            Pace::Trace(trace) => trace.carry(len),
+        };
+        self.free_at
+    }
+
+    fn forget(&mut self) {
+        self.remainder = Remainder::NONE;
+        if let Pace::Varying(varying) = &mut self.pace {
+            varying.owed = 0;
+        }
+    }
+}
+
+impl Varying {
+    /// When the last of `bytes` leaves whose first leaves at `start`.
+    fn serve(&mut self, start: Time, bytes: u32) -> Time {
+        let mut at = start;
+        let mut owed = self.owed + u128::from(bytes) * 8_000_000_000;
+        loop {
+            let Stretch { rate, until } = self.stretches.at(at);
+            let room = u128::from(rate) * u128::from(until.since(at).as_nanos());
+            if rate > 0 && owed <= room {
+                self.owed = owed % u128::from(rate);
+                return saturating_after(at, Span::from_nanos((owed / u128::from(rate)) as u64));
+            }
+            if until == Time::MAX {
+                self.owed = 0;
+                return Time::MAX;
+            }
+            owed -= room;
+            at = until;
+        }
+    }
+}
+
+impl Stretches {
+    fn at(&mut self, at: Time) -> Stretch {
+        match self {
+            Self::Schedule(steps) => {
+                let (rate, until) = steps.at(at);
+                Stretch { rate, until }
+            }
+            Self::Markov(chain) => chain.at(at),
+        }
     }
 }

@@ -71,7 +71,8 @@ impl Rig {
     pub fn run_until(&mut self, end: Time) {
         while self.events.peek_time().is_some_and(|at| at <= end) {
             let (now, ticket, _) = self.events.pop().expect("it was seen");
-            if let Some(handle) = self.link.deliver(now, ticket, &mut self.events) {
+            let Self { link, pool, events, tap, .. } = self;
+            if let Some(handle) = link.wake(now, ticket, pool, events, tap) {
                 let packet = self.pool.take(handle);
                 self.tap.packet(now, Place::Link(0), Action::Delivered, &packet);
             }

@@ -1,0 +1,109 @@
+//! The way that is computed on arrival.
+//!
+//! Where nothing is decided after a packet has arrived, its whole way is known then, and a hop costs one event. The
+//! elements' accounts follow later, as time passes ([`Ahead::settle`]), so that at any moment each element holds
+//! exactly what it would hold if every step were an event of its own.
+
+use super::wire::Wire;
+use super::{Around, Books, Held};
+use crate::element::{DropTail, Limit, Serialiser};
+use crate::pool::Handle;
+use crate::tap::Action;
+use alloc::collections::VecDeque;
+use voxpath_units::Time;
+
+#[derive(Debug)]
+pub(super) struct Ahead {
+    queue: DropTail,
+    serialiser: Serialiser,
+    /// Packets that wait or are in service, in order; the last `queue.packets()` of them wait.
+    planned: VecDeque<Planned>,
+}
+
+/// A packet's way through queue and serialiser.
+#[derive(Debug)]
+struct Planned {
+    start: Time,
+    end: Time,
+    len: u32,
+    /// How many of it will be delivered: none if it is lost.
+    copies: u32,
+}
+
+impl Ahead {
+    pub(super) const fn new(limit: Limit, serialiser: Serialiser) -> Self {
+        Self { queue: DropTail::new(limit), serialiser, planned: VecDeque::new() }
+    }
+
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        packet: Handle,
+        wire: &mut Wire,
+        books: &mut Books,
+        around: &mut Around<'_>,
+    ) {
+        self.settle(now, books);
+        books.counts.queue.entered += 1;
+        let len = around.pool[&packet].len;
+        if self.serialiser.is_busy(now) && !self.queue.enqueue(len) {
+            books.counts.queue.dropped += 1;
+            wire.drop(now, packet, around);
+            return;
+        }
+        around.pool[&packet].enqueued = now;
+        around.tap.packet(now, wire.place(), Action::Enqueued, &around.pool[&packet]);
+
+        let (start, end) = self.serialiser.serve(now, len);
+        let copies = wire.take(end, packet, around);
+        if self.serialiser.is_limited() {
+            if start <= now {
+                books.enter_service();
+            }
+            self.planned.push_back(Planned { start, end, len, copies });
+        } else {
+            books.enter_service();
+            books.leave_service(len, copies);
+        }
+    }
+
+    pub(super) fn settle(&mut self, now: Time, books: &mut Books) {
+        while self.queue.packets() > 0 {
+            let first_waiting = &self.planned[self.planned.len() - self.queue.packets() as usize];
+            if first_waiting.start > now {
+                break;
+            }
+            self.queue.dequeue(first_waiting.len);
+            books.enter_service();
+        }
+        while let Some(done) = self.planned.pop_front_if(|planned| planned.end <= now) {
+            books.leave_service(done.len, done.copies);
+        }
+    }
+
+    pub(super) const fn queued(&self) -> u32 {
+        self.queue.packets()
+    }
+
+    pub(super) fn held(&self, flying: usize) -> Held {
+        let queue = u64::from(self.queue.packets());
+        let not_yet_in_flight: u64 = self.planned.iter().map(|planned| u64::from(planned.copies)).sum();
+        Held {
+            queue,
+            serialiser: self.planned.len() as u64 - queue,
+            delay: flying as u64 - not_yet_in_flight,
+        }
+    }
+
+    pub(super) fn busy_until(&self) -> Option<Time> {
+        self.planned.back().map(|last| last.end)
+    }
+
+    pub(super) fn doomed(&self) -> u64 {
+        self.planned.iter().filter(|planned| planned.copies == 0).count() as u64
+    }
+
+    pub(super) fn unborn(&self) -> u64 {
+        self.planned.iter().map(|planned| u64::from(planned.copies.saturating_sub(1))).sum()
+    }
+}

@@ -1,0 +1,319 @@
+//! One direction of a link: queue → serialiser → loss → duplication → delay line.
+//!
+//! There are two ways through queue and serialiser. Where nothing is decided after a packet has arrived, its whole
+//! way is computed then ([`ahead`], one event a hop). Where something is (a discipline that looks at its packets as they
+//! leave, a link that changes during the run), each end of service is an event ([`stepwise`]). What follows the
+//! serialiser is the same for both ([`wire`]).
+
+mod ahead;
+mod stepwise;
+mod wire;
+
+use crate::element::{Capacity, Count, Framing, Limit, Loss, Serialiser};
+use crate::event::{EventQueue, Target, Ticket};
+use crate::pool::{Handle, Pool};
+use crate::random::Seed;
+use crate::tap::{Place, Tap};
+use ahead::Ahead;
+use alloc::boxed::Box;
+use alloc::format;
+use core::mem;
+use stepwise::Stepwise;
+use voxpath_units::{Prob, Rate, Span, Time};
+use wire::Wire;
+
+/// What one direction of a link does.
+#[derive(Debug, Clone, Default)]
+pub struct LinkConfig {
+    /// Room in the queue, the packet in service not counted.
+    pub limit: Limit,
+    /// What the serialiser can carry.
+    pub capacity: Capacity,
+    /// Which bytes that counts.
+    pub framing: Framing,
+    /// Loss after the serialiser.
+    pub loss: Loss,
+    /// Probability that a packet is delivered twice.
+    pub duplicate: Prob,
+    /// Probability that a packet is held back, and for how long.
+    pub reorder: Option<(Prob, Span)>,
+    /// One-way propagation delay.
+    pub delay: Span,
+    /// Whether [`Link::set_rate`] and its like will be called: no packet's way is computed ahead then.
+    pub changing: bool,
+}
+
+/// The accounts of a link's elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// The waiting room.
+    pub queue: Count,
+    /// The serialiser.
+    pub serialiser: Count,
+    /// Loss.
+    pub loss: Count,
+    /// Duplication.
+    pub duplication: Count,
+    /// The delay line, where held-back packets wait too.
+    pub delay: Count,
+}
+
+/// What a link's elements can be seen to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Held {
+    /// Packets waiting.
+    pub queue: u64,
+    /// Packets in service, at most one.
+    pub serialiser: u64,
+    /// Packets in flight.
+    pub delay: u64,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Link {
+    way: Way,
+    wire: Wire,
+    books: Books,
+}
+
+/// How packets get through queue and serialiser.
+#[derive(Debug)]
+enum Way {
+    Ahead(Ahead),
+    Stepwise(Box<Stepwise>),
+}
+
+/// What a link keeps account of.
+#[derive(Debug, Default)]
+struct Books {
+    counts: Counts,
+    /// Bytes of IP packets that the serialiser has passed on.
+    served: u64,
+}
+
+/// What a link shares with all others.
+struct Around<'a> {
+    pool: &'a mut Pool,
+    events: &'a mut EventQueue,
+    tap: &'a mut Tap,
+}
+
+impl Link {
+    /// A link that is idle. `name` names its random streams, `target` is woken for its deliveries, and `place` is
+    /// where its packets are seen.
+    pub fn new(mut config: LinkConfig, name: &str, seed: Seed, target: Target, place: Place) -> Self {
+        let stream = |element: &str| seed.stream(&format!("link {name} {element}"));
+        let serialiser = Serialiser::new(mem::take(&mut config.capacity), config.framing, stream("capacity"));
+        let way = if config.changing {
+            Way::Stepwise(Box::new(Stepwise::new(config.limit, serialiser)))
+        } else {
+            Way::Ahead(Ahead::new(config.limit, serialiser))
+        };
+        let wire = Wire::new(config, &stream, target, place);
+        Self { way, wire, books: Books::default() }
+    }
+
+    /// Takes a packet in at `now`.
+    pub fn send(
+        &mut self,
+        now: Time,
+        packet: Handle,
+        pool: &mut Pool,
+        events: &mut EventQueue,
+        tap: &mut Tap,
+    ) {
+        let around = &mut Around { pool, events, tap };
+        match &mut self.way {
+            Way::Ahead(ahead) => ahead.send(now, packet, &mut self.wire, &mut self.books, around),
+            Way::Stepwise(steps) => steps.send(now, packet, &mut self.wire, &mut self.books, around),
+        }
+    }
+
+    /// Wakes the link for what it scheduled under `ticket`; the packet that it delivers, if that was a delivery and
+    /// no other was due before.
+    pub fn wake(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        pool: &mut Pool,
+        events: &mut EventQueue,
+        tap: &mut Tap,
+    ) -> Option<Handle> {
+        if let Way::Stepwise(steps) = &mut self.way
+            && steps.is_due(now, ticket)
+        {
+            let around = &mut Around { pool, events, tap };
+            steps.step(now, &mut self.wire, &mut self.books, around);
+            return None;
+        }
+        let packet = self.wire.deliver(now, ticket, events)?;
+        self.books.counts.delay.left += 1;
+        Some(packet)
+    }
+
+    /// Gives the serialiser another rate; none passes packets on at once.
+    ///
+    /// What is left of the packet in service takes its time at the new rate. Panics unless the link is
+    /// [`LinkConfig::changing`], or if its rate varies by itself.
+    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>, events: &mut EventQueue) {
+        let target = self.wire.target();
+        self.steps().set_rate(now, rate, target, events);
+    }
+
+    /// Loses packets otherwise from now on: those that leave the serialiser after this.
+    ///
+    /// Panics unless the link is [`LinkConfig::changing`].
+    pub fn set_loss(&mut self, loss: Loss) {
+        self.steps();
+        self.wire.set_loss(loss);
+    }
+
+    /// Delays packets otherwise from now on: those that leave the serialiser after this.
+    ///
+    /// Packets in flight arrive when they would have, and none of those that follow, but for what `reorder` holds back,
+    /// arrives before them. Panics unless the link is [`LinkConfig::changing`].
+    pub fn set_delay(&mut self, delay: Span) {
+        self.steps();
+        self.wire.set_delay(delay);
+    }
+
+    /// Takes the sending interface down, or up again.
+    ///
+    /// A link that goes down drops what waits and what is in service, and what is sent into it until it is up
+    /// again; what is in flight arrives. Panics unless the link is [`LinkConfig::changing`].
+    pub fn set_up(&mut self, now: Time, up: bool, pool: &mut Pool, events: &mut EventQueue, tap: &mut Tap) {
+        let around = &mut Around { pool, events, tap };
+        let Self { way: Way::Stepwise(steps), wire, books } = self else { unchanging() };
+        steps.set_up(now, up, wire, books, around);
+    }
+
+    /// Brings the accounts up to `now`; deliveries due by then must have been made.
+    pub fn settle(&mut self, now: Time) {
+        // Stepwise accounts are never behind.
+        if let Way::Ahead(ahead) = &mut self.way {
+            ahead.settle(now, &mut self.books);
+        }
+    }
+
+    /// Bytes of IP packets that the serialiser has passed on as of the last [`Link::settle`].
+    pub const fn served(&self) -> u64 {
+        self.books.served
+    }
+
+    /// Packets that wait, as of the last [`Link::settle`].
+    pub fn queued(&self) -> u32 {
+        match &self.way {
+            Way::Ahead(ahead) => ahead.queued(),
+            Way::Stepwise(steps) => steps.queued(),
+        }
+    }
+
+    /// The propagation delay.
+    pub const fn delay(&self) -> Span {
+        self.wire.delay()
+    }
+
+    /// The accounts as of the last [`Link::settle`].
+    pub const fn counts(&self) -> &Counts {
+        &self.books.counts
+    }
+
+    /// What the elements hold, seen from the packets themselves; settle first, or the line is behind the queue.
+    pub fn held(&self) -> Held {
+        let flying = self.wire.in_flight();
+        match &self.way {
+            Way::Ahead(ahead) => ahead.held(flying),
+            Way::Stepwise(steps) => steps.held(flying),
+        }
+    }
+
+    /// When the serialiser will be through with all that was sent so far, as far as that lies ahead and is known.
+    pub fn busy_until(&self) -> Option<Time> {
+        match &self.way {
+            Way::Ahead(ahead) => ahead.busy_until(),
+            Way::Stepwise(steps) => steps.busy_until(),
+        }
+    }
+
+    /// Packets that this link keeps in the pool.
+    pub fn packets_alive(&self) -> usize {
+        let waiting = match &self.way {
+            Way::Ahead(_) => 0,
+            Way::Stepwise(steps) => steps.packets_alive(),
+        };
+        waiting + self.wire.in_flight()
+    }
+
+    /// Packets not through the serialiser yet whose loss is decided: elements count them, the pool does not.
+    pub fn doomed(&self) -> u64 {
+        match &self.way {
+            Way::Ahead(ahead) => ahead.doomed(),
+            Way::Stepwise(_) => 0,
+        }
+    }
+
+    /// Copies in the pool of packets that are not through the serialiser yet.
+    pub fn unborn(&self) -> u64 {
+        match &self.way {
+            Way::Ahead(ahead) => ahead.unborn(),
+            Way::Stepwise(_) => 0,
+        }
+    }
+
+    fn steps(&mut self) -> &mut Stepwise {
+        match &mut self.way {
+            Way::Stepwise(steps) => steps,
+            Way::Ahead(_) => unchanging(),
+        }
+    }
+}
+
+fn unchanging() -> ! {
+    panic!("only a link that was built as changing changes");
+}
+
+impl Books {
+    fn enter_service(&mut self) {
+        self.counts.queue.left += 1;
+        self.counts.serialiser.entered += 1;
+    }
+
+    /// A packet of `len` bytes leaves the serialiser, to be delivered `copies` times.
+    fn leave_service(&mut self, len: u32, copies: u32) {
+        self.served += u64::from(len);
+        let counts = &mut self.counts;
+        counts.serialiser.left += 1;
+        counts.loss.entered += 1;
+        if copies == 0 {
+            counts.loss.dropped += 1;
+            return;
+        }
+        let copies = u64::from(copies);
+        counts.loss.left += 1;
+        counts.duplication.entered += 1;
+        counts.duplication.duplicated += copies - 1;
+        counts.duplication.left += copies;
+        counts.delay.entered += copies;
+    }
+}
+
+impl Counts {
+    /// The elements with their names and accounts, in the order in which a packet meets them.
+    pub fn elements(&self) -> [(&'static str, Count); 5] {
+        [
+            ("queue", self.queue),
+            ("serialiser", self.serialiser),
+            ("loss", self.loss),
+            ("duplication", self.duplication),
+            ("delay", self.delay),
+        ]
+    }
+}
+
+impl Held {
+    /// What is held, in the order of [`Counts::elements`].
+    pub const fn elements(&self) -> [u64; 5] {
+        [self.queue, self.serialiser, 0, 0, self.delay]
+    }
+}

@@ -1,0 +1,135 @@
+//! What a packet meets behind the serialiser: loss → duplication → delay line.
+
+use super::{Around, LinkConfig};
+use crate::element::{DelayLine, Loss, saturating_after};
+use crate::event::{EventQueue, Target, Ticket};
+use crate::pool::Handle;
+use crate::random::Stream;
+use crate::tap::{Action, Place};
+use voxpath_units::{Prob, Span, Time};
+
+#[derive(Debug)]
+pub(super) struct Wire {
+    loss: Loss,
+    loss_stream: Stream,
+    duplicate: Prob,
+    duplicate_stream: Stream,
+    reorder: Option<(Prob, Span)>,
+    reorder_stream: Stream,
+    delay: Span,
+    /// The latest delivery so far of a packet that was not held back; none before the delay has changed.
+    not_before: Time,
+    line: DelayLine,
+    /// The earliest delivery that has an entry in the event queue.
+    armed: Option<(Time, Ticket)>,
+    target: Target,
+    place: Place,
+}
+
+impl Wire {
+    pub(super) fn new(
+        config: LinkConfig,
+        stream: &dyn Fn(&str) -> Stream,
+        target: Target,
+        place: Place,
+    ) -> Self {
+        Self {
+            loss: config.loss,
+            loss_stream: stream("loss"),
+            duplicate: config.duplicate,
+            duplicate_stream: stream("duplication"),
+            reorder: config.reorder,
+            reorder_stream: stream("reordering"),
+            delay: config.delay,
+            not_before: Time::ZERO,
+            line: DelayLine::new(),
+            armed: None,
+            target,
+            place,
+        }
+    }
+
+    pub(super) const fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(super) const fn target(&self) -> Target {
+        self.target
+    }
+
+    pub(super) const fn delay(&self) -> Span {
+        self.delay
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.line.len()
+    }
+
+    pub(super) fn set_loss(&mut self, loss: Loss) {
+        self.loss = loss;
+    }
+
+    pub(super) fn set_delay(&mut self, delay: Span) {
+        self.not_before = self.line.last_in_order().map_or(self.not_before, |last| last.max(self.not_before));
+        self.delay = delay;
+    }
+
+    /// Ends a packet's way before the wire.
+    pub(super) fn drop(&self, now: Time, packet: Handle, around: &mut Around<'_>) {
+        around.tap.packet(now, self.place, Action::Dropped, &around.pool[&packet]);
+        around.pool.discard(packet);
+    }
+
+    /// Takes a packet in that leaves the serialiser at `end`; how many of it will be delivered.
+    pub(super) fn take(&mut self, end: Time, packet: Handle, around: &mut Around<'_>) -> u32 {
+        if self.loss.loses(around.pool[&packet].len, &mut self.loss_stream) {
+            around.tap.packet(end, self.place, Action::Lost, &around.pool[&packet]);
+            around.pool.discard(packet);
+            return 0;
+        }
+        let mut copies = 1;
+        if self.duplicate > Prob::NEVER && self.duplicate_stream.happens(self.duplicate) {
+            around.tap.packet(end, self.place, Action::Duplicated, &around.pool[&packet]);
+            let copy = around.pool.insert(around.pool[&packet].clone());
+            self.enter_line(end, copy, around.events);
+            copies += 1;
+        }
+        self.enter_line(end, packet, around.events);
+        self.arm(around.events);
+        copies
+    }
+
+    /// The delivery that `ticket` stands for; none if another was due before.
+    pub(super) fn deliver(&mut self, now: Time, ticket: Ticket, events: &mut EventQueue) -> Option<Handle> {
+        if self.line.next() != Some((now, ticket)) {
+            // A packet that was entered later overtook the one that this wake-up was for.
+            return None;
+        }
+        let packet = self.line.pop();
+        self.armed = None;
+        self.arm(events);
+        packet
+    }
+
+    fn enter_line(&mut self, end: Time, packet: Handle, events: &mut EventQueue) {
+        let ticket = events.ticket();
+        let at = saturating_after(end, self.delay).max(self.not_before);
+        match self.reorder {
+            Some((p, by)) if self.reorder_stream.happens(p) => {
+                self.line.push_held_back(saturating_after(at, by), ticket, packet);
+            }
+            _ => self.line.push(at, ticket, packet),
+        }
+    }
+
+    /// Enters the next delivery into the event queue unless that, or an earlier one, is there.
+    fn arm(&mut self, events: &mut EventQueue) {
+        let next = self.line.next();
+        if let Some((at, ticket)) = next
+            && self.armed.is_none_or(|armed| (at, ticket) < armed)
+        {
+            events.push_with(at, ticket, self.target);
+            self.armed = next;
+        }
+    }
+}
