@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tempfile
 from dataclasses import dataclass
@@ -538,7 +539,14 @@ def _print_runs(outcomes: Sequence[Outcome]) -> int:
         else f"{len(outcomes)} folders of {outcomes[0].folder.parent}"
     )
     out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
+    for outcome in outcomes:
+        for number, problem in enumerate(outcome.rejected, start=1):
+            out.print(
+                f"{outcome.folder}: attempt {number} of {len(outcome.rejected) + 1} was invalid: {problem}"
+            )
     invalid = [outcome for outcome in outcomes if not outcome.valid]
     for outcome in invalid:
-        click.echo(f"Error: invalid run, see {outcome.folder / 'verdict.json'}", err=True)
+        verdict = outcome.folder / "verdict.json"
+        problems = "; ".join(json.loads(verdict.read_bytes())["problems"])
+        click.echo(f"Error: invalid run, see {verdict}: {problems}", err=True)
     return 1 if invalid else 0
