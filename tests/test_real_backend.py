@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from voxpath import _engine
 from voxpath.backends.base import Question, UnanswerableError
 from voxpath.backends.real import backend as module
+from voxpath.backends.real import fidelity
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.configuration import configurations
 from voxpath.backends.real.session import RealError
@@ -168,3 +170,26 @@ def test_what_the_kernel_can_be_told_it_is_told():
 def test_what_it_cannot_be_told_is_refused(tcp: dict[str, Any], said: str):
     with pytest.raises(UnanswerableError, match=said):
         told(tcp)
+
+
+def faithful(p99_ms: float, max_ms: float) -> dict[str, Any]:
+    late = {"p99_ns": int(p99_ms * 1e6), "max_ns": int(max_ms * 1e6)}
+    return {"deliveries": late, "devices": [], "packets_refused": 0, "datagrams_unread": 0}
+
+
+@pytest.mark.parametrize(
+    ("p99_ms", "max_ms", "ended_s", "said"),
+    [
+        (0.9, 90, 1, None),
+        (1.1, 90, 1, "99th percentile"),
+        # Few packets are late of a loop that stood still, but what they belong to is.
+        (0.1, 20_000, 60, "a packet was delivered 20000 ms late, where 600 ms are allowed"),
+        (0.1, 500, 60, None),
+        (0.1, 110, 1, "where 100 ms are allowed"),
+    ],
+)
+def test_what_is_too_late(p99_ms: float, max_ms: float, ended_s: int, said: str | None):
+    limits = fidelity.limit_ns(20_000_000), fidelity.stall_limit_ns(ended_s * 10**9)
+    problems = fidelity.problems(faithful(p99_ms, max_ms), *limits, ["client", "server"])
+    assert len(problems) == (said is not None)
+    assert said is None or re.search(said, problems[0])

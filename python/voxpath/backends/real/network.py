@@ -126,11 +126,13 @@ class Network:
         limit = fidelity.limit_ns(_engine.shortest_delay(plan.json))
         names = [node["name"] for node in plan.data["nodes"]]
         judged = json.loads(verdict)
-        late = fidelity.problems(faithful, limit, names)
+        stall_limit = fidelity.stall_limit_ns(judged["ended_ns"])
+        late = fidelity.problems(faithful, limit, stall_limit, names)
         judged["kept_up"] = not late
         judged["problems"] += late + self.programs.problems()
         judged["valid"] = not judged["problems"]
-        faithful |= {"limit_ns": limit, "cpu_pressure_us": _difference(self._pressure, _pressure())}
+        faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
+        faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}
         files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
         files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
         files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}
