@@ -457,7 +457,7 @@ def test_a_run_shows_its_time_and_its_links():
         deadline = time.monotonic() + PATIENCE_S
         while not (shown and shown[-1][1]):
             assert time.monotonic() < deadline
-            view.look(net._network)
+            view.look([net._network])
             time.sleep(0.01)
     assert re.fullmatch(r"[0-9.]+ s", shown[-1][0])
     assert [row[0] for row in shown[-1][1]] == ["link: client → server", "link: server → client"]

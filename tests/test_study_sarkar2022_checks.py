@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 from typing import Any
 
 import polars as pl
@@ -11,14 +12,29 @@ import pytest
 from voxpath.backends.base import Row
 from voxpath.report.document import Check
 from voxpath.results.intervals import summarise
-from voxpath.studies.sarkar2022 import beyond, causes, figures, ladder, misprints, testbed, verdicts
+from voxpath.studies.sarkar2022 import (
+    beyond,
+    causes,
+    figures,
+    kernel,
+    ladder,
+    misprints,
+    rival,
+    testbed,
+    verdicts,
+)
 from voxpath.studies.sarkar2022.questions import (
     CANDIDATE,
     COUNTING,
     FULL,
+    KERNEL,
     LONGER,
     NO_ETHERNET,
+    NO_FAST_RETRANSMIT,
     NO_LOST_ACKS,
+    ONE_LOSS,
+    ONE_LOSS_PROMPT,
+    SIM,
     TODAY,
     Cell,
     Found,
@@ -30,25 +46,34 @@ from voxpath.studies.sarkar2022.waiting import Timeout, timeouts, waiting
 
 
 class Made(Found):
-    """Answers that were made up."""
+    """Answers that were made up: the simulator's times, and what the kernel did, by cell and metric."""
 
-    def __init__(self, times: dict[Cell, list[float]], again: list[float] | None = None) -> None:
+    def __init__(
+        self,
+        times: dict[Cell, list[float]],
+        again: list[float] | None = None,
+        kernel: dict[tuple[Cell, str], list[float]] | None = None,
+    ) -> None:
         super().__init__({}, FULL)
         self.times = times
         self.again = again or []
+        self.kernel = kernel or {}
         self.simulated = True
+        self.tested = kernel is not None
 
-    def row(self, cell: Cell, metric: str, estimator: str = "sim") -> Row | None:
-        values = self.times.get(cell)
-        if not values or metric != "completion_s" or estimator != "sim":
+    def row(self, cell: Cell, metric: str, estimator: str = SIM) -> Row | None:
+        values = self.values(cell, metric, estimator) if metric != "server_retransmissions" else []
+        if not values:
             return None
         summary = summarise(values)
-        return Row("download", metric, "sim", summary.mean, summary.n, summary.interval)
+        return Row("download", metric, estimator, summary.mean, summary.n, summary.interval)
 
-    def values(self, cell: Cell, metric: str) -> list[float]:
+    def values(self, cell: Cell, metric: str, source: str = SIM) -> list[float]:
+        if source == KERNEL:
+            return self.kernel.get((cell, metric), [])
         if metric == "server_retransmissions":
             return self.again
-        return self.times.get(cell, []) if metric == "completion_s" else []
+        return self.times.get(cell, []) if (metric, source) == ("completion_s", SIM) else []
 
 
 def spread(mean: float, by: float = 1.0) -> list[float]:
@@ -323,3 +348,109 @@ def test_one_criterion_tells_what_a_change_does(without: list[float], expected: 
     found = Made({BASE: spread(1950, 100), WITHOUT: without})
     number = items(found)["Table 4", "response time", "10 %"].published
     assert causes.outcome(found, number, BASE, NO_LOST_ACKS) == expected
+
+
+LINUX = Cell("linux", "0 %")
+
+
+def on_the_kernel(**other: float) -> Made:
+    """What the kernel does, about as it is; some of it otherwise."""
+    means = {"free": 50.3, "usual": 60.0, "timer": 70.0, "waits": 60.0, "one": 51.0, "prompt": 50.4} | other
+    usual, timer = LINUX._replace(loss="1 %"), LINUX._replace(loss="1 %", change=NO_FAST_RETRANSMIT)
+    high = LINUX._replace(loss="10 %")
+    return Made(
+        {},
+        kernel={
+            (LINUX, "completion_s"): spread(means["free"], 0.01),
+            (LINUX._replace(change=NO_ETHERNET), "completion_s"): spread(means.get("short", 45.9), 0.01),
+            (LINUX._replace(change=LONGER), "completion_s"): spread(50.4, 0.01),
+            (LINUX._replace(change=ONE_LOSS), "completion_s"): spread(means["one"], 0.1),
+            (LINUX._replace(change=ONE_LOSS_PROMPT), "completion_s"): spread(means["prompt"], 0.1),
+            (usual, "completion_s"): spread(means["usual"]),
+            (usual, "server_timeouts"): spread(means.get("rare", 2.0)),
+            (timer, "completion_s"): spread(means["timer"]),
+            (timer, "server_timeouts"): spread(means["waits"]),
+            (high, "completion_s"): spread(300),
+            (high._replace(change=NO_LOST_ACKS), "completion_s"): spread(means.get("data", 200)),
+        },
+    )
+
+
+def kernel_checks(found: Made) -> list[Check]:
+    known = items(found)
+    return kernel.checks(found, [known["Table 8", "response time", loss].published for loss in LOSSES])
+
+
+@pytest.mark.parametrize(
+    ("other", "failing"),
+    [
+        ({}, set()),
+        # 40 ms would do for the testbed's time.
+        ({"short": 50.2}, {"On today's kernel too: the testbed's round trip"}),
+        ({"rare": 30.0}, {"Today's kernel repairs a loss without its timer"}),
+        ({"waits": 20.0}, {"Without fast retransmit most losses wait"}),
+        ({"timer": 62.0}, {"Without fast retransmit most losses wait", "The testbed paid 0.37 s a loss"}),
+        ({"prompt": 50.9}, {"What a loss costs beside its repair"}),
+        ({"data": 310.0}, {"At 10 % lost acknowledgments cost"}),
+    ],
+)
+def test_what_is_said_of_the_kernel_can_fail(other: dict[str, float], failing: set[str]):
+    checks = kernel_checks(on_the_kernel(**other))
+    assert len(checks) == 6, "no trace tells of the window"
+    failed = [check.claim for check in checks if not check.holds]
+    assert len(failed) == len(failing)
+    assert all(any(claim.startswith(start) for start in failing) for claim in failed)
+
+
+def test_the_kernel_decides_of_table_8_where_it_was_asked():
+    found = on_the_kernel()
+    found.times[LINUX._replace(loss="1 %")] = spread(75.84, 0.1)
+    judged = items(found)["Table 8", "response time", "1 %"]
+    assert judged.verdict == "differs"
+    assert judged.ours is not None
+    assert judged.ours.mean == 60.0
+    assert items(found)["Table 8", "response time", "0.1 %"].verdict == "no answer"
+    assert "not asked of the kernel" in items(found)["Table 8", "response time", "0.1 %"].reason
+    lossless = items(found)["Table 8", "response time", "0 %"].published
+    assert kernel.dear_losses(found, judged.published, lossless).holds
+    assert not kernel.dear_losses(on_the_kernel(timer=62.0), judged.published, lossless).holds
+    without = Made(found.times)
+    assert items(without)["Table 8", "response time", "1 %"].verdict == "agrees"
+
+
+def test_slow_windows_are_run_as_the_capture_counts_them():
+    assert len(rival.recovery()) == verdicts.published()["section5"]["rounds"]
+    assert sum(rival.recovery()) == pytest.approx(98)
+    times = rival.times(LOSSES)
+    assert times["0 %"].mean == pytest.approx(50.25, rel=0.001)
+    means = [times[loss].mean for loss in LOSSES]
+    assert means == sorted(means)
+    # One loss takes 64 segments out of the windows, so 64 / 6 round trips.
+    alone = rival.seconds(1e-9, 0.04, random.Random(1))
+    once = rival.seconds(0, 0.04, OneLoss(3000))
+    assert once - alone == pytest.approx(verdicts.published()["section5"]["loss_cost_s"], abs=0.05)
+
+
+class OneLoss(random.Random):
+    """Dice that lose one segment."""
+
+    def __init__(self, which: int) -> None:
+        super().__init__(1)
+        self.left = which
+
+    def random(self) -> float:
+        self.left -= 1
+        return -1.0 if self.left == 0 else 1.0
+
+
+@pytest.mark.parametrize(
+    ("fits", "saved", "holds"),
+    [
+        ([True] * 4 + [False], 22.0, [True, True]),
+        ([True] * 5, 22.0, [False, True]),
+        ([True, True, True, False, False], 28.0, [False, False]),
+    ],
+)
+def test_what_is_said_of_slow_windows_can_fail(fits: list[bool], saved: float, holds: list[bool]):
+    highest = items(Made({}))["Table 8", "response time", "10 %"].published
+    assert [check.holds for check in rival.checks(fits, highest, saved)] == holds

@@ -161,7 +161,8 @@ _jobs = click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
     default=None,
-    help="Worker processes; by default one per processor. The results do not depend on it.",
+    help="Worker processes; by default one per processor. The results do not depend on it. With the backend "
+    "real, runs that go on at the same time; by default one.",
 )
 _dask = click.option(
     "--dask",
@@ -394,6 +395,7 @@ def show(run: Path, **options: Any) -> int:
 Examples:
   voxpath study sarkar2022 --quick
   voxpath study sarkar2022 --quick --backend formula --report formulas.html
+  voxpath study sarkar2022 --backend sim,formula,real
 """,
 )
 @click.argument("name", shell_complete=_names(_studies))
@@ -402,7 +404,7 @@ Examples:
     "--backend",
     default=None,
     shell_complete=_names(lambda: _known().BACKENDS),
-    help="Who answers, with commas between; by default all of the study's.",
+    help="Who answers, with commas between; by default all of the study's but real, which takes long.",
 )
 @click.option(
     "--report",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tempfile
 from dataclasses import dataclass
@@ -144,7 +145,8 @@ def run(path: Path, options: RunOptions) -> int:
     _check_store(options.out, names)
     total = len(question.replications) * len(RUNNING.intersection(names))
     with Progress(document.scenario.name, total) as progress:
-        runs = _Runs(options.out, _workers(options.jobs, None), observe, options.force, progress)
+        workers = _workers(options.jobs, None)
+        runs = _Runs(options.out, workers, options.jobs or 1, observe, options.force, progress)
         backends = _backends(names, runs, own)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
@@ -273,16 +275,21 @@ def study(name: str, options: StudyOptions) -> int:
     chosen = studies.load(name)
     names = chosen.backends
     if options.backend is not None:
-        names = _chosen(options.backend, chosen.backends, "--backend")
+        names = _chosen(options.backend, (*chosen.backends, *chosen.on_request), "--backend")
     page = options.report or Path(f"{name}.html")
     _check_page(page, "--report")
     _check_store(options.out, names)
     with Progress(name, None) as progress:
-        runs = _Runs(options.out, _workers(options.jobs, None), Observe(), options.force, progress)
+        at_once = options.jobs or chosen.real_at_once
+        workers = _workers(options.jobs, None)
+        runs = _Runs(options.out, workers, at_once, Observe(), options.force, progress)
         backends = _backends(names, runs, Formulas())
         try:
             found = chosen.run(
-                lambda questions: ask([(name, {}, question) for question in questions], backends),
+                lambda questions, named: ask(
+                    [(name, {}, question) for question in questions],
+                    [backend for backend in backends if backend.name in named],
+                ),
                 options.quick,
             )
         except (RuntimeError, StoreError, RealError) as error:
@@ -310,7 +317,7 @@ def _answers(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
     with Progress(description, total) as progress:
-        runs = _Runs(options.out, workers, observe, options.force, progress)
+        runs = _Runs(options.out, workers, options.jobs or 1, observe, options.force, progress)
         backends = _backends(names, runs, own)
         try:
             return answer(asked, backends)
@@ -489,10 +496,14 @@ def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:
 
 @dataclass(frozen=True)
 class _Runs:
-    """How runs are made."""
+    """How runs are made.
+
+    Those on real hosts one after the other, so that they are on time, unless somebody says how many at once.
+    """
 
     out: Path
     workers: Workers
+    real_at_once: int
     observe: Observe
     force: bool
     progress: Progress
@@ -515,7 +526,14 @@ def _backend(name: str, runs: _Runs, own: Formulas) -> Backend:
             from voxpath.live import View
 
             watch = View(runs.progress).look
-            return RealBackend(runs.out, runs.observe, runs.force, on_done=runs.on_done, on_look=watch)
+            return RealBackend(
+                runs.out,
+                runs.observe,
+                runs.force,
+                at_once=runs.real_at_once,
+                on_done=runs.on_done,
+                on_look=watch,
+            )
         case _:
             return SimBackend(runs.out, runs.workers, runs.observe, runs.force, runs.on_done)
 
@@ -538,7 +556,14 @@ def _print_runs(outcomes: Sequence[Outcome]) -> int:
         else f"{len(outcomes)} folders of {outcomes[0].folder.parent}"
     )
     out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
+    for outcome in outcomes:
+        for number, problem in enumerate(outcome.rejected, start=1):
+            out.print(
+                f"{outcome.folder}: attempt {number} of {len(outcome.rejected) + 1} was invalid: {problem}"
+            )
     invalid = [outcome for outcome in outcomes if not outcome.valid]
     for outcome in invalid:
-        click.echo(f"Error: invalid run, see {outcome.folder / 'verdict.json'}", err=True)
+        verdict = outcome.folder / "verdict.json"
+        problems = "; ".join(json.loads(verdict.read_bytes())["problems"])
+        click.echo(f"Error: invalid run, see {verdict}: {problems}", err=True)
     return 1 if invalid else 0

@@ -25,7 +25,7 @@ Links = Sequence[tuple[int, ...]]
 
 
 class View:
-    """Shows the links of whatever network is looked at, four times a second."""
+    """Shows the links of the network that is looked at, four times a second; of several only their number."""
 
     def __init__(self, progress: terminal.Progress) -> None:
         self._progress = progress
@@ -33,11 +33,16 @@ class View:
         self._network: Network | None = None
         self._before: tuple[int, Links] | None = None
 
-    def look(self, network: Network) -> None:
+    def look(self, networks: Sequence[Network]) -> None:
         """Takes a look, if it is time."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EVERY_S
+        if len(networks) > 1:
+            longest = max(network.session.look()[0] for network in networks)
+            self._progress.look(f"{len(networks)} under way, up to {longest / 1e9:.1f} s", (), [])
+            return
+        (network,) = networks
         if network is not self._network:
             self._network, self._before = network, None
         seen = network.session.links()

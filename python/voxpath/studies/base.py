@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -22,8 +22,8 @@ Verdict = Literal["agrees", "undecided", "differs", "contradicts itself", "no an
 - no answer: we have none.
 """
 
-Ask = Callable[[Sequence["Question"]], "Sequence[Variant]"]
-"""Has the chosen backends answer questions, all at once so that they share the workers."""
+Ask = Callable[[Sequence["Question"], Collection[str]], "Sequence[Variant]"]
+"""Has the chosen backends that are named answer questions, all at once so that they share the workers."""
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,13 @@ class Study:
         title: The publication.
         backends: Those that the study asks, by name.
         run: Asks; in full, or few runs where the second argument says so (`--quick`).
+        on_request: Those that it can ask beside them: they take long, or need what not every machine has.
+        real_at_once: Runs on real hosts that go on at the same time, unless somebody says how many.
     """
 
     name: str
     title: str
     backends: tuple[str, ...]
     run: Callable[[Ask, bool], Answer]
+    on_request: tuple[str, ...] = ()
+    real_at_once: int = 1

@@ -63,12 +63,14 @@ class Outcome:
         replication: From 0.
         reused: Whether it was there already.
         valid: Whether its verdict says so.
+        rejected: What was wrong with attempts that came before it, each in a text.
     """
 
     folder: Path
     replication: int
     reused: bool
     valid: bool
+    rejected: tuple[str, ...] = ()
 
 
 def perform(task: Task) -> Outcome:

@@ -1,9 +1,12 @@
-"""Answers by real hosts: runs on the wall clock, one after the other, and rows from their flows."""
+"""Answers by real hosts: runs on the wall clock, one at a time or several, and rows from their flows."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import threading
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
@@ -13,10 +16,12 @@ from voxpath.backends.real.session import Session
 from voxpath.backends.sim import flows, rows
 from voxpath.results.identity import Identity, Observe, machine
 from voxpath.results.store import Store
+from voxpath.sweeps.pool import interrupt_later
 from voxpath.sweeps.runs import Outcome, finished, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     import polars as pl
@@ -26,6 +31,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """How often a run is made until its timing holds."""
+
+_LOOK_S = 0.05
+"""How often it is looked at what is under way."""
 
 
 @dataclass
@@ -37,8 +45,10 @@ class RealBackend:
         observe: What the runs record.
         force: Make runs that are there already.
         attempts: How often a run is made until its timing holds.
+        at_once: Runs that are under way together; each is judged by how late its own packets were. Where some
+            were late, half as many are when these are made again.
         on_done: Told of each run as it is done.
-        on_look: Called again and again while a run goes on.
+        on_look: Called again and again with the networks that are under way.
         outcomes: The runs of the last answer, question by question.
         frames: The flows of these runs, likewise.
     """
@@ -47,8 +57,9 @@ class RealBackend:
     observe: Observe = field(default_factory=Observe)
     force: bool = False
     attempts: int = ATTEMPTS
+    at_once: int = 1
     on_done: Callable[[Outcome], None] = lambda _: None
-    on_look: Callable[[Network], None] = lambda _: None
+    on_look: Callable[[Sequence[Network]], None] = lambda _: None
     outcomes: list[list[Outcome]] = field(default_factory=list, init=False)
     frames: list[pl.DataFrame] = field(default_factory=list, init=False)
     name: str = field(default="real", init=False)
@@ -58,6 +69,7 @@ class RealBackend:
 
         Raises:
             RealError: The machine cannot run it.
+            StoreError: The results cannot be written.
             UnanswerableError: The kernel cannot be what the scenario asks for.
         """
         for question in questions:
@@ -65,32 +77,141 @@ class RealBackend:
             _check_end(question.document)
         # What killed processes left.
         Store(self.root).clean()
-        self.outcomes = [
-            [self._perform(question, replication) for replication in question.replications]
+        asked = [
+            [
+                _Run(question.document, question.observe or self.observe, replication)
+                for replication in question.replications
+            ]
             for question in questions
         ]
+        found = self._found([run for runs in asked for run in runs])
+        self.outcomes = [[found[run.identity.name] for run in runs] for runs in asked]
         self.frames = flows(self.outcomes)
-        return [rows(found, self.name) for found in self.frames]
+        return [rows(frame, self.name) for frame in self.frames]
 
-    def _perform(self, question: Question, replication: int) -> Outcome:
-        document, observe = question.document, question.observe or self.observe
-        identity = Identity(
-            document.plan.json, "real", replication, _engine.BUILD, observe, machine=machine()
+    def _found(self, runs: Sequence[_Run]) -> dict[str, Outcome]:
+        """The runs' outcomes by name; what is not there is made."""
+        found: dict[str, Outcome] = {}
+        # Cells may resolve into one plan; such a run is made once.
+        missing = {run.identity.name: run for run in runs}
+        for name, run in missing.items():
+            if not self.force and (outcome := finished(self.root, run.identity, run.replication)):
+                found[name] = replace(outcome, rejected=_rejected(outcome.folder))
+                self.on_done(found[name])
+        missing = {name: run for name, run in missing.items() if name not in found}
+        at_once = self.at_once
+        for attempt in range(1, self.attempts + 1):
+            late = {}
+            for name, outcome in self._made(missing, at_once):
+                found[name] = outcome
+                if attempt < self.attempts and not outcome.valid and not _kept_up(outcome.folder):
+                    late[name] = missing[name]
+                else:
+                    self.on_done(outcome)
+            missing, at_once = late, max(1, at_once // 2)
+        return found
+
+    def _made(self, runs: Mapping[str, _Run], at_once: int) -> Iterator[tuple[str, Outcome]]:
+        """Makes runs, so many at once; each as it is done."""
+        room = _Room(self.on_look)
+        with ThreadPoolExecutor(at_once, "voxpath-real") as pool:
+            running: dict[Future[Outcome], str] = {}
+            try:
+                running = {pool.submit(run.make, self.root, room): name for name, run in runs.items()}
+                while running:
+                    done, _ = wait(running, _LOOK_S, FIRST_COMPLETED)
+                    for future in done:
+                        yield running.pop(future), future.result()
+                    room.look()
+            except BaseException:
+                # Hosts are put away in order, however often somebody asks for haste.
+                with interrupt_later():
+                    room.close()
+                    pool.shutdown(cancel_futures=True)
+                raise
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run to be made."""
+
+    document: Document
+    observe: Observe
+    replication: int
+
+    @cached_property
+    def identity(self) -> Identity:
+        return Identity(
+            self.document.plan.json, "real", self.replication, _engine.BUILD, self.observe, machine=machine()
         )
-        outcome = None if self.force else finished(self.root, identity, replication)
-        attempts: list[dict[str, Any]] = []
-        late = True
-        while outcome is None or (late and not outcome.valid and len(attempts) < self.attempts):
-            with Network(document, replication, observe) as network:
-                network.run(self.on_look)
-                found = network.finish()
-            found.environment["attempts"] = attempts
-            outcome = keep(self.root, identity, document.text, replication, found)
-            verdict = json.loads(found.verdict)
-            late = not verdict["kept_up"]
-            attempts = [*attempts, verdict]
-        self.on_done(outcome)
-        return outcome
+
+    def make(self, root: Path, room: _Room) -> Outcome:
+        """Makes it, whatever is there, and keeps it with the attempts that it replaces."""
+        attempts = _attempts(root / self.identity.name)
+        with Network(self.document, self.replication, self.observe) as network:
+            room.wait(network)
+            found = network.finish()
+        found.environment["attempts"] = attempts
+        outcome = keep(root, self.identity, self.document.text, self.replication, found)
+        return replace(outcome, rejected=_reasons(attempts))
+
+
+class _Room:
+    """Networks that are under way, each in a thread of its own."""
+
+    def __init__(self, on_look: Callable[[Sequence[Network]], None]) -> None:
+        self._on_look = on_look
+        self._networks: list[Network] = []
+        self._closed = threading.Event()
+        # A network may be looked at until its books are closed.
+        self._looking = threading.Lock()
+
+    def wait(self, network: Network) -> None:
+        """Waits until the network's run is over.
+
+        Raises:
+            RealError: The room has been closed.
+        """
+        with self._looking:
+            self._networks.append(network)
+        try:
+            network.run(self._closed)
+        finally:
+            with self._looking:
+                self._networks.remove(network)
+
+    def look(self) -> None:
+        """Has somebody look at what is under way."""
+        with self._looking:
+            if self._networks:
+                self._on_look(self._networks)
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        self._closed.set()
+
+
+def _attempts(folder: Path) -> list[dict[str, Any]]:
+    """The verdicts of all attempts at a run that is not finished, the latest one last."""
+    try:
+        verdict = json.loads((folder / "verdict.json").read_bytes())
+        before = json.loads((folder / "environment.json").read_bytes())["attempts"]
+    except (OSError, ValueError, KeyError):
+        return []
+    return [] if verdict["valid"] else [*before, verdict]
+
+
+def _rejected(folder: Path) -> tuple[str, ...]:
+    """What was wrong with the attempts before the one that was kept."""
+    return _reasons(json.loads((folder / "environment.json").read_bytes())["attempts"])
+
+
+def _reasons(verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple("; ".join(verdict["problems"]) for verdict in verdicts)
+
+
+def _kept_up(folder: Path) -> bool:
+    return bool(json.loads((folder / "verdict.json").read_bytes())["kept_up"])
 
 
 def _check_end(document: Document) -> None:

@@ -41,8 +41,20 @@ _NAMESPACE: Mapping[str, tuple[str, ...]] = {
     "window_scaling": ("ipv4/tcp_window_scaling",),
     "timestamps": ("ipv4/tcp_timestamps",),
     "sack": ("ipv4/tcp_sack", "ipv4/tcp_dsack"),
+    "dupack_threshold": ("ipv4/tcp_reordering",),
 }
 """Keys that hold for all sockets of a host, and what they are called below /proc/sys/net."""
+
+_ROUTE: Mapping[str, str] = {"initial_window": "initcwnd", "delayed_ack": "quickack"}
+"""Keys that hold for all sockets of a host, and what they are called in a route."""
+
+_SHARED = frozenset({*_NAMESPACE, *_ROUTE})
+
+_CONDITIONS: Mapping[str, str] = {
+    "dupack_threshold": "; this one only without sack, which has its own measure of reordering",
+    "delayed_ack": "; of this one only max_delay = 0, for no delay at all",
+}
+"""What is to be known of keys that the kernel can be told in some cases only."""
 
 _PER_PROGRAM = frozenset({"congestion"})
 """Keys beside those that the sockets of unmodified programs get, by the route that they take."""
@@ -92,7 +104,7 @@ def _hosts_file(plan: Mapping[str, Any]) -> str:
 def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     addresses = plan["nodes"][index]["addresses"]
     v6 = any(":" in address for address in addresses)
-    stack = _namespace_keys(plan, index)
+    stack = _shared_keys(plan, index)
     sysctl = [
         # Addresses that nobody asked for would send packets that nobody expects.
         ("ipv6/conf/all/disable_ipv6", str(int(not v6))),
@@ -104,7 +116,10 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     ]
     congestion = stack.get("congestion")
     # What a route does not say, a new namespace takes from the machine's default, whatever that is.
-    control = f" congctl {congestion}" if congestion else ""
+    told = f" congctl {congestion}" if congestion else ""
+    told += "".join(
+        f" {_ROUTE[key]} {_in_route(key, value)}" for key, value in stack.items() if key in _ROUTE
+    )
     edge = plan["nodes"][index].get("edge")
     if v6 and edge in {"tap", "bridge"}:
         raise UnanswerableError(
@@ -118,14 +133,19 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         f"link set {port} mtu {MTU} txqueuelen {_QUEUE} up",
         *(bridge if edge == "bridge" else []),
         *(f"addr add {address}/{128 if ':' in address else 32} dev {DEVICE}" for address in addresses),
-        *(f"route add {prefix} dev {DEVICE}{control}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
+        *(f"route add {prefix} dev {DEVICE}{told}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
     ]
     kind = "tap" if edge == "bridge" else edge
     return HostConfiguration(port, kind, "\n".join(lines) + "\n", sysctl)
 
 
-def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
-    """The values of the keys that all of a host's sockets share."""
+def _in_route(key: str, value: Any) -> int:
+    # Of delayed acknowledgments a route only knows that there are to be none.
+    return 1 if key == "delayed_ack" else int(value)
+
+
+def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """The values of the keys that all of a host's sockets share; a route's only where it has to say them."""
     name = plan["nodes"][index]["name"]
     usual = json.loads(_engine.profile("linux"))
     shared: dict[str, tuple[Any, str]] = {}
@@ -134,14 +154,14 @@ def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
         for key, value in asked.items():
             if key == "mss" and value in {usual[key], mtu_mss}:
                 continue
-            if value != usual[key] and key not in allowed and key not in _NAMESPACE:
-                settable = ", ".join(sorted(allowed | set(_NAMESPACE)))
+            if value != usual[key] and (key not in allowed | _SHARED or not _settable(key, value, asked)):
+                settable = ", ".join(sorted(allowed | _SHARED))
                 raise UnanswerableError(
                     f"the real host {name!r} has the kernel's TCP, which cannot be told {key} = {value!r} "
-                    f'({place}): take the profile "linux" and change only {settable}, or let the host or the '
-                    "flow be simulated"
+                    f'({place}): take the profile "linux" and change only {settable}'
+                    f"{_CONDITIONS.get(key, '')}, or let the host or the flow be simulated"
                 )
-            if key in _NAMESPACE:
+            if key in _SHARED:
                 before, where = shared.setdefault(key, (value, place))
                 if before != value:
                     raise UnanswerableError(
@@ -149,8 +169,18 @@ def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
                         f"{where} for {before!r}"
                     )
     controls = {program["tcp"]["congestion"] for program in _programs(plan, index)}
-    found = {key: value for key, (value, _) in shared.items()}
+    found = {key: value for key, (value, _) in shared.items() if key in _NAMESPACE or value != usual[key]}
     return found | ({"congestion": controls.pop()} if len(controls) == 1 else {})
+
+
+def _settable(key: str, value: Any, asked: Mapping[str, Any]) -> bool:
+    match key:
+        case "dupack_threshold":
+            return not asked["sack"]
+        case "delayed_ack":
+            return bool(value["max_delay"] == 0)
+        case _:
+            return True
 
 
 def _asked(plan: Mapping[str, Any], index: int) -> Iterator[tuple[str, Mapping[str, Any], frozenset[str]]]:

@@ -13,18 +13,30 @@ LATE_NS = 1_000_000
 LATE_SHARE = 0.05
 """And how late as a share of the shortest way's delay, where that is more."""
 
+STALL_NS = 100_000_000
+"""How late any single delivery may always be: a loop that stood still delays few packets, but these long."""
+
+STALL_SHARE = 0.01
+"""And how late as a share of the run's length, where that is more."""
+
 
 def limit_ns(shortest_delay_ns: int | None) -> int:
     """What the 99th percentile of the deliveries' lateness must not exceed."""
     return max(LATE_NS, int(LATE_SHARE * (shortest_delay_ns or 0)))
 
 
-def problems(found: Mapping[str, Any], limit: int, names: Sequence[str]) -> list[str]:
+def stall_limit_ns(ended_ns: int) -> int:
+    """What the lateness of no delivery must exceed in a run of such a length."""
+    return max(STALL_NS, int(STALL_SHARE * ended_ns))
+
+
+def problems(found: Mapping[str, Any], limit: int, stall_limit: int, names: Sequence[str]) -> list[str]:
     """Why a run is invalid; empty if it is not.
 
     Args:
         found: What the engine says of it, `fidelity` in `crates/py/src/real.rs`.
         limit: As `limit_ns`.
+        stall_limit: As `stall_limit_ns`.
         names: Of the plan's nodes.
     """
     told = []
@@ -33,6 +45,12 @@ def problems(found: Mapping[str, Any], limit: int, names: Sequence[str]) -> list
         told.append(
             f"packets were delivered {late / 1e6:.3g} ms late (99th percentile), where {limit / 1e6:.3g} ms "
             "are allowed: the machine could not keep up"
+        )
+    stalled = found["deliveries"]["max_ns"]
+    if stalled > stall_limit:
+        told.append(
+            f"a packet was delivered {stalled / 1e6:.0f} ms late, where {stall_limit / 1e6:.0f} ms are "
+            "allowed: the machine could not keep up"
         )
     for device in found["devices"]:
         host = names[device["node"]]

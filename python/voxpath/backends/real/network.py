@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,19 +11,23 @@ from typing import TYPE_CHECKING, Any, Self
 from voxpath import _engine
 from voxpath.backends.real import fidelity
 from voxpath.backends.real.programs import Programs
-from voxpath.backends.real.session import Session
+from voxpath.backends.real.session import RealError, Session
 from voxpath.results.frames import frame, parquet
 from voxpath.sweeps.runs import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import threading
+    from collections.abc import Mapping
     from types import TracebackType
 
     from voxpath.results.identity import Observe
     from voxpath.scenario import Document
 
 _LOOK_S = 0.01
-"""How often it is asked whether a run is done."""
+"""How often it is asked whether a run is done: so late may a program start."""
+
+_FLOWS_LOOK_S = 0.1
+"""The same where there is none: flows start by themselves, and asking costs what others could use."""
 
 
 class Network:
@@ -99,11 +102,16 @@ class Network:
             return True
         return ends_by_itself(plan) and flows_done and self.programs.is_done
 
-    def run(self, on_look: Callable[[Network], None] = lambda _: None) -> None:
-        """Waits until the run is over; `on_look` is called again and again until then."""
+    def run(self, stop: threading.Event) -> None:
+        """Waits until the run is over.
+
+        Raises:
+            RealError: It was stopped before.
+        """
+        every = _LOOK_S if self.programs.all else _FLOWS_LOOK_S
         while not self.step():
-            on_look(self)
-            time.sleep(_LOOK_S)
+            if stop.wait(every):
+                raise RealError("stopped before the run was over")
 
     def finish(self) -> Found:
         """Ends the network and closes its books.
@@ -118,11 +126,13 @@ class Network:
         limit = fidelity.limit_ns(_engine.shortest_delay(plan.json))
         names = [node["name"] for node in plan.data["nodes"]]
         judged = json.loads(verdict)
-        late = fidelity.problems(faithful, limit, names)
+        stall_limit = fidelity.stall_limit_ns(judged["ended_ns"])
+        late = fidelity.problems(faithful, limit, stall_limit, names)
         judged["kept_up"] = not late
         judged["problems"] += late + self.programs.problems()
         judged["valid"] = not judged["problems"]
-        faithful |= {"limit_ns": limit, "cpu_pressure_us": _difference(self._pressure, _pressure())}
+        faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
+        faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}
         files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
         files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
         files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}

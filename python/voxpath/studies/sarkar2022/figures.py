@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from voxpath.studies.sarkar2022.questions import Found
 
-LONG, SHORT = 2700.0, 80.0
+LONG, SHORT = float(published()["section2_3"]["simulated_s"]), float(published()["section3_4"]["first_s"])
 """Seconds of Figures 2, 4 and 7, and of their first part in Figures 3, 5 and 8."""
 
 _GRID: Mapping[float, float] = {LONG: 1.0, SHORT: 0.1}
@@ -66,7 +66,9 @@ def _windows(runs: Mapping[str, Trace], threshold: Trace, until: float) -> Plot:
         x, y = run.server("cwnd_bytes").sampled(until, every)
         curves.append(Curve(name, x, y, style="steps"))
     return Plot(
-        "Figure 2: congestion window" if until == LONG else "Figure 3: congestion window, first 80 s",
+        "Figure 2: congestion window"
+        if until == LONG
+        else f"Figure 3: congestion window, first {SHORT:.0f} s",
         f"The server's congestion window by loss, one run each, sampled every {every:g} s. Nothing bounds "
         f"it but loss: the receiver's {WINDOW} bytes do not.",
         _TIME,
@@ -134,7 +136,7 @@ def _acknowledged(runs: Mapping[str, Trace], until: float) -> Plot:
     return Plot(
         "Figure 4: acknowledged by the client"
         if until == LONG
-        else "Figure 5: acknowledged by the client, first 80 s",
+        else f"Figure 5: acknowledged by the client, first {SHORT:.0f} s",
         f"What the client's acknowledgments cover, by loss, one run each, sampled every {every:g} s. The "
         "publication's curves start ten seconds later.",
         _TIME,
@@ -152,8 +154,8 @@ def _acknowledged_checks(runs: Mapping[str, Trace]) -> list[Check]:
     falling = list(at.values())
     return [
         Check(
-            "On 2700 s the curves up to 1 % are almost congruent: they reach half of the file within a "
-            "fiftieth of the axis.",
+            f"On {LONG:.0f} s the curves up to 1 % are almost congruent: they reach half of the file within "
+            "a fiftieth of the axis.",
             max(few) - min(few) < LONG / 50,
             shown,
         ),
@@ -226,6 +228,7 @@ def _throughput_checks(found: Found) -> list[Check]:
         )
     ]
     low, high = summarise(ratios).prediction or (0.0, 0.0)
+    times_longer = published()["section6"]["times_longer"]
     return [
         Check(
             "Throughput falls with loss, and at 10 % it has collapsed to less than a twentieth.",
@@ -233,8 +236,9 @@ def _throughput_checks(found: Found) -> list[Check]:
             ", ".join(f"{loss}: {rate:,.0f} bytes/s" for loss, rate in zip(LOSSES, values, strict=True)),
         ),
         Check(
-            "The conclusion's 32 times counts the ten seconds; less them the publication's ratio is ours.",
-            round(printed) == 32 and low <= meant <= high,
+            f"The conclusion's {times_longer} times counts the ten seconds; less them the publication's "
+            "ratio is ours.",
+            round(printed) == times_longer and low <= meant <= high,
             f"printed {printed:.1f}, less 10 s {meant:.1f}, ours [{low:.1f}, {high:.1f}]",
         ),
     ]
@@ -252,7 +256,7 @@ def _received(runs: Mapping[str, Trace], until: float) -> Plot:
     return Plot(
         "Figure 7: rate that reaches the client"
         if until == LONG
-        else "Figure 8: rate that reaches the client, first 80 s",
+        else f"Figure 8: rate that reaches the client, first {SHORT:.0f} s",
         f"Data that reaches the client by loss, one run each, over {every:g} s at a time. A curve ends "
         "with its download.",
         _TIME,

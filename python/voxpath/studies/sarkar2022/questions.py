@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import polars as pl
+
 from voxpath.backends.base import Question
+from voxpath.backends.sim import rows
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
@@ -24,11 +27,10 @@ from voxpath.studies.sarkar2022.scenario import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import polars as pl
-
     from voxpath.backends.base import Row
     from voxpath.results.answers import Variant
     from voxpath.studies.base import Ask
+    from voxpath.sweeps.runs import Outcome
 
 
 class Cell(NamedTuple):
@@ -59,6 +61,8 @@ class Effort:
         map_losses: Rows of the map.
         map_round_trips: Columns of the map: propagation both ways, in milliseconds.
         map_windows: Panels of the map, in segments.
+        real_replications: Of every cell that runs on the kernel, on the wall clock.
+        real_losses: Rows of Table 8 that do.
     """
 
     replications: int
@@ -68,10 +72,12 @@ class Effort:
     map_losses: Sequence[str]
     map_round_trips: Sequence[int]
     map_windows: Sequence[int]
+    real_replications: int
+    real_losses: Sequence[str]
 
 
-FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44))
-QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44))
+FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44), 5, LOSSES)
+QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44), 2, LOSSES[:4])
 
 NO_LOST_ACKS = "no acknowledgment is lost"
 NO_BACK_OFF = "no back-off (RTO at most 1 s)"
@@ -79,6 +85,7 @@ FLOOR = "RTO floor of 0.2 s"
 CLOCK = "clock of 1 ms"
 FLOOR_AND_CLOCK = "RTO floor of 0.2 s and clock of 1 ms"
 NEITHER = "neither lost acknowledgments nor back-off"
+PROMPT = "no delayed acknowledgments"
 COUNTING = "window grows by bytes, not acknowledgments"
 _MILLISECOND = {"tick": "0 s", "variance_floor": "1 ms"}
 
@@ -92,7 +99,7 @@ CAUSES: Mapping[str, Change] = {
     "limited transmit (RFC 3042)": Change({"limited_transmit": True}),
     "NewReno (RFC 6582)": Change({"recovery": "newreno"}),
     "SACK (RFC 2018)": Change({"sack": True}),
-    "no delayed acknowledgments": Change({"delayed_ack": {"max_delay": "0 s"}}),
+    PROMPT: Change({"delayed_ack": {"max_delay": "0 s"}}),
     COUNTING: Change({"byte_counting": True}),
 }
 """What may make `riverbed16` slow, one taken away at a time."""
@@ -112,17 +119,32 @@ TESTBED: Mapping[str, Change] = {
     NO_LOST_ACKS: CAUSES[NO_LOST_ACKS],
     PER_ACK: Change({"byte_counting": False}),
     NO_FAST_RETRANSMIT: Change({"dupack_threshold": 10}),
+    PROMPT: CAUSES[PROMPT],
     CANDIDATE: Change({"byte_counting": False, "dupack_threshold": 10}, both_ways=False),
 }
 """What may make a loss dearer in the testbed of Table 8 than in `linux`."""
 
+_LOST = (3000,)
 ONE_LOSS = "one segment is lost"
+ONE_LOSS_NO_FAST_RETRANSMIT = f"{ONE_LOSS}, {NO_FAST_RETRANSMIT}"
+ONE_LOSS_PROMPT = f"{ONE_LOSS}, {PROMPT}"
 SSTHRESH = "initial ssthresh of 65,535 bytes"
 SINGLE: Mapping[str, Change] = {
-    ONE_LOSS: Change(lost=(3000,)),
+    ONE_LOSS: Change(lost=_LOST),
+    ONE_LOSS_NO_FAST_RETRANSMIT: Change(TESTBED[NO_FAST_RETRANSMIT].tcp, lost=_LOST),
+    ONE_LOSS_PROMPT: Change(TESTBED[PROMPT].tcp, lost=_LOST),
     SSTHRESH: Change({"initial_ssthresh": "65535 B"}),
 }
-"""Runs that need no replications: nothing in them is left to chance."""
+"""Runs that need no replications of the simulator: nothing in them is left to chance."""
+
+KERNEL_CHANGES: Mapping[str, Sequence[str]] = {
+    "0 %": ("", NO_ETHERNET, LONGER, ONE_LOSS, ONE_LOSS_NO_FAST_RETRANSMIT, ONE_LOSS_PROMPT),
+    "0.01 %": ("", NO_FAST_RETRANSMIT),
+    "0.1 %": ("", NO_FAST_RETRANSMIT),
+    "1 %": ("", NO_FAST_RETRANSMIT, PROMPT, NO_LOST_ACKS),
+    "10 %": ("", NO_FAST_RETRANSMIT, PROMPT, NO_LOST_ACKS),
+}
+"""What `linux` is on the kernel, by loss: as published, and with what the kernel can be told changed."""
 
 SACK = "SACK"
 TODAY = {
@@ -155,6 +177,7 @@ def noise_cell(size: int) -> Cell:
 
 
 _TRACE = Observe(tcp=True, packets=True)
+_TCP = Observe(tcp=True)
 
 
 def map_cell(loss: str, round_trip: int, window: int) -> Cell:
@@ -199,6 +222,8 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     asked[Cell("linux", LADDER_LOSS, traced=True)] = (AS_PUBLISHED, range(1))
     for variant in VARIANTS:
         asked[Cell(variant, "0 %", ONE_LOSS, traced=True)] = (SINGLE[ONE_LOSS], range(1))
+    for name in (ONE_LOSS, ONE_LOSS_NO_FAST_RETRANSMIT, ONE_LOSS_PROMPT):
+        asked[Cell("linux", "0 %", name)] = (SINGLE[name], range(1))
     asked[Cell("riverbed16", "0 %", SSTHRESH, traced=True)] = (SINGLE[SSTHRESH], range(1))
     for cell, tcp in zip(SLOW_CELLS, ({}, {"delayed_ack": {"max_delay": "0 s"}}), strict=True):
         asked[cell] = (Change(tcp, delay="200 ms", both_ways=False), range(1))
@@ -213,37 +238,70 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     return made | {noise_cell(size): Question(noise(size), many) for size in PACKETS}
 
 
-SOURCE = "sim"
-"""Whose answers decide. Table 8 was measured on hosts: the backend `real` is to decide there."""
+def kernel_questions(effort: Effort) -> dict[Cell, Question]:
+    """Every cell that runs on the kernel; those that take longest first, so that none is left to wait for."""
+    return {
+        Cell("linux", loss, name): Question(
+            document("linux", loss, CHANGES[name]), range(effort.real_replications), _TCP
+        )
+        for loss in reversed(effort.real_losses)
+        for name in KERNEL_CHANGES[loss]
+    }
+
+
+SIM, KERNEL = "sim", "real"
+"""Who makes runs: the simulator, and today's kernel."""
 
 
 class Found:
     """What came back, cell by cell."""
 
-    def __init__(self, variants: Mapping[Cell, Variant], effort: Effort) -> None:
+    def __init__(
+        self, variants: Mapping[Cell, Variant], effort: Effort, tested: Mapping[Cell, Variant] | None = None
+    ) -> None:
+        """Takes what the simulator and the formulas said, and what the kernel did.
+
+        Args:
+            variants: Of the simulator and the formulas.
+            effort: How much was run.
+            tested: Of the kernel; of it those runs count that were on time.
+        """
         self.effort = effort
         self._variants = variants
+        self._tested = {cell: _on_time(variant) for cell, variant in (tested or {}).items()}
 
     @cached_property
     def simulated(self) -> bool:
         """Whether the simulator was asked."""
         return any(variant.outcomes for variant in self._variants.values())
 
-    def row(self, cell: Cell, metric: str, estimator: str = SOURCE) -> Row | None:
+    @cached_property
+    def tested(self) -> bool:
+        """Whether the kernel was asked."""
+        return any(variant.outcomes for variant in self._tested.values())
+
+    @property
+    def real_outcomes(self) -> list[Outcome]:
+        """The runs on the kernel, whether they were on time or not."""
+        return [outcome for variant in self._tested.values() for outcome in variant.outcomes]
+
+    def row(self, cell: Cell, metric: str, estimator: str = SIM) -> Row | None:
         """The row of an estimator; none where it was not asked."""
-        rows = self._variants[cell].rows
+        variant = self._variant(cell, estimator)
+        rows = () if variant is None else variant.rows
         return next((row for row in rows if (row.metric, row.estimator) == (metric, estimator)), None)
 
-    def values(self, cell: Cell, metric: str) -> list[float]:
+    def values(self, cell: Cell, metric: str, source: str = SIM) -> list[float]:
         """A metric, replication by replication; none unless every run has one: some are no fair sample."""
-        row = self.row(cell, metric)
-        if row is None or row.status != "ok":
+        row = self.row(cell, metric, source)
+        variant = self._variant(cell, source)
+        if row is None or variant is None or row.status != "ok":
             return []
-        return [float(value) for value in self._variants[cell].samples(row).get_column("value")]
+        return [float(value) for value in variant.samples(row).get_column("value")]
 
-    def summary(self, cell: Cell, metric: str) -> Summary | None:
+    def summary(self, cell: Cell, metric: str, source: str = SIM) -> Summary | None:
         """Mean and interval of a metric."""
-        values = self.values(cell, metric)
+        values = self.values(cell, metric, source)
         return summarise(values) if values else None
 
     def slower(self, cell: Cell, base: Cell, metric: str = "completion_s") -> Summary | None:
@@ -251,13 +309,29 @@ class Found:
         values, reference = self.values(cell, metric), self.values(base, metric)
         return paired(values, reference) if values and len(values) == len(reference) else None
 
-    def trace(self, cell: Cell, table: str) -> list[pl.DataFrame]:
+    def trace(self, cell: Cell, table: str, source: str = SIM) -> list[pl.DataFrame]:
         """`series`, `packets` or `elements` of each run of a cell."""
-        outcomes = self._variants[cell].outcomes
-        return tables([[outcome] for outcome in outcomes], table)
+        variant = self._variant(cell, source)
+        outcomes = () if variant is None else variant.outcomes
+        return tables([[outcome] for outcome in outcomes if outcome.valid], table)
+
+    def _variant(self, cell: Cell, source: str) -> Variant | None:
+        return self._tested.get(cell) if source == KERNEL else self._variants.get(cell)
+
+
+def _on_time(variant: Variant) -> Variant:
+    """Without the runs that were too late: how late a run is has nothing to do with what it found."""
+    frame = variant.frames.get(KERNEL)
+    if frame is None:
+        return variant
+    valid = [outcome.replication for outcome in variant.outcomes if outcome.valid]
+    kept = frame.filter(pl.col("replication").is_in(valid))
+    return replace(variant, rows=rows(kept, KERNEL), frames={KERNEL: kept})
 
 
 def ask_all(ask: Ask, effort: Effort) -> Found:
     """Asks everything."""
-    asked = questions(effort)
-    return Found(dict(zip(asked, ask(list(asked.values())), strict=True)), effort)
+    asked, tested = questions(effort), kernel_questions(effort)
+    simulated = ask(list(asked.values()), (SIM, "formula"))
+    real = ask(list(tested.values()), (KERNEL,))
+    return Found(dict(zip(asked, simulated, strict=True)), effort, dict(zip(tested, real, strict=True)))

@@ -1,0 +1,195 @@
+"""Around runs on real hosts: what is tried again, how many go on at once, what the kernel is told."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voxpath import _engine
+from voxpath.backends.base import Question, UnanswerableError
+from voxpath.backends.real import backend as module
+from voxpath.backends.real import fidelity
+from voxpath.backends.real.backend import RealBackend
+from voxpath.backends.real.configuration import configurations
+from voxpath.backends.real.session import RealError
+from voxpath.results.frames import frame, parquet
+from voxpath.results.identity import Observe
+from voxpath.scenario import Document, from_dict
+from voxpath.sweeps.runs import Found, Outcome
+
+
+def document(tcp: dict[str, Any] | None = None, loss: str = "0 %") -> Document:
+    host = {"profile": "linux", "tcp": tcp or {}}
+    return from_dict(
+        {
+            "name": "a flow",
+            "topology": {"kind": "pipe", "link": {"delay": "5 ms", "loss": loss}},
+            "hosts": {"client": host, "server": host},
+            "flows": [{"app": {"kind": "download", "request": "100 B", "response": "10 kB"}}],
+        }
+    )
+
+
+class FakeNetwork:
+    """A network that lasts a moment, and is late as often as the test says."""
+
+    late = 0
+    under_way = 0
+    most: list[int]
+    lock = threading.Lock()
+
+    def __init__(self, document: Document, replication: int, observe: Observe) -> None:
+        self.replication = replication
+        self.simulated = _engine.run(document.plan.json, replication, observe.json)
+
+    def __enter__(self) -> FakeNetwork:
+        with self.lock:
+            FakeNetwork.under_way += 1
+            self.most.append(FakeNetwork.under_way)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            FakeNetwork.under_way -= 1
+
+    def run(self, stop: threading.Event) -> None:
+        assert not stop.wait(0.05)
+
+    def finish(self) -> Found:
+        with self.lock:
+            late = FakeNetwork.late > 0
+            FakeNetwork.late -= late
+        tables, text, _ = self.simulated
+        verdict = json.loads(text) | {"valid": not late, "kept_up": not late}
+        verdict["problems"] += ["too late"] * late
+        return Found(
+            json.dumps(verdict),
+            {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()},
+            {},
+        )
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> type[FakeNetwork]:
+    monkeypatch.setattr(module, "Network", FakeNetwork)
+    FakeNetwork.late, FakeNetwork.under_way, FakeNetwork.most = 0, 0, []
+    return FakeNetwork
+
+
+def test_late_runs_are_made_again_with_fewer_at_once_and_every_attempt_is_told(network, tmp_path: Path):
+    network.late = 6
+    told: list[Outcome] = []
+    backend = RealBackend(tmp_path, at_once=4, on_done=told.append)
+    ((row, *_),) = backend.answer([Question(document(), range(4))])
+    assert (row.estimator, row.n) == ("real", 4)
+    assert max(network.most[:4]) > 2
+    assert max(network.most[4:8]) <= 2
+    (outcomes,) = backend.outcomes
+    assert [outcome.valid for outcome in outcomes] == [True] * 4
+    assert sorted(len(outcome.rejected) for outcome in outcomes) == [1, 1, 2, 2]
+    assert {reason for outcome in outcomes for reason in outcome.rejected} == {"too late"}
+    assert sorted(outcome.replication for outcome in told) == [0, 1, 2, 3]
+    again = RealBackend(tmp_path)
+    again.answer([Question(document(), range(4))])
+    assert [(outcome.reused, outcome.rejected) for outcome in again.outcomes[0]] == [
+        (True, outcome.rejected) for outcome in outcomes
+    ]
+
+
+def test_attempts_have_an_end_and_are_remembered(network, tmp_path: Path):
+    network.late = 5
+    backend = RealBackend(tmp_path)
+    backend.answer([Question(document())])
+    ((outcome,),) = backend.outcomes
+    assert (outcome.valid, len(outcome.rejected), network.late) == (False, 2, 2)
+    backend.answer([Question(document())])
+    ((outcome,),) = backend.outcomes
+    assert (outcome.valid, len(outcome.rejected)) == (True, 5)
+
+
+def test_what_two_questions_ask_alike_is_run_once(network, tmp_path: Path):
+    backend = RealBackend(tmp_path, at_once=3)
+    backend.answer([Question(document()), Question(document()), Question(document(loss="1 %"))])
+    assert len(network.most) == 2
+    assert backend.outcomes[0] == backend.outcomes[1] != backend.outcomes[2]
+
+
+def test_a_failure_ends_the_others(network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    ended = []
+
+    def run(self: FakeNetwork, stop: threading.Event) -> None:
+        if self.replication == 0:
+            raise RealError("no device")
+        ended.append(stop.wait(30))
+        raise RealError("stopped")
+
+    monkeypatch.setattr(network, "run", run)
+    with pytest.raises(RealError, match="no device"):
+        RealBackend(tmp_path, at_once=2).answer([Question(document(), range(6))])
+    assert set(ended) == {True}
+    assert network.under_way == 0
+    assert not list(tmp_path.iterdir())
+
+
+def told(tcp: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    found = configurations(document(tcp).plan.data)[1]
+    return found.ip, dict(found.sysctl)
+
+
+def test_what_the_kernel_can_be_told_it_is_told():
+    ip, sysctl = told({})
+    assert "initcwnd" not in ip
+    assert "quickack" not in ip
+    assert sysctl["ipv4/tcp_reordering"] == "3"
+    ip, sysctl = told(
+        {
+            "sack": False,
+            "dupack_threshold": 10,
+            "initial_window": "3 segments",
+            "delayed_ack": {"max_delay": "0 s"},
+        }
+    )
+    assert "initcwnd 3" in ip
+    assert "quickack 1" in ip
+    assert (sysctl["ipv4/tcp_reordering"], sysctl["ipv4/tcp_sack"]) == ("10", "0")
+
+
+@pytest.mark.parametrize(
+    ("tcp", "said"),
+    [
+        ({"dupack_threshold": 10}, "only without sack"),
+        ({"delayed_ack": {"max_delay": "10 ms"}}, "only max_delay = 0"),
+        ({"limited_transmit": False}, "change only congestion, .*delayed_ack, dupack_threshold"),
+    ],
+)
+def test_what_it_cannot_be_told_is_refused(tcp: dict[str, Any], said: str):
+    with pytest.raises(UnanswerableError, match=said):
+        told(tcp)
+
+
+def faithful(p99_ms: float, max_ms: float) -> dict[str, Any]:
+    late = {"p99_ns": int(p99_ms * 1e6), "max_ns": int(max_ms * 1e6)}
+    return {"deliveries": late, "devices": [], "packets_refused": 0, "datagrams_unread": 0}
+
+
+@pytest.mark.parametrize(
+    ("p99_ms", "max_ms", "ended_s", "said"),
+    [
+        (0.9, 90, 1, None),
+        (1.1, 90, 1, "99th percentile"),
+        # Few packets are late of a loop that stood still, but what they belong to is.
+        (0.1, 20_000, 60, "a packet was delivered 20000 ms late, where 600 ms are allowed"),
+        (0.1, 500, 60, None),
+        (0.1, 110, 1, "where 100 ms are allowed"),
+    ],
+)
+def test_what_is_too_late(p99_ms: float, max_ms: float, ended_s: int, said: str | None):
+    limits = fidelity.limit_ns(20_000_000), fidelity.stall_limit_ns(ended_s * 10**9)
+    problems = fidelity.problems(faithful(p99_ms, max_ms), *limits, ["client", "server"])
+    assert len(problems) == (said is not None)
+    assert said is None or re.search(said, problems[0])
