@@ -40,6 +40,14 @@ pub struct Config {
     /// Segments that one acknowledgment may add to the window in slow start: L of RFC 3465 section 2.2,
     /// 1 in RFC 5681 equation (2). Linux counts all that were acknowledged.
     pub slow_start_limit: u32,
+    /// What ends slow start besides a loss.
+    pub slow_start_exit: SlowStartExit,
+    /// Which CUBIC `cubic` is.
+    pub cubic: CubicVariant,
+    /// Take the window after a loss from cwnd, as Linux does; else from FlightSize (RFC 5681 equation (4)).
+    pub ssthresh_from_cwnd: bool,
+    /// Space segments over the round trip in place of sending what the window allows at once.
+    pub pacing: bool,
     /// Count acknowledged bytes in congestion avoidance, one segment a round trip; else add
     /// `SMSS^2 / cwnd` on each acknowledgment, less where they are delayed (RFC 5681 section 3.1).
     pub byte_counting: bool,
@@ -72,6 +80,31 @@ pub enum Recovery {
     Reno,
     /// Fast recovery through partial acknowledgments (RFC 6582).
     NewReno,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SlowStartExit {
+    /// Nothing: a loss, or `initial_ssthresh` (RFC 5681).
+    Loss,
+    /// HyStart as it is part of Linux' CUBIC: a train of acknowledgments as long as half a round trip, or a round-trip time that
+    /// grows. For CUBIC only.
+    Hystart,
+    /// HyStart++ (RFC 9406).
+    #[serde(rename = "hystart++")]
+    HystartPlusPlus,
+}
+
+/// Where Linux' CUBIC and the RFC that describes it differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CubicVariant {
+    /// RFC 9438.
+    Rfc9438,
+    /// `net/ipv4/tcp_cubic.c`: at least a segment for every twenty acknowledged until there was a loss, the smallest round-trip time
+    /// in place of the smoothed one, Reno's part never faster than 0.53, everything forgotten at a timeout.
+    Linux,
 }
 
 /// Delayed acknowledgment (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3).
@@ -166,6 +199,11 @@ fn rfc() -> Config {
         dupack_threshold: 3,
         limited_transmit: true,
         slow_start_limit: 1,
+        // RFC 9406 is optional.
+        slow_start_exit: SlowStartExit::Loss,
+        cubic: CubicVariant::Rfc9438,
+        ssthresh_from_cwnd: false,
+        pacing: false,
         byte_counting: true,
         cwnd_validation: false,
         idle_restart: true,
@@ -199,6 +237,11 @@ fn linux() -> Config {
         // tcp_slow_start() adds all that was acknowledged; tcp_is_cwnd_limited() guards growth.
         slow_start_limit: u32::MAX,
         cwnd_validation: true,
+        // The module parameter `hystart` of tcp_cubic is on.
+        slow_start_exit: SlowStartExit::Hystart,
+        cubic: CubicVariant::Linux,
+        // cubictcp_recalc_ssthresh(), tcp_reno_ssthresh()
+        ssthresh_from_cwnd: true,
         // TCP_DELACK_MIN; Linux stretches it towards 200 ms where data comes slowly.
         delayed_ack: DelayedAck { max_delay: Span::from_millis(40), max_segments: 2 },
         rto: RtoConfig {
@@ -251,6 +294,10 @@ fn riverbed16() -> Config {
         // The study's equation (17): SMSS^2 / cwnd, and figure 2's window of 135 000 bytes over a receive
         // window of 8760 shows growth that nothing validates.
         slow_start_limit: 1,
+        slow_start_exit: SlowStartExit::Loss,
+        cubic: CubicVariant::Rfc9438,
+        ssthresh_from_cwnd: false,
+        pacing: false,
         byte_counting: false,
         cwnd_validation: false,
         idle_restart: true,

@@ -107,6 +107,13 @@ class Stack(Socket):
     slow_start_limit: Annotated[Segments, Field(le=2**31)] | None = Field(
         None, description="What one acknowledgment may add to the window in slow start (RFC 3465)."
     )
+    slow_start_exit: Literal["loss", "hystart", "hystart++"] | None = Field(
+        None, description="What ends slow start: a loss, Linux' HyStart (CUBIC only), RFC 9406."
+    )
+    cubic: Literal["rfc9438", "linux"] | None = Field(None, description="Which CUBIC `cubic` is.")
+    ssthresh_from_cwnd: bool | None = Field(
+        None, description="Reduce the window at a loss from cwnd, as Linux does; else from FlightSize."
+    )
     byte_counting: bool | None = Field(
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."
     )

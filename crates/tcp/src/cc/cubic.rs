@@ -1,7 +1,8 @@
-//! CUBIC (RFC 9438). Windows are in segments and times in seconds here, as in the RFC.
+//! CUBIC (RFC 9438), and where Linux' own differs from it. Windows are in segments and times in seconds here, as in the RFC.
 
-use super::{Ack, CongestionControl, CwndEvent, Window, slow_start};
-use crate::config::Config;
+use super::hystart::SlowStart;
+use super::{Ack, CongestionControl, CwndEvent, Sample, Window};
+use crate::config::{Config, CubicVariant};
 use voxpath_units::{Span, Time};
 
 /// RFC 9438 section 5: C, in segments/s³.
@@ -11,10 +12,22 @@ const BETA: f64 = 0.7;
 /// RFC 9438 section 4.3: α of the Reno-friendly region until W_est reaches the window before the loss.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
+/// Linux' bictcp_update(): until there was a loss, the window grows by a segment for so many acknowledged at least.
+const FIRST_CLIMB: f64 = 20.0;
+/// Linux' bictcp_update(): never faster than a segment for so many acknowledged.
+const FASTEST: f64 = 2.0;
+/// Linux' bictcp_update() above the curve: a segment for so many windows.
+const PLATEAU: f64 = 100.0;
+/// Linux' cubictcp_acked(): delays of the time after a recovery are left out.
+const AFTER_RECOVERY: Span = Span::from_secs(1);
+
 /// RFC 9438.
 #[derive(Debug)]
 pub(super) struct Cubic {
-    slow_start_limit: u32,
+    slow_start: SlowStart,
+    variant: CubicVariant,
+    /// The smallest round-trip time seen.
+    delay_min: Option<Span>,
     /// W_max, segments; none before the first congestion event.
     w_max: Option<f64>,
     /// The congestion window just before the last reduction, segments (`cwnd_prior`).
@@ -40,7 +53,9 @@ impl Cubic {
     /// The algorithm before its first congestion event.
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            slow_start_limit: config.slow_start_limit,
+            slow_start: SlowStart::new(config, true),
+            variant: config.cubic,
+            delay_min: None,
             w_max: None,
             cwnd_prior: 0.0,
             epoch: None,
@@ -68,7 +83,7 @@ impl CongestionControl for Cubic {
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window) {
         let mut acked = ack.acked;
         if window.in_slow_start() {
-            acked = slow_start(window, acked, self.slow_start_limit);
+            acked = self.slow_start.grow(window, acked);
             if acked == 0 {
                 return;
             }
@@ -79,10 +94,15 @@ impl CongestionControl for Cubic {
         let (w_max, cwnd_prior) = (self.w_max.unwrap_or(cwnd), self.cwnd_prior);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max));
 
-        let rtt = ack.srtt.unwrap_or(Span::ZERO).as_secs_f64();
-        let target = epoch.target(ack.now, rtt, cwnd);
-        let w_est = epoch.reno_friendly(segments_acked, cwnd, cwnd_prior);
-        let per_ack = if epoch.cubic(ack.now.since(epoch.start).as_secs_f64()) < w_est {
+        let linux = self.variant == CubicVariant::Linux;
+        let rtt = if linux { self.delay_min } else { ack.srtt };
+        let target = epoch.target(ack.now, rtt.unwrap_or(Span::ZERO).as_secs_f64(), cwnd);
+        let w_est = epoch.reno_friendly(segments_acked, cwnd, if linux { f64::INFINITY } else { cwnd_prior });
+        let per_ack = if linux {
+            let per_segment = (target - cwnd) / cwnd;
+            let least = if self.w_max.is_none() { 1.0 / FIRST_CLIMB } else { 1.0 / (PLATEAU * cwnd) };
+            per_segment.max(least).max((w_est - cwnd) / cwnd).min(1.0 / FASTEST) * segments_acked
+        } else if epoch.cubic(ack.now.since(epoch.start).as_secs_f64()) < w_est {
             // Section 4.3: never below what Reno would have.
             (w_est - cwnd).max(0.0)
         } else {
@@ -95,12 +115,32 @@ impl CongestionControl for Cubic {
         window.cwnd += whole as u64;
     }
 
+    fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
+        // Linux' cubictcp_acked(): what a repair has delayed is no measure of the path.
+        let repaired =
+            self.epoch.as_ref().is_some_and(|epoch| sample.now.since(epoch.start) < AFTER_RECOVERY);
+        if self.variant == CubicVariant::Linux && !repaired {
+            self.delay_min = self.delay_min.into_iter().chain(sample.rtt).min();
+        }
+        self.slow_start.pkts_acked(sample, window);
+    }
+
     fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
         match event {
             // Section 4.8: after a timeout, the stage after the slow start begins with K = 0 at the window then.
-            CwndEvent::Loss => self.epoch = None,
+            CwndEvent::Loss => {
+                self.epoch = None;
+                self.slow_start.on_loss();
+                if self.variant == CubicVariant::Linux {
+                    (self.w_max, self.delay_min) = (None, None);
+                }
+            }
             // Section 5.8 (application-limited): time spent idle does not count as growth.
-            CwndEvent::TxStart => self.epoch = None,
+            CwndEvent::TxStart { idle } => {
+                if let Some(epoch) = &mut self.epoch {
+                    epoch.start += idle;
+                }
+            }
         }
     }
 }
@@ -143,7 +183,7 @@ mod tests {
 
     /// Runs loss-free round trips of 100 ms from just after a loss at `w_max` segments.
     fn after_loss(w_max: u64, seconds: u64) -> (Window, f64) {
-        let mut cubic = Cubic::new(&Profile::Linux.config());
+        let mut cubic = Cubic::new(&Profile::Rfc.config());
         let mut window = Window { cwnd: w_max * SMSS, ssthresh: u64::MAX, smss: SMSS };
         window.ssthresh = cubic.ssthresh(Time::ZERO, &window, window.cwnd);
         window.cwnd = window.ssthresh;
@@ -170,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_seven_tenths_and_a_second_below_the_plateau_gives_way() {
-        let mut cubic = Cubic::new(&Profile::Linux.config());
+        let mut cubic = Cubic::new(&Profile::Rfc.config());
         let mut window = Window { cwnd: 100 * SMSS, ssthresh: u64::MAX, smss: SMSS };
         assert_eq!(cubic.ssthresh(Time::ZERO, &window, window.cwnd), 70 * SMSS);
         assert_eq!(cubic.w_max, Some(100.0));
@@ -186,5 +226,25 @@ mod tests {
         let cwnd = window.cwnd as f64 / SMSS as f64;
         let expected = 10.0 + (20.0 - 3.0 / ALPHA);
         assert!((cwnd - expected).abs() < 1.5, "{cwnd} against {expected}");
+    }
+
+    #[test]
+    fn linux_climbs_by_a_twentieth_a_round_trip_until_there_was_a_loss() {
+        // bictcp_update(): "if (ca->last_max_cwnd == 0 && ca->cnt > 20)"
+        let mut cubic = Cubic::new(&Profile::Linux.config());
+        let mut window = Window { cwnd: 100 * SMSS, ssthresh: 100 * SMSS, smss: SMSS };
+        let mut a_round = |cubic: &mut Cubic| {
+            let before = window.cwnd;
+            for _ in 0..before / SMSS {
+                cubic.cong_avoid(&Ack { now: Time::ZERO, acked: SMSS, srtt: None }, &mut window);
+            }
+            (window.cwnd - before) / SMSS
+        };
+        assert_eq!(a_round(&mut cubic), 5);
+        let window = Window { cwnd: 200 * SMSS, ssthresh: 100 * SMSS, smss: SMSS };
+        cubic.ssthresh(Time::ZERO, &window, window.cwnd);
+        assert_eq!(a_round(&mut cubic), 0, "at the start of the climb to a plateau");
+        cubic.cwnd_event(Time::ZERO, CwndEvent::Loss);
+        assert_eq!(a_round(&mut cubic), 5, "a timeout forgets it");
     }
 }

@@ -6,6 +6,7 @@
 //! [`Congestion`]. docs/tutorial/4-own-congestion-control.md adds one.
 
 mod cubic;
+mod hystart;
 mod reno;
 
 use crate::config::Config;
@@ -80,13 +81,29 @@ pub struct Ack {
     pub srtt: Option<Span>,
 }
 
+/// What an acknowledgment of new data measured, in loss recovery too.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample {
+    /// When it arrived.
+    pub now: Time,
+    /// The round-trip time of what it acknowledged, if that was sent once.
+    pub rtt: Option<Span>,
+    /// SND.UNA, which it moved, and SND.NXT: octets from the start of the connection.
+    pub una: u64,
+    /// See `una`.
+    pub nxt: u64,
+}
+
 /// Something happened to the window that was not an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CwndEvent {
     /// The retransmission timer expired.
     Loss,
-    /// Transmission begins after the connection was idle.
-    TxStart,
+    /// Transmission begins after nothing was outstanding.
+    TxStart {
+        /// Time since data was sent last.
+        idle: Span,
+    },
 }
 
 /// A congestion control algorithm.
@@ -96,6 +113,11 @@ pub trait CongestionControl: core::fmt::Debug + Send {
 
     /// Grows the window on an acknowledgment.
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window);
+
+    /// Takes a measurement in, before the window grows.
+    fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
+        let _ = (sample, window);
+    }
 
     /// Takes notice of an event.
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {

@@ -1,13 +1,14 @@
 //! Slow start and congestion avoidance of RFC 5681.
 
-use super::{Ack, CongestionControl, Window, slow_start};
+use super::hystart::SlowStart;
+use super::{Ack, CongestionControl, CwndEvent, Sample, Window};
 use crate::config::Config;
 use voxpath_units::Time;
 
 /// RFC 5681 section 3.1.
 #[derive(Debug)]
 pub(super) struct Reno {
-    slow_start_limit: u32,
+    slow_start: SlowStart,
     byte_counting: bool,
     /// Octets acknowledged since the window last grew (`bytes_acked` of RFC 3465).
     bytes_acked: u64,
@@ -17,7 +18,7 @@ impl Reno {
     /// The algorithm with the configured way of counting.
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            slow_start_limit: config.slow_start_limit,
+            slow_start: SlowStart::new(config, false),
             byte_counting: config.byte_counting,
             bytes_acked: 0,
         }
@@ -34,7 +35,7 @@ impl CongestionControl for Reno {
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window) {
         let mut acked = ack.acked;
         if window.in_slow_start() {
-            acked = slow_start(window, acked, self.slow_start_limit);
+            acked = self.slow_start.grow(window, acked);
             if acked == 0 {
                 return;
             }
@@ -49,6 +50,16 @@ impl CongestionControl for Reno {
         } else {
             // Equation (3), at least one octet.
             window.cwnd += (window.smss * window.smss / window.cwnd).max(1);
+        }
+    }
+
+    fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
+        self.slow_start.pkts_acked(sample, window);
+    }
+
+    fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
+        if event == CwndEvent::Loss {
+            self.slow_start.on_loss();
         }
     }
 }

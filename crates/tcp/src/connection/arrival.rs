@@ -2,6 +2,7 @@
 
 use super::recovery::Acknowledged;
 use super::{Connection, Ended, MAX_UNSCALED_WINDOW, MAX_WINDOW_SHIFT, State};
+use crate::cc::Sample;
 use crate::reassembly::Arrival;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -339,6 +340,8 @@ impl Connection {
         if let Some(rtt) = timed.or_else(echoed) {
             self.rtt.sample(rtt);
         }
+        let sample = Sample { now, rtt: timed, una: ack, nxt: self.snd.nxt };
+        self.cc.pkts_acked(&sample, &mut self.window);
 
         let was_synchronised = self.snd.una > 0;
         // What had been SACKed left the network before: it does not clock the window now.

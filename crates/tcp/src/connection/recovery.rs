@@ -199,8 +199,7 @@ impl Connection {
     /// RFC 5681 section 3.2 steps 2 and 3.
     fn fast_retransmit(&mut self, now: Time) {
         self.counters.fast_retransmits += 1;
-        let flight = self.recovery.flight_without_limited_transmit(self.flight());
-        self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
+        self.reduce_ssthresh(now, self.flight());
         if self.config.recovery == Recovery::Tahoe {
             self.window.cwnd = self.window.smss;
             self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
@@ -231,8 +230,7 @@ impl Connection {
         }
         self.counters.fast_retransmits += 1;
         // (4.2)
-        let flight = self.recovery.flight_without_limited_transmit(self.flight());
-        self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
+        self.reduce_ssthresh(now, self.flight());
         self.window.cwnd = self.window.ssthresh;
         self.scoreboard.start_recovery(self.snd.una);
         // (4.1), (4.3)
@@ -242,6 +240,16 @@ impl Connection {
             retransmit_first: true,
             ..RecoveryState::default()
         };
+    }
+
+    /// RFC 5681 equation (4), from what was in flight or, as in Linux, from the window.
+    pub(super) fn reduce_ssthresh(&mut self, now: Time, flight: u64) {
+        let flight = if self.config.ssthresh_from_cwnd {
+            self.window.cwnd
+        } else {
+            self.recovery.flight_without_limited_transmit(flight)
+        };
+        self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
     }
 
     fn update_lost(&mut self) {

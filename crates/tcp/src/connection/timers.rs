@@ -72,8 +72,7 @@ impl Connection {
             // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
             // new data goes out, and FlightSize would grow to several windows.
             let flight = if self.options.sack { self.pipe() } else { self.flight() };
-            let flight = self.recovery.flight_without_limited_transmit(flight);
-            self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
+            self.reduce_ssthresh(now, flight);
         }
         self.cc.cwnd_event(now, CwndEvent::Loss);
         self.window.cwnd = self.window.smss;

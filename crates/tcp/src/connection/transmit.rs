@@ -186,14 +186,22 @@ impl Connection {
             return;
         }
         let restart = u64::from(self.config.initial_window) * self.window.smss;
-        if self.window.cwnd > restart {
-            self.window.cwnd = restart;
+        self.window.cwnd = self.window.cwnd.min(restart);
+        self.note_idle(now);
+    }
+
+    /// Tells the congestion control how long nothing was sent or outstanding.
+    fn note_idle(&mut self, now: Time) {
+        if self.flight() == 0
+            && let Some(last) = self.snd.last_data.replace(now)
+            && now > last
+        {
+            self.cc.cwnd_event(now, CwndEvent::TxStart { idle: now - last });
         }
-        self.cc.cwnd_event(now, CwndEvent::TxStart);
-        self.snd.last_data = Some(now);
     }
 
     fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool) -> (TcpHeader, Payload) {
+        self.note_idle(now);
         let start = self.snd.nxt;
         let end = start + u64::from(len);
         self.snd.nxt = end + u64::from(with_fin);
