@@ -231,8 +231,7 @@ mod tests {
             start += Span::from_millis(40);
             for i in 0..segments {
                 una += SMSS;
-                let sample =
-                    Sample { now: start + gap * i, rtt: Some(rtts(round, i)), una, nxt, ..Sample::default() };
+                let sample = Sample { now: start + gap * i, rtt: Some(rtts(round, i)), una, nxt };
                 slow_start.pkts_acked(&sample, &mut window);
                 if !window.in_slow_start() {
                     return Some(window.cwnd / SMSS);
