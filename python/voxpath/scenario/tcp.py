@@ -114,6 +114,9 @@ class Stack(Socket):
     ssthresh_from_cwnd: bool | None = Field(
         None, description="Reduce the window at a loss from cwnd, as Linux does; else from FlightSize."
     )
+    pacing: bool | None = Field(
+        None, description="Space segments over the round trip; else send what the window allows at once."
+    )
     byte_counting: bool | None = Field(
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."
     )
