@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 TAP_BRIDGE = HERE.parent / "peers" / "build" / "tapbridge"
 BASELINE = ("192.168.77.1", "192.168.77.2")
 PORT = "7000"
+QUIET = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 CLIENT, SERVER = 0, 1
 
 
@@ -72,6 +73,7 @@ class Capacity:
     sent: int
     delay_first_ms: float
     delay_last_ms: float
+    cost: "Cost | None"
 
     @property
     def is_clean(self) -> bool:
@@ -85,6 +87,13 @@ def build() -> str:
     command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(HERE / "udp.c")]
     subprocess.run(command, check=True)  # noqa: S603
     return str(program)
+
+
+def timer(udp: str, count: int) -> list[float]:
+    """How late the machine itself wakes a thread every 10 ms that nothing may keep waiting; microseconds."""
+    command = [udp, "timer", str(count), "10000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    return sorted(int(line) / 1e3 for line in done.stdout.split())
 
 
 @contextmanager
@@ -167,30 +176,49 @@ def loss(udp: str, probability: float, packets: int) -> Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What the loop that joins two hosts spends on a packet; microseconds of processor time.
+
+    Attributes:
+        all: Its own code and the kernel's.
+        kernel: In system calls: reading the packet and handing it to the other host's stack.
+    """
+
+    all: float
+    kernel: float
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Two real hosts, whoever joins them.
 
     Attributes:
         start: Starts a program on one of them.
         server: The address of the other one.
+        cost: What a packet has cost, once all have ended; none where that is not known.
     """
 
     start: "Callable[..., subprocess.Popen[str]]"
     server: str
+    cost: "Callable[[], Cost | None]" = lambda: None
 
 
 @contextmanager
 def ours(delay_ms: float) -> Iterator[Place]:
     """Joined by voxpath, by a link without a rate."""
     with pair({"delay": f"{delay_ms} ms"}) as session:
-        yield Place(lambda host, *command: start(session, host, *command), "10.0.0.2")
+
+        def cost() -> Cost:
+            told = json.loads(session.finish()[1])
+            return Cost(*(told[part] / told["packets_in"] / 1e3 for part in ("processor_ns", "kernel_ns")))
+
+        yield Place(lambda host, *command: start(session, host, *command), "10.0.0.2", cost)
 
 
 @contextmanager
 def tap_bridge(delay_ms: float) -> Iterator[Place]:
     """Joined by ns-3's TapBridge: a channel without a rate between two devices."""
     taps = ("left", "right")
-    quiet = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
     with ExitStack() as stack:
 
         def held(*command: str) -> "subprocess.Popen[str]":
@@ -205,7 +233,7 @@ def tap_bridge(delay_ms: float) -> Iterator[Place]:
 
         # A tap that is down ends ns-3, and IPv6 would have it up too late.
         made = "".join(f"ip tuntap add {tap} mode tap; ip link set {tap} up; " for tap in taps)
-        bridge = held("sh", "-c", f"{quiet}; {made} exec {TAP_BRIDGE} {taps[0]} {taps[1]} {delay_ms:g}")
+        bridge = held("sh", "-c", f"{QUIET}; {made} exec {TAP_BRIDGE} {taps[0]} {taps[1]} {delay_ms:g}")
         if bridge.stdout is None or bridge.stdout.readline() != "ready\n":
             raise RuntimeError("ns-3's TapBridge has not started: is `make bench-setup` done?")
         hosts = [held("sleep", "infinity") for _ in taps]
@@ -214,15 +242,16 @@ def tap_bridge(delay_ms: float) -> Iterator[Place]:
             _in(bridge.pid, f"ip link set {tap} netns {host.pid}")
             _in(
                 host.pid,
-                f"{quiet}; ip link set {tap} txqueuelen 10000 up; ip addr add 10.0.0.{number}/24 dev {tap}",
+                f"{QUIET}; ip link set {tap} txqueuelen 10000 up; ip addr add 10.0.0.{number}/24 dev {tap}",
             )
 
-        def begin(host: int, *command: str) -> "subprocess.Popen[str]":
-            entered = ["nsenter", "--target", str(hosts[host].pid), "--net", *command]
-            return subprocess.Popen(entered, stdout=subprocess.PIPE, text=True)  # noqa: S603
-
         # The addresses of the link layer are asked for once, before anything is measured.
-        yield Place(begin, "10.0.0.2")
+        yield Place(lambda host, *command: _entered(hosts[host].pid, *command), "10.0.0.2")
+
+
+def _entered(process: int, *command: str) -> "subprocess.Popen[str]":
+    entered = ["nsenter", "--target", str(process), "--net", *command]
+    return subprocess.Popen(entered, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
 
 def _in(process: int, script: str) -> None:
@@ -264,13 +293,26 @@ def capacity(
             CLIENT, udp, "blast", place.server, PORT, f"{per_s:.1f}", f"{seconds}", str(size)
         )
         blast, sink = (json.loads(program.communicate()[0]) for program in (blast_, sink_))
+        cost = place.cost()
     return Capacity(
         blast["sent"] / blast["seconds"],
         sink["received"],
         blast["sent"],
         sink["delay_first_ns"] / 1e6,
         sink["delay_last_ns"] / 1e6,
+        cost,
     )
+
+
+def throughput(joined: "Callable[[float], AbstractContextManager[Place]]", seconds: int) -> float:
+    """What iperf3 gets through a link of 1 ms without a rate by one TCP connection; Mbit/s of payload."""
+    with joined(1) as place:
+        served = place.start(SERVER, "iperf3", "--server", "--one-off")
+        time.sleep(0.5)
+        asked = place.start(CLIENT, "iperf3", "--json", "--time", str(seconds), "--client", place.server)
+        found = json.loads(asked.communicate()[0])
+        served.wait()
+    return float(found["end"]["sum_received"]["bits_per_second"]) / 1e6
 
 
 def _blast(

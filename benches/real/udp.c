@@ -4,12 +4,16 @@
  *   udp ping ADDRESS PORT COUNT INTERVAL_US SIZE       prints a round trip in ns per line, "lost" for none
  *   udp blast ADDRESS PORT PACKETS_PER_S SECONDS SIZE  prints how many packets it has sent
  *   udp sink PORT IDLE_MS                              prints what has come, as JSON, once it has been idle
+ *   udp timer COUNT INTERVAL_US                        prints how late it was woken in ns per line, with SCHED_FIFO
+ *                                                      and idle processors kept awake
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,11 +184,28 @@ static int sink(char **arg) {
     return 0;
 }
 
+static int timer(char **arg) {
+    uint64_t count = strtoull(arg[0], NULL, 10), interval = strtoull(arg[1], NULL, 10) * 1000u;
+    int awake = open("/dev/cpu_dma_latency", O_WRONLY);
+    int32_t latency = 0;
+    struct sched_param priority = {.sched_priority = 1};
+    if (awake < 0 || write(awake, &latency, sizeof latency) != sizeof latency) fail("/dev/cpu_dma_latency");
+    if (sched_setscheduler(0, SCHED_FIFO, &priority)) fail("SCHED_FIFO");
+    uint64_t start = now_ns();
+    for (uint64_t number = 1; number <= count; number++) {
+        uint64_t due = start + number * interval;
+        sleep_until(due);
+        printf("%" PRIu64 "\n", now_ns() - due);
+    }
+    return 0;
+}
+
 int main(int count, char **arg) {
     if (count == 3 && !strcmp(arg[1], "echo")) echo(arg[2]);
     if (count == 7 && !strcmp(arg[1], "ping")) return ping(arg + 2);
     if (count == 7 && !strcmp(arg[1], "blast")) return blast(arg + 2);
     if (count == 4 && !strcmp(arg[1], "sink")) return sink(arg + 2);
-    fputs("usage: udp echo PORT | ping ADDRESS PORT COUNT INTERVAL_US SIZE | blast ADDRESS PORT PACKETS_PER_S SECONDS SIZE | sink PORT IDLE_MS\n", stderr);
+    if (count == 4 && !strcmp(arg[1], "timer")) return timer(arg + 2);
+    fputs("usage: udp echo PORT | ping ADDRESS PORT COUNT INTERVAL_US SIZE | blast ADDRESS PORT PACKETS_PER_S SECONDS SIZE | sink PORT IDLE_MS | timer COUNT INTERVAL_US\n", stderr);
     return 2;
 }

@@ -38,4 +38,4 @@ pub use isolation::Isolation;
 pub use lateness::Lateness;
 pub use namespace::Namespace;
 pub use relay::{Relay, Relayed};
-pub use run::{DeviceReport, Outcome, Run, Scheduling, Seen};
+pub use run::{DeviceReport, Outcome, Run, Scheduling, Seen, Spent};

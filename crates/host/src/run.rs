@@ -46,12 +46,21 @@ pub struct Outcome {
     pub scheduling: Scheduling,
     /// Whether idle processors were kept awake while packets were on their way.
     pub kept_awake: bool,
-    /// How long the loop was ready to run and did not.
-    pub waited: Span,
-    /// Processor time of the loop.
-    pub processor: Span,
+    /// What the loop had of a processor.
+    pub spent: Spent,
     /// `CLOCK_MONOTONIC` at time zero.
     pub origin_ns: u64,
+}
+
+/// What a thread had of a processor.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// How long it ran.
+    pub processor: Span,
+    /// The part of it that the kernel needed for system calls.
+    pub kernel: Span,
+    /// How long it was ready to run and did not.
+    pub waited: Span,
 }
 
 /// What became of a real host's device.
@@ -104,8 +113,7 @@ struct Turned {
     live: Live,
     ended: Time,
     scheduling: Scheduling,
-    waited: Span,
-    processor: Span,
+    spent: Spent,
 }
 
 impl Run {
@@ -197,7 +205,7 @@ impl Run {
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
         let Harvest { outside, samples, unread } = join(self.sockets)?;
-        let Turned { mut world, timing, mut live, ended, scheduling, waited, processor } = turned?;
+        let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let mut devices = Vec::new();
         for (host, (device, namespace)) in (0..).zip(live.devices().iter_mut().zip(&self.hosts)) {
             if let (Some(device), Some(namespace)) = (device, namespace) {
@@ -212,18 +220,7 @@ impl Run {
         let kept_awake = live.keeps_awake();
         let report = world.finish(ended, outside);
         let origin_ns = self.clock.origin_ns();
-        Ok(Outcome {
-            report,
-            timing,
-            strays,
-            devices,
-            unread,
-            scheduling,
-            kept_awake,
-            waited,
-            processor,
-            origin_ns,
-        })
+        Ok(Outcome { report, timing, strays, devices, unread, scheduling, kept_awake, spent, origin_ns })
     }
 }
 
@@ -248,8 +245,7 @@ fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, Ho
         }
         if board.stop.load(Ordering::Acquire) { Progress::Stop } else { Progress::Continue }
     })?;
-    let [processor, waited] = schedstat();
-    Ok(Turned { world, timing, live, ended, scheduling, waited, processor })
+    Ok(Turned { world, timing, live, ended, scheduling, spent: spent() })
 }
 
 /// Asks for SCHED_FIFO, which needs a privilege.
@@ -262,9 +258,16 @@ fn real_time_scheduling() -> Scheduling {
     }
 }
 
-/// How long this thread ran, and how long it could have run but waited for a processor.
-fn schedstat() -> [Span; 2] {
+/// What this thread has had until now.
+fn spent() -> Spent {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let mut columns = text.split_whitespace().map(|column| column.parse().unwrap_or(0));
-    [0, 1].map(|_| Span::from_nanos(columns.next().unwrap_or(0)))
+    let [processor, waited] = [0, 1].map(|_| Span::from_nanos(columns.next().unwrap_or(0)));
+    // SAFETY: `rusage` is plain data, for which all zeroes are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `rusage`, which outlives the call; it fails for no thread that asks for itself.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    // Neither is negative: the kernel counts from the thread's start.
+    let kernel = usage.ru_stime.tv_sec as u64 * 1_000_000 + usage.ru_stime.tv_usec as u64;
+    Spent { processor, kernel: Span::from_micros(kernel), waited }
 }

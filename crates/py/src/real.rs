@@ -275,8 +275,9 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
             Scheduling::Normal => "SCHED_OTHER",
         },
         "kept_awake": found.kept_awake,
-        "waited_ns": found.waited.as_nanos(),
-        "processor_ns": found.processor.as_nanos(),
+        "waited_ns": found.spent.waited.as_nanos(),
+        "processor_ns": found.spent.processor.as_nanos(),
+        "kernel_ns": found.spent.kernel.as_nanos(),
         "monotonic_origin_ns": found.origin_ns,
     })
     .to_string()
