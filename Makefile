@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas picture bench bench-setup bench-sweep bench-real clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas testbed picture bench bench-setup bench-sweep bench-real clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
@@ -20,6 +20,7 @@ help:
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
+	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md)'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
@@ -90,6 +91,9 @@ fidelity: setup
 
 formulas: setup
 	$(BIN)/python benches/formulas/run.py
+
+testbed: setup
+	$(BIN)/python benches/testbed/run.py
 
 picture: setup
 	$(BIN)/python docs/images/make.py

@@ -12,7 +12,9 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import SMALL
-from voxpath.results.intervals import along_a_line, paired, quantile, summarise
+from voxpath.backends.base import Row
+from voxpath.results.answers import Answers, Variant
+from voxpath.results.intervals import Summary, along_a_line, paired, quantile, summarise
 from voxpath.scenario import parse
 
 SWEEP = SMALL + '\n[sweep]\n"topology.link.delay" = ["5 ms", "20 ms"]\nreplications = 6\n'
@@ -126,6 +128,39 @@ def test_a_difference_is_that_of_pairs_in_percent_of_the_first(tmp_path: Path):
     assert line.difference is not None
     assert line.difference.mean == pytest.approx(100 * expected.mean / mean)
     assert line.difference.half_width == pytest.approx(100 * expected.half_width / mean)
+
+
+def answers_of(*rows: tuple[str, list[float]]) -> Answers:
+    """One cell, by each estimator its values; a closed form has one, and no replications."""
+    found, frames = [], {}
+    for estimator, values in rows:
+        summary = summarise(values)
+        found.append(Row("f", "completion_s", estimator, summary.mean, len(values), summary.interval))
+        if len(values) > 1:
+            frames[estimator] = pl.DataFrame(
+                {"replication": range(len(values)), "flow": ["f"] * len(values), "completion_s": values}
+            )
+    return Answers([Variant("a", {}, found, frames, [])])
+
+
+@pytest.mark.parametrize("order", [("form", "sim", "real"), ("sim", "real", "form")])
+def test_answers_are_compared_with_the_first_runs_whatever_was_asked_before(order: tuple[str, ...]):
+    values = {"form": [8.0], "sim": [9.0, 11.0, 10.0], "real": [10.0, 12.0, 11.0]}
+    lines = {
+        line.row.estimator: line.difference
+        for line in answers_of(*((name, values[name]) for name in order)).lines
+    }
+    assert lines["sim"] is None
+    # Paired: the same replication has the same random streams.
+    assert lines["real"] == Summary(3, pytest.approx(10.0), pytest.approx(0.0))
+    assert lines["form"] is not None
+    assert lines["form"].mean == pytest.approx(-20)
+    assert lines["form"].half_width == pytest.approx(10 * summarise(values["sim"]).half_width)
+
+
+def test_closed_forms_alone_are_compared_with_the_first():
+    lines = answers_of(("one", [8.0]), ("other", [10.0])).lines
+    assert [line.difference for line in lines] == [None, Summary(1, 25.0, None)]
 
 
 def test_scenarios_and_runs_are_compared_and_replications_of_one_plan_are_one_variant(

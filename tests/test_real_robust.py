@@ -421,6 +421,49 @@ def test_it_works_without_privileges(edge: str, folder: Path):
     assert fidelity["scheduling"] == "SCHED_OTHER", "real-time scheduling is root's"
 
 
+@pytest.fixture(params=["tun", "veth"])
+def user(request: pytest.FixtureRequest, folder: Path) -> User:
+    """Somebody without privileges, where everybody may use TUN and where only root may."""
+    node = folder / "tun"
+    mode = {"tun": "0666", "veth": "0600"}[request.param]
+    make = f"test -e {node} || mknod {node} c 10 200"
+    return User(folder, make, f"chmod {mode} {node}", f"mount --bind {node} /dev/net/tun")
+
+
+def test_a_command_behind_a_link_works_without_privileges(user: User):
+    done = user.voxpath(
+        "exec", "--delay", "5 ms", "--", "sh", "-c", "id -u; ip -brief address show net0; exit 7"
+    )
+    assert done.returncode == 7, done.stderr
+    own, device = done.stdout.splitlines()
+    assert own == str(User.number)
+    assert "10.0.0.1" in device
+
+
+@pytest.mark.parametrize("user", ["tun"], indirect=True)
+def test_commands_nest_without_privileges(user: User):
+    inner = (sys.executable, "-m", "voxpath", "exec", "--delay", "5 ms", "--", "id", "-u")
+    done = user.voxpath("exec", "--delay", "5 ms", "--", *inner)
+    assert (done.returncode, done.stdout) == (0, f"{User.number}\n"), done.stderr
+
+
+def test_a_shell_works_without_privileges(user: User, folder: Path):
+    done = user.voxpath(
+        "shell", call(folder), "--host", "client", "--", "sh", "-c", "getent hosts server; pwd"
+    )
+    assert done.returncode == 0, done.stderr
+    address, here = done.stdout.splitlines()
+    assert re.fullmatch(r"10\.\S+ +server", address)
+    assert here == str(folder)
+
+
+def test_doctor_says_what_works_without_privileges(user: User):
+    done = user.voxpath("doctor")
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stdout.splitlines() if "real hosts, without root" in line)
+    assert "two were made and joined, with SCHED_OTHER" in line
+
+
 def test_an_edge_that_is_asked_for_is_not_replaced(tmp_path: Path):
     path = call(tmp_path)
     arguments = ["run", path, "--backend", "real", "--force", "--out", tmp_path / "runs"]

@@ -480,6 +480,11 @@ def test_known_programs_run_from_their_scenarios(
     assert called.code == (0 if verdict["valid"] else 1)
     programs = pl.read_parquet(folder / "programs.parquet")
     assert set(programs["exit_code"].drop_nulls()) <= {0}
+    table = called.out.split("programs", 1)[1] if name != "real-web" else ""
+    assert all(host in table for host in ("server", "client")) or name == "real-web"
+    if name == "real-ftp":
+        assert "exit code 0" in table
+        assert "2000000 bytes in" in table
     if name == "real-iperf3":
         found = json.loads((folder / "programs" / "client.stdout").read_text())
         assert 0 < found["end"]["sum_received"]["bits_per_second"] < 10e6

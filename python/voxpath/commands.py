@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 BACKENDS = ("sim", "formula", "real")
 
+_SAID_WIDTH = 100
+
 RUNNING = frozenset({"sim", "real"})
 """Those that make runs."""
 
@@ -161,6 +163,7 @@ def run(path: Path, options: RunOptions) -> int:
         out.print(
             f"the sweep of {path} has {cells.count(document.scenario.sweep)} cells: voxpath sweep {path}"
         )
+    _print_programs(outcomes)
     return _print_runs(outcomes)
 
 
@@ -542,6 +545,49 @@ def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:
     """The runs behind the last answers."""
     makers = [backend for backend in backends if isinstance(backend, Maker)]
     return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
+
+
+def _print_programs(outcomes: Sequence[Outcome]) -> None:
+    """How the programs of runs on real hosts ended, and the last that each of them said."""
+    rows = []
+    for outcome in outcomes:
+        if not (outcome.folder / "programs.parquet").is_file():
+            continue
+        import polars as pl
+
+        for number, program in enumerate(
+            pl.read_parquet(outcome.folder / "programs.parquet").rows(named=True)
+        ):
+            said = [
+                line
+                for name in ("stderr", "stdout")
+                for line in _said(outcome.folder / "programs" / f"{program['host']}.{name}")
+            ]
+            ended = (
+                "served until the end"
+                if program["exit_code"] is None
+                else f"exit code {program['exit_code']}"
+            )
+            rows.append(
+                [
+                    str(outcome.replication) if number == 0 else "",
+                    program["host"],
+                    program["command"].split("\n")[0],
+                    ended,
+                    said[-1] if said else "",
+                ]
+            )
+    if rows:
+        columns = ["replication", "host", "program", "ended", "said last"]
+        terminal.console().print(terminal.table("programs", columns, rows))
+
+
+def _said(path: Path) -> list[str]:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return []
+    return [line[:_SAID_WIDTH] for line in text.splitlines() if line.strip()]
 
 
 def _print_runs(outcomes: Sequence[Outcome]) -> int:

@@ -95,8 +95,10 @@ def _cells(found: Mapping[str, Row]) -> list[str]:
         summaries = [row.summary for metric in metrics if (row := found.get(metric)) and row.summary]
         best = max(summaries, key=lambda summary: summary.mean, default=None)
         cells.append("" if best is None else str(best.scaled(scale)))
-    incomplete = {f"{row.metric} {row.reason}": None for row in found.values() if row.status == "incomplete"}
-    return [*cells, "; ".join(incomplete)]
+    reasons = {row.metric: row.reason for row in found.values() if row.status == "incomplete"}
+    if len(reasons) == len(found) and len(set(reasons.values())) == 1:
+        return [*cells, next(iter(reasons.values()))]
+    return [*cells, "; ".join(f"{metric} {reason}" for metric, reason in reasons.items())]
 
 
 def print_sweep(name: str, answers: Answers, replications: int) -> None:
@@ -206,7 +208,7 @@ def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
     columns = ["metric", "flow", "source", *short_names(answers.axes), "estimator"]
     columns += ["mean ± t", "median", "p95", "n", "difference", "incomplete"]
     same = {"source"} if len({variant.source for variant in answers.variants}) == 1 else set()
-    title = "intervals are of 95 %; a cell is compared with the first, a formula with its own cell"
+    title = "intervals are of 95 %; runs are compared with the first cell's, other answers with these"
     _print_used(title, columns, cells, same)
 
 

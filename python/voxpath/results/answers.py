@@ -119,24 +119,25 @@ class Answers:
     def lines(self) -> list[Line]:
         """Every row of every variant.
 
-        What a variant's first estimator says is compared with the same of the first variant; what another
-        estimator says of the variant, with the variant's first one.
+        The first runs of a variant are compared with the same of the first variant; what other runs and
+        closed forms say of the variant, with these. Where there are no runs, the first closed form stands
+        for them.
         """
         first: dict[tuple[str, str], tuple[Row, pl.DataFrame]] = {}
         lines = []
         for variant in self.variants:
-            own: dict[tuple[str, str], tuple[Row, pl.DataFrame]] = {}
-            for row in variant.rows:
-                samples = variant.samples(row)
+            told = [(row, variant.samples(row)) for row in variant.rows]
+            own = _references(told)
+            for row, samples in told:
                 values = samples.get_column("value").to_list()
                 quantiles = tuple(quantile(values, p) for p in QUANTILES) if values else ()
                 key = (row.entity, row.metric)
-                reference = own.get(key) or first.get(key)
+                reference = own.get(key)
+                if reference is not None and reference[0] is row:
+                    reference = first.get(key)
                 difference = None if reference is None else _difference(row, samples, *reference)
-                if row.value is not None:
-                    own.setdefault(key, (row, samples))
-                    first.setdefault(key, (row, samples))
                 lines.append(Line(variant, row, quantiles, difference))
+            first = own | first
         return lines
 
     @cached_property
@@ -196,6 +197,19 @@ class Answers:
         return pl.concat(joined, how="vertical_relaxed") if joined else pl.DataFrame()
 
 
+def _references(
+    told: Sequence[tuple[Row, pl.DataFrame]],
+) -> dict[tuple[str, str], tuple[Row, pl.DataFrame]]:
+    """What the rows of a variant are compared with, by entity and metric."""
+    answered = [(row, samples) for row, samples in told if row.value is not None]
+    # Runs come first; among them, and among closed forms, who was asked first.
+    answered.sort(key=lambda one: one[1].is_empty())
+    found: dict[tuple[str, str], tuple[Row, pl.DataFrame]] = {}
+    for row, samples in answered:
+        found.setdefault((row.entity, row.metric), (row, samples))
+    return found
+
+
 def _dtype(values: Sequence[Any]) -> Any:
     kinds = {type(value) for value in values if value is not None}
     return {bool: pl.Boolean, int: pl.Int64, float: pl.Float64}.get(kinds.pop() if kinds else str, pl.String)
@@ -214,6 +228,8 @@ def _difference(row: Row, samples: pl.DataFrame, other: Row, others: pl.DataFram
     if samples.is_empty() and other.interval is not None:
         # A closed form is a number: what is uncertain is the reference.
         return Summary(other.n, difference * scale, (other.interval[1] - other.interval[0]) / 2 * abs(scale))
+    if others.is_empty() and row.interval is not None:
+        return Summary(row.n, difference * scale, (row.interval[1] - row.interval[0]) / 2 * abs(scale))
     if row.interval is None or other.interval is None:
         return Summary(1, difference * scale, None)
     widths = [(interval[1] - interval[0]) / 2 for interval in (row.interval, other.interval)]

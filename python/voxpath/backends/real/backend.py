@@ -87,7 +87,10 @@ class RealBackend:
         found = self._found([run for runs in asked for run in runs])
         self.outcomes = [[found[run.identity.name] for run in runs] for runs in asked]
         self.frames = flows(self.outcomes)
-        return [rows(frame, self.name) for frame in self.frames]
+        return [
+            _marked(rows(frame, self.name), outcomes)
+            for frame, outcomes in zip(self.frames, self.outcomes, strict=True)
+        ]
 
     def _found(self, runs: Sequence[_Run]) -> dict[str, Outcome]:
         """The runs' outcomes by name; what is not there is made."""
@@ -212,6 +215,18 @@ def _reasons(verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _kept_up(folder: Path) -> bool:
     return bool(json.loads((folder / "verdict.json").read_bytes())["kept_up"])
+
+
+def _marked(found: list[Row], outcomes: Sequence[Outcome]) -> list[Row]:
+    """Answers of which some runs are invalid say so."""
+    invalid = sum(not outcome.valid for outcome in outcomes)
+    if not invalid:
+        return found
+    reason = f"{invalid} of {len(outcomes)} runs {'is' if invalid == 1 else 'are'} invalid"
+    return [
+        replace(row, status="incomplete", reason="; ".join(filter(None, (row.reason, reason))))
+        for row in found
+    ]
 
 
 def _check_end(document: Document) -> None:

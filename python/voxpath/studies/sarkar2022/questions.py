@@ -127,18 +127,16 @@ TESTBED: Mapping[str, Change] = {
 _LOST = (3000,)
 ONE_LOSS = "one segment is lost"
 ONE_LOSS_NO_FAST_RETRANSMIT = f"{ONE_LOSS}, {NO_FAST_RETRANSMIT}"
-ONE_LOSS_PROMPT = f"{ONE_LOSS}, {PROMPT}"
 SSTHRESH = "initial ssthresh of 65,535 bytes"
 SINGLE: Mapping[str, Change] = {
     ONE_LOSS: Change(lost=_LOST),
     ONE_LOSS_NO_FAST_RETRANSMIT: Change(TESTBED[NO_FAST_RETRANSMIT].tcp, lost=_LOST),
-    ONE_LOSS_PROMPT: Change(TESTBED[PROMPT].tcp, lost=_LOST),
     SSTHRESH: Change({"initial_ssthresh": "65535 B"}),
 }
 """Runs that need no replications of the simulator: nothing in them is left to chance."""
 
 KERNEL_CHANGES: Mapping[str, Sequence[str]] = {
-    "0 %": ("", NO_ETHERNET, LONGER, ONE_LOSS, ONE_LOSS_NO_FAST_RETRANSMIT, ONE_LOSS_PROMPT),
+    "0 %": ("", NO_ETHERNET, LONGER, PROMPT, ONE_LOSS, ONE_LOSS_NO_FAST_RETRANSMIT),
     "0.01 %": ("", NO_FAST_RETRANSMIT),
     "0.1 %": ("", NO_FAST_RETRANSMIT),
     "1 %": ("", NO_FAST_RETRANSMIT, PROMPT, NO_LOST_ACKS),
@@ -222,8 +220,8 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     asked[Cell("linux", LADDER_LOSS, traced=True)] = (AS_PUBLISHED, range(1))
     for variant in VARIANTS:
         asked[Cell(variant, "0 %", ONE_LOSS, traced=True)] = (SINGLE[ONE_LOSS], range(1))
-    for name in (ONE_LOSS, ONE_LOSS_NO_FAST_RETRANSMIT, ONE_LOSS_PROMPT):
-        asked[Cell("linux", "0 %", name)] = (SINGLE[name], range(1))
+    for name in (ONE_LOSS, ONE_LOSS_NO_FAST_RETRANSMIT, PROMPT):
+        asked[Cell("linux", "0 %", name)] = (CHANGES[name], range(1))
     asked[Cell("riverbed16", "0 %", SSTHRESH, traced=True)] = (SINGLE[SSTHRESH], range(1))
     for cell, tcp in zip(SLOW_CELLS, ({}, {"delayed_ack": {"max_delay": "0 s"}}), strict=True):
         asked[cell] = (Change(tcp, delay="200 ms", both_ways=False), range(1))

@@ -11,12 +11,10 @@ from voxpath.studies.base import compare
 from voxpath.studies.sarkar2022 import rival
 from voxpath.studies.sarkar2022.questions import (
     CANDIDATE,
-    KERNEL,
     LONGER,
     NO_ETHERNET,
     NO_FAST_RETRANSMIT,
     PER_ACK,
-    SIM,
     TESTBED,
     Cell,
 )
@@ -84,16 +82,14 @@ def section(found: Found, items: Mapping[Key, Comparison]) -> Section:
     )
 
 
-def wires(found: Found, number: Published, source: str = SIM) -> list[Check]:
+def wires(found: Found, number: Published) -> list[Check]:
     """The round trip, which the row without loss measures."""
-    short, longer, ours = (
-        compare(number, found.summary(Cell("linux", "0 %", name), _TIME, source))
-        for name in (NO_ETHERNET, LONGER, "")
-    )
-    who = "On today's kernel too: the" if source == KERNEL else "The"
+    short = compare(number, found.summary(Cell("linux", "0 %", NO_ETHERNET), _TIME))
+    longer = compare(number, found.summary(Cell("linux", "0 %", LONGER), _TIME))
+    ours = compare(number, found.summary(Cell("linux", "0 %"), _TIME))
     return [
         Check(
-            f"{who} testbed's round trip was not the 40 ms of its netem, but about 44 ms: what 22 ms each "
+            "The testbed's round trip was not the 40 ms of its netem, but about 44 ms: what 22 ms each "
             "way give, or 10 Mbit/s Ethernet on both sides.",
             longer.fits and ours.fits and not short.fits,
             f"44 ms: {longer.reason}; Ethernet: {ours.reason}; 40 ms: {short.reason}",
