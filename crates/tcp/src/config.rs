@@ -35,6 +35,21 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
     pub dupack_threshold: u32,
+    /// The most duplicates that a sender without SACK waits for, once it has seen packets overtake each other: Linux'
+    /// `tcp_max_reordering`. At or below `dupack_threshold` it does not adapt.
+    pub max_reordering: u32,
+    /// See losses by time, where SACK is in use (RACK, RFC 8985 section 6); else by duplicates (RFC 6675).
+    pub rack: bool,
+    /// Probe for the loss of a tail before the timer expires (TLP, RFC 8985 section 7).
+    pub loss_probe: bool,
+    /// Reduce the window in proportion to what is delivered (PRR, RFC 6937); else at once (RFC 5681, 6582, 6675).
+    pub prr: bool,
+    /// Report duplicates (D-SACK, RFC 2883).
+    pub dsack: bool,
+    /// Take reductions back that turn out to have been for nothing, by D-SACK (RFC 3708) or timestamps (RFC 3522).
+    pub undo: bool,
+    /// Test whether a timeout was spurious (F-RTO, RFC 5682).
+    pub frto: bool,
     /// Send new data on the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
     /// Segments that one acknowledgment may add to the window in slow start: L of RFC 3465 section 2.2,
@@ -44,7 +59,8 @@ pub struct Config {
     pub slow_start_exit: SlowStartExit,
     /// Which CUBIC `cubic` is.
     pub cubic: CubicVariant,
-    /// Take the window after a loss from cwnd, as Linux does; else from FlightSize (RFC 5681 equation (4)).
+    /// Take the window after a loss from cwnd, and at a timeout only once a window, as Linux does; else from FlightSize (RFC 5681
+    /// equation (4)).
     pub ssthresh_from_cwnd: bool,
     /// Space segments over the round trip in place of sending what the window allows at once.
     pub pacing: bool,
@@ -80,6 +96,9 @@ pub enum Recovery {
     Reno,
     /// Fast recovery through partial acknowledgments (RFC 6582).
     NewReno,
+    /// NewReno as Linux has it: a duplicate counts as a segment that has left the network, the number of them that signals a loss adapts
+    /// to reordering, and each partial acknowledgment restarts the timer.
+    Linux,
 }
 
 /// What ends slow start before a loss does.
@@ -197,6 +216,14 @@ fn rfc() -> Config {
         initial_window: 10,
         initial_ssthresh: None,
         dupack_threshold: 3,
+        max_reordering: 3,
+        // What follows RFC 6675, and is not part of it.
+        rack: false,
+        loss_probe: false,
+        prr: false,
+        dsack: false,
+        undo: false,
+        frto: false,
         limited_transmit: true,
         slow_start_limit: 1,
         // RFC 9406 is optional.
@@ -237,6 +264,16 @@ fn linux() -> Config {
         // tcp_slow_start() adds all that was acknowledged; tcp_is_cwnd_limited() guards growth.
         slow_start_limit: u32::MAX,
         cwnd_validation: true,
+        recovery: Recovery::Linux,
+        // net.ipv4.tcp_max_reordering
+        max_reordering: 300,
+        // net.ipv4.tcp_recovery, tcp_early_retrans, tcp_dsack, tcp_frto; PRR and undo are not optional there.
+        rack: true,
+        loss_probe: true,
+        prr: true,
+        dsack: true,
+        undo: true,
+        frto: true,
         // The module parameter `hystart` of tcp_cubic is on.
         slow_start_exit: SlowStartExit::Hystart,
         cubic: CubicVariant::Linux,
@@ -289,7 +326,14 @@ fn riverbed16() -> Config {
         initial_ssthresh: None,
         // "Duplicate ACK Threshold: 3"
         dupack_threshold: 3,
-        // RFC 3042 has no row.
+        // RFC 3042, 3522, 3708, 5682, 6937 and 8985 have no rows.
+        max_reordering: 3,
+        rack: false,
+        loss_probe: false,
+        prr: false,
+        dsack: false,
+        undo: false,
+        frto: false,
         limited_transmit: false,
         // The study's equation (17): SMSS^2 / cwnd, and figure 2's window of 135 000 bytes over a receive
         // window of 8760 shows growth that nothing validates.

@@ -93,7 +93,7 @@ class Stack(Socket):
     window_scaling: bool | None = Field(None, description="Offer window scaling (RFC 7323).")
     timestamps: bool | None = Field(None, description="Offer timestamps (RFC 7323).")
     sack: bool | None = Field(None, description="Offer selective acknowledgment (RFC 2018).")
-    recovery: Literal["tahoe", "reno", "newreno"] | None = Field(
+    recovery: Literal["tahoe", "reno", "newreno", "linux"] | None = Field(
         None, description="What repairs a loss without selective acknowledgment."
     )
     initial_window: Annotated[Segments, Field(le=1000)] | None = Field(None, description="RFC 6928.")
@@ -103,6 +103,15 @@ class Stack(Socket):
     dupack_threshold: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Duplicate acknowledgments that signal a loss."
     )
+    max_reordering: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Most duplicates that `linux` recovery waits for once packets overtook each other."
+    )
+    rack: bool | None = Field(None, description="See losses by time, with SACK (RFC 8985).")
+    loss_probe: bool | None = Field(None, description="Probe for the loss of a tail (TLP, RFC 8985).")
+    prr: bool | None = Field(None, description="Proportional rate reduction (RFC 6937).")
+    dsack: bool | None = Field(None, description="Report duplicates (RFC 2883).")
+    undo: bool | None = Field(None, description="Take needless reductions back (RFC 3522, RFC 3708).")
+    frto: bool | None = Field(None, description="Detect spurious timeouts (RFC 5682).")
     limited_transmit: bool | None = Field(None, description="RFC 3042.")
     slow_start_limit: Annotated[Segments, Field(le=2**31)] | None = Field(
         None, description="What one acknowledgment may add to the window in slow start (RFC 3465)."
@@ -112,7 +121,7 @@ class Stack(Socket):
     )
     cubic: Literal["rfc9438", "linux"] | None = Field(None, description="Which CUBIC `cubic` is.")
     ssthresh_from_cwnd: bool | None = Field(
-        None, description="Reduce the window at a loss from cwnd, as Linux does; else from FlightSize."
+        None, description="Reduce from cwnd and once a window, as Linux does; else from FlightSize."
     )
     byte_counting: bool | None = Field(
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."

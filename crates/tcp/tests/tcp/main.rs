@@ -13,5 +13,7 @@ mod properties;
 mod recovery;
 mod sack;
 mod scenarios;
+mod time;
 mod timeout;
+mod undo;
 mod windows;
