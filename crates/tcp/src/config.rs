@@ -135,6 +135,11 @@ pub struct DelayedAck {
     pub max_delay: Span,
     /// Full-sized segments after which an acknowledgment is sent at once; one acknowledges each.
     pub max_segments: u32,
+    /// Follow the rhythm of the data, as Linux does: `max_delay` is then the shortest delay, 200 ms or a round trip the longest, and the end
+    /// of a talk is acknowledged when it is read.
+    pub adaptive: bool,
+    /// Segments at the start, and after a pause or a duplicate, that are acknowledged at once where `adaptive` is on.
+    pub quick: u32,
 }
 
 /// The retransmission timer of RFC 6298: `RTO = SRTT + max(variance_floor, 4 RTTVAR)`, clamped.
@@ -235,7 +240,12 @@ fn rfc() -> Config {
         cwnd_validation: false,
         idle_restart: true,
         // RFC 9293 section 3.8.6.3: less than 0.5 s, at least every second full-sized segment.
-        delayed_ack: DelayedAck { max_delay: Span::from_millis(200), max_segments: 2 },
+        delayed_ack: DelayedAck {
+            max_delay: Span::from_millis(200),
+            max_segments: 2,
+            adaptive: false,
+            quick: 0,
+        },
         rto: RtoConfig {
             initial: Span::from_secs(1),
             min: Span::from_secs(1),
@@ -279,8 +289,13 @@ fn linux() -> Config {
         cubic: CubicVariant::Linux,
         // cubictcp_recalc_ssthresh(), tcp_reno_ssthresh()
         ssthresh_from_cwnd: true,
-        // TCP_DELACK_MIN; Linux stretches it towards 200 ms where data comes slowly.
-        delayed_ack: DelayedAck { max_delay: Span::from_millis(40), max_segments: 2 },
+        // TCP_DELACK_MIN, TCP_MAX_QUICKACKS
+        delayed_ack: DelayedAck {
+            max_delay: Span::from_millis(40),
+            max_segments: 2,
+            adaptive: true,
+            quick: 16,
+        },
         rto: RtoConfig {
             // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX
             initial: Span::from_secs(1),
@@ -346,7 +361,12 @@ fn riverbed16() -> Config {
         cwnd_validation: false,
         idle_restart: true,
         // "Maximum ACK Delay (s): 0.200", "Maximum ACK Segments: 2"
-        delayed_ack: DelayedAck { max_delay: Span::from_millis(200), max_segments: 2 },
+        delayed_ack: DelayedAck {
+            max_delay: Span::from_millis(200),
+            max_segments: 2,
+            adaptive: false,
+            quick: 0,
+        },
         rto: RtoConfig {
             // "Initial RTO (s): 3.0"
             initial: Span::from_secs(3),

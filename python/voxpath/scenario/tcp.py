@@ -68,6 +68,10 @@ class DelayedAck(Table):
     max_segments: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Full-sized segments after which an acknowledgment is sent at once."
     )
+    adaptive: bool | None = Field(None, description="Follow the rhythm of the data, as Linux does.")
+    quick: Annotated[int, Field(ge=0, le=1000)] | None = Field(
+        None, description="Segments acknowledged at once at the start and after a pause, if adaptive."
+    )
 
 
 class Rto(Table):

@@ -144,7 +144,7 @@ impl Connection {
         } else if !self.arrive_ack(now, header, start, payload) {
             return;
         }
-        self.arrive_text(now, start, payload);
+        self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
         if flags.contains(TcpFlags::FIN) {
             self.rcv.ack_now = true;
             if end <= self.rcv_right() {
@@ -237,6 +237,8 @@ impl Connection {
         {
             self.note_duplicate(start..(start + u64::from(payload.len())).min(self.rcv_nxt()));
         }
+        // tcp_send_dupack()
+        self.enter_quick_mode(self.config.delayed_ack.quick);
         self.rcv.ack_now = true;
         if self.state == State::TimeWait && header.flags.contains(TcpFlags::FIN) {
             // RFC 9293 section 3.10.7.4: our last acknowledgment was lost; the wait starts over.
@@ -496,7 +498,7 @@ impl Connection {
     }
 
     /// Section 3.10.7.4, seventh check.
-    fn arrive_text(&mut self, now: Time, start: u64, payload: &Payload) {
+    fn arrive_text(&mut self, now: Time, start: u64, payload: &Payload, pushed: bool) {
         if payload.is_empty() {
             return;
         }
@@ -522,13 +524,7 @@ impl Connection {
         match arrival {
             Arrival::InOrder => {
                 self.rcv.unacked += to - from;
-                let threshold =
-                    u64::from(self.config.delayed_ack.max_segments) * u64::from(self.rcv.full_size);
-                if self.rcv.unacked >= threshold {
-                    self.rcv.ack_now = true;
-                } else {
-                    self.delay_ack(now);
-                }
+                self.acknowledge_data(now, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
             Arrival::FillsGap | Arrival::OutOfOrder | Arrival::Duplicate => self.rcv.ack_now = true,

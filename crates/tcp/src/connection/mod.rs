@@ -9,6 +9,7 @@
 //! 3. [`Connection::poll_timeout`], when to call `handle_timeout`;
 //! 4. the getters ([`state`](Connection::state), [`readable`](Connection::readable), [`metrics`](Connection::metrics) …).
 
+mod acks;
 mod arrival;
 mod dupacks;
 mod frto;
@@ -27,6 +28,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::sent::SentSegments;
+use acks::AckPolicy;
 use alloc::boxed::Box;
 use core::ops::Range;
 use dupacks::DuplicateAcks;
@@ -157,6 +159,8 @@ struct Receive {
     /// Last.ACK.sent (RFC 7323 section 4.3).
     last_ack_sent: u64,
     challenges: arrival::Challenges,
+    /// When to acknowledge.
+    policy: AckPolicy,
     /// Octets that came twice, for the next acknowledgment to report.
     duplicate: Option<Range<u64>>,
 }
@@ -286,6 +290,7 @@ impl Connection {
                 ts_recent_at: Time::ZERO,
                 last_ack_sent: 0,
                 challenges: arrival::Challenges::default(),
+                policy: AckPolicy::default(),
                 duplicate: None,
             },
             timers: Timers::default(),
@@ -329,6 +334,9 @@ impl Connection {
         let data = self.rcv.buffer.read(max);
         if !data.is_empty() {
             self.announce_room();
+            if self.rcv.buffer.readable() == 0 {
+                self.acknowledge_end_of_talk();
+            }
         }
         data
     }

@@ -4,7 +4,7 @@ use super::frto::Frto;
 use super::recovery::Phase;
 use super::{Connection, Ended, State};
 use crate::cc::CwndEvent;
-use voxpath_units::{Span, Time};
+use voxpath_units::Time;
 
 /// Deadlines; none is a timer that is off.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Time) {
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         if due(&mut self.timers.delayed_ack) {
-            self.rcv.ack_now = true;
+            self.handle_delayed_ack_timeout();
         }
         if due(&mut self.timers.time_wait) {
             self.end(Ended::Closed);
@@ -142,15 +142,5 @@ impl Connection {
         self.state = State::TimeWait;
         self.ended = Some(Ended::Closed);
         self.timers = Timers { time_wait: Some(now + self.config.msl * 2), ..Timers::default() };
-    }
-
-    /// Delays the acknowledgment of what has just arrived.
-    pub(super) fn delay_ack(&mut self, now: Time) {
-        match self.config.delayed_ack.max_delay {
-            Span::ZERO => self.rcv.ack_now = true,
-            delay => {
-                self.timers.delayed_ack.get_or_insert(now + delay);
-            }
-        }
     }
 }

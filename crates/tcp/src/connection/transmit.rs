@@ -262,6 +262,7 @@ impl Connection {
             payload = self.snd.buffer.read(range.start, len);
             self.counters.data_segments_sent += 1;
             self.snd.last_data = Some(now);
+            self.note_data_sent(now);
             if range.end == self.snd.buffer.end() {
                 flags |= TcpFlags::PSH;
             }
@@ -340,6 +341,7 @@ impl Connection {
             self.rcv.duplicate = None;
             // The acknowledgment is on its way.
             self.rcv.ack_now = false;
+            self.note_ack_sent();
             self.rcv.unacked = 0;
             self.rcv.last_ack_sent = next;
             self.timers.delayed_ack = None;

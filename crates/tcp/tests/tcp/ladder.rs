@@ -150,6 +150,11 @@ impl Seg {
         self
     }
 
+    pub fn pushed(mut self) -> Self {
+        self.flags |= PSH;
+        self
+    }
+
     pub fn without_ack(mut self) -> Self {
         self.flags &= !ACK;
         self
