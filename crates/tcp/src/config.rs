@@ -73,6 +73,13 @@ pub struct Config {
     pub idle_restart: bool,
     /// When acknowledgments are delayed.
     pub delayed_ack: DelayedAck,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: Ecn,
+    /// Probes of an idle connection (RFC 9293 section 3.8.4); none sends none.
+    pub keepalive: Option<Keepalive>,
+    /// How long transmitted data may stay unacknowledged before the connection is given up (RFC 5482); none leaves that to `retries`.
+    #[serde(with = "optional_nanos")]
+    pub user_timeout: Option<Span>,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Shortest and longest interval of the persist timer (RFC 9293 section 3.8.6.1).
@@ -124,6 +131,32 @@ pub enum CubicVariant {
     /// `net/ipv4/tcp_cubic.c`: at least a segment for every twenty acknowledged until there was a loss, the smallest round-trip time
     /// in place of the smoothed one, Reno's part never faster than 0.53, everything forgotten at a timeout.
     Linux,
+}
+
+/// How far an end goes with explicit congestion notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ecn {
+    /// Neither asks nor accepts.
+    Off,
+    /// Accepts if the peer asks.
+    Accept,
+    /// Asks, and accepts.
+    Request,
+}
+
+/// Probes of an idle connection (RFC 9293 section 3.8.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keepalive {
+    /// Silence before the first probe.
+    #[serde(with = "nanos")]
+    pub idle: Span,
+    /// Between probes.
+    #[serde(with = "nanos")]
+    pub interval: Span,
+    /// Probes without an answer after which the connection is given up.
+    pub probes: u32,
 }
 
 /// Delayed acknowledgment (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3).
@@ -246,6 +279,11 @@ fn rfc() -> Config {
             adaptive: false,
             quick: 0,
         },
+        // RFC 3168 is on the standards track, and asks for nothing where the network does not mark.
+        ecn: Ecn::Off,
+        // RFC 9293 section 3.8.4: MUST default to off.
+        keepalive: None,
+        user_timeout: None,
         rto: RtoConfig {
             initial: Span::from_secs(1),
             min: Span::from_secs(1),
@@ -296,6 +334,8 @@ fn linux() -> Config {
             adaptive: true,
             quick: 16,
         },
+        // net.ipv4.tcp_ecn is 2.
+        ecn: Ecn::Accept,
         rto: RtoConfig {
             // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX
             initial: Span::from_secs(1),
@@ -367,6 +407,10 @@ fn riverbed16() -> Config {
             adaptive: false,
             quick: 0,
         },
+        // No rows.
+        ecn: Ecn::Off,
+        keepalive: None,
+        user_timeout: None,
         rto: RtoConfig {
             // "Initial RTO (s): 3.0"
             initial: Span::from_secs(3),
@@ -385,6 +429,20 @@ fn riverbed16() -> Config {
         syn_retries: 7,
         retries: 100,
         msl: Span::from_secs(120),
+    }
+}
+
+/// [`nanos`] where there may be none.
+mod optional_nanos {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use voxpath_units::Span;
+
+    pub(super) fn serialize<S: Serializer>(span: &Option<Span>, serializer: S) -> Result<S::Ok, S::Error> {
+        span.map(Span::as_nanos).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Span::from_nanos))
     }
 }
 

@@ -91,6 +91,16 @@ class Persist(Table):
     max: PositiveSpan | None = Field(None, description="Longest interval between probes.")
 
 
+class Keepalive(Table):
+    """Probes of an idle connection; all keys are needed."""
+
+    idle: PositiveSpan = Field(description="Silence before the first probe.")
+    interval: PositiveSpan = Field(description="Between probes.")
+    probes: Annotated[int, Field(ge=1, le=1000)] = Field(
+        description="Probes without an answer after which the connection is given up."
+    )
+
+
 class Stack(Socket):
     """Parameters of a host's stack."""
 
@@ -135,6 +145,14 @@ class Stack(Socket):
     )
     idle_restart: bool | None = Field(None, description="RFC 5681 section 4.1.")
     delayed_ack: DelayedAck | None = Field(None, description="RFC 5681 section 4.2.")
+    ecn: Literal["off", "accept", "request"] | None = Field(
+        None, description="Explicit congestion notification (RFC 3168)."
+    )
+    keepalive: Keepalive | None = Field(None, description="Probe idle connections (RFC 9293 section 3.8.4).")
+    user_timeout: PositiveSpan | None = Field(
+        None, description="Give up when data is unacknowledged for so long (RFC 5482)."
+    )
+    pacing: bool | None = Field(None, description="Space segments over the round trip.")
     rto: Rto | None = Field(None, description="RFC 6298.")
     persist: Persist | None = Field(None, description="RFC 9293 section 3.8.6.1.")
     syn_retries: _Attempts | None = Field(None, description="Retransmissions of a SYN before giving up.")

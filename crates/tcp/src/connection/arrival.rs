@@ -28,6 +28,7 @@ impl Connection {
     /// Takes a segment of this connection in.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters.segments_received += 1;
+        self.note_heard(now);
         match self.state {
             State::Closed => self.snd.reset = reset_for(header, payload),
             State::SynSent => self.arrive_in_syn_sent(now, header),
@@ -67,6 +68,7 @@ impl Connection {
     pub(super) fn take_syn(&mut self, header: &TcpHeader) {
         let offered = &header.options;
         self.rcv.irs = Some(header.seq);
+        self.take_ecn_setup(header.flags);
         self.options.peer_mss = offered.mss.unwrap_or(super::DEFAULT_MSS).max(1);
         self.options.sack &= offered.sack_permitted;
         match (self.options.timestamps, offered.timestamps) {
@@ -83,6 +85,7 @@ impl Connection {
     /// The handshake is over: sizes the window by what both ends agreed on.
     fn establish(&mut self, now: Time, header: &TcpHeader) {
         self.state = State::Established;
+        self.note_heard(now);
         self.snd.syn_pending = false;
         let syn_was_repeated = self.timers.expiries > 0;
         self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
@@ -136,6 +139,7 @@ impl Connection {
             return;
         }
         self.take_timestamp(now, header, start);
+        self.take_ecn(flags, !payload.is_empty());
         if self.state == State::SynReceived {
             self.arrive_in_syn_received(now, header, start);
             if self.state != State::Established {
@@ -302,6 +306,7 @@ impl Connection {
                 delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
             }
         }
+        self.take_echo(now, header.flags);
         self.finish_ack(now, ack, una, &delivered, duplicate_told, plain && newly_sacked == 0);
         if self.snd.wnd == 0 && self.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
@@ -475,10 +480,12 @@ impl Connection {
             self.timers.retransmit = None;
             self.timers.reordering = None;
             self.probe.due = false;
+            self.timers.user = None;
         } else if self.new_ack_restarts_timer() {
             // (5.3)
             self.restart_retransmit_timer(now);
         }
+        self.restart_user_timeout(now);
         let octets = octets.min(self.counters.octets_acknowledged - data_before);
         delivered.octets = newly_sacked + self.uncount_duplicates(octets);
         let acknowledged = Acknowledged { now, advanced: true, octets, was_window_limited, delivered, echo };

@@ -10,8 +10,10 @@
 //! 4. the getters ([`state`](Connection::state), [`readable`](Connection::readable), [`metrics`](Connection::metrics) …).
 
 mod acks;
+mod alive;
 mod arrival;
 mod dupacks;
+mod ecn;
 mod frto;
 mod probe;
 mod prr;
@@ -29,9 +31,11 @@ use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::sent::SentSegments;
 use acks::AckPolicy;
+use alive::Alive;
 use alloc::boxed::Box;
 use core::ops::Range;
 use dupacks::DuplicateAcks;
+use ecn::EcnState;
 use probe::LossProbe;
 pub use recovery::Phase;
 use recovery::RecoveryState;
@@ -101,6 +105,8 @@ pub struct Connection {
     rack: Rack,
     probe: LossProbe,
     undo: Undo,
+    ecn: EcnState,
+    alive: Alive,
     sent: SentSegments,
     counters: Counters,
 }
@@ -200,6 +206,8 @@ pub struct Counters {
     pub loss_probes: u64,
     /// Reductions of the window that were taken back.
     pub undone: u64,
+    /// Segments received that the network had marked (RFC 3168).
+    pub marked: u64,
     /// Duplicate acknowledgments received.
     pub duplicate_acks: u64,
     /// Octets of data that the peer has acknowledged.
@@ -307,6 +315,8 @@ impl Connection {
             rack: Rack::default(),
             probe: LossProbe::default(),
             undo: Undo::default(),
+            ecn: EcnState::default(),
+            alive: Alive::default(),
             sent: SentSegments::default(),
             counters: Counters::default(),
             config,

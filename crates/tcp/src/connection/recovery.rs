@@ -79,6 +79,10 @@ impl RecoveryState {
         self.phase
     }
 
+    pub(super) fn enter_reduction(&mut self, nxt: u64, prr: Prr) {
+        *self = Self { phase: Phase::Reduction, recover: nxt, prr, ..Self::default() };
+    }
+
     pub(super) fn enter_loss(&mut self, nxt: u64) {
         *self = Self { phase: Phase::Loss, recover: nxt, ..Self::default() };
     }
@@ -156,7 +160,8 @@ impl Connection {
             }
             Phase::Reduction => {
                 self.dupacks.clear();
-                if self.snd.una >= self.recovery.recover {
+                // Something above has to be acknowledged, for CWR to have arrived.
+                if self.snd.una > self.recovery.recover {
                     self.leave_recovery();
                 }
                 self.look_for_loss(ack.now);
@@ -320,8 +325,7 @@ impl Connection {
     fn fast_retransmit(&mut self, now: Time) {
         self.counters.fast_retransmits += 1;
         self.prepare_undo();
-        let prior = self.window.cwnd;
-        self.reduce_ssthresh(now, self.flight());
+        let prr = self.reduce(now);
         if self.config.recovery == Recovery::Tahoe {
             self.window.cwnd = self.window.smss;
             self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
@@ -341,7 +345,7 @@ impl Connection {
             recover: self.snd.nxt,
             duplicates: self.recovery.duplicates,
             retransmit_first: true,
-            prr: Prr::new(prior),
+            prr,
             ..RecoveryState::default()
         };
     }
@@ -361,12 +365,8 @@ impl Connection {
         self.counters.fast_retransmits += 1;
         self.forget_loss_probe();
         self.prepare_undo();
-        let prior =
-            if self.recovery.phase == Phase::Reduction { self.window.ssthresh } else { self.window.cwnd };
-        // (4.2); a reduction that is under way is not made twice.
-        if self.recovery.phase != Phase::Reduction {
-            self.reduce_ssthresh(now, self.flight());
-        }
+        // (4.2)
+        let prr = self.reduce(now);
         self.window.cwnd = self.window.ssthresh;
         self.scoreboard.start_recovery(self.snd.una);
         // (4.1), (4.3)
@@ -375,13 +375,24 @@ impl Connection {
             recover: self.snd.nxt,
             retransmit_first: !self.config.rack,
             force: self.config.rack,
-            prr: Prr::new(prior),
+            prr,
             ..RecoveryState::default()
         };
         if self.config.rack {
             // In recovery there is no waiting for what may only be late.
             self.update_lost(now);
         }
+    }
+
+    /// Reduces the threshold for a loss, unless a mark of the same window has done so already.
+    fn reduce(&mut self, now: Time) -> Prr {
+        if self.recovery.phase == Phase::Reduction {
+            return self.recovery.prr;
+        }
+        let prior = self.window.cwnd;
+        self.tell_reduction();
+        self.reduce_ssthresh(now, self.flight());
+        Prr::new(prior)
     }
 
     /// RFC 5681 equation (4), from what was in flight or, as in Linux, from the window.

@@ -19,6 +19,12 @@ pub(super) struct Timers {
     pub(super) loss_probe: Option<Time>,
     /// Delayed acknowledgment.
     pub(super) delayed_ack: Option<Time>,
+    /// Pacing holds the next segment back until then.
+    pub(super) pacing: Option<Time>,
+    /// Keep-alive (RFC 9293 section 3.8.4).
+    pub(super) keepalive: Option<Time>,
+    /// User timeout (RFC 5482).
+    pub(super) user: Option<Time>,
     /// TIME-WAIT.
     pub(super) time_wait: Option<Time>,
     /// Expiries of the retransmission timer in a row.
@@ -30,12 +36,10 @@ pub(super) struct Timers {
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let Timers { retransmit, persist, reordering, loss_probe, delayed_ack, time_wait, .. } = &self.timers;
-        [retransmit, persist, reordering, loss_probe, delayed_ack, time_wait]
-            .into_iter()
-            .copied()
-            .flatten()
-            .min()
+        let timers = &self.timers;
+        let often = [timers.retransmit, timers.loss_probe, timers.delayed_ack, timers.pacing];
+        let seldom = [timers.persist, timers.reordering, timers.keepalive, timers.user, timers.time_wait];
+        often.into_iter().chain(seldom).flatten().min()
     }
 
     /// Does what is due at `now`; nothing if nothing is.
@@ -43,6 +47,12 @@ impl Connection {
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         if due(&mut self.timers.delayed_ack) {
             self.handle_delayed_ack_timeout();
+        }
+        if due(&mut self.timers.keepalive) {
+            self.handle_keepalive_timeout(now);
+        }
+        if due(&mut self.timers.user) {
+            self.handle_user_timeout();
         }
         if due(&mut self.timers.time_wait) {
             self.end(Ended::Closed);
@@ -92,6 +102,7 @@ impl Connection {
         // Linux does not reduce twice in a window; by RFC 5681 the timer always does.
         if self.timers.expiries == 1 && !(self.config.ssthresh_from_cwnd && reduced_in_this_window) {
             self.prepare_undo();
+            self.tell_reduction();
             // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. FlightSize stands for what the
             // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
             // new data goes out, and FlightSize would grow to several windows.

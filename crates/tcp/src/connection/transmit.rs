@@ -13,6 +13,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         if let Some(reset) = self.snd.reset.take() {
             self.counters.segments_sent += 1;
+            self.ecn_flags(false);
             return Some((reset, Payload::Empty));
         }
         if self.snd.syn_pending {
@@ -21,6 +22,9 @@ impl Connection {
         let may_send = !matches!(self.state, State::Closed | State::SynSent | State::SynReceived);
         if let Some(segment) = may_send.then(|| self.data(now)).flatten() {
             return Some(segment);
+        }
+        if let Some(probe) = self.keepalive_probe(now) {
+            return Some(probe);
         }
         // RFC 9293 section 3.8.6.3: a bare acknowledgment, only if no data carried it.
         self.rcv.ack_now.then(|| self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
@@ -237,7 +241,12 @@ impl Connection {
                 _ => State::FinWait1,
             };
         }
-        let segment = self.transmit(now, start..end, with_fin);
+        if self.flight() == end + u64::from(with_fin) - start {
+            self.restart_user_timeout(now);
+        }
+        let (mut header, payload) = self.transmit(now, start..end, with_fin);
+        header.flags |= self.ecn_flags(len > 0);
+        let segment = (header, payload);
         self.schedule_loss_probe(now);
         segment
     }
@@ -305,7 +314,9 @@ impl Connection {
         self.restart_retransmit_timer(now);
         let answering = self.rcv.irs.is_some();
         let flags = if answering { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        let setup = self.ecn_setup();
         let (mut header, payload) = self.segment(now, 0, flags, Payload::Empty);
+        header.flags |= setup;
         header.options = TcpOptions {
             mss: Some(self.config.mss),
             window_scale: self.options.window_scaling.then_some(self.options.rcv_shift),
@@ -326,9 +337,18 @@ impl Connection {
     }
 
     /// A segment with everything that acknowledges.
-    fn segment(&mut self, now: Time, start: u64, flags: TcpFlags, payload: Payload) -> (TcpHeader, Payload) {
+    pub(super) fn segment(
+        &mut self,
+        now: Time,
+        start: u64,
+        flags: TcpFlags,
+        payload: Payload,
+    ) -> (TcpHeader, Payload) {
         self.counters.segments_sent += 1;
         let mut header = TcpHeader { seq: self.seq(start), flags, ..TcpHeader::default() };
+        if self.is_synchronised() {
+            header.flags |= self.ecn_flags(false);
+        }
         if self.options.timestamps {
             header.options.timestamps =
                 Some(Timestamps { value: Self::timestamp(now), echo: self.rcv.ts_recent });

@@ -4,8 +4,10 @@
 #![allow(missing_docs, unreachable_pub)]
 
 mod acks;
+mod alive;
 mod closing;
 mod congestion;
+mod ecn;
 mod handshake;
 mod ladder;
 mod pair;
