@@ -14,7 +14,7 @@ use voxpath_apps::cbr;
 use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
-use voxpath_net::{AddressId, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
+use voxpath_net::{AddressId, Ecn, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
 use voxpath_units::{Prob, Rate, Span, Time};
 use voxpath_wire::tcp::Seq;
 
@@ -171,6 +171,7 @@ fn endpoints(
                 remote: addresses[1 - end],
                 local_port,
                 remote_port,
+                ecn: Ecn::NotEct,
             },
             end: end as u8,
             node,

@@ -14,7 +14,7 @@ use core::net::IpAddr;
 use voxpath_apps::cbr;
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, Graph, NoPath, Routes};
-use voxpath_units::Prob;
+use voxpath_units::{Prob, Span};
 
 /// The longest span of a plan, and how long a run lasts at most: what `voxpath_units` takes for a duration.
 ///
@@ -407,6 +407,19 @@ impl Checker<'_> {
                 config.delayed_ack.max_segments > 0,
                 "at least one segment is acknowledged",
             ),
+            ("max_reordering", config.max_reordering > 0, "at least one duplicate signals a loss"),
+            (
+                "keepalive",
+                config.keepalive.as_ref().is_none_or(|alive| {
+                    alive.idle.as_nanos() > 0 && alive.interval.as_nanos() > 0 && alive.probes > 0
+                }),
+                "a connection is idle for some time, and probed at least once",
+            ),
+            (
+                "user_timeout",
+                config.user_timeout.is_none_or(|timeout| timeout.as_nanos() > 0),
+                "a timeout is above zero",
+            ),
             ("rto.initial", config.rto.initial.as_nanos() > 0, "a timeout is above zero"),
             ("rto.min", config.rto.min.as_nanos() > 0, "a timeout is above zero"),
             ("rto.max", config.rto.max >= config.rto.min, "the longest timeout is not below the shortest"),
@@ -430,6 +443,9 @@ impl Checker<'_> {
             ("rto.tick", config.rto.tick),
             ("persist.max", config.persist.max),
             ("msl", config.msl),
+            ("user_timeout", config.user_timeout.unwrap_or_default()),
+            ("keepalive.idle", config.keepalive.as_ref().map_or(Span::ZERO, |alive| alive.idle)),
+            ("keepalive.interval", config.keepalive.as_ref().map_or(Span::ZERO, |alive| alive.interval)),
         ];
         for (key, span) in spans {
             self.span(format_args!("{path}.{key}"), span.as_nanos());

@@ -59,7 +59,7 @@ impl Label {
             len: ip_len + header_len + payload.len(),
             ttl: Packet::DEFAULT_TTL,
             dscp: 0,
-            ecn: Ecn::NotEct,
+            ecn: self.ecn,
             corrupted: false,
             created: now,
             enqueued: now,
@@ -78,7 +78,7 @@ impl Label {
 impl Endpoint {
     /// Makes the endpoint one that runs on a real host.
     pub(crate) fn move_outside(&mut self, start: Time, addresses: &[Address]) {
-        let Label { flow, local, remote, local_port, remote_port } = self.label;
+        let Label { flow, local, remote, local_port, remote_port, .. } = self.label;
         let address = |id: AddressId, port| SocketAddr::new(addresses[id.0 as usize].ip, port);
         let (tcp, machine) = match core::mem::replace(&mut self.kind, Kind::Outside(None)) {
             Kind::Tcp(tcp) => match tcp.socket {
@@ -121,6 +121,8 @@ pub(crate) struct Label {
     pub(crate) remote: AddressId,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
+    /// Whether the network may mark what it is on (RFC 3168); a segment says so for itself.
+    pub(crate) ecn: Ecn,
 }
 
 /// Packets of one endpoint.
@@ -188,8 +190,8 @@ impl Tcp {
         }
     }
 
-    /// Takes a segment in.
-    pub(crate) fn receive(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
+    /// Takes a segment in, on which the network left `ecn`.
+    pub(crate) fn receive(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         match &mut self.socket {
             Socket::Idle { .. } => {
                 // LISTEN (RFC 9293 section 3.10.7.2). What else arrives before the SYN is old.
@@ -199,7 +201,12 @@ impl Tcp {
                     self.open(Some(header));
                 }
             }
-            Socket::Open(connection) => connection.handle_segment(now, header, payload),
+            Socket::Open(connection) => {
+                if ecn == Ecn::Ce {
+                    connection.congestion_experienced();
+                }
+                connection.handle_segment(now, header, payload);
+            }
         }
     }
 
@@ -216,6 +223,14 @@ impl Tcp {
         match &mut self.socket {
             Socket::Idle { .. } => None,
             Socket::Open(connection) => connection.poll_transmit(now),
+        }
+    }
+
+    /// Whether the network may mark the segment that was given out last.
+    pub(crate) fn ecn(&self) -> Ecn {
+        match self.connection() {
+            Some(connection) if connection.is_ecn_capable() => Ecn::Ect0,
+            _ => Ecn::NotEct,
         }
     }
 

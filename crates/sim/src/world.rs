@@ -4,7 +4,7 @@
 //! due. Everything that follows from it (forwarding, acknowledging, sending) happens at once, so a hop costs one
 //! event. The same world serves real time: only the clock that says how far to advance differs.
 
-use crate::endpoint::{Endpoint, Kind, Outbox};
+use crate::endpoint::{Endpoint, Kind, Label, Outbox};
 use crate::network::Network;
 use crate::realtime::Delivery;
 use alloc::collections::VecDeque;
@@ -122,7 +122,7 @@ impl World {
         match &mut endpoint.kind {
             Kind::Tcp(tcp) => {
                 if let Some(header) = packet.tcp() {
-                    tcp.receive(now, header, &packet.payload);
+                    tcp.receive(now, header, &packet.payload, packet.ecn);
                     self.run(now, index);
                 }
             }
@@ -159,7 +159,8 @@ impl World {
                 while let Some((header, payload)) = tcp.transmit(now) {
                     let transport = endpoint.label.tcp(header);
                     endpoint.counters.packets_sent += 1;
-                    network.send(now, endpoint.node, &endpoint.label, transport, payload);
+                    let label = Label { ecn: tcp.ecn(), ..endpoint.label };
+                    network.send(now, endpoint.node, &label, transport, payload);
                 }
                 if endpoint.counters.established_at.is_none() && tcp.is_established() {
                     endpoint.counters.established_at = Some(now);

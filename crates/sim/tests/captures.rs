@@ -254,7 +254,7 @@ fn tshark_analyses_tcp_over_ipv6_alike() {
 }
 
 fn no_delay() -> voxpath_tcp::config::DelayedAck {
-    voxpath_tcp::config::DelayedAck { max_delay: Span::ZERO, max_segments: 1 }
+    voxpath_tcp::config::DelayedAck { max_delay: Span::ZERO, max_segments: 1, adaptive: false, quick: 0 }
 }
 
 /// Every packet is there once, whole, and with good checksums.

@@ -35,6 +35,21 @@ pub struct Config {
     pub initial_ssthresh: Option<u32>,
     /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
     pub dupack_threshold: u32,
+    /// The most duplicates that a sender without SACK waits for, once it has seen packets overtake each other: Linux'
+    /// `tcp_max_reordering`. At or below `dupack_threshold` it does not adapt.
+    pub max_reordering: u32,
+    /// See losses by time, where SACK is in use (RACK, RFC 8985 section 6); else by duplicates (RFC 6675).
+    pub rack: bool,
+    /// Probe for the loss of a tail before the timer expires (TLP, RFC 8985 section 7).
+    pub loss_probe: bool,
+    /// Reduce the window in proportion to what is delivered (PRR, RFC 6937); else at once (RFC 5681, 6582, 6675).
+    pub prr: bool,
+    /// Report duplicates (D-SACK, RFC 2883).
+    pub dsack: bool,
+    /// Take reductions back that turn out to have been for nothing, by D-SACK (RFC 3708) or timestamps (RFC 3522).
+    pub undo: bool,
+    /// Test whether a timeout was spurious (F-RTO, RFC 5682).
+    pub frto: bool,
     /// Send new data on the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
     /// Segments that one acknowledgment may add to the window in slow start: L of RFC 3465 section 2.2,
@@ -44,7 +59,8 @@ pub struct Config {
     pub slow_start_exit: SlowStartExit,
     /// Which CUBIC `cubic` is.
     pub cubic: CubicVariant,
-    /// Take the window after a loss from cwnd, as Linux does; else from FlightSize (RFC 5681 equation (4)).
+    /// Take the window after a loss from cwnd, and at a timeout only once a window, as Linux does; else from FlightSize (RFC 5681
+    /// equation (4)).
     pub ssthresh_from_cwnd: bool,
     /// Space segments over the round trip in place of sending what the window allows at once.
     pub pacing: bool,
@@ -57,6 +73,13 @@ pub struct Config {
     pub idle_restart: bool,
     /// When acknowledgments are delayed.
     pub delayed_ack: DelayedAck,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: Ecn,
+    /// Probes of an idle connection (RFC 9293 section 3.8.4); none sends none.
+    pub keepalive: Option<Keepalive>,
+    /// How long transmitted data may stay unacknowledged before the connection is given up (RFC 5482); none leaves that to `retries`.
+    #[serde(with = "optional_nanos")]
+    pub user_timeout: Option<Span>,
     /// The retransmission timer.
     pub rto: RtoConfig,
     /// Shortest and longest interval of the persist timer (RFC 9293 section 3.8.6.1).
@@ -80,6 +103,9 @@ pub enum Recovery {
     Reno,
     /// Fast recovery through partial acknowledgments (RFC 6582).
     NewReno,
+    /// NewReno as Linux has it: a duplicate counts as a segment that has left the network, the number of them that signals a loss adapts
+    /// to reordering, and each partial acknowledgment restarts the timer.
+    Linux,
 }
 
 /// What ends slow start before a loss does.
@@ -107,6 +133,32 @@ pub enum CubicVariant {
     Linux,
 }
 
+/// How far an end goes with explicit congestion notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ecn {
+    /// Neither asks nor accepts.
+    Off,
+    /// Accepts if the peer asks.
+    Accept,
+    /// Asks, and accepts.
+    Request,
+}
+
+/// Probes of an idle connection (RFC 9293 section 3.8.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keepalive {
+    /// Silence before the first probe.
+    #[serde(with = "nanos")]
+    pub idle: Span,
+    /// Between probes.
+    #[serde(with = "nanos")]
+    pub interval: Span,
+    /// Probes without an answer after which the connection is given up.
+    pub probes: u32,
+}
+
 /// Delayed acknowledgment (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -116,6 +168,11 @@ pub struct DelayedAck {
     pub max_delay: Span,
     /// Full-sized segments after which an acknowledgment is sent at once; one acknowledges each.
     pub max_segments: u32,
+    /// Follow the rhythm of the data, as Linux does: `max_delay` is then the shortest delay, 200 ms or a round trip the longest, and the end
+    /// of a talk is acknowledged when it is read.
+    pub adaptive: bool,
+    /// Segments at the start, and after a pause or a duplicate, that are acknowledged at once where `adaptive` is on.
+    pub quick: u32,
 }
 
 /// The retransmission timer of RFC 6298: `RTO = SRTT + max(variance_floor, 4 RTTVAR)`, clamped.
@@ -197,6 +254,14 @@ fn rfc() -> Config {
         initial_window: 10,
         initial_ssthresh: None,
         dupack_threshold: 3,
+        max_reordering: 3,
+        // What follows RFC 6675, and is not part of it.
+        rack: false,
+        loss_probe: false,
+        prr: false,
+        dsack: false,
+        undo: false,
+        frto: false,
         limited_transmit: true,
         slow_start_limit: 1,
         // RFC 9406 is optional.
@@ -208,7 +273,17 @@ fn rfc() -> Config {
         cwnd_validation: false,
         idle_restart: true,
         // RFC 9293 section 3.8.6.3: less than 0.5 s, at least every second full-sized segment.
-        delayed_ack: DelayedAck { max_delay: Span::from_millis(200), max_segments: 2 },
+        delayed_ack: DelayedAck {
+            max_delay: Span::from_millis(200),
+            max_segments: 2,
+            adaptive: false,
+            quick: 0,
+        },
+        // RFC 3168 is on the standards track, and asks for nothing where the network does not mark.
+        ecn: Ecn::Off,
+        // RFC 9293 section 3.8.4: MUST default to off.
+        keepalive: None,
+        user_timeout: None,
         rto: RtoConfig {
             initial: Span::from_secs(1),
             min: Span::from_secs(1),
@@ -237,13 +312,30 @@ fn linux() -> Config {
         // tcp_slow_start() adds all that was acknowledged; tcp_is_cwnd_limited() guards growth.
         slow_start_limit: u32::MAX,
         cwnd_validation: true,
+        recovery: Recovery::Linux,
+        // net.ipv4.tcp_max_reordering
+        max_reordering: 300,
+        // net.ipv4.tcp_recovery, tcp_early_retrans, tcp_dsack, tcp_frto; PRR and undo are not optional there.
+        rack: true,
+        loss_probe: true,
+        prr: true,
+        dsack: true,
+        undo: true,
+        frto: true,
         // The module parameter `hystart` of tcp_cubic is on.
         slow_start_exit: SlowStartExit::Hystart,
         cubic: CubicVariant::Linux,
         // cubictcp_recalc_ssthresh(), tcp_reno_ssthresh()
         ssthresh_from_cwnd: true,
-        // TCP_DELACK_MIN; Linux stretches it towards 200 ms where data comes slowly.
-        delayed_ack: DelayedAck { max_delay: Span::from_millis(40), max_segments: 2 },
+        // TCP_DELACK_MIN, TCP_MAX_QUICKACKS
+        delayed_ack: DelayedAck {
+            max_delay: Span::from_millis(40),
+            max_segments: 2,
+            adaptive: true,
+            quick: 16,
+        },
+        // net.ipv4.tcp_ecn is 2.
+        ecn: Ecn::Accept,
         rto: RtoConfig {
             // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX
             initial: Span::from_secs(1),
@@ -289,7 +381,14 @@ fn riverbed16() -> Config {
         initial_ssthresh: None,
         // "Duplicate ACK Threshold: 3"
         dupack_threshold: 3,
-        // RFC 3042 has no row.
+        // RFC 3042, 3522, 3708, 5682, 6937 and 8985 have no rows.
+        max_reordering: 3,
+        rack: false,
+        loss_probe: false,
+        prr: false,
+        dsack: false,
+        undo: false,
+        frto: false,
         limited_transmit: false,
         // The study's equation (17): SMSS^2 / cwnd, and figure 2's window of 135 000 bytes over a receive
         // window of 8760 shows growth that nothing validates.
@@ -302,7 +401,16 @@ fn riverbed16() -> Config {
         cwnd_validation: false,
         idle_restart: true,
         // "Maximum ACK Delay (s): 0.200", "Maximum ACK Segments: 2"
-        delayed_ack: DelayedAck { max_delay: Span::from_millis(200), max_segments: 2 },
+        delayed_ack: DelayedAck {
+            max_delay: Span::from_millis(200),
+            max_segments: 2,
+            adaptive: false,
+            quick: 0,
+        },
+        // No rows.
+        ecn: Ecn::Off,
+        keepalive: None,
+        user_timeout: None,
         rto: RtoConfig {
             // "Initial RTO (s): 3.0"
             initial: Span::from_secs(3),
@@ -321,6 +429,20 @@ fn riverbed16() -> Config {
         syn_retries: 7,
         retries: 100,
         msl: Span::from_secs(120),
+    }
+}
+
+/// [`nanos`] where there may be none.
+mod optional_nanos {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use voxpath_units::Span;
+
+    pub(super) fn serialize<S: Serializer>(span: &Option<Span>, serializer: S) -> Result<S::Ok, S::Error> {
+        span.map(Span::as_nanos).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Span::from_nanos))
     }
 }
 

@@ -23,6 +23,7 @@ extern crate alloc;
 pub mod cc;
 pub mod config;
 mod connection;
+mod rack;
 mod ranges;
 mod reassembly;
 mod rtt;

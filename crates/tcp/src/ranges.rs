@@ -7,6 +7,8 @@ use core::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RangeSet {
     ranges: Vec<Range<u64>>,
+    /// Octets in all of them.
+    octets: u64,
 }
 
 impl RangeSet {
@@ -17,6 +19,12 @@ impl RangeSet {
 
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
+        self.octets = 0;
+    }
+
+    /// How many octets are in the set.
+    pub(crate) const fn octets(&self) -> u64 {
+        self.octets
     }
 
     /// Adds `new`; how many octets were not in the set.
@@ -29,6 +37,7 @@ impl RangeSet {
         let last = self.ranges.partition_point(|range| range.start <= new.end);
         if first == last {
             let added = new.end - new.start;
+            self.octets += added;
             self.ranges.insert(first, new);
             return added;
         }
@@ -37,15 +46,52 @@ impl RangeSet {
         let added = (merged.end - merged.start) - before;
         self.ranges[first] = merged;
         self.ranges.drain(first + 1..last);
+        self.octets += added;
         added
     }
 
     /// Removes everything below `offset`.
     pub(crate) fn remove_below(&mut self, offset: u64) {
-        let gone = self.ranges.partition_point(|range| range.end <= offset);
-        self.ranges.drain(..gone);
-        if let Some(first) = self.ranges.first_mut() {
-            first.start = first.start.max(offset);
+        let start = self.ranges.first().map_or(offset, |first| first.start);
+        self.remove(start..offset);
+    }
+
+    /// Removes `old`.
+    pub(crate) fn remove(&mut self, old: Range<u64>) {
+        if old.is_empty() {
+            return;
+        }
+        let first = self.ranges.partition_point(|range| range.end <= old.start);
+        let last = self.ranges.partition_point(|range| range.start < old.end);
+        let Some((head, tail)) =
+            self.ranges.get(first..last).and_then(|hit| Some((hit.first()?, hit.last()?)))
+        else {
+            return;
+        };
+        let (before, after) = (head.start..old.start, old.end..tail.end);
+        let hit: u64 = self.ranges[first..last].iter().map(|range| range.end - range.start).sum();
+        let kept = [before, after].map(|part| if part.is_empty() { 0 } else { part.end - part.start });
+        self.octets -= hit - kept[0] - kept[1];
+        let (head_start, tail_end) = (head.start, tail.end);
+        match (kept[0] > 0, kept[1] > 0) {
+            (false, false) => drop(self.ranges.drain(first..last)),
+            (true, false) => {
+                self.ranges[first].end = old.start;
+                self.ranges.drain(first + 1..last);
+            }
+            (false, true) => {
+                self.ranges[last - 1].start = old.end;
+                self.ranges.drain(first..last - 1);
+            }
+            (true, true) if last - first == 1 => {
+                self.ranges[first].end = old.start;
+                self.ranges.insert(last, old.end..tail_end);
+            }
+            (true, true) => {
+                self.ranges[first] = head_start..old.start;
+                self.ranges[last - 1].start = old.end;
+                self.ranges.drain(first + 1..last - 1);
+            }
         }
     }
 
@@ -90,7 +136,7 @@ mod tests {
         #[test]
         fn agrees_with_a_set_of_octets(
             inserts in prop::collection::vec((0_u64..60, 0_u64..12), 1..20),
-            floor in 0_u64..60, from in 0_u64..60, len in 0_u64..30,
+            removed in (0_u64..60, 0_u64..30), floor in 0_u64..60, from in 0_u64..60, len in 0_u64..30,
         ) {
             let mut set = RangeSet::default();
             let mut model = BTreeSet::new();
@@ -99,11 +145,15 @@ mod tests {
                 model.extend(start..start + len);
                 prop_assert_eq!(set.insert(start..start + len), (model.len() - before) as u64);
             }
+            let (start, end) = (removed.0, removed.0 + removed.1);
+            set.remove(start..end);
+            model.retain(|octet| !(start..end).contains(octet));
             set.remove_below(floor);
             model.retain(|&octet| octet >= floor);
             let members: Vec<u64> = set.as_slice().iter().cloned().flatten().collect();
             prop_assert_eq!(&members, &model.iter().copied().collect::<Vec<_>>());
             prop_assert!(set.as_slice().windows(2).all(|pair| pair[0].end < pair[1].start));
+            prop_assert_eq!(set.octets(), model.len() as u64);
             prop_assert_eq!(set.count_within(from..from + len), model.range(from..from + len).count() as u64);
             let run = set.as_slice().iter().find(|range| range.contains(&from)).cloned();
             prop_assert_eq!(set.containing(from), run);

@@ -72,6 +72,14 @@ impl Reassembly {
         self.capacity
     }
 
+    /// The first octets of `from..to` beyond the gap that are here already.
+    pub(crate) fn first_known(&self, from: u64, to: u64) -> Option<Range<u64>> {
+        let ranges = self.waiting_ranges.as_slice();
+        let next = ranges.get(ranges.partition_point(|range| range.end <= from))?;
+        let known = next.start.max(from)..next.end.min(to);
+        (!known.is_empty()).then_some(known)
+    }
+
     /// Takes in the data at `offset`, which must lie inside the announced window.
     pub(crate) fn insert(&mut self, offset: u64, data: &Payload) -> Arrival {
         let end = offset + u64::from(data.len());

@@ -3,6 +3,9 @@
 //! The names are those of RFC 6675 section 2. Everything is derived from three things: the set of octets
 //! that were SACKed, an edge below which what is not SACKed counts as lost, and `HighRxt`. The same three serve
 //! a sender without SACK: a timeout moves the edge to SND.NXT, which is "go back N".
+//!
+//! Where losses are seen by time (RFC 8985) there is no such edge: a segment may be lost, sent again and lost again, whatever lies
+//! around it. Then a second set holds what is lost and was not sent again since.
 
 use crate::ranges::RangeSet;
 use core::ops::Range;
@@ -15,17 +18,54 @@ pub(crate) struct Scoreboard {
     lost_below: u64,
     /// HighRxt: octets below this have been sent again, unless they were SACKed.
     high_rxt: u64,
+    /// Losses are seen by time: `missing` in place of the two edges.
+    by_time: bool,
+    /// Octets lost and not sent again since.
+    missing: RangeSet,
 }
 
 impl Scoreboard {
-    /// Takes a SACK block in; how many octets are newly SACKed.
-    pub(crate) fn sack(&mut self, block: Range<u64>) -> u64 {
-        self.sacked.insert(block)
+    /// From now on losses are told by [`Scoreboard::lose`].
+    pub(crate) fn see_losses_by_time(&mut self) {
+        self.by_time = true;
+    }
+
+    /// Takes the octets of a SACK block in.
+    pub(crate) fn sack(&mut self, block: Range<u64>) {
+        self.missing.remove(block.clone());
+        self.sacked.insert(block);
+    }
+
+    /// What was SACKed.
+    pub(crate) const fn sacked(&self) -> &RangeSet {
+        &self.sacked
+    }
+
+    /// These octets are lost, but for those of them that were SACKed.
+    pub(crate) fn lose(&mut self, range: Range<u64>) {
+        let mut from = range.start;
+        while let Some(gap) = self.sacked.first_gap(from, range.end) {
+            from = gap.end;
+            self.missing.insert(gap);
+        }
+    }
+
+    /// Whether octets are lost and not sent again.
+    pub(crate) fn has_missing(&self) -> bool {
+        self.missing.octets() > 0
+    }
+
+    /// Nothing was lost: what seemed so was late.
+    pub(crate) fn forget_losses(&mut self, una: u64) {
+        self.missing.clear();
+        self.lost_below = una;
+        self.high_rxt = una;
     }
 
     /// SND.UNA advanced.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         self.sacked.remove_below(una);
+        self.missing.remove_below(una);
         self.lost_below = self.lost_below.max(una);
         self.high_rxt = self.high_rxt.max(una);
     }
@@ -46,6 +86,9 @@ impl Scoreboard {
 
     /// Whether the first outstanding octet counts as lost.
     pub(crate) fn is_lost(&self, octet: u64) -> bool {
+        if self.by_time {
+            return self.missing.containing(octet).is_some();
+        }
         octet < self.lost_below && self.sacked.count_within(octet..octet + 1) == 0
     }
 
@@ -54,11 +97,21 @@ impl Scoreboard {
     /// What was SACKed is kept (RFC 6675 section 5.1), unless the first outstanding octet is among it: a receiver that
     /// does not acknowledge what it reported has reneged (RFC 2018 section 8).
     pub(crate) fn lose_all(&mut self, una: u64, nxt: u64) {
-        if self.sacked.count_within(una..una + 1) > 0 {
-            self.sacked.clear();
-        }
+        self.forget_if_reneged(una);
         self.lost_below = nxt;
         self.high_rxt = una;
+        if self.by_time {
+            self.lose(una..nxt);
+        }
+    }
+
+    /// Forgets what was SACKed if the first outstanding octet is among it; whether it was.
+    pub(crate) fn forget_if_reneged(&mut self, una: u64) -> bool {
+        let reneged = self.sacked.count_within(una..una + 1) > 0;
+        if reneged {
+            self.sacked.clear();
+        }
+        reneged
     }
 
     /// A new episode of recovery: nothing was sent again yet.
@@ -68,7 +121,11 @@ impl Scoreboard {
 
     /// The next octets to send again, at most `max`: NextSeg() rule (1).
     pub(crate) fn next_lost(&self, max: u32) -> Option<Range<u64>> {
-        let gap = self.sacked.first_gap(self.high_rxt, self.lost_below)?;
+        let gap = if self.by_time {
+            self.missing.as_slice().first()?.clone()
+        } else {
+            self.sacked.first_gap(self.high_rxt, self.lost_below)?
+        };
         Some(gap.start..gap.end.min(gap.start + u64::from(max)))
     }
 
@@ -82,6 +139,7 @@ impl Scoreboard {
     /// Octets were sent again.
     pub(crate) fn retransmitted(&mut self, range: &Range<u64>) {
         self.high_rxt = self.high_rxt.max(range.end);
+        self.missing.remove(range.clone());
     }
 
     /// Octets SACKed.
@@ -109,6 +167,9 @@ impl Scoreboard {
 
     /// SetPipe(): an estimate of the octets on their way.
     pub(crate) fn pipe(&self, una: u64, nxt: u64) -> u64 {
+        if self.by_time {
+            return nxt - una - self.sacked.octets() - self.missing.octets();
+        }
         let unsacked = |range: Range<u64>| (range.end - range.start) - self.sacked.count_within(range);
         let not_lost = unsacked(self.lost_below.clamp(una, nxt)..nxt);
         let sent_again = unsacked(una..self.high_rxt.clamp(una, nxt));

@@ -1,5 +1,6 @@
-//! When each outstanding octet was sent, for round-trip times.
+//! When each outstanding octet was sent, for round-trip times and for losses seen by time.
 
+use crate::ranges::RangeSet;
 use alloc::collections::VecDeque;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
@@ -8,43 +9,245 @@ use voxpath_units::{Span, Time};
 #[derive(Debug, Default)]
 pub(crate) struct SentSegments {
     segments: VecDeque<Sent>,
+    /// The end of the last segment acknowledged: where the first outstanding one begins.
+    start: u64,
+    /// Segments sent again, in the order of time; some may have been delivered, or sent again, since.
+    again: VecDeque<Again>,
+    /// Originals below this are delivered, lost or sent again: no more to be judged by time.
+    judged: u64,
 }
 
 #[derive(Debug)]
 struct Sent {
     end: u64,
+    /// When it was sent last.
     at: Time,
     retransmitted: bool,
+    sacked: bool,
+    /// Given up, and not sent again since.
+    lost: bool,
+}
+
+#[derive(Debug)]
+struct Again {
+    end: u64,
+    at: Time,
+}
+
+/// What one acknowledgment said of the segments that it delivered, cumulatively or selectively.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    /// Octets, each counted once in its life.
+    pub(crate) octets: u64,
+    /// The delivered segment that was sent last: when, its end, and whether it had been sent before.
+    pub(crate) newest: Option<(Time, u64, bool)>,
+    /// The send time of the last segment sent once, in the order of octets.
+    newest_original: Option<Time>,
+    /// That of the first one that was SACKed.
+    first_sacked: Option<Time>,
+    /// A segment among those acknowledged had been sent twice.
+    pub(crate) ambiguous: bool,
+    /// The lowest octet of a segment sent once.
+    pub(crate) lowest_original: Option<u64>,
+    /// The lowest end of a segment sent once.
+    pub(crate) lowest_original_end: Option<u64>,
+    /// Octets of segments sent again.
+    pub(crate) repeated: u64,
+}
+
+impl Delivered {
+    fn take(&mut self, sent: &Sent, start: u64) {
+        let order = (sent.at, sent.end);
+        if self.newest.is_none_or(|(at, end, _)| (at, end) < order) {
+            self.newest = Some((sent.at, sent.end, sent.retransmitted));
+        }
+        if sent.retransmitted {
+            self.repeated += sent.end - start;
+        } else {
+            self.lowest_original = Some(self.lowest_original.map_or(start, |lowest| lowest.min(start)));
+            let end = self.lowest_original_end.map_or(sent.end, |lowest| lowest.min(sent.end));
+            self.lowest_original_end = Some(end);
+        }
+    }
+
+    /// The round-trip time that the cumulative acknowledgment shows.
+    ///
+    /// None if a segment among those acknowledged had been sent twice (Karn's rule, RFC 6298 section 3): then the
+    /// acknowledgment may answer the repair, and the segments behind it have waited at the receiver.
+    pub(crate) fn rtt(&self, now: Time) -> Option<Span> {
+        self.newest_original.filter(|_| !self.ambiguous).map(|at| now - at)
+    }
+
+    /// The round-trip time of what was SACKed.
+    pub(crate) fn sack_rtt(&self, now: Time) -> Option<Span> {
+        self.first_sacked.map(|at| now - at)
+    }
 }
 
 impl SentSegments {
     /// New octets up to `end` were sent.
     pub(crate) fn push(&mut self, end: u64, now: Time) {
-        self.segments.push_back(Sent { end, at: now, retransmitted: false });
+        let sent = Sent { end, at: now, retransmitted: false, sacked: false, lost: false };
+        self.segments.push_back(sent);
     }
 
     /// These octets were sent again.
-    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>) {
-        let first = self.segments.partition_point(|sent| sent.end <= range.start);
+    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time) {
+        let first = self.index_of(range.start);
         for sent in self.segments.range_mut(first..) {
-            sent.retransmitted = true;
+            (sent.at, sent.retransmitted, sent.lost) = (now, true, false);
+            self.again.push_back(Again { end: sent.end, at: now });
             if sent.end >= range.end {
                 break;
             }
         }
     }
 
-    /// Everything below `una` is acknowledged: the round-trip time that this shows.
-    ///
-    /// None if a segment among them had been sent twice (Karn's rule, RFC 6298 section 3): then the
-    /// acknowledgment may answer the repair, and the segments behind it have waited at the receiver.
-    pub(crate) fn acknowledge(&mut self, una: u64, now: Time) -> Option<Span> {
-        let mut newest = None;
-        let mut ambiguous = false;
+    /// Everything below `una` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, una: u64, delivered: &mut Delivered) {
         while let Some(sent) = self.segments.pop_front_if(|sent| sent.end <= una) {
-            ambiguous |= sent.retransmitted;
-            newest = Some(sent.at);
+            delivered.ambiguous |= sent.retransmitted;
+            delivered.newest_original = Some(sent.at);
+            if !sent.sacked {
+                delivered.take(&sent, self.start);
+            }
+            self.start = sent.end;
         }
-        newest.filter(|_| !ambiguous).map(|at| now - at)
+        while self.again.pop_front_if(|again| again.end <= una).is_some() {}
+    }
+
+    /// `gap`, now in `sacked`, was SACKed: segments that are covered with it are delivered.
+    pub(crate) fn sack(&mut self, gap: Range<u64>, sacked: &RangeSet, delivered: &mut Delivered) {
+        let first = self.index_of(gap.start);
+        let mut start = self.start_of(first);
+        for sent in self.segments.range_mut(first..) {
+            if start >= gap.end {
+                break;
+            }
+            let covered = gap.start <= start && sent.end <= gap.end
+                || sacked.containing(start).is_some_and(|range| sent.end <= range.end);
+            if covered && !sent.sacked {
+                (sent.sacked, sent.lost) = (true, false);
+                delivered.take(sent, start);
+                if !sent.retransmitted {
+                    delivered.first_sacked.get_or_insert(sent.at);
+                }
+            }
+            start = sent.end;
+        }
+    }
+
+    /// Judges segments in the order of time: `verdict(sent at, end)` of each one under way is whether it is lost, or none for it and
+    /// all that were sent later. Those lost are given to `lose`.
+    pub(crate) fn judge(
+        &mut self,
+        mut verdict: impl FnMut(Time, u64) -> Option<bool>,
+        mut lose: impl FnMut(Range<u64>),
+    ) {
+        // What was sent again: the front of the queue is the oldest.
+        let mut at = 0;
+        while let Some(again) = self.again.get(at) {
+            let index = self.index_of(again.end - 1);
+            let current = self.segments.get(index).is_some_and(|sent| {
+                sent.end == again.end && sent.at == again.at && !sent.sacked && !sent.lost
+            });
+            let lost = if current {
+                match verdict(again.at, again.end) {
+                    None => break,
+                    Some(lost) => lost,
+                }
+            } else {
+                true
+            };
+            if !lost {
+                at += 1;
+                continue;
+            }
+            if current {
+                let start = self.start_of(index);
+                self.segments[index].lost = true;
+                lose(start..again.end);
+            }
+            self.again.remove(at);
+        }
+        // Originals, by their number.
+        let first = self.index_of(self.judged);
+        let mut start = self.start_of(first);
+        let mut undecided = None;
+        for sent in self.segments.range_mut(first..) {
+            if !(sent.sacked || sent.lost || sent.retransmitted) {
+                match verdict(sent.at, sent.end) {
+                    None => {
+                        undecided.get_or_insert(start);
+                        break;
+                    }
+                    Some(true) => {
+                        sent.lost = true;
+                        lose(start..sent.end);
+                    }
+                    Some(false) => {
+                        undecided.get_or_insert(start);
+                    }
+                }
+            }
+            start = sent.end;
+        }
+        self.judged = undecided.unwrap_or(start);
+    }
+
+    /// A timeout: gives up what is under way and `hopeless(sent at, start)`, telling `lose`.
+    pub(crate) fn give_up(
+        &mut self,
+        mut hopeless: impl FnMut(Time, u64) -> bool,
+        mut lose: impl FnMut(Range<u64>),
+    ) {
+        let mut start = self.start;
+        for sent in &mut self.segments {
+            if !sent.sacked && hopeless(sent.at, start) {
+                sent.lost = true;
+                lose(start..sent.end);
+            }
+            start = sent.end;
+        }
+    }
+
+    /// Forgets that anything was SACKed: the receiver reneged (RFC 2018 section 8).
+    pub(crate) fn forget_sacks(&mut self) {
+        for sent in &mut self.segments {
+            sent.sacked = false;
+        }
+        self.judged = 0;
+    }
+
+    /// Forgets that anything was lost: it was not.
+    pub(crate) fn forget_losses(&mut self) {
+        for sent in &mut self.segments {
+            sent.lost = false;
+        }
+    }
+
+    /// Judges all originals again.
+    pub(crate) fn judge_again(&mut self) {
+        self.judged = 0;
+    }
+
+    /// How many segments are outstanding.
+    pub(crate) fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The last segment.
+    pub(crate) fn last(&self) -> Option<Range<u64>> {
+        let index = self.segments.len().checked_sub(1)?;
+        Some(self.start_of(index)..self.segments[index].end)
+    }
+
+    /// The segment that holds `octet`.
+    fn index_of(&self, octet: u64) -> usize {
+        self.segments.partition_point(|sent| sent.end <= octet)
+    }
+
+    fn start_of(&self, index: usize) -> u64 {
+        index.checked_sub(1).map_or(self.start, |before| self.segments[before].end)
     }
 }

@@ -68,6 +68,10 @@ class DelayedAck(Table):
     max_segments: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Full-sized segments after which an acknowledgment is sent at once."
     )
+    adaptive: bool | None = Field(None, description="Follow the rhythm of the data, as Linux does.")
+    quick: Annotated[int, Field(ge=0, le=1000)] | None = Field(
+        None, description="Segments acknowledged at once at the start and after a pause, if adaptive."
+    )
 
 
 class Rto(Table):
@@ -87,13 +91,23 @@ class Persist(Table):
     max: PositiveSpan | None = Field(None, description="Longest interval between probes.")
 
 
+class Keepalive(Table):
+    """Probes of an idle connection; all keys are needed."""
+
+    idle: PositiveSpan = Field(description="Silence before the first probe.")
+    interval: PositiveSpan = Field(description="Between probes.")
+    probes: Annotated[int, Field(ge=1, le=1000)] = Field(
+        description="Probes without an answer after which the connection is given up."
+    )
+
+
 class Stack(Socket):
     """Parameters of a host's stack."""
 
     window_scaling: bool | None = Field(None, description="Offer window scaling (RFC 7323).")
     timestamps: bool | None = Field(None, description="Offer timestamps (RFC 7323).")
     sack: bool | None = Field(None, description="Offer selective acknowledgment (RFC 2018).")
-    recovery: Literal["tahoe", "reno", "newreno"] | None = Field(
+    recovery: Literal["tahoe", "reno", "newreno", "linux"] | None = Field(
         None, description="What repairs a loss without selective acknowledgment."
     )
     initial_window: Annotated[Segments, Field(le=1000)] | None = Field(None, description="RFC 6928.")
@@ -103,6 +117,15 @@ class Stack(Socket):
     dupack_threshold: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Duplicate acknowledgments that signal a loss."
     )
+    max_reordering: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Most duplicates that `linux` recovery waits for once packets overtook each other."
+    )
+    rack: bool | None = Field(None, description="See losses by time, with SACK (RFC 8985).")
+    loss_probe: bool | None = Field(None, description="Probe for the loss of a tail (TLP, RFC 8985).")
+    prr: bool | None = Field(None, description="Proportional rate reduction (RFC 6937).")
+    dsack: bool | None = Field(None, description="Report duplicates (RFC 2883).")
+    undo: bool | None = Field(None, description="Take needless reductions back (RFC 3522, RFC 3708).")
+    frto: bool | None = Field(None, description="Detect spurious timeouts (RFC 5682).")
     limited_transmit: bool | None = Field(None, description="RFC 3042.")
     slow_start_limit: Annotated[Segments, Field(le=2**31)] | None = Field(
         None, description="What one acknowledgment may add to the window in slow start (RFC 3465)."
@@ -112,7 +135,7 @@ class Stack(Socket):
     )
     cubic: Literal["rfc9438", "linux"] | None = Field(None, description="Which CUBIC `cubic` is.")
     ssthresh_from_cwnd: bool | None = Field(
-        None, description="Reduce the window at a loss from cwnd, as Linux does; else from FlightSize."
+        None, description="Reduce from cwnd and once a window, as Linux does; else from FlightSize."
     )
     pacing: bool | None = Field(
         None, description="Space segments over the round trip; else send what the window allows at once."
@@ -125,6 +148,14 @@ class Stack(Socket):
     )
     idle_restart: bool | None = Field(None, description="RFC 5681 section 4.1.")
     delayed_ack: DelayedAck | None = Field(None, description="RFC 5681 section 4.2.")
+    ecn: Literal["off", "accept", "request"] | None = Field(
+        None, description="Explicit congestion notification (RFC 3168)."
+    )
+    keepalive: Keepalive | None = Field(None, description="Probe idle connections (RFC 9293 section 3.8.4).")
+    user_timeout: PositiveSpan | None = Field(
+        None, description="Give up when data is unacknowledged for so long (RFC 5482)."
+    )
+    pacing: bool | None = Field(None, description="Space segments over the round trip.")
     rto: Rto | None = Field(None, description="RFC 6298.")
     persist: Persist | None = Field(None, description="RFC 9293 section 3.8.6.1.")
     syn_retries: _Attempts | None = Field(None, description="Retransmissions of a SYN before giving up.")

@@ -119,6 +119,11 @@ pub trait CongestionControl: core::fmt::Debug + Send {
         let _ = (sample, window);
     }
 
+    /// The window when a reduction turns out to have been for nothing, `prior` being that of before.
+    fn undo_cwnd(&mut self, window: &Window, prior: u64) -> u64 {
+        window.cwnd.max(prior)
+    }
+
     /// Takes notice of an event.
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
         let _ = (now, event);

@@ -1,9 +1,11 @@
 //! Segment arrival (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
 
-use super::recovery::Acknowledged;
+use super::recovery::{Acknowledged, Phase};
 use super::{Connection, Ended, MAX_UNSCALED_WINDOW, MAX_WINDOW_SHIFT, State};
 use crate::cc::Sample;
 use crate::reassembly::Arrival;
+use crate::sent::Delivered;
+use core::ops::Range;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader, Timestamps};
@@ -26,6 +28,7 @@ impl Connection {
     /// Takes a segment of this connection in.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters.segments_received += 1;
+        self.note_heard(now);
         match self.state {
             State::Closed => self.snd.reset = reset_for(header, payload),
             State::SynSent => self.arrive_in_syn_sent(now, header),
@@ -65,6 +68,7 @@ impl Connection {
     pub(super) fn take_syn(&mut self, header: &TcpHeader) {
         let offered = &header.options;
         self.rcv.irs = Some(header.seq);
+        self.take_ecn_setup(header.flags);
         self.options.peer_mss = offered.mss.unwrap_or(super::DEFAULT_MSS).max(1);
         self.options.sack &= offered.sack_permitted;
         match (self.options.timestamps, offered.timestamps) {
@@ -81,11 +85,15 @@ impl Connection {
     /// The handshake is over: sizes the window by what both ends agreed on.
     fn establish(&mut self, now: Time, header: &TcpHeader) {
         self.state = State::Established;
+        self.note_heard(now);
         self.snd.syn_pending = false;
         let syn_was_repeated = self.timers.expiries > 0;
-        self.acknowledge(now, self.snd.una.max(1), header);
+        self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
         self.timers.retransmit = None;
         self.timers.expiries = 0;
+        if self.options.sack && self.config.rack {
+            self.scoreboard.see_losses_by_time();
+        }
         let smss = u64::from(self.smss());
         // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
         let segments = if syn_was_repeated { 1 } else { self.config.initial_window };
@@ -131,6 +139,7 @@ impl Connection {
             return;
         }
         self.take_timestamp(now, header, start);
+        self.take_ecn(flags, !payload.is_empty());
         if self.state == State::SynReceived {
             self.arrive_in_syn_received(now, header, start);
             if self.state != State::Established {
@@ -139,7 +148,7 @@ impl Connection {
         } else if !self.arrive_ack(now, header, start, payload) {
             return;
         }
-        self.arrive_text(now, start, payload);
+        self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
         if flags.contains(TcpFlags::FIN) {
             self.rcv.ack_now = true;
             if end <= self.rcv_right() {
@@ -206,6 +215,13 @@ impl Connection {
         }
     }
 
+    /// Octets of a segment were here before: the next acknowledgment says so (RFC 2883 section 4).
+    fn note_duplicate(&mut self, range: Range<u64>) {
+        if self.config.dsack && self.options.sack && !range.is_empty() {
+            self.rcv.duplicate = Some(range);
+        }
+    }
+
     /// An unacceptable segment is answered with the state of things, unless it is a reset.
     fn refuse(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         if header.flags.contains(TcpFlags::RST) {
@@ -220,6 +236,13 @@ impl Connection {
             self.challenge(now);
             return;
         }
+        if let Some(irs) = self.rcv.irs
+            && let Some(start) = unwrap_offset(header.seq, irs, self.rcv_nxt())
+        {
+            self.note_duplicate(start..(start + u64::from(payload.len())).min(self.rcv_nxt()));
+        }
+        // tcp_send_dupack()
+        self.enter_quick_mode(self.config.delayed_ack.quick);
         self.rcv.ack_now = true;
         if self.state == State::TimeWait && header.flags.contains(TcpFlags::FIN) {
             // RFC 9293 section 3.10.7.4: our last acknowledgment was lost; the wait starts over.
@@ -249,22 +272,42 @@ impl Connection {
             self.challenge(now);
             return false;
         };
-        let newly_sacked = self.take_sack(&header.options.sack);
+        let echo = header.options.timestamps.filter(|_| self.options.timestamps);
+        let highest = self.scoreboard.sacked().as_slice().last().map_or(self.snd.una, |range| range.end);
+        let mut delivered = Delivered::default();
+        self.recovery.newly_lost = false;
+        let una = self.snd.una;
+        let duplicate_told = self.take_dsack(&header.options.sack, ack);
+        let newly_sacked = self.take_sack(&header.options.sack, &mut delivered);
+        delivered.octets = newly_sacked;
         let window_before = self.snd.wnd;
         if ack >= self.snd.una {
             self.update_window(now, header, start, ack);
         }
+        let plain =
+            payload.is_empty() && !header.flags.contains(TcpFlags::FIN) && self.snd.wnd == window_before;
         if ack > self.snd.una {
-            self.acknowledge(now, ack, header);
+            self.acknowledge(now, ack, header, &mut delivered, highest);
         } else if ack == self.snd.una && self.flight() > 0 && self.snd.wnd > 0 {
             // RFC 5681 section 2's definition of a duplicate; RFC 6675 counts new SACK information. The answers to
             // probes of a closed window look alike, but tell of no loss.
-            let plain =
-                payload.is_empty() && !header.flags.contains(TcpFlags::FIN) && self.snd.wnd == window_before;
             if newly_sacked > 0 || (plain && !self.options.sack) {
-                self.on_duplicate_ack(now, newly_sacked);
+                if newly_sacked > 0 {
+                    self.take_delivered(now, &delivered, highest, delivered.sack_rtt(now));
+                }
+                let ack = Acknowledged {
+                    now,
+                    advanced: false,
+                    octets: 0,
+                    was_window_limited: false,
+                    delivered: &delivered,
+                    echo,
+                };
+                delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
             }
         }
+        self.take_echo(now, header.flags);
+        self.finish_ack(now, ack, una, &delivered, duplicate_told, plain && newly_sacked == 0);
         if self.snd.wnd == 0 && self.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
             // out (RFC 9293 section 3.8.6.1).
@@ -274,11 +317,73 @@ impl Connection {
         true
     }
 
-    fn take_sack(&mut self, blocks: &SackBlocks) -> u64 {
+    /// What an acknowledgment leads to once all of it was taken in: undoing, the window's reduction, the loss probe.
+    fn finish_ack(
+        &mut self,
+        now: Time,
+        ack: u64,
+        una: u64,
+        delivered: &Delivered,
+        duplicate_told: bool,
+        plain: bool,
+    ) {
+        let advanced = self.snd.una > una;
+        if duplicate_told && self.recovery.phase() != Phase::Loss && self.may_undo(None) {
+            self.take_back();
+        }
+        if self.has_probe_repaired(ack, duplicate_told, plain && !advanced)
+            && self.recovery.phase() == Phase::Open
+        {
+            // RFC 8985 section 7.4.2: a loss that the probe repaired was a loss.
+            self.reduce_ssthresh(now, self.flight());
+            self.window.cwnd = self.window.ssthresh;
+        }
+        if self.config.prr && matches!(self.recovery.phase(), Phase::Recovery | Phase::Reduction) {
+            let safe = advanced && !self.recovery.newly_lost;
+            self.reduce_in_proportion(delivered.octets, safe);
+        }
+        if advanced {
+            self.schedule_loss_probe(now);
+        }
+    }
+
+    /// RFC 8985 section 6.2, steps 1 to 3, and the round-trip time for congestion control.
+    fn take_delivered(&mut self, now: Time, delivered: &Delivered, highest: u64, rtt: Option<Span>) {
+        if let Some(rtt) = rtt {
+            self.rack.sample(rtt);
+        }
+        if self.config.rack {
+            self.rack.advance(now, delivered, highest);
+        }
+        let sample = Sample { now, rtt, una: self.snd.una, nxt: self.snd.nxt };
+        self.cc.pkts_acked(&sample, &mut self.window);
+    }
+
+    /// RFC 2883 section 4: the first block reports a duplicate if it lies below the acknowledgment or inside the second one.
+    fn take_dsack(&mut self, blocks: &SackBlocks, ack: u64) -> bool {
+        let Some((first, rest)) = blocks.as_slice().split_first().filter(|_| self.options.sack) else {
+            return false;
+        };
+        let offset = |seq| unwrap_offset(seq, self.snd.iss, self.snd.una);
+        let (Some(left), Some(right)) = (offset(first.left), offset(first.right)) else { return false };
+        let inside = rest.first().is_some_and(|second| {
+            offset(second.left).is_some_and(|start| start <= left)
+                && offset(second.right).is_some_and(|end| right <= end)
+        });
+        // Duplicates of what was never sent are lies.
+        let duplicate = left < right && right <= self.snd.nxt && (right <= ack || inside);
+        if duplicate {
+            self.on_dsack(right - left, right);
+        }
+        duplicate
+    }
+
+    /// Takes SACK blocks in; octets that are newly SACKed.
+    fn take_sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered) -> u64 {
         if !self.options.sack {
             return 0;
         }
-        let mut newly_sacked = 0;
+        let before = self.scoreboard.sacked().octets();
         for block in blocks.as_slice() {
             let left = unwrap_offset(block.left, self.snd.iss, self.snd.una);
             let right = unwrap_offset(block.right, self.snd.iss, self.snd.una);
@@ -288,10 +393,15 @@ impl Connection {
                 && left < right
                 && right <= self.snd.nxt
             {
-                newly_sacked += self.scoreboard.sack(left..right);
+                let mut from = left;
+                while let Some(gap) = self.scoreboard.sacked().first_gap(from, right) {
+                    from = gap.end;
+                    self.scoreboard.sack(gap.clone());
+                    self.sent.sack(gap, self.scoreboard.sacked(), delivered);
+                }
             }
         }
-        newly_sacked
+        self.scoreboard.sacked().octets() - before
     }
 
     /// Takes the announced window from this segment unless it is an older one (section 3.10.7.4, WL1 and WL2). One that
@@ -325,7 +435,14 @@ impl Connection {
     }
 
     /// SND.UNA advances to `ack`.
-    fn acknowledge(&mut self, now: Time, ack: u64, header: &TcpHeader) {
+    fn acknowledge(
+        &mut self,
+        now: Time,
+        ack: u64,
+        header: &TcpHeader,
+        delivered: &mut Delivered,
+        highest: u64,
+    ) {
         let octets = ack - self.snd.una;
         let flight = self.flight();
         // RFC 7661's "cwnd-limited", with the slack that slow start needs (Linux' tcp_is_cwnd_limited).
@@ -333,20 +450,21 @@ impl Connection {
         let was_window_limited = limit > self.window.cwnd;
 
         let echo = header.options.timestamps.filter(|_| self.options.timestamps);
-        let timed = self.sent.acknowledge(ack, now);
+        self.sent.acknowledge(ack, delivered);
+        let timed = delivered.rtt(now);
         // A timestamp tells which copy was answered, but counts milliseconds: it serves where Karn's rule
         // leaves nothing better (RFC 7323 section 4.1).
         let echoed = || echo.and_then(|stamps| self.elapsed_since(now, stamps.echo));
         if let Some(rtt) = timed.or_else(echoed) {
             self.rtt.sample(rtt);
         }
-        let sample = Sample { now, rtt: timed, una: ack, nxt: self.snd.nxt };
-        self.cc.pkts_acked(&sample, &mut self.window);
 
         let was_synchronised = self.snd.una > 0;
         // What had been SACKed left the network before: it does not clock the window now.
         let octets = octets - self.scoreboard.sacked_octets(self.snd.una, ack);
+        let newly_sacked = core::mem::take(&mut delivered.octets);
         self.snd.una = ack;
+        self.take_delivered(now, delivered, highest, timed.or_else(|| delivered.sack_rtt(now)));
         let data_end = self.snd.buffer.end();
         let data_before = self.counters.octets_acknowledged;
         self.counters.octets_acknowledged = ack.min(data_end) - 1;
@@ -360,12 +478,18 @@ impl Connection {
         if self.flight() == 0 {
             // RFC 6298 (5.2)
             self.timers.retransmit = None;
+            self.timers.reordering = None;
+            self.probe.due = false;
+            self.timers.user = None;
         } else if self.new_ack_restarts_timer() {
             // (5.3)
             self.restart_retransmit_timer(now);
         }
+        self.restart_user_timeout(now);
         let octets = octets.min(self.counters.octets_acknowledged - data_before);
-        self.on_new_ack(Acknowledged { now, octets, was_window_limited });
+        delivered.octets = newly_sacked + self.uncount_duplicates(octets);
+        let acknowledged = Acknowledged { now, advanced: true, octets, was_window_limited, delivered, echo };
+        self.on_new_ack(&acknowledged);
         if self.snd.fin && ack == self.snd_end() {
             self.our_fin_is_acknowledged(now);
         }
@@ -381,7 +505,7 @@ impl Connection {
     }
 
     /// Section 3.10.7.4, seventh check.
-    fn arrive_text(&mut self, now: Time, start: u64, payload: &Payload) {
+    fn arrive_text(&mut self, now: Time, start: u64, payload: &Payload, pushed: bool) {
         if payload.is_empty() {
             return;
         }
@@ -391,25 +515,23 @@ impl Connection {
         // Trim to the window: what lies before was taken, what lies beyond was not offered.
         let from = start.max(self.rcv_nxt());
         let to = (start + u64::from(payload.len())).min(self.rcv.advertised);
+        self.note_duplicate(start..from.min(start + u64::from(payload.len())));
         if from >= to {
             self.rcv.ack_now = true;
             return;
         }
         let data = payload.slice((from - start) as u32, (to - from) as u32);
         let before = self.rcv.buffer.next();
+        if let Some(known) = self.rcv.buffer.first_known(from, to) {
+            self.note_duplicate(known);
+        }
         let arrival = self.rcv.buffer.insert(from, &data);
         self.counters.octets_received += self.rcv.buffer.next() - before;
         self.rcv.full_size = self.rcv.full_size.max(payload.len());
         match arrival {
             Arrival::InOrder => {
                 self.rcv.unacked += to - from;
-                let threshold =
-                    u64::from(self.config.delayed_ack.max_segments) * u64::from(self.rcv.full_size);
-                if self.rcv.unacked >= threshold {
-                    self.rcv.ack_now = true;
-                } else {
-                    self.delay_ack(now);
-                }
+                self.acknowledge_data(now, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
             Arrival::FillsGap | Arrival::OutOfOrder | Arrival::Duplicate => self.rcv.ack_now = true,

@@ -9,22 +9,38 @@
 //! 3. [`Connection::poll_timeout`], when to call `handle_timeout`;
 //! 4. the getters ([`state`](Connection::state), [`readable`](Connection::readable), [`metrics`](Connection::metrics) …).
 
+mod acks;
+mod alive;
 mod arrival;
+mod dupacks;
+mod ecn;
+mod frto;
+mod probe;
+mod prr;
 mod recovery;
 mod timers;
 mod transmit;
+mod undo;
 
 use crate::cc::{self, CongestionControl, Window};
 use crate::config::Config;
+use crate::rack::Rack;
 use crate::reassembly::Reassembly;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::sent::SentSegments;
+use acks::AckPolicy;
+use alive::Alive;
 use alloc::boxed::Box;
+use core::ops::Range;
+use dupacks::DuplicateAcks;
+use ecn::EcnState;
+use probe::LossProbe;
 pub use recovery::Phase;
 use recovery::RecoveryState;
 use timers::Timers;
+use undo::Undo;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpHeader};
@@ -85,6 +101,12 @@ pub struct Connection {
     window: Window,
     scoreboard: Scoreboard,
     recovery: RecoveryState,
+    dupacks: DuplicateAcks,
+    rack: Rack,
+    probe: LossProbe,
+    undo: Undo,
+    ecn: EcnState,
+    alive: Alive,
     sent: SentSegments,
     counters: Counters,
 }
@@ -143,6 +165,10 @@ struct Receive {
     /// Last.ACK.sent (RFC 7323 section 4.3).
     last_ack_sent: u64,
     challenges: arrival::Challenges,
+    /// When to acknowledge.
+    policy: AckPolicy,
+    /// Octets that came twice, for the next acknowledgment to report.
+    duplicate: Option<Range<u64>>,
 }
 
 /// What both SYNs agreed on.
@@ -176,6 +202,12 @@ pub struct Counters {
     pub timeouts: u64,
     /// Zero-window probes.
     pub probes: u64,
+    /// Tail loss probes.
+    pub loss_probes: u64,
+    /// Reductions of the window that were taken back.
+    pub undone: u64,
+    /// Segments received that the network had marked (RFC 3168).
+    pub marked: u64,
     /// Duplicate acknowledgments received.
     pub duplicate_acks: u64,
     /// Octets of data that the peer has acknowledged.
@@ -266,6 +298,8 @@ impl Connection {
                 ts_recent_at: Time::ZERO,
                 last_ack_sent: 0,
                 challenges: arrival::Challenges::default(),
+                policy: AckPolicy::default(),
+                duplicate: None,
             },
             timers: Timers::default(),
             rtt: RttEstimator::new(config.rto.clone()),
@@ -277,6 +311,12 @@ impl Connection {
             },
             scoreboard: Scoreboard::default(),
             recovery: RecoveryState::default(),
+            dupacks: DuplicateAcks::new(config.dupack_threshold),
+            rack: Rack::default(),
+            probe: LossProbe::default(),
+            undo: Undo::default(),
+            ecn: EcnState::default(),
+            alive: Alive::default(),
             sent: SentSegments::default(),
             counters: Counters::default(),
             config,
@@ -304,6 +344,9 @@ impl Connection {
         let data = self.rcv.buffer.read(max);
         if !data.is_empty() {
             self.announce_room();
+            if self.rcv.buffer.readable() == 0 {
+                self.acknowledge_end_of_talk();
+            }
         }
         data
     }
@@ -364,7 +407,7 @@ impl Connection {
             cwnd: self.window.cwnd,
             ssthresh: (self.window.ssthresh < u64::MAX).then_some(self.window.ssthresh),
             flight: self.flight(),
-            pipe: self.scoreboard.pipe(self.snd.una, self.snd.nxt),
+            pipe: self.scoreboard.pipe(self.snd.una, self.snd.nxt).saturating_sub(self.departed()),
             snd_wnd: self.snd.wnd,
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),

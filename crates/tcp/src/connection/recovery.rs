@@ -8,14 +8,22 @@
 //! | Tahoe | cwnd = 1 SMSS, everything again | slow start | an acknowledgment of it all |
 //! | Reno | cwnd = ssthresh + 3 SMSS | + 1 SMSS a duplicate | any new acknowledgment |
 //! | NewReno | cwnd = ssthresh + 3 SMSS | + 1 SMSS a duplicate, a hole for each partial acknowledgment | `recover` |
+//! | Linux | cwnd = ssthresh | pipe less duplicates below cwnd, a hole for each partial acknowledgment | `recover` |
 //! | SACK | cwnd = ssthresh | pipe below cwnd | `RecoveryPoint` |
+//!
+//! With proportional rate reduction (`prr.rs`) the window moves towards ssthresh step by step in the last two. With RACK (`rack.rs`) the time
+//! tells what is lost in place of the third duplicate; where a reduction was for nothing, `undo.rs` and `frto.rs` take it back.
 //!
 //! Tahoe goes back N as ns-2's does; 4.3BSD-Tahoe sent one segment again and left the rest to time-outs.
 
 use super::Connection;
+use super::frto::Frto;
+use super::prr::Prr;
 use crate::cc::Ack;
 use crate::config::Recovery;
-use voxpath_units::Time;
+use crate::sent::Delivered;
+use voxpath_units::{Span, Time};
+use voxpath_wire::tcp::Timestamps;
 
 /// What the sender believes about its outstanding data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +33,8 @@ pub enum Phase {
     Open,
     /// A loss is being repaired by fast retransmit and recovery.
     Recovery,
+    /// The window is being reduced, though nothing was lost: the network has marked (RFC 3168).
+    Reduction,
     /// The retransmission timer expired, or Tahoe saw a loss: everything is sent again in slow start.
     Loss,
 }
@@ -36,6 +46,7 @@ impl Phase {
             Self::Open => 0,
             Self::Recovery => 1,
             Self::Loss => 2,
+            Self::Reduction => 3,
         }
     }
 }
@@ -55,6 +66,12 @@ pub(super) struct RecoveryState {
     impatient: bool,
     /// RescueRxt of RFC 6675: this recovery had its rescue retransmission.
     rescued: bool,
+    /// The next repetition goes whatever the window says.
+    force: bool,
+    /// This acknowledgment has told of a further loss.
+    pub(super) newly_lost: bool,
+    prr: Prr,
+    frto: Frto,
 }
 
 impl RecoveryState {
@@ -62,8 +79,33 @@ impl RecoveryState {
         self.phase
     }
 
+    pub(super) fn enter_reduction(&mut self, nxt: u64, prr: Prr) {
+        *self = Self { phase: Phase::Reduction, recover: nxt, prr, ..Self::default() };
+    }
+
     pub(super) fn enter_loss(&mut self, nxt: u64) {
         *self = Self { phase: Phase::Loss, recover: nxt, ..Self::default() };
+    }
+
+    pub(super) const fn recover(&self) -> u64 {
+        self.recover
+    }
+
+    pub(super) const fn prr(&mut self) -> &mut Prr {
+        &mut self.prr
+    }
+
+    pub(super) const fn frto(&mut self) -> &mut Frto {
+        &mut self.frto
+    }
+
+    pub(super) fn is_sending_new(&self) -> bool {
+        self.frto == Frto::SendNew
+    }
+
+    /// Whether the next repetition goes in any case; asking takes the order.
+    pub(super) fn take_force(&mut self) -> bool {
+        core::mem::take(&mut self.force)
     }
 
     pub(super) const fn flight_without_limited_transmit(&self, flight: u64) -> u64 {
@@ -92,45 +134,100 @@ impl RecoveryState {
 
 /// What an acknowledgment said, once the sequence variables have taken it in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Acknowledged {
+pub(super) struct Acknowledged<'a> {
     pub(super) now: Time,
+    /// Whether it moved SND.UNA.
+    pub(super) advanced: bool,
     /// Octets that left the retransmission queue.
     pub(super) octets: u64,
     /// The flight before, for window validation.
     pub(super) was_window_limited: bool,
+    pub(super) delivered: &'a Delivered,
+    /// Its timestamps, where those are in use.
+    pub(super) echo: Option<Timestamps>,
 }
 
 impl Connection {
     /// SND.UNA advanced.
-    pub(super) fn on_new_ack(&mut self, ack: Acknowledged) {
+    pub(super) fn on_new_ack(&mut self, ack: &Acknowledged<'_>) {
         self.recovery.duplicates = 0;
         self.recovery.limited = 0;
         match self.recovery.phase {
             Phase::Open => {
+                self.dupacks.clear();
                 self.grow_window(ack);
-                if self.options.sack {
-                    self.detect_loss_by_sack(ack.now);
+                self.look_for_loss(ack.now);
+            }
+            Phase::Reduction => {
+                self.dupacks.clear();
+                // Something above has to be acknowledged, for CWR to have arrived.
+                if self.snd.una > self.recovery.recover {
+                    self.leave_recovery();
+                }
+                self.look_for_loss(ack.now);
+            }
+            Phase::Loss => self.on_ack_after_timeout(ack),
+            Phase::Recovery if self.snd.una >= self.recovery.recover => {
+                self.dupacks.clear();
+                if self.may_undo(ack.echo) {
+                    self.take_back();
+                } else {
+                    self.rack.on_recovered();
+                    self.leave_recovery();
                 }
             }
-            Phase::Loss => {
-                if self.snd.una >= self.recovery.recover {
-                    self.recovery.phase = Phase::Open;
-                }
-                self.grow_window(ack);
-                self.update_lost();
+            // A hole was filled by the original: nothing more counts as lost for the time being.
+            Phase::Recovery if self.was_late(ack.echo) => {
+                self.dupacks.clear();
+                self.take_back();
             }
-            Phase::Recovery if self.snd.una >= self.recovery.recover => self.leave_recovery(),
-            Phase::Recovery if self.options.sack => self.update_lost(),
+            Phase::Recovery if self.options.sack => self.update_lost(ack.now),
             Phase::Recovery => match self.config.recovery {
-                Recovery::NewReno => self.on_partial_ack(ack),
+                Recovery::NewReno | Recovery::Linux => self.on_partial_ack(ack),
                 Recovery::Reno | Recovery::Tahoe => self.leave_recovery(),
             },
         }
     }
 
+    fn look_for_loss(&mut self, now: Time) {
+        if self.options.sack {
+            self.detect_loss_by_sack(now);
+        }
+    }
+
+    fn on_ack_after_timeout(&mut self, ack: &Acknowledged<'_>) {
+        if self.was_timeout_spurious(ack) {
+            self.take_back();
+            self.sent.judge_again();
+            self.timers.expiries = 0;
+            self.look_for_loss(ack.now);
+            return;
+        }
+        if ack.advanced {
+            if self.snd.una >= self.recovery.recover {
+                self.recovery.phase = Phase::Open;
+                self.recovery.frto = Frto::Off;
+            }
+            self.dupacks.clear();
+            self.grow_window(ack);
+        }
+        self.update_lost(ack.now);
+    }
+
+    /// The reduction was for nothing.
+    pub(super) fn take_back(&mut self) {
+        self.undo();
+        let recover = self.recovery.recover;
+        self.recovery = RecoveryState { recover, ..RecoveryState::default() };
+        self.timers.reordering = None;
+    }
+
     /// RFC 6582 section 3.2 step 3: a partial acknowledgment shows the next hole.
-    fn on_partial_ack(&mut self, ack: Acknowledged) {
+    fn on_partial_ack(&mut self, ack: &Acknowledged<'_>) {
         self.recovery.retransmit_first = true;
+        if self.config.recovery == Recovery::Linux {
+            return;
+        }
         // Deflate by what was acknowledged; one segment more may go for one that left.
         let cwnd = self.window.cwnd.saturating_sub(ack.octets);
         let extra = if ack.octets >= self.window.smss { self.window.smss } else { 0 };
@@ -151,13 +248,13 @@ impl Connection {
     fn leave_recovery(&mut self) {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
-        if !self.options.sack {
-            // RFC 5681 section 3.2 step 6, RFC 6582 step 3 option 2: deflate.
+        if !self.options.sack || self.config.prr {
+            // RFC 5681 section 3.2 step 6, RFC 6582 step 3 option 2: deflate. RFC 6937: converge.
             self.window.cwnd = self.window.ssthresh;
         }
     }
 
-    fn grow_window(&mut self, ack: Acknowledged) {
+    fn grow_window(&mut self, ack: &Acknowledged<'_>) {
         if self.config.cwnd_validation && !ack.was_window_limited {
             return;
         }
@@ -165,27 +262,54 @@ impl Connection {
         self.cc.cong_avoid(&sample, &mut self.window);
     }
 
-    /// A duplicate acknowledgment: RFC 5681 section 2's with or without SACK, any with new SACK information with.
-    pub(super) fn on_duplicate_ack(&mut self, now: Time, newly_sacked: u64) {
+    /// A duplicate acknowledgment: RFC 5681 section 2's with or without SACK, any with new SACK information with. Octets that it shows to
+    /// have been delivered, without SACK.
+    pub(super) fn on_duplicate_ack(&mut self, ack: &Acknowledged<'_>, newly_sacked: u64) -> u64 {
         self.counters.duplicate_acks += 1;
         if self.options.sack {
             if newly_sacked > 0 {
                 self.recovery.duplicates += 1;
                 match self.recovery.phase {
-                    Phase::Open => self.detect_loss_by_sack(now),
-                    Phase::Recovery | Phase::Loss => self.update_lost(),
+                    Phase::Open | Phase::Reduction => self.detect_loss_by_sack(ack.now),
+                    Phase::Recovery => self.update_lost(ack.now),
+                    Phase::Loss => self.on_ack_after_timeout(ack),
                 }
             }
-            return;
+            return 0;
         }
         self.recovery.duplicates += 1;
+        if self.counts_duplicates() {
+            return self.on_counted_duplicate(ack);
+        }
         match self.recovery.phase {
             // RFC 5681 section 3.2 step 4: a segment left, another may go.
             Phase::Recovery => self.window.cwnd += self.window.smss,
-            Phase::Open | Phase::Loss => {
-                if self.recovery.duplicates == self.config.dupack_threshold && self.may_fast_retransmit() {
-                    self.fast_retransmit(now);
+            Phase::Open | Phase::Loss | Phase::Reduction => {
+                if self.recovery.phase == Phase::Loss && self.was_timeout_spurious(ack) {
+                    self.take_back();
                 }
+                if self.recovery.duplicates == self.config.dupack_threshold && self.may_fast_retransmit() {
+                    self.fast_retransmit(ack.now);
+                }
+            }
+        }
+        0
+    }
+
+    fn on_counted_duplicate(&mut self, ack: &Acknowledged<'_>) -> u64 {
+        match self.recovery.phase {
+            Phase::Recovery => self.count_duplicate(),
+            Phase::Loss => {
+                self.on_ack_after_timeout(ack);
+                // Of new data alone: repetitions after a timeout are answered by duplicates, too.
+                if self.snd.nxt > self.recovery.recover { self.count_duplicate() } else { 0 }
+            }
+            Phase::Open | Phase::Reduction => {
+                let delivered = self.count_duplicate();
+                if self.dupacks.suffice() && self.may_fast_retransmit() {
+                    self.fast_retransmit(ack.now);
+                }
+                delivered
             }
         }
     }
@@ -193,13 +317,15 @@ impl Connection {
     /// RFC 6582 section 3.2 step 2: duplicates that a timeout's own repetitions caused are no new loss.
     /// RFC 5681 has no such guard, and Reno and Tahoe none either.
     fn may_fast_retransmit(&self) -> bool {
-        self.config.recovery != Recovery::NewReno || self.snd.una > self.recovery.recover
+        let guarded = matches!(self.config.recovery, Recovery::NewReno | Recovery::Linux);
+        !guarded || self.snd.una > self.recovery.recover
     }
 
     /// RFC 5681 section 3.2 steps 2 and 3.
     fn fast_retransmit(&mut self, now: Time) {
         self.counters.fast_retransmits += 1;
-        self.reduce_ssthresh(now, self.flight());
+        self.prepare_undo();
+        let prr = self.reduce(now);
         if self.config.recovery == Recovery::Tahoe {
             self.window.cwnd = self.window.smss;
             self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
@@ -209,37 +335,64 @@ impl Connection {
             self.recovery.duplicates = duplicates;
             return;
         }
-        let threshold = u64::from(self.config.dupack_threshold);
-        self.window.cwnd = self.window.ssthresh + threshold * self.window.smss;
+        let inflation = match self.config.recovery {
+            Recovery::Linux => 0,
+            _ => u64::from(self.config.dupack_threshold) * self.window.smss,
+        };
+        self.window.cwnd = self.window.ssthresh + inflation;
         self.recovery = RecoveryState {
             phase: Phase::Recovery,
             recover: self.snd.nxt,
             duplicates: self.recovery.duplicates,
             retransmit_first: true,
+            prr,
             ..RecoveryState::default()
         };
     }
 
-    /// RFC 6675 section 5: enters recovery once the first outstanding octet is lost.
+    /// RFC 6675 section 5, RFC 8985 section 6: enters recovery once an outstanding octet is lost.
     fn detect_loss_by_sack(&mut self, now: Time) {
-        self.update_lost();
-        let duplicates = self.recovery.duplicates;
-        let lost = self.scoreboard.is_lost(self.snd.una) || duplicates >= self.config.dupack_threshold;
+        self.update_lost(now);
+        let lost = if self.config.rack {
+            self.scoreboard.has_missing()
+        } else {
+            let duplicates = self.recovery.duplicates;
+            self.scoreboard.is_lost(self.snd.una) || duplicates >= self.config.dupack_threshold
+        };
         if !lost || self.flight() == 0 {
             return;
         }
         self.counters.fast_retransmits += 1;
+        self.forget_loss_probe();
+        self.prepare_undo();
         // (4.2)
-        self.reduce_ssthresh(now, self.flight());
+        let prr = self.reduce(now);
         self.window.cwnd = self.window.ssthresh;
         self.scoreboard.start_recovery(self.snd.una);
         // (4.1), (4.3)
         self.recovery = RecoveryState {
             phase: Phase::Recovery,
             recover: self.snd.nxt,
-            retransmit_first: true,
+            retransmit_first: !self.config.rack,
+            force: self.config.rack,
+            prr,
             ..RecoveryState::default()
         };
+        if self.config.rack {
+            // In recovery there is no waiting for what may only be late.
+            self.update_lost(now);
+        }
+    }
+
+    /// Reduces the threshold for a loss, unless a mark of the same window has done so already.
+    fn reduce(&mut self, now: Time) -> Prr {
+        if self.recovery.phase == Phase::Reduction {
+            return self.recovery.prr;
+        }
+        let prior = self.window.cwnd;
+        self.tell_reduction();
+        self.reduce_ssthresh(now, self.flight());
+        Prr::new(prior)
     }
 
     /// RFC 5681 equation (4), from what was in flight or, as in Linux, from the window.
@@ -252,7 +405,52 @@ impl Connection {
         self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
     }
 
-    fn update_lost(&mut self) {
-        self.scoreboard.update_lost(self.config.dupack_threshold, self.window.smss);
+    fn update_lost(&mut self, now: Time) {
+        if self.options.sack && self.config.rack {
+            self.detect_loss_by_time(now);
+        } else {
+            self.scoreboard.update_lost(self.config.dupack_threshold, self.window.smss);
+        }
+    }
+
+    /// RFC 8985 section 6.2, step 5.
+    fn detect_loss_by_time(&mut self, now: Time) {
+        let sacked = self.scoreboard.sacked().octets();
+        let eager = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss)
+            || sacked >= u64::from(self.config.dupack_threshold) * self.window.smss;
+        let mut wait = Span::ZERO;
+        let una = self.snd.una;
+        let Self { rack, scoreboard, sent, recovery, .. } = self;
+        let verdict = rack.judge(now, self.rtt.srtt(), eager, &mut wait);
+        sent.judge(verdict, |range| {
+            recovery.newly_lost = true;
+            scoreboard.lose(range.start.max(una)..range.end);
+        });
+        self.timers.reordering = (wait > Span::ZERO).then(|| now + wait);
+    }
+
+    /// RFC 8985 section 6.3: the reordering window of a segment is over.
+    pub(super) fn handle_reordering_timeout(&mut self, now: Time) {
+        self.recovery.newly_lost = false;
+        match self.recovery.phase {
+            Phase::Open | Phase::Reduction => self.detect_loss_by_sack(now),
+            Phase::Recovery | Phase::Loss => self.update_lost(now),
+        }
+        if self.config.prr && self.recovery.phase == Phase::Recovery {
+            // Linux' tcp_rack_reo_timeout(): as if one segment had been delivered.
+            self.reduce_in_proportion(1, false);
+        }
+    }
+
+    /// A timeout where losses are seen by time: what was sent too lately to have been answered is not lost.
+    pub(super) fn lose_overdue(&mut self, now: Time) {
+        if self.scoreboard.forget_if_reneged(self.snd.una) {
+            self.sent.forget_sacks();
+        }
+        let (rack, una, scoreboard) = (&self.rack, self.snd.una, &mut self.scoreboard);
+        self.sent.give_up(
+            |at, start| start <= una || rack.is_overdue(now, at),
+            |range| scoreboard.lose(range.start.max(una)..range.end),
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! The connection's timers.
 
+use super::frto::Frto;
+use super::recovery::Phase;
 use super::{Connection, Ended, State};
 use crate::cc::CwndEvent;
-use voxpath_units::{Span, Time};
+use voxpath_units::Time;
 
 /// Deadlines; none is a timer that is off.
 #[derive(Debug, Default)]
@@ -11,8 +13,18 @@ pub(super) struct Timers {
     pub(super) retransmit: Option<Time>,
     /// Persist (RFC 9293 section 3.8.6.1).
     pub(super) persist: Option<Time>,
+    /// RACK's reordering window (RFC 8985 section 6.3).
+    pub(super) reordering: Option<Time>,
+    /// Tail loss probe (RFC 8985 section 7).
+    pub(super) loss_probe: Option<Time>,
     /// Delayed acknowledgment.
     pub(super) delayed_ack: Option<Time>,
+    /// Pacing holds the next segment back until then.
+    pub(super) pacing: Option<Time>,
+    /// Keep-alive (RFC 9293 section 3.8.4).
+    pub(super) keepalive: Option<Time>,
+    /// User timeout (RFC 5482).
+    pub(super) user: Option<Time>,
     /// TIME-WAIT.
     pub(super) time_wait: Option<Time>,
     /// Expiries of the retransmission timer in a row.
@@ -24,15 +36,23 @@ pub(super) struct Timers {
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let Timers { retransmit, persist, delayed_ack, time_wait, .. } = &self.timers;
-        [retransmit, persist, delayed_ack, time_wait].into_iter().copied().flatten().min()
+        let timers = &self.timers;
+        let often = [timers.retransmit, timers.loss_probe, timers.delayed_ack, timers.pacing];
+        let seldom = [timers.persist, timers.reordering, timers.keepalive, timers.user, timers.time_wait];
+        often.into_iter().chain(seldom).flatten().min()
     }
 
     /// Does what is due at `now`; nothing if nothing is.
     pub fn handle_timeout(&mut self, now: Time) {
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         if due(&mut self.timers.delayed_ack) {
-            self.rcv.ack_now = true;
+            self.handle_delayed_ack_timeout();
+        }
+        if due(&mut self.timers.keepalive) {
+            self.handle_keepalive_timeout(now);
+        }
+        if due(&mut self.timers.user) {
+            self.handle_user_timeout();
         }
         if due(&mut self.timers.time_wait) {
             self.end(Ended::Closed);
@@ -41,7 +61,14 @@ impl Connection {
             self.timers.probes += 1;
             self.snd.probe_pending = true;
         }
-        if due(&mut self.timers.retransmit) {
+        if due(&mut self.timers.reordering) {
+            self.handle_reordering_timeout(now);
+        }
+        if due(&mut self.timers.loss_probe) {
+            self.send_loss_probe();
+        }
+        // A probe that is due goes out in its place, and starts the timer anew.
+        if !self.probe.due && due(&mut self.timers.retransmit) {
             self.handle_retransmission_timeout(now);
         }
     }
@@ -67,7 +94,15 @@ impl Connection {
 
     /// RFC 5681 section 3.1: the flight counts as lost, and transmission starts over from one segment.
     fn lose_flight(&mut self, now: Time) {
-        if self.timers.expiries == 1 {
+        self.forget_loss_probe();
+        self.timers.reordering = None;
+        let phase = self.recovery.phase();
+        let reduced_in_this_window =
+            matches!(phase, Phase::Recovery | Phase::Reduction) && self.snd.una < self.recovery.recover();
+        // Linux does not reduce twice in a window; by RFC 5681 the timer always does.
+        if self.timers.expiries == 1 && !(self.config.ssthresh_from_cwnd && reduced_in_this_window) {
+            self.prepare_undo();
+            self.tell_reduction();
             // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. FlightSize stands for what the
             // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
             // new data goes out, and FlightSize would grow to several windows.
@@ -75,9 +110,19 @@ impl Connection {
             self.reduce_ssthresh(now, flight);
         }
         self.cc.cwnd_event(now, CwndEvent::Loss);
-        self.window.cwnd = self.window.smss;
-        self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+        self.dupacks.on_timeout(self.config.dupack_threshold);
+        if self.options.sack && self.config.rack {
+            self.lose_overdue(now);
+            self.window.cwnd = self.pipe() + self.window.smss;
+        } else {
+            self.window.cwnd = self.window.smss;
+            self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+        }
         self.recovery.enter_loss(self.snd.nxt);
+        // RFC 5682 section 2.1, step 1: only where no earlier loss is being repaired.
+        if self.config.frto && (matches!(phase, Phase::Open | Phase::Reduction) || self.timers.expiries > 1) {
+            *self.recovery.frto() = Frto::Repeated;
+        }
     }
 
     /// RFC 6298 (5.1): starts the timer if it is off.
@@ -108,15 +153,5 @@ impl Connection {
         self.state = State::TimeWait;
         self.ended = Some(Ended::Closed);
         self.timers = Timers { time_wait: Some(now + self.config.msl * 2), ..Timers::default() };
-    }
-
-    /// Delays the acknowledgment of what has just arrived.
-    pub(super) fn delay_ack(&mut self, now: Time) {
-        match self.config.delayed_ack.max_delay {
-            Span::ZERO => self.rcv.ack_now = true,
-            delay => {
-                self.timers.delayed_ack.get_or_insert(now + delay);
-            }
-        }
     }
 }

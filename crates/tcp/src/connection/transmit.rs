@@ -13,6 +13,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         if let Some(reset) = self.snd.reset.take() {
             self.counters.segments_sent += 1;
+            self.ecn_flags(false);
             return Some((reset, Payload::Empty));
         }
         if self.snd.syn_pending {
@@ -21,6 +22,9 @@ impl Connection {
         let may_send = !matches!(self.state, State::Closed | State::SynSent | State::SynReceived);
         if let Some(segment) = may_send.then(|| self.data(now)).flatten() {
             return Some(segment);
+        }
+        if let Some(probe) = self.keepalive_probe(now) {
+            return Some(probe);
         }
         // RFC 9293 section 3.8.6.3: a bare acknowledgment, only if no data carried it.
         self.rcv.ack_now.then(|| self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
@@ -37,6 +41,9 @@ impl Connection {
             if self.snd.wnd == 0 {
                 return self.repeated_probe(now);
             }
+            if core::mem::take(&mut self.probe.due) {
+                return self.loss_probe(now);
+            }
             if let Some(range) = self.first_again().or_else(|| self.next_lost()) {
                 return Some(self.retransmit(now, range));
             }
@@ -47,6 +54,24 @@ impl Connection {
             return Some(segment);
         }
         self.next_rescue().map(|range| self.retransmit(now, range))
+    }
+
+    /// The probe of RFC 8985 section 7.3: a new segment, whatever the congestion window says, else the last one again.
+    fn loss_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        let unsent = self.snd.buffer.end().saturating_sub(self.snd.nxt);
+        let usable = (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt);
+        let len = unsent.min(u64::from(self.max_payload())).min(usable);
+        let new = len > 0;
+        let segment = if new {
+            let with_fin = self.snd.fin && len == unsent && usable > len;
+            self.transmit_new(now, len as u32, with_fin)
+        } else {
+            let range = self.loss_probe_range()?;
+            self.scoreboard.retransmitted(&range);
+            self.retransmit(now, range)
+        };
+        self.loss_probe_sent(now, !new);
+        Some(segment)
     }
 
     /// A closed window with something outstanding, which is then what probes it (RFC 9293 section 3.8.6.1).
@@ -68,7 +93,7 @@ impl Connection {
 
     /// The repetition with which recovery begins, or goes on after a partial acknowledgment; no window holds it.
     fn first_again(&mut self) -> Option<Range<u64>> {
-        if !self.recovery.take_retransmit_first() {
+        if !self.recovery.take_retransmit_first() || self.is_testing_timeout() {
             return None;
         }
         let range = self.first_outstanding();
@@ -81,9 +106,12 @@ impl Connection {
 
     /// RFC 6675's NextSeg() rule (1) under its step (C): lost octets, while the pipe has room.
     fn next_lost(&mut self) -> Option<Range<u64>> {
+        if self.is_testing_timeout() {
+            return None;
+        }
         let range = self.scoreboard.next_lost(self.max_payload())?;
         let room = self.window.cwnd.saturating_sub(self.pipe());
-        if room < (range.end - range.start).min(self.window.smss) {
+        if !self.recovery.take_force() && room < (range.end - range.start).min(self.window.smss) {
             return None;
         }
         self.scoreboard.retransmitted(&range);
@@ -93,7 +121,7 @@ impl Connection {
     /// NextSeg() rules (3) and (4): where nothing new can be sent, octets that may be lost, and once in a recovery
     /// the last ones not SACKed, lest the acknowledgments dry up.
     fn next_rescue(&mut self) -> Option<Range<u64>> {
-        if !self.options.sack || self.recovery.phase() != Phase::Recovery {
+        if !self.options.sack || self.config.rack || self.recovery.phase() != Phase::Recovery {
             return None;
         }
         if self.window.cwnd.saturating_sub(self.pipe()) < self.window.smss {
@@ -118,7 +146,7 @@ impl Connection {
             // What was SACKed would let new data out before a loss is certain: that is limited transmit.
             return self.flight();
         }
-        self.scoreboard.pipe(self.snd.una, self.snd.nxt)
+        self.scoreboard.pipe(self.snd.una, self.snd.nxt).saturating_sub(self.departed())
     }
 
     /// New data, a FIN, or a probe, as far as both windows and the sender's silly-window avoidance let them
@@ -163,7 +191,8 @@ impl Connection {
 
     /// Octets beyond the window that limited transmit allows now (RFC 3042).
     fn limited_transmit(&self) -> u64 {
-        if self.config.limited_transmit && !self.options.sack {
+        // Where duplicates are counted out of the pipe they let new data out by themselves.
+        if self.config.limited_transmit && !self.options.sack && !self.counts_duplicates() {
             self.recovery.limited_segments() * self.window.smss
         } else {
             0
@@ -212,12 +241,21 @@ impl Connection {
                 _ => State::FinWait1,
             };
         }
-        self.transmit(now, start..end, with_fin)
+        if self.flight() == end + u64::from(with_fin) - start {
+            self.restart_user_timeout(now);
+        }
+        let (mut header, payload) = self.transmit(now, start..end, with_fin);
+        header.flags |= self.ecn_flags(len > 0);
+        let segment = (header, payload);
+        self.schedule_loss_probe(now);
+        segment
     }
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.counters.retransmissions += 1;
-        self.sent.mark_retransmitted(range.clone());
+        self.sent.mark_retransmitted(range.clone(), now);
+        let stamp = self.options.timestamps.then(|| Self::timestamp(now));
+        self.undo.note_repetition(range.end - range.start, stamp);
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)
@@ -226,12 +264,14 @@ impl Connection {
     /// Sends the octets of `range`, which have offsets now.
     fn transmit(&mut self, now: Time, range: Range<u64>, with_fin: bool) -> (TcpHeader, Payload) {
         let len = (range.end - range.start) as u32;
+        self.recovery.prr().note_sent(u64::from(len));
         let mut flags = TcpFlags::ACK;
         let mut payload = Payload::Empty;
         if len > 0 {
             payload = self.snd.buffer.read(range.start, len);
             self.counters.data_segments_sent += 1;
             self.snd.last_data = Some(now);
+            self.note_data_sent(now);
             if range.end == self.snd.buffer.end() {
                 flags |= TcpFlags::PSH;
             }
@@ -249,7 +289,7 @@ impl Connection {
     }
 
     /// Payload that fits beside the options that a segment carries now.
-    fn max_payload(&self) -> u32 {
+    pub(super) fn max_payload(&self) -> u32 {
         let sacks = self.sack_blocks().len() as u32;
         let sack_len = if sacks > 0 { 4 + 8 * sacks } else { 0 };
         self.smss() - sack_len.min(self.smss() - 1)
@@ -269,12 +309,14 @@ impl Connection {
             self.sent.push(1, now);
         } else {
             self.counters.retransmissions += 1;
-            self.sent.mark_retransmitted(0..1);
+            self.sent.mark_retransmitted(0..1, now);
         }
         self.restart_retransmit_timer(now);
         let answering = self.rcv.irs.is_some();
         let flags = if answering { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        let setup = self.ecn_setup();
         let (mut header, payload) = self.segment(now, 0, flags, Payload::Empty);
+        header.flags |= setup;
         header.options = TcpOptions {
             mss: Some(self.config.mss),
             window_scale: self.options.window_scaling.then_some(self.options.rcv_shift),
@@ -295,9 +337,18 @@ impl Connection {
     }
 
     /// A segment with everything that acknowledges.
-    fn segment(&mut self, now: Time, start: u64, flags: TcpFlags, payload: Payload) -> (TcpHeader, Payload) {
+    pub(super) fn segment(
+        &mut self,
+        now: Time,
+        start: u64,
+        flags: TcpFlags,
+        payload: Payload,
+    ) -> (TcpHeader, Payload) {
         self.counters.segments_sent += 1;
         let mut header = TcpHeader { seq: self.seq(start), flags, ..TcpHeader::default() };
+        if self.is_synchronised() {
+            header.flags |= self.ecn_flags(false);
+        }
         if self.options.timestamps {
             header.options.timestamps =
                 Some(Timestamps { value: Self::timestamp(now), echo: self.rcv.ts_recent });
@@ -307,8 +358,10 @@ impl Connection {
             let next = self.rcv_nxt();
             header.ack = irs.wrapping_add(next as u32);
             header.options.sack = self.sack_blocks();
+            self.rcv.duplicate = None;
             // The acknowledgment is on its way.
             self.rcv.ack_now = false;
+            self.note_ack_sent();
             self.rcv.unacked = 0;
             self.rcv.last_ack_sent = next;
             self.timers.delayed_ack = None;
@@ -337,7 +390,8 @@ impl Connection {
         };
         let stamps = self.options.timestamps.then(Timestamps::default);
         let room = TcpOptions { timestamps: stamps, ..TcpOptions::default() }.sack_room();
-        for range in self.rcv.buffer.sack_blocks().take(room) {
+        let duplicate = self.rcv.duplicate.clone();
+        for range in duplicate.into_iter().chain(self.rcv.buffer.sack_blocks()).take(room) {
             let at = |offset: u64| irs.wrapping_add(offset as u32);
             blocks.push(SackBlock { left: at(range.start), right: at(range.end) });
         }

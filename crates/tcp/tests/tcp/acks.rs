@@ -1,8 +1,8 @@
 //! When and what a receiver acknowledges: RFC 5681 section 4.2, RFC 9293 section 3.8.6.3, RFC 2018, RFC 7323.
 
-use crate::ladder::{Ladder, ack, data, fin, ms, plain, prompt, span_ms, with_sack};
+use crate::ladder::{Ladder, ack, data, fin, ms, plain, prompt, span_ms, syn, syn_ack, with_sack};
 use voxpath_tcp::config::DelayedAck;
-use voxpath_tcp::{Config, State};
+use voxpath_tcp::{Config, Profile, State};
 
 fn receiver() -> Ladder {
     Ladder::established(plain())
@@ -50,7 +50,8 @@ fn small_segments_are_counted_by_their_octets() {
 
 #[test]
 fn a_delay_of_zero_acknowledges_each_segment() {
-    let config = Config { delayed_ack: DelayedAck { max_delay: span_ms(0), max_segments: 2 }, ..plain() };
+    let config =
+        Config { delayed_ack: DelayedAck { max_delay: span_ms(0), ..plain().delayed_ack }, ..plain() };
     Ladder::established(config).recv(data(1, 10)).expect(ack(11)).idle();
 }
 
@@ -176,4 +177,67 @@ fn a_timestamp_of_weeks_ago_is_no_measure() {
     let days = 25 * 24 * 3_600_000;
     t.at(ms(days)).recv(data(101, 100).stamps((0x9000_0000, 1)));
     t.at(ms(days + 200)).expect(ack(201)).read(200);
+}
+
+/// Linux' way to delay, after a handshake of 100 ms.
+fn adaptive() -> Ladder {
+    let config = Config { delayed_ack: Profile::Linux.config().delayed_ack, ..plain() };
+    let mut t = Ladder::server(config, syn().mss(1460));
+    t.expect(syn_ack()).at(ms(100)).recv(ack(1));
+    t
+}
+
+#[test]
+fn the_first_sixteen_segments_are_acknowledged_at_once() {
+    // Linux: TCP_MAX_QUICKACKS, for the sender's slow start
+    let mut t = adaptive();
+    for i in 0..16 {
+        t.recv(data(1 + i * 1460, 1460)).expect(ack(1 + (i + 1) * 1460)).read(1460);
+    }
+    t.recv(data(23_361, 1460)).expect_nothing().recv(data(24_821, 1460)).expect(ack(26_281)).idle();
+}
+
+/// [`adaptive`], its quick acknowledgments used up.
+fn settled() -> Ladder {
+    let mut t = adaptive();
+    for i in 0..16 {
+        t.recv(data(1 + i * 10, 10)).skip().read(10);
+    }
+    t
+}
+
+#[test]
+fn the_delay_begins_with_forty_milliseconds_and_grows_where_it_was_in_vain() {
+    // Linux: TCP_ATO_MIN, tcp_delack_timer_handler(); bounded by the round-trip time
+    let mut t = settled();
+    t.at(ms(200)).recv(data(161, 10)).at(ms(240)).expect(ack(171));
+    t.at(ms(300)).recv(data(171, 10)).at(ms(380)).expect(ack(181));
+    t.at(ms(500)).recv(data(181, 10)).at(ms(600)).expect(ack(191)).idle();
+}
+
+#[test]
+fn a_pause_brings_quick_acknowledgments_back() {
+    // Linux' tcp_event_data_recv(): longer than the timeout
+    let mut t = settled();
+    t.at(ms(2000)).recv(data(161, 10)).expect(ack(171)).recv(data(171, 10)).expect(ack(181)).idle();
+}
+
+#[test]
+fn the_end_of_a_talk_is_acknowledged_when_it_is_read() {
+    // Linux: ICSK_ACK_PUSHED, tcp_cleanup_rbuf()
+    let mut t = settled();
+    t.at(ms(200)).recv(data(161, 10).pushed()).expect_nothing().read(10).expect(ack(171)).idle();
+}
+
+#[test]
+fn who_answers_lets_the_answer_carry_the_acknowledgment() {
+    // Linux' pingpong mode: no quick acknowledgments, and the end of a talk waits for the answer.
+    let mut t = settled();
+    t.at(ms(200)).recv(data(161, 10).pushed()).write(5).expect(data(1, 5).ack(171)).read(10);
+    t.at(ms(300))
+        .recv(data(171, 10).ack(6).pushed())
+        .read(10)
+        .expect_nothing()
+        .write(5)
+        .expect(data(6, 5).ack(181));
 }

@@ -150,6 +150,21 @@ impl Seg {
         self
     }
 
+    pub fn ece(mut self) -> Self {
+        self.flags |= TcpFlags::ECE.0;
+        self
+    }
+
+    pub fn cwr(mut self) -> Self {
+        self.flags |= TcpFlags::CWR.0;
+        self
+    }
+
+    pub fn pushed(mut self) -> Self {
+        self.flags |= PSH;
+        self
+    }
+
     pub fn without_ack(mut self) -> Self {
         self.flags &= !ACK;
         self

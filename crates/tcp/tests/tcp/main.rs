@@ -4,8 +4,10 @@
 #![allow(missing_docs, unreachable_pub)]
 
 mod acks;
+mod alive;
 mod closing;
 mod congestion;
+mod ecn;
 mod handshake;
 mod ladder;
 mod pair;
@@ -13,5 +15,7 @@ mod properties;
 mod recovery;
 mod sack;
 mod scenarios;
+mod time;
 mod timeout;
+mod undo;
 mod windows;

@@ -12,8 +12,8 @@ use voxpath_wire::tcp::{SackBlock, SackBlocks, Seq, TcpFlags, TcpHeader, TcpOpti
 prop_compose! {
     fn config()(
         profile in 0_usize..3,
-        bits in any::<u16>(),
-        recovery in prop::sample::select(vec![Recovery::Tahoe, Recovery::Reno, Recovery::NewReno]),
+        bits in any::<u32>(),
+        recovery in prop::sample::select(vec![Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Linux]),
         (_, congestion) in prop::sample::select(Congestion::ALL),
         mss in prop::sample::select(vec![1460_u16, 1460, 536, 100]),
         send_buffer in prop::sample::select(vec![1_000_000_u32, 20_000, 3000]),
@@ -39,7 +39,14 @@ prop_compose! {
             byte_counting: bit(5),
             cwnd_validation: bit(6),
             idle_restart: bit(7),
-            delayed_ack: DelayedAck { max_delay: span_ms(max_delay), max_segments },
+            rack: bit(8),
+            loss_probe: bit(9),
+            prr: bit(10),
+            dsack: bit(11),
+            undo: bit(12),
+            frto: bit(13),
+            ssthresh_from_cwnd: bit(14),
+            delayed_ack: DelayedAck { max_delay: span_ms(max_delay), max_segments, adaptive: bit(15), quick: 16 },
             // A run of bad luck is no dead peer.
             syn_retries: 1000,
             retries: 1000,

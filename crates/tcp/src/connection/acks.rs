@@ -1,0 +1,151 @@
+//! When an acknowledgment is delayed, and for how long (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3), with Linux' quick-ACK mode and
+//! its delay that follows the rhythm of the data (`icsk_ack`).
+
+use super::Connection;
+use voxpath_units::{Span, Time};
+
+/// TCP_ATO_MIN, TCP_DELACK_MIN.
+const ATO_MIN: Span = Span::from_millis(40);
+/// TCP_DELACK_MAX.
+const DELAY_MAX: Span = Span::from_millis(200);
+
+/// What Linux remembers to decide; idle where [`adaptive`](crate::config::DelayedAck::adaptive) is off.
+#[derive(Debug, Default)]
+pub(super) struct AckPolicy {
+    /// Segments still to be acknowledged at once (`quick`).
+    quick: u32,
+    /// The estimate of the data's rhythm (`ato`); none before the first data.
+    ato: Option<Span>,
+    /// When data came last (`lrcvtime`).
+    last: Time,
+    /// Data flows both ways, so that an acknowledgment may find a segment to ride on.
+    interactive: bool,
+    /// The data read last was the end of what the peer had to say for now (`ICSK_ACK_PUSHED`).
+    pushed: bool,
+}
+
+impl Connection {
+    /// Data in order has arrived: acknowledges it now or later.
+    pub(super) fn acknowledge_data(&mut self, now: Time, pushed: bool) {
+        let full = u64::from(self.rcv.full_size);
+        let config = &self.config.delayed_ack;
+        if !config.adaptive {
+            if self.rcv.unacked >= u64::from(config.max_segments) * full {
+                self.rcv.ack_now = true;
+            } else {
+                self.delay_ack(now, config.max_delay);
+            }
+            return;
+        }
+        self.follow_rhythm(now);
+        let policy = &mut self.rcv.policy;
+        policy.pushed |= pushed;
+        let enough = self.rcv.unacked > u64::from(self.config.delayed_ack.max_segments - 1) * full;
+        if enough || (policy.quick > 0 && !policy.interactive) {
+            self.rcv.ack_now = true;
+            return;
+        }
+        let delay =
+            if self.config.delayed_ack.max_delay == Span::ZERO { Span::ZERO } else { self.adaptive_delay() };
+        // What is nearly due is sent now (tcp_send_delayed_ack()).
+        if self.timers.delayed_ack.is_some_and(|due| due <= now + delay / 4) {
+            self.rcv.ack_now = true;
+        } else {
+            self.delay_ack(now, delay);
+        }
+    }
+
+    /// tcp_event_data_recv()
+    fn follow_rhythm(&mut self, now: Time) {
+        let rto = self.rtt.rto();
+        let policy = &mut self.rcv.policy;
+        let Some(ato) = policy.ato else {
+            (policy.ato, policy.last) = (Some(ATO_MIN), now);
+            self.acknowledge_quickly(self.config.delayed_ack.quick);
+            return;
+        };
+        let gap = now - policy.last;
+        policy.last = now;
+        if gap <= ATO_MIN / 2 {
+            policy.ato = Some(ato / 2 + ATO_MIN / 2);
+        } else if gap < ato {
+            policy.ato = Some((ato / 2 + gap).min(rto));
+        } else if gap > rto {
+            // The sender has paused, and may have gone back to a small window.
+            self.acknowledge_quickly(self.config.delayed_ack.quick);
+        }
+    }
+
+    /// tcp_incr_quickack(): the next segments are acknowledged at once, `most` of them and as many as half of the window holds.
+    fn acknowledge_quickly(&mut self, most: u32) {
+        let window = self.rcv.advertised.saturating_sub(self.rcv_nxt());
+        let half = window / (2 * u64::from(self.rcv.full_size.max(1)));
+        let segments = u32::try_from(half).unwrap_or(u32::MAX).max(2).min(most);
+        self.rcv.policy.quick = self.rcv.policy.quick.max(segments);
+    }
+
+    /// tcp_enter_quickack_mode(): something is wrong on the way, and the sender should know soon.
+    pub(super) fn enter_quick_mode(&mut self, most: u32) {
+        if self.config.delayed_ack.adaptive {
+            self.acknowledge_quickly(most.min(self.config.delayed_ack.quick));
+            self.rcv.policy.interactive = false;
+            self.rcv.policy.ato = Some(ATO_MIN);
+        }
+    }
+
+    fn adaptive_delay(&self) -> Span {
+        let ato = self.rcv.policy.ato.unwrap_or(ATO_MIN);
+        let bound = self.rtt.srtt().map_or(DELAY_MAX, |srtt| srtt.max(ATO_MIN));
+        ato.max(self.config.delayed_ack.max_delay).min(bound.max(ATO_MIN)).min(DELAY_MAX)
+    }
+
+    /// Starts the timer unless it runs already.
+    fn delay_ack(&mut self, now: Time, delay: Span) {
+        if delay == Span::ZERO {
+            self.rcv.ack_now = true;
+        } else {
+            let due = now + delay;
+            self.timers.delayed_ack = Some(self.timers.delayed_ack.map_or(due, |earlier| earlier.min(due)));
+        }
+    }
+
+    /// The timer expired: nothing came to carry the acknowledgment (tcp_delack_timer_handler()).
+    pub(super) fn handle_delayed_ack_timeout(&mut self) {
+        self.rcv.ack_now = true;
+        let rto = self.rtt.rto();
+        let policy = &mut self.rcv.policy;
+        if core::mem::take(&mut policy.interactive) {
+            policy.ato = policy.ato.map(|_| ATO_MIN);
+        } else {
+            policy.ato = policy.ato.map(|ato| (ato * 2).min(rto));
+        }
+    }
+
+    /// A segment that acknowledges is leaving (tcp_event_ack_sent()).
+    pub(super) fn note_ack_sent(&mut self) {
+        let policy = &mut self.rcv.policy;
+        policy.pushed = false;
+        if policy.quick > 0 {
+            policy.quick -= 1;
+            if policy.quick == 0 {
+                policy.ato = Some(ATO_MIN);
+            }
+        }
+    }
+
+    /// A segment with data is leaving (tcp_event_data_sent()).
+    pub(super) fn note_data_sent(&mut self, now: Time) {
+        let policy = &mut self.rcv.policy;
+        if policy.ato.is_some_and(|ato| now.since(policy.last) < ato) {
+            policy.interactive = true;
+        }
+    }
+
+    /// The application has read everything: tells the sender if that was all it had to say (tcp_cleanup_rbuf()).
+    pub(super) fn acknowledge_end_of_talk(&mut self) {
+        let policy = &self.rcv.policy;
+        if policy.pushed && !policy.interactive && self.rcv.unacked > 0 && self.is_synchronised() {
+            self.rcv.ack_now = true;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether the peer is still there: keep-alives (RFC 9293 section 3.8.4) and the user timeout (RFC 5482).
+
+use super::{Connection, Ended};
+use voxpath_units::Time;
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{TcpFlags, TcpHeader};
+
+/// Keep-alive's state; idle where it is off.
+#[derive(Debug, Default)]
+pub(super) struct Alive {
+    /// When something came from the peer.
+    heard: Time,
+    /// Probes without an answer.
+    unanswered: u32,
+    /// A probe is due.
+    due: bool,
+}
+
+impl Connection {
+    /// Something came from the peer.
+    pub(super) fn note_heard(&mut self, now: Time) {
+        if let Some(keepalive) = &self.config.keepalive {
+            (self.alive.heard, self.alive.unanswered) = (now, 0);
+            if self.is_synchronised() {
+                // Not moved on with every segment: when it expires, it looks again.
+                self.timers.keepalive.get_or_insert(now + keepalive.idle);
+            }
+        }
+    }
+
+    /// The timer expired: probes an idle connection, and gives up a dead one.
+    pub(super) fn handle_keepalive_timeout(&mut self, now: Time) {
+        let Some(keepalive) = &self.config.keepalive else { return };
+        let (idle, interval, probes) = (keepalive.idle, keepalive.interval, keepalive.probes);
+        let quiet = now.since(self.alive.heard);
+        if quiet < idle || self.flight() > 0 {
+            // Outstanding data asks by itself.
+            self.timers.keepalive = Some((self.alive.heard + idle).max(now + interval));
+        } else if self.alive.unanswered >= probes {
+            self.snd.reset = Some(self.reset());
+            self.end(Ended::TimedOut);
+        } else {
+            self.alive.unanswered += 1;
+            self.alive.due = true;
+            self.timers.keepalive = Some(now + interval);
+        }
+    }
+
+    /// The probe: an octet before the window, without data (RFC 9293 section 3.8.4, as in Linux).
+    pub(super) fn keepalive_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        core::mem::take(&mut self.alive.due)
+            .then(|| self.segment(now, self.snd.nxt.saturating_sub(1), TcpFlags::ACK, Payload::Empty))
+    }
+
+    /// Octets are outstanding since `now`, or progress was made: they have the user timeout from here.
+    pub(super) fn restart_user_timeout(&mut self, now: Time) {
+        if let Some(timeout) = self.config.user_timeout {
+            self.timers.user = (self.flight() > 0).then(|| now + timeout);
+        }
+    }
+
+    /// RFC 5482 section 3: transmitted data has been unacknowledged for too long.
+    pub(super) fn handle_user_timeout(&mut self) {
+        self.snd.reset = Some(self.reset());
+        self.end(Ended::TimedOut);
+    }
+}

@@ -1,0 +1,59 @@
+//! F-RTO (RFC 5682): after a timeout, new data tells whether it was spurious.
+//!
+//! The first repetition goes out. If its acknowledgment shows progress, new data follows in place of more repetitions. What the next
+//! acknowledgment covers then decides: originals that were never sent again have arrived, and the timeout was spurious, or a duplicate
+//! comes, and it was not. As in Linux the SACK-enhanced version (section 3) decides wherever an original is SACKed.
+
+use super::Connection;
+use super::recovery::{Acknowledged, Phase};
+
+/// Where the test stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Frto {
+    /// Not under test.
+    #[default]
+    Off,
+    /// Step 1: the first repetition is under way.
+    Repeated,
+    /// Step 2b: new data is sent, repetitions wait.
+    SendNew,
+    /// Neither proof has come: repetitions go on, and originals would still be one.
+    Watching,
+}
+
+impl Connection {
+    /// An acknowledgment after a timeout: whether that turned out to have been spurious.
+    pub(super) fn was_timeout_spurious(&mut self, ack: &Acknowledged<'_>) -> bool {
+        let recover = self.recovery.recover();
+        let advanced = ack.advanced;
+        if advanced && self.may_undo(ack.echo) {
+            return true;
+        }
+        if *self.recovery.frto() == Frto::Off {
+            return false;
+        }
+        // Step 3b: octets that were never sent again have arrived. Without SACK that is not known of what is acknowledged together with a
+        // repetition: it may have waited behind the hole (Linux' tcp_clean_rtx_queue()).
+        let distinct = self.options.sack || !ack.delivered.ambiguous;
+        if distinct && ack.delivered.lowest_original_end.is_some_and(|end| end <= recover) {
+            return true;
+        }
+        let state = self.recovery.frto();
+        match *state {
+            Frto::SendNew | Frto::Watching => *state = if advanced { Frto::Watching } else { Frto::Off },
+            Frto::Repeated if advanced && self.snd.una < recover => {
+                // A whole segment: less might wait for what it should tell about.
+                let next = self.snd.nxt + u64::from(self.max_payload());
+                let may_send_new = self.snd_end() >= next && self.snd.una + self.snd.wnd >= next;
+                *self.recovery.frto() = if may_send_new { Frto::SendNew } else { Frto::Off };
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Whether repetitions wait for the verdict.
+    pub(super) fn is_testing_timeout(&self) -> bool {
+        self.recovery.phase() == Phase::Loss && self.recovery.is_sending_new()
+    }
+}

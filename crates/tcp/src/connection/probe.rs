@@ -1,0 +1,91 @@
+//! Tail loss probes (RFC 8985 section 7): where acknowledgments stop, one segment calls for one before the retransmission timer expires.
+
+use super::Connection;
+use super::recovery::Phase;
+use core::ops::Range;
+use voxpath_units::{Span, Time};
+
+/// TLP's state (RFC 8985 section 7.1).
+#[derive(Debug, Default)]
+pub(super) struct LossProbe {
+    /// The timer expired: a probe is due.
+    pub(super) due: bool,
+    /// TLP.end_seq and TLP.is_retrans, while one is outstanding.
+    outstanding: Option<(u64, bool)>,
+}
+
+impl Connection {
+    /// Schedules a probe after data was sent or acknowledged (section 7.2).
+    pub(super) fn schedule_loss_probe(&mut self, now: Time) {
+        self.timers.loss_probe = None;
+        let eligible = self.config.loss_probe
+            && self.options.sack
+            && self.is_synchronised()
+            && self.flight() > 0
+            && self.snd.wnd > 0
+            && matches!(self.recovery.phase(), Phase::Open | Phase::Reduction)
+            && self.scoreboard.sacked().octets() == 0;
+        let Some(rto) = self.timers.retransmit.filter(|_| eligible) else { return };
+        let timeout = match self.rtt.srtt() {
+            None => self.config.rto.initial,
+            // A single segment may wait for a delayed acknowledgment.
+            Some(srtt) if self.sent.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
+            Some(srtt) => srtt * 2 + self.config.rto.tick.max(TIMEOUT_MIN) * 2,
+        };
+        self.timers.loss_probe = Some((now + timeout).round_up(self.config.rto.tick).min(rto));
+    }
+
+    /// The timer expired: new data if there is any, else the last segment again (section 7.3).
+    pub(super) fn send_loss_probe(&mut self) {
+        if self.probe.outstanding.is_none() && self.flight() > 0 {
+            self.probe.due = true;
+        }
+    }
+
+    /// What the probe that is due has to carry; none if it is new data.
+    pub(super) fn loss_probe_range(&self) -> Option<Range<u64>> {
+        let last = self.sent.last()?;
+        let start = last.start.max(self.snd.una).max(last.end.saturating_sub(u64::from(self.max_payload())));
+        Some(start..last.end)
+    }
+
+    /// The probe was sent.
+    pub(super) fn loss_probe_sent(&mut self, now: Time, again: bool) {
+        self.counters.loss_probes += 1;
+        self.probe = LossProbe { due: false, outstanding: Some((self.snd.nxt, again)) };
+        self.timers.loss_probe = None;
+        self.restart_retransmit_timer(now);
+    }
+
+    /// Whether an acknowledgment shows that the probe has repaired a loss, so that the window has to answer for it (section 7.4.2).
+    pub(super) fn has_probe_repaired(
+        &mut self,
+        ack: u64,
+        duplicate_told: bool,
+        plain_duplicate: bool,
+    ) -> bool {
+        let Some((end, again)) = self.probe.outstanding.filter(|&(end, _)| ack >= end) else { return false };
+        let no_loss = !again || duplicate_told || plain_duplicate;
+        if no_loss {
+            self.probe.outstanding = None;
+            return false;
+        }
+        let repaired = ack > end;
+        if repaired {
+            self.probe.outstanding = None;
+        }
+        repaired
+    }
+
+    /// A recovery or a timeout has taken over.
+    pub(super) fn forget_loss_probe(&mut self) {
+        self.probe = LossProbe::default();
+        self.timers.loss_probe = None;
+    }
+}
+
+/// TLP.max_ack_delay (RFC 8985 section 7.2); Linux takes its RTO's minimum, which is the same.
+const WORST_DELAYED_ACK: Span = Span::from_millis(200);
+
+/// Linux' TCP_TIMEOUT_MIN is two jiffies: here one where the clock has no ticks.
+const TIMEOUT_MIN: Span = Span::from_millis(1);

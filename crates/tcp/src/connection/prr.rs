@@ -1,0 +1,50 @@
+//! Proportional rate reduction (RFC 6937, as RFC 9937 and Linux have it): during a recovery, how much may be sent for what was delivered.
+
+use super::Connection;
+
+/// RFC 6937 section 3's variables; RecoverFS is the window before, as in Linux.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Prr {
+    prior_cwnd: u64,
+    delivered: u64,
+    out: u64,
+}
+
+impl Prr {
+    /// A reduction begins.
+    pub(super) const fn new(prior_cwnd: u64) -> Self {
+        Self { prior_cwnd, delivered: 0, out: 0 }
+    }
+
+    /// Octets were sent.
+    pub(super) const fn note_sent(&mut self, octets: u64) {
+        self.out += octets;
+    }
+}
+
+impl Connection {
+    /// An acknowledgment of `delivered` octets during a recovery; `safe` if it advanced SND.UNA and told of no further loss (SafeACK
+    /// of RFC 9937).
+    pub(super) fn reduce_in_proportion(&mut self, delivered: u64, safe: bool) {
+        let smss = self.window.smss;
+        let (pipe, ssthresh) = (self.pipe(), self.window.ssthresh);
+        let prr = self.recovery.prr();
+        if delivered == 0 || prr.prior_cwnd == 0 {
+            return;
+        }
+        prr.delivered += delivered;
+        let room = if pipe > ssthresh {
+            // In proportion, rounded up to whole segments.
+            let share = u128::from(prr.delivered) * u128::from(ssthresh);
+            let share = share.div_ceil(u128::from(prr.prior_cwnd)) as u64;
+            share.next_multiple_of(smss).saturating_sub(prr.out)
+        } else {
+            // Slow start towards the threshold, or no faster than what is delivered (PRR-SSRB, PRR-CRB).
+            let conserve = prr.delivered.saturating_sub(prr.out).max(delivered);
+            (conserve + if safe { smss } else { 0 }).min(ssthresh - pipe)
+        };
+        // The first repetition goes whatever the window says.
+        let room = if prr.out == 0 { room.max(smss) } else { room };
+        self.window.cwnd = pipe + room;
+    }
+}

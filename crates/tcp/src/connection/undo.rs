@@ -1,0 +1,89 @@
+//! Reductions of the window that turn out to have been for nothing, and their undoing.
+//!
+//! Two proofs serve: every repetition was reported as a duplicate (RFC 2883, RFC 3708), or an acknowledgment echoes a timestamp older than
+//! the first repetition, so that the original has arrived (the Eifel detection of RFC 3522). F-RTO has a third (`frto.rs`). What follows
+//! is Linux' response: the window and the threshold of before, and nothing counts as lost.
+
+use super::Connection;
+use super::recovery::Phase;
+use voxpath_wire::tcp::Timestamps;
+
+/// What has to be known to undo a reduction (`undo_marker`, `undo_retrans`, `retrans_stamp`, `prior_ssthresh` of Linux).
+#[derive(Debug, Default)]
+pub(super) struct Undo {
+    /// SND.UNA when the window was reduced; none if there is nothing to undo.
+    marker: Option<u64>,
+    /// Octets sent again since and not yet reported as duplicates; none if nothing was sent again.
+    repeated: Option<u64>,
+    /// The timestamp of the first repetition.
+    stamp: Option<u32>,
+    cwnd: u64,
+    ssthresh: u64,
+}
+
+impl Undo {
+    /// Octets were sent again.
+    pub(super) fn note_repetition(&mut self, octets: u64, stamp: Option<u32>) {
+        self.repeated = Some(self.repeated.unwrap_or(0) + octets);
+        self.stamp = self.stamp.or(stamp);
+    }
+
+    /// A D-SACK reported `octets` that end with `end`.
+    fn note_duplicate(&mut self, octets: u64, end: u64) {
+        if self.marker.is_some_and(|marker| end > marker)
+            && let Some(repeated) = &mut self.repeated
+        {
+            *repeated = repeated.saturating_sub(octets);
+        }
+    }
+
+    /// Whether an acknowledgment that echoes this stamp answers the original (Linux' tcp_packet_delayed()).
+    fn answers_original(&self, echo: Option<u32>) -> bool {
+        let (Some(stamp), Some(echo)) = (self.stamp, echo) else { return false };
+        self.marker.is_some() && echo != 0 && echo.wrapping_sub(stamp).cast_signed() < 0
+    }
+
+    /// Whether every repetition was reported as a duplicate.
+    fn all_were_duplicates(&self) -> bool {
+        self.marker.is_some() && self.repeated == Some(0)
+    }
+}
+
+impl Connection {
+    /// The window is about to be reduced.
+    pub(super) fn prepare_undo(&mut self) {
+        let ssthresh = match self.recovery.phase() {
+            Phase::Recovery | Phase::Reduction => self.window.ssthresh,
+            // Linux' tcp_current_ssthresh()
+            Phase::Open | Phase::Loss => self.window.ssthresh.max(self.window.cwnd / 4 * 3),
+        };
+        self.undo = Undo { marker: Some(self.snd.una), cwnd: self.window.cwnd, ssthresh, ..Undo::default() };
+    }
+
+    /// A D-SACK arrived.
+    pub(super) fn on_dsack(&mut self, octets: u64, end: u64) {
+        self.undo.note_duplicate(octets, end);
+        self.rack.on_dsack(self.snd.una, self.snd.nxt);
+    }
+
+    /// Whether the last reduction was for nothing, as far as this acknowledgment tells.
+    pub(super) fn may_undo(&self, echo: Option<Timestamps>) -> bool {
+        self.config.undo
+            && (self.undo.all_were_duplicates() || self.undo.answers_original(echo.map(|stamps| stamps.echo)))
+    }
+
+    /// Whether a hole was filled by the original, late.
+    pub(super) fn was_late(&self, echo: Option<Timestamps>) -> bool {
+        self.config.undo && self.undo.answers_original(echo.map(|stamps| stamps.echo))
+    }
+
+    /// Takes the reduction back (Linux' tcp_undo_cwnd_reduction()).
+    pub(super) fn undo(&mut self) {
+        let Undo { cwnd, ssthresh, .. } = core::mem::take(&mut self.undo);
+        self.counters.undone += 1;
+        self.window.cwnd = self.cc.undo_cwnd(&self.window, cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(ssthresh);
+        self.scoreboard.forget_losses(self.snd.una);
+        self.sent.forget_losses();
+    }
+}

@@ -1,0 +1,119 @@
+//! Loss detection by time (RFC 8985): a segment is lost if one that was sent later has been delivered, and a reordering window has passed
+//! since.
+
+use crate::sent::Delivered;
+use voxpath_units::{Span, Time};
+
+/// Recoveries after which a window that was widened for D-SACKs falls back (RFC 8985 section 6.2, step 4).
+const PERSIST: u32 = 16;
+
+/// RACK's state (RFC 8985 section 5.2).
+#[derive(Debug)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one that was sent last.
+    newest: Option<(Time, u64)>,
+    /// RACK.rtt.
+    rtt: Span,
+    /// RACK.min_RTT.
+    min_rtt: Option<Span>,
+    /// RACK.reordering_seen.
+    reordering_seen: bool,
+    /// RACK.reo_wnd_mult.
+    multiplier: u32,
+    /// RACK.reo_wnd_persist.
+    persist: u32,
+    /// RACK.dsack_round.
+    dsack_round: Option<u64>,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            rtt: Span::ZERO,
+            min_rtt: None,
+            reordering_seen: false,
+            multiplier: 1,
+            persist: 0,
+            dsack_round: None,
+        }
+    }
+}
+
+impl Rack {
+    /// Step 1: the smallest round-trip time of segments sent once.
+    pub(crate) fn sample(&mut self, rtt: Span) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+    }
+
+    /// Steps 2 and 3: what was delivered, `highest` being the highest octet delivered before.
+    pub(crate) fn advance(&mut self, now: Time, delivered: &Delivered, highest: u64) {
+        if delivered.lowest_original.is_some_and(|lowest| lowest < highest) {
+            self.reordering_seen = true;
+        }
+        let Some((at, end, retransmitted)) = delivered.newest else { return };
+        let rtt = now - at;
+        // The repetition cannot have been answered yet: it was the original.
+        if retransmitted && self.min_rtt.is_some_and(|min| rtt < min) {
+            return;
+        }
+        self.rtt = rtt;
+        if self.newest.is_none_or(|newest| newest < (at, end)) {
+            self.newest = Some((at, end));
+        }
+    }
+
+    /// Step 4: a D-SACK widens the window, once a round trip.
+    pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if self.dsack_round.is_some_and(|round| una < round) {
+            return;
+        }
+        self.dsack_round = Some(nxt);
+        self.multiplier = (self.multiplier + 1).min(u32::from(u8::MAX));
+        self.persist = PERSIST;
+    }
+
+    /// Step 4: a recovery ended.
+    pub(crate) fn on_recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiplier = 1;
+        }
+    }
+
+    /// RACK_update_reo_wnd(): none while no reordering was seen and a recovery is on or `dupacks_suffice`.
+    fn window(&self, srtt: Option<Span>, eager: bool) -> Span {
+        if !self.reordering_seen && eager {
+            return Span::ZERO;
+        }
+        let quarter = self.min_rtt.unwrap_or(Span::ZERO) / 4;
+        let wide = quarter * u64::from(self.multiplier);
+        srtt.map_or(wide, |srtt| wide.min(srtt))
+    }
+
+    /// Step 5: judges a segment at a time; `wait` becomes the longest time that one still has.
+    pub(crate) fn judge<'a>(
+        &self,
+        now: Time,
+        srtt: Option<Span>,
+        eager: bool,
+        wait: &'a mut Span,
+    ) -> impl FnMut(Time, u64) -> Option<bool> + use<'a> {
+        let (newest, limit) = (self.newest, self.rtt + self.window(srtt, eager));
+        move |at, end| {
+            if newest.is_none_or(|newest| newest <= (at, end)) {
+                return None;
+            }
+            let elapsed = now - at;
+            if elapsed < limit {
+                *wait = (*wait).max(limit - elapsed);
+            }
+            Some(elapsed >= limit)
+        }
+    }
+
+    /// Whether what was sent at `at` had time enough to be answered (Linux' tcp_timeout_mark_lost()).
+    pub(crate) fn is_overdue(&self, now: Time, at: Time) -> bool {
+        now - at >= self.rtt
+    }
+}
