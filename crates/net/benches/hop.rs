@@ -167,7 +167,7 @@ fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
             limit: Limit { packets: Some(in_flight), bytes: None },
             capacity: Capacity::Constant(rate),
             framing: Framing::Ip,
-            delay: Span::from_micros(12) * u64::from(in_flight / 2),
+            delay: (Span::from_micros(12) * u64::from(in_flight / 2)).into(),
             ..LinkConfig::default()
         };
         let target = Target::new(0).expect("small");

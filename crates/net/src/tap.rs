@@ -33,10 +33,14 @@ pub enum Action {
     Received,
     /// A link's queue or serialiser took it in.
     Enqueued,
-    /// A queue had no room for it.
+    /// A queue marked it: its ends learn of congestion.
+    Marked,
+    /// A queue had no room for it, or chose it.
     Dropped,
     /// The wire lost it.
     Lost,
+    /// The wire damaged it.
+    Corrupted,
     /// A copy of it was made.
     Duplicated,
     /// A link delivered it.
@@ -50,8 +54,10 @@ impl Action {
             Self::Sent => "sent",
             Self::Received => "received",
             Self::Enqueued => "enqueued",
+            Self::Marked => "marked",
             Self::Dropped => "dropped",
             Self::Lost => "lost",
+            Self::Corrupted => "corrupted",
             Self::Duplicated => "duplicated",
             Self::Delivered => "delivered",
         }

@@ -143,7 +143,7 @@ fn exactly_the_packets_held_back_are_overtaken() {
     let (n, p, gap, delay) = (100_000, 0.1, Span::from_millis(1), Span::from_millis(20));
     // Ten packets follow before a packet that was held back: that all of those are held back too is out of the question.
     let by = Span::from_micros(10_500);
-    let config = LinkConfig { reorder: Some((prob(p), by)), delay, ..LinkConfig::default() };
+    let config = LinkConfig { reorder: Some((prob(p), by)), delay: delay.into(), ..LinkConfig::default() };
     let through = deliveries(config, n, 1500, gap);
     assert_eq!(through.len(), n as usize);
 

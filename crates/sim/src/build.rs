@@ -144,8 +144,8 @@ fn config(direction: &Direction) -> LinkConfig {
         },
         duplicate: prob(direction.duplicate),
         reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
-        delay: Span::from_nanos(direction.delay_ns),
-        changing: false,
+        delay: Span::from_nanos(direction.delay_ns).into(),
+        ..LinkConfig::default()
     }
 }
 

@@ -180,15 +180,15 @@ impl RealTime {
     pub fn links(&mut self, now: Time) -> impl Iterator<Item = LinkState> {
         self.world.network.links.iter_mut().map(move |link| {
             link.settle(now);
+            let way = link.wait(now).as_nanos().saturating_add(link.delay(now).as_nanos());
             let counts = link.counts();
-            let wait = link.busy_until().map_or(Span::ZERO, |until| until.since(now));
             LinkState {
                 entered: counts.queue.entered,
                 served_bytes: link.served(),
                 dropped: counts.queue.dropped,
                 lost: counts.loss.dropped,
                 queued: link.queued(),
-                delay: Span::from_nanos(wait.as_nanos().saturating_add(link.delay().as_nanos())),
+                delay: Span::from_nanos(way),
             }
         })
     }

@@ -109,6 +109,7 @@ impl Books {
             dropped: sum(|node| node.discarded)
                 + link_sum(|counts| counts.elements().iter().map(|(_, count)| count.dropped).sum()),
             duplicated: link_sum(|counts| counts.duplication.duplicated),
+            marked: 0,
         };
         // A packet whose loss is decided but lies ahead counts in its queue and is no longer in the pool.
         let doomed: u64 = network.links.iter().map(|link| link.doomed()).sum();
@@ -147,7 +148,7 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
             entered: node.sent + node.received,
             left: node.forwarded + node.delivered,
             dropped: node.discarded,
-            duplicated: 0,
+            ..Count::default()
         };
         rows.push((planned.name.clone(), element, count, 0));
     }
@@ -164,6 +165,7 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
             Column { name: "packets_duplicated", data: each(|row| row.2.duplicated) },
             Column { name: "packets_out", data: each(|row| row.2.left) },
             Column { name: "packets_dropped", data: each(|row| row.2.dropped) },
+            Column { name: "packets_marked", data: each(|row| row.2.marked) },
             Column { name: "packets_held", data: each(|row| row.3) },
         ],
     }

@@ -113,8 +113,15 @@ struct Row {
     tcp: Option<(u32, u32, u8)>,
 }
 
-const ACTIONS: [Action; 5] =
-    [Action::Enqueued, Action::Dropped, Action::Lost, Action::Duplicated, Action::Delivered];
+const ACTIONS: [Action; 7] = [
+    Action::Enqueued,
+    Action::Marked,
+    Action::Dropped,
+    Action::Lost,
+    Action::Corrupted,
+    Action::Duplicated,
+    Action::Delivered,
+];
 
 impl Packets {
     fn new(plan: &Plan) -> Self {

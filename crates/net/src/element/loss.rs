@@ -1,8 +1,10 @@
-//! Loss on the wire, after the serialiser: a lost packet has used the link.
+//! Loss on the wire, after the serialiser: a lost packet has used the link. The same models say which packets are damaged
+//! on a wire that corrupts them.
 
+use super::capacity::Steps;
 use crate::random::Stream;
 use alloc::vec::Vec;
-use voxpath_units::Prob;
+use voxpath_units::{Prob, Time};
 
 /// From bit error rate to packet error rate, for packets of `L` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,80 @@ pub enum Loss {
         /// Packets seen so far.
         seen: u64,
     },
+    /// In bursts: by the state of a chain of two states, a step a packet.
+    GilbertElliott(GilbertElliott),
+    /// In bursts and one by one: by the state of a chain of four states, a step a packet.
+    FourState(FourState),
+    /// All packets that leave the serialiser while the step that holds is true.
+    Outages(Steps<bool>),
+    /// As it was recorded, packet by packet, over and over.
+    Trace {
+        /// Whether each was lost; not empty.
+        lost: Vec<bool>,
+        /// The next.
+        next: usize,
+    },
+}
+
+/// Gilbert's and Elliott's chain (Gilbert 1960, Elliott 1963): a packet has the probability of the state that it finds, and
+/// then the chain takes a step, as in Linux's netem. It starts in the good state.
+#[derive(Debug, Clone, Copy)]
+pub struct GilbertElliott {
+    to_bad: u128,
+    to_good: u128,
+    loss: [u128; 2],
+    bad: bool,
+}
+
+impl GilbertElliott {
+    /// `to_bad` (p) and `to_good` (r) are the probabilities of a step, `loss_good` (1 - k) and `loss_bad` (1 - h) those of
+    /// a loss.
+    pub fn new(to_bad: Prob, to_good: Prob, loss_good: Prob, loss_bad: Prob) -> Self {
+        let [to_bad, to_good, loss_good, loss_bad] =
+            [to_bad, to_good, loss_good, loss_bad].map(Prob::threshold);
+        Self { to_bad, to_good, loss: [loss_good, loss_bad], bad: false }
+    }
+
+    fn loses(&mut self, stream: &mut Stream) -> bool {
+        let lost = stream.below(self.loss[usize::from(self.bad)]);
+        self.bad ^= stream.below(if self.bad { self.to_good } else { self.to_bad });
+        lost
+    }
+}
+
+/// The chain of four states of Salsano, Ludovici and Ordine's "General and Intuitive" loss model (2009), as in Linux's netem:
+/// 1 received in a gap, 2 received in a burst, 3 lost in a burst, 4 lost in a gap. It starts in the first; the chain
+/// takes a step, and its new state says what becomes of the packet.
+#[derive(Debug, Clone, Copy)]
+pub struct FourState {
+    p13: f64,
+    p31: f64,
+    p32: f64,
+    p23: f64,
+    p14: f64,
+    state: u8,
+}
+
+impl FourState {
+    /// The probabilities of steps; none if p13 + p14 or p31 + p32 is above one. State 4 is left for the first at once.
+    pub fn new(p13: Prob, p31: Prob, p32: Prob, p23: Prob, p14: Prob) -> Option<Self> {
+        let [p13, p31, p32, p23, p14] = [p13, p31, p32, p23, p14].map(Prob::get);
+        (p13 + p14 <= 1.0 && p31 + p32 <= 1.0).then_some(Self { p13, p31, p32, p23, p14, state: 1 })
+    }
+
+    fn loses(&mut self, stream: &mut Stream) -> bool {
+        let draw = stream.unit();
+        self.state = match self.state {
+            1 if draw < self.p14 => 4,
+            1 if draw < self.p14 + self.p13 => 3,
+            2 if draw < self.p23 => 3,
+            3 if draw < self.p32 => 2,
+            3 if draw < self.p32 + self.p31 => 1,
+            4 => 1,
+            same => same,
+        };
+        self.state >= 3
+    }
 }
 
 impl Loss {
@@ -71,8 +147,13 @@ impl Loss {
         Self::List { remaining: packets, seen: 0 }
     }
 
-    /// Whether the next packet, `len` bytes long, is lost.
-    pub fn loses(&mut self, len: u32, stream: &mut Stream) -> bool {
+    /// Loss as it was recorded, over and over; none if nothing was.
+    pub fn trace(lost: Vec<bool>) -> Option<Self> {
+        (!lost.is_empty()).then_some(Self::Trace { lost, next: 0 })
+    }
+
+    /// Whether the next packet is lost, which is `len` bytes long and leaves the serialiser at `at`.
+    pub fn loses(&mut self, at: Time, len: u32, stream: &mut Stream) -> bool {
         match self {
             Self::None => false,
             Self::Bernoulli(threshold) => stream.below(*threshold),
@@ -85,6 +166,14 @@ impl Loss {
             Self::List { remaining, seen } => {
                 *seen += 1;
                 remaining.pop_if(|next| next == seen).is_some()
+            }
+            Self::GilbertElliott(chain) => chain.loses(stream),
+            Self::FourState(chain) => chain.loses(stream),
+            Self::Outages(steps) => steps.at(at).0,
+            Self::Trace { lost, next } => {
+                let is_lost = lost[*next];
+                *next = (*next + 1) % lost.len();
+                is_lost
             }
         }
     }
@@ -116,7 +205,7 @@ mod tests {
     fn a_list_loses_exactly_its_packets() {
         let mut loss = Loss::list([2, 5, 5, 3].to_vec());
         let mut stream = Seed::new(0, 0).stream("unused");
-        let lost: Vec<u64> = (1..=10).filter(|_| loss.loses(1500, &mut stream)).collect();
+        let lost: Vec<u64> = (1..=10).filter(|_| loss.loses(Time::ZERO, 1500, &mut stream)).collect();
         assert_eq!(lost, [2, 3, 5]);
     }
 }

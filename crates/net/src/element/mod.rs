@@ -10,17 +10,29 @@
 //! [`Count::balances`].
 
 mod capacity;
+mod codel;
 mod delay;
+mod discipline;
+mod fq_codel;
 mod loss;
 mod opportunities;
+mod pie;
 mod queue;
+mod red;
 mod serialiser;
 
 pub use capacity::{Dwell, Markov, State, Steps, Stretch};
-pub use delay::DelayLine;
-pub use loss::{BitErrorForm, Loss};
+pub use codel::CodelSettings;
+pub use delay::{Delay, DelayLine, Distribution, RandomDelay};
+pub use discipline::Queueing;
+pub(crate) use discipline::{Discipline, Gate, holding};
+pub use fq_codel::FqCodelSettings;
+pub use loss::{BitErrorForm, FourState, GilbertElliott, Loss};
 pub use opportunities::Opportunities;
+pub use pie::PieSettings;
 pub use queue::{DropTail, Limit};
+pub use red::RedSettings;
+pub(crate) use red::{Red, Verdict};
 pub use serialiser::{Capacity, Framing, Serialiser};
 
 use voxpath_units::{Span, Time};
@@ -44,6 +56,8 @@ pub struct Count {
     pub dropped: u64,
     /// Made here, beyond what came in.
     pub duplicated: u64,
+    /// Changed here: congestion-marked by a queue, or damaged. They count among the others too.
+    pub marked: u64,
 }
 
 impl Count {

@@ -13,7 +13,7 @@ pub struct Limit {
 ///
 /// It holds no packets, but the account of what still waits: where nothing is decided at dequeue,
 /// [`crate::link::Link`] computes each departure on arrival.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct DropTail {
     limit: Limit,
     packets: u32,
@@ -28,18 +28,32 @@ impl DropTail {
 
     /// Lets a packet of `len` bytes wait; `false` if there is no room.
     pub fn enqueue(&mut self, len: u32) -> bool {
-        let packets = self.packets + 1;
-        let bytes = self.bytes + u64::from(len);
-        if self.limit.packets.is_some_and(|limit| packets > limit)
-            || self.limit.bytes.is_some_and(|limit| bytes > limit)
-        {
-            return false;
+        let has_room = self.has_room(len);
+        if has_room {
+            self.enter(len);
         }
-        (self.packets, self.bytes) = (packets, bytes);
-        true
+        has_room
     }
 
-    /// A packet of `len` bytes enters service.
+    /// Whether a packet of `len` bytes may wait.
+    pub fn has_room(&self, len: u32) -> bool {
+        let after = Self { packets: self.packets + 1, bytes: self.bytes + u64::from(len), ..*self };
+        !after.exceeds(self.limit)
+    }
+
+    /// Lets a packet of `len` bytes wait, be there room or not.
+    pub fn enter(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// Whether more waits than `limit` says.
+    pub fn exceeds(&self, limit: Limit) -> bool {
+        limit.packets.is_some_and(|limit| self.packets > limit)
+            || limit.bytes.is_some_and(|limit| self.bytes > limit)
+    }
+
+    /// A packet of `len` bytes waits no longer.
     pub fn dequeue(&mut self, len: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(len);

@@ -126,7 +126,7 @@ impl Serialiser {
     /// through, and says when its service starts and when it ends.
     pub fn serve(&mut self, now: Time, len: u32) -> (Time, Time) {
         let start = match &mut self.pace {
-            Pace::Unlimited => return (now, now),
+            Pace::Unlimited => now,
             Pace::Trace(trace) if self.free_at > now => trace.go_on(),
             Pace::Trace(trace) => trace.seek_after(now),
             Pace::Constant(_) | Pace::Varying(_) if self.free_at < now => {
@@ -172,8 +172,10 @@ impl Serialiser {
             }
         };
         self.pace = rate.map_or(Pace::Unlimited, Pace::Constant);
-        self.free_at = saturating_after(now, left);
-        self.free_at
+        if self.free_at > now {
+            self.free_at = saturating_after(now, left);
+        }
+        self.free_at.max(now)
     }
 
     /// Stops serving the packet in service.

@@ -4,17 +4,17 @@
 //! elements' accounts follow later, as time passes ([`Ahead::settle`]), so that at any moment each element holds
 //! exactly what it would hold if every step were an event of its own.
 
-use super::wire::Wire;
+use super::wire::{Fate, Wire};
 use super::{Around, Books, Held};
-use crate::element::{DropTail, Limit, Serialiser};
+use crate::element::{DropTail, Gate, Limit, Red, Serialiser, Verdict};
 use crate::pool::Handle;
-use crate::tap::Action;
 use alloc::collections::VecDeque;
 use voxpath_units::Time;
 
 #[derive(Debug)]
 pub(super) struct Ahead {
     queue: DropTail,
+    red: Option<Red>,
     serialiser: Serialiser,
     /// Packets that wait or are in service, in order; the last `queue.packets()` of them wait.
     planned: VecDeque<Planned>,
@@ -26,19 +26,18 @@ struct Planned {
     start: Time,
     end: Time,
     len: u32,
-    /// How many of it will be delivered: none if it is lost.
-    copies: u32,
+    fate: Fate,
 }
 
 impl Ahead {
-    pub(super) const fn new(limit: Limit, serialiser: Serialiser) -> Self {
-        Self { queue: DropTail::new(limit), serialiser, planned: VecDeque::new() }
+    pub(super) const fn new(limit: Limit, red: Option<Red>, serialiser: Serialiser) -> Self {
+        Self { queue: DropTail::new(limit), red, serialiser, planned: VecDeque::new() }
     }
 
     pub(super) fn send(
         &mut self,
         now: Time,
-        packet: Handle,
+        mut packet: Handle,
         wire: &mut Wire,
         books: &mut Books,
         around: &mut Around<'_>,
@@ -46,24 +45,34 @@ impl Ahead {
         self.settle(now, books);
         books.counts.queue.entered += 1;
         let len = around.pool[&packet].len;
-        if self.serialiser.is_busy(now) && !self.queue.enqueue(len) {
-            books.counts.queue.dropped += 1;
-            wire.drop(now, packet, around);
-            return;
+        let count = &mut books.counts.queue;
+        let mut gate = Gate { pool: around.pool, tap: around.tap, place: wire.place(), count };
+        let busy = self.serialiser.is_busy(now);
+        if let Some(red) = &mut self.red {
+            let verdict = red.judge(now, self.queue.packets(), &mut self.serialiser);
+            if verdict == Verdict::Drop || (busy && !self.queue.has_room(len)) {
+                return gate.drop(now, packet);
+            }
+            match gate.judge(now, packet, verdict) {
+                Some(judged) => packet = judged,
+                None => return,
+            }
         }
-        around.pool[&packet].enqueued = now;
-        around.tap.packet(now, wire.place(), Action::Enqueued, &around.pool[&packet]);
+        if busy && !self.queue.enqueue(len) {
+            return gate.drop(now, packet);
+        }
+        gate.admit(now, &packet);
 
         let (start, end) = self.serialiser.serve(now, len);
-        let copies = wire.take(end, packet, around);
+        let fate = wire.take(end, packet, around);
         if self.serialiser.is_limited() {
             if start <= now {
                 books.enter_service();
             }
-            self.planned.push_back(Planned { start, end, len, copies });
+            self.planned.push_back(Planned { start, end, len, fate });
         } else {
             books.enter_service();
-            books.leave_service(len, copies);
+            books.leave_service(len, fate);
         }
     }
 
@@ -77,7 +86,7 @@ impl Ahead {
             books.enter_service();
         }
         while let Some(done) = self.planned.pop_front_if(|planned| planned.end <= now) {
-            books.leave_service(done.len, done.copies);
+            books.leave_service(done.len, done.fate);
         }
     }
 
@@ -87,7 +96,7 @@ impl Ahead {
 
     pub(super) fn held(&self, flying: usize) -> Held {
         let queue = u64::from(self.queue.packets());
-        let not_yet_in_flight: u64 = self.planned.iter().map(|planned| u64::from(planned.copies)).sum();
+        let not_yet_in_flight: u64 = self.planned.iter().map(|planned| u64::from(planned.fate.copies)).sum();
         Held {
             queue,
             serialiser: self.planned.len() as u64 - queue,
@@ -100,10 +109,10 @@ impl Ahead {
     }
 
     pub(super) fn doomed(&self) -> u64 {
-        self.planned.iter().filter(|planned| planned.copies == 0).count() as u64
+        self.planned.iter().filter(|planned| planned.fate.copies == 0).count() as u64
     }
 
     pub(super) fn unborn(&self) -> u64 {
-        self.planned.iter().map(|planned| u64::from(planned.copies.saturating_sub(1))).sum()
+        self.planned.iter().map(|planned| u64::from(planned.fate.copies.saturating_sub(1))).sum()
     }
 }

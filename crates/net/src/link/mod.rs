@@ -1,4 +1,4 @@
-//! One direction of a link: queue → serialiser → loss → duplication → delay line.
+//! One direction of a link: queue → serialiser → loss → corruption → duplication → delay line.
 //!
 //! There are two ways through queue and serialiser. Where nothing is decided after a packet has arrived, its whole
 //! way is computed then ([`ahead`], one event a hop). Where something is (a discipline that looks at its packets as they
@@ -9,7 +9,7 @@ mod ahead;
 mod stepwise;
 mod wire;
 
-use crate::element::{Capacity, Count, Framing, Limit, Loss, Serialiser};
+use crate::element::{Capacity, Count, Delay, Framing, Limit, Loss, Queueing, Red, Serialiser, holding};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::{Handle, Pool};
 use crate::random::Seed;
@@ -20,25 +20,29 @@ use alloc::format;
 use core::mem;
 use stepwise::Stepwise;
 use voxpath_units::{Prob, Rate, Span, Time};
-use wire::Wire;
+use wire::{Fate, Wire};
 
 /// What one direction of a link does.
 #[derive(Debug, Clone, Default)]
 pub struct LinkConfig {
     /// Room in the queue, the packet in service not counted.
     pub limit: Limit,
+    /// What the queue decides about its packets.
+    pub queueing: Queueing,
     /// What the serialiser can carry.
     pub capacity: Capacity,
     /// Which bytes that counts.
     pub framing: Framing,
     /// Loss after the serialiser.
     pub loss: Loss,
+    /// Which packets are damaged, so that their receiver's checksum fails.
+    pub corruption: Loss,
     /// Probability that a packet is delivered twice.
     pub duplicate: Prob,
     /// Probability that a packet is held back, and for how long.
     pub reorder: Option<(Prob, Span)>,
     /// One-way propagation delay.
-    pub delay: Span,
+    pub delay: Delay,
     /// Whether [`Link::set_rate`] and its like will be called: no packet's way is computed ahead then.
     pub changing: bool,
 }
@@ -52,6 +56,8 @@ pub struct Counts {
     pub serialiser: Count,
     /// Loss.
     pub loss: Count,
+    /// Corruption.
+    pub corruption: Count,
     /// Duplication.
     pub duplication: Count,
     /// The delay line, where held-back packets wait too.
@@ -105,10 +111,17 @@ impl Link {
     pub fn new(mut config: LinkConfig, name: &str, seed: Seed, target: Target, place: Place) -> Self {
         let stream = |element: &str| seed.stream(&format!("link {name} {element}"));
         let serialiser = Serialiser::new(mem::take(&mut config.capacity), config.framing, stream("capacity"));
-        let way = if config.changing {
-            Way::Stepwise(Box::new(Stepwise::new(config.limit, serialiser)))
-        } else {
-            Way::Ahead(Ahead::new(config.limit, serialiser))
+        let (limit, queueing) = (config.limit, config.queueing);
+        let way = match queueing {
+            Queueing::DropTail if !config.changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
+            Queueing::Red(settings) if !config.changing => {
+                let red = Red::new(settings, stream("queue"));
+                Way::Ahead(Ahead::new(limit, Some(red), serialiser))
+            }
+            _ => {
+                let queue = holding(queueing, limit, stream("queue"));
+                Way::Stepwise(Box::new(Stepwise::new(queue, serialiser)))
+            }
         };
         let wire = Wire::new(config, &stream, target, place);
         Self { way, wire, books: Books::default() }
@@ -171,11 +184,11 @@ impl Link {
 
     /// Delays packets otherwise from now on: those that leave the serialiser after this.
     ///
-    /// Packets in flight arrive when they would have, and none of those that follow, but for what `reorder` holds back,
-    /// arrives before them. Panics unless the link is [`LinkConfig::changing`].
-    pub fn set_delay(&mut self, delay: Span) {
+    /// Packets in flight arrive when they would have, and none of those that follow arrives before them, unless reordering
+    /// is asked for. Panics unless the link is [`LinkConfig::changing`].
+    pub fn set_delay(&mut self, delay: impl Into<Delay>) {
         self.steps();
-        self.wire.set_delay(delay);
+        self.wire.set_delay(delay.into());
     }
 
     /// Takes the sending interface down, or up again.
@@ -209,9 +222,9 @@ impl Link {
         }
     }
 
-    /// The propagation delay.
-    pub const fn delay(&self) -> Span {
-        self.wire.delay()
+    /// About how long propagation takes at `now`.
+    pub fn delay(&self, now: Time) -> Span {
+        self.wire.delay(now)
     }
 
     /// The accounts as of the last [`Link::settle`].
@@ -225,6 +238,14 @@ impl Link {
         match &self.way {
             Way::Ahead(ahead) => ahead.held(flying),
             Way::Stepwise(steps) => steps.held(flying),
+        }
+    }
+
+    /// About how long a packet that comes now waits and is served, as of the last [`Link::settle`].
+    pub fn wait(&mut self, now: Time) -> Span {
+        match &mut self.way {
+            Way::Ahead(ahead) => ahead.busy_until().map_or(Span::ZERO, |until| until.since(now)),
+            Way::Stepwise(steps) => steps.wait(now),
         }
     }
 
@@ -279,18 +300,21 @@ impl Books {
         self.counts.serialiser.entered += 1;
     }
 
-    /// A packet of `len` bytes leaves the serialiser, to be delivered `copies` times.
-    fn leave_service(&mut self, len: u32, copies: u32) {
+    /// A packet of `len` bytes leaves the serialiser.
+    fn leave_service(&mut self, len: u32, fate: Fate) {
         self.served += u64::from(len);
         let counts = &mut self.counts;
         counts.serialiser.left += 1;
         counts.loss.entered += 1;
-        if copies == 0 {
+        if fate.copies == 0 {
             counts.loss.dropped += 1;
             return;
         }
-        let copies = u64::from(copies);
+        let copies = u64::from(fate.copies);
         counts.loss.left += 1;
+        counts.corruption.entered += 1;
+        counts.corruption.marked += u64::from(fate.corrupted);
+        counts.corruption.left += 1;
         counts.duplication.entered += 1;
         counts.duplication.duplicated += copies - 1;
         counts.duplication.left += copies;
@@ -300,11 +324,12 @@ impl Books {
 
 impl Counts {
     /// The elements with their names and accounts, in the order in which a packet meets them.
-    pub fn elements(&self) -> [(&'static str, Count); 5] {
+    pub fn elements(&self) -> [(&'static str, Count); 6] {
         [
             ("queue", self.queue),
             ("serialiser", self.serialiser),
             ("loss", self.loss),
+            ("corruption", self.corruption),
             ("duplication", self.duplication),
             ("delay", self.delay),
         ]
@@ -313,7 +338,7 @@ impl Counts {
 
 impl Held {
     /// What is held, in the order of [`Counts::elements`].
-    pub const fn elements(&self) -> [u64; 5] {
-        [self.queue, self.serialiser, 0, 0, self.delay]
+    pub const fn elements(&self) -> [u64; 6] {
+        [self.queue, self.serialiser, 0, 0, 0, self.delay]
     }
 }

@@ -2,17 +2,15 @@
 
 use super::wire::Wire;
 use super::{Around, Books, Held};
-use crate::element::{DropTail, Limit, Serialiser};
+use crate::element::{Count, Discipline, Gate, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
-use crate::tap::Action;
-use alloc::collections::VecDeque;
-use voxpath_units::{Rate, Time};
+use alloc::boxed::Box;
+use voxpath_units::{Rate, Span, Time};
 
 #[derive(Debug)]
 pub(super) struct Stepwise {
-    room: DropTail,
-    waiting: VecDeque<Handle>,
+    queue: Box<dyn Discipline>,
     serialiser: Serialiser,
     in_service: Option<Handle>,
     /// The end of that service, or the start of the next one where that is to be waited for; an entry of the event
@@ -22,15 +20,8 @@ pub(super) struct Stepwise {
 }
 
 impl Stepwise {
-    pub(super) const fn new(limit: Limit, serialiser: Serialiser) -> Self {
-        Self {
-            room: DropTail::new(limit),
-            waiting: VecDeque::new(),
-            serialiser,
-            in_service: None,
-            due: None,
-            up: true,
-        }
+    pub(super) const fn new(queue: Box<dyn Discipline>, serialiser: Serialiser) -> Self {
+        Self { queue, serialiser, in_service: None, due: None, up: true }
     }
 
     pub(super) fn send(
@@ -46,19 +37,12 @@ impl Stepwise {
             self.step(now, wire, books, around);
         }
         books.counts.queue.entered += 1;
+        let mut gate = gate(wire, &mut books.counts.queue, around);
+        if !self.up {
+            return gate.drop(now, packet);
+        }
         let waits = self.serialiser.is_busy(now);
-        if !self.up || (waits && !self.room.enqueue(around.pool[&packet].len)) {
-            books.counts.queue.dropped += 1;
-            wire.drop(now, packet, around);
-            return;
-        }
-        around.pool[&packet].enqueued = now;
-        around.tap.packet(now, wire.place(), Action::Enqueued, &around.pool[&packet]);
-        if !waits {
-            self.serve(now, packet, wire, books, around);
-            return;
-        }
-        self.waiting.push_back(packet);
+        self.queue.enqueue(now, packet, waits, &mut self.serialiser, &mut gate);
         if self.due.is_none() {
             self.go_on(now, false, wire, books, around);
         }
@@ -73,11 +57,11 @@ impl Stepwise {
     pub(super) fn step(&mut self, now: Time, wire: &mut Wire, books: &mut Books, around: &mut Around<'_>) {
         self.due = None;
         let Some(packet) = self.in_service.take() else {
-            return self.serve_next(now, wire, books, around);
+            return self.serve(now, wire, books, around);
         };
         let len = around.pool[&packet].len;
-        let copies = wire.take(now, packet, around);
-        books.leave_service(len, copies);
+        let fate = wire.take(now, packet, around);
+        books.leave_service(len, fate);
         self.go_on(now, true, wire, books, around);
     }
 
@@ -106,26 +90,23 @@ impl Stepwise {
         if up {
             return;
         }
-        if let Some(packet) = self.in_service.take() {
-            books.counts.serialiser.dropped += 1;
-            wire.drop(now, packet, around);
-        }
-        while let Some(packet) = self.waiting.pop_front() {
-            self.room.dequeue(around.pool[&packet].len);
-            books.counts.queue.dropped += 1;
-            wire.drop(now, packet, around);
-        }
-        self.serialiser.abort(now);
         self.due = None;
+        self.serialiser.abort(now);
+        while let Some(packet) = self.queue.remove() {
+            gate(wire, &mut books.counts.queue, around).drop(now, packet);
+        }
+        if let Some(packet) = self.in_service.take() {
+            gate(wire, &mut books.counts.serialiser, around).drop(now, packet);
+        }
     }
 
-    pub(super) const fn queued(&self) -> u32 {
-        self.room.packets()
+    pub(super) fn queued(&self) -> u32 {
+        self.queue.packets()
     }
 
     pub(super) fn held(&self, flying: usize) -> Held {
         Held {
-            queue: self.waiting.len() as u64,
+            queue: u64::from(self.queue.packets()),
             serialiser: u64::from(self.in_service.is_some()),
             delay: flying as u64,
         }
@@ -135,35 +116,38 @@ impl Stepwise {
         self.due.map(|(at, _)| at)
     }
 
+    /// About how long a packet that comes now waits and is served.
+    pub(super) fn wait(&mut self, now: Time) -> Span {
+        let in_service = self.due.map_or(Span::ZERO, |(at, _)| at.since(now));
+        let seconds = match self.serialiser.rate() {
+            Some(rate) if rate > 0 => self.queue.bytes() as f64 * 8.0 / rate as f64,
+            _ => 0.0,
+        };
+        Span::from_nanos(in_service.as_nanos().saturating_add(Span::from_secs_f64(seconds).as_nanos()))
+    }
+
     pub(super) fn packets_alive(&self) -> usize {
-        self.waiting.len() + usize::from(self.in_service.is_some())
+        self.queue.packets() as usize + usize::from(self.in_service.is_some())
     }
 
     /// Serves the next packet as soon as it can be; whether that `waited` when the last service ended.
     fn go_on(&mut self, now: Time, waited: bool, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let start = self.serialiser.next_start(now, waited);
+        // A queue is asked when it is empty too: it may keep account of turns.
+        let start = if self.queue.packets() > 0 { self.serialiser.next_start(now, waited) } else { now };
         if start > now {
             self.expect(start, wire.target(), around.events);
         } else {
-            self.serve_next(now, wire, books, around);
+            self.serve(now, wire, books, around);
         }
     }
 
-    fn serve_next(&mut self, now: Time, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
-        if let Some(next) = self.waiting.pop_front() {
-            self.room.dequeue(around.pool[&next].len);
-            self.serve(now, next, wire, books, around);
+    fn serve(&mut self, now: Time, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
+        if let Some(packet) = self.queue.dequeue(now, &mut gate(wire, &mut books.counts.queue, around)) {
+            books.enter_service();
+            let end = self.serialiser.serve_next(now, around.pool[&packet].len);
+            self.in_service = Some(packet);
+            self.expect(end, wire.target(), around.events);
         }
-    }
-
-    fn serve(&mut self, now: Time, packet: Handle, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
-        books.enter_service();
-        let end = self.serialiser.serve_next(now, around.pool[&packet].len);
-        self.in_service = Some(packet);
-        self.expect(end, wire.target(), around.events);
     }
 
     fn expect(&mut self, at: Time, target: Target, events: &mut EventQueue) {
@@ -171,4 +155,8 @@ impl Stepwise {
         events.push_with(at, ticket, target);
         self.due = Some((at, ticket));
     }
+}
+
+fn gate<'a>(wire: &Wire, count: &'a mut Count, around: &'a mut Around<'_>) -> Gate<'a> {
+    Gate { pool: around.pool, tap: around.tap, place: wire.place(), count }
 }

@@ -1,7 +1,7 @@
-//! What a packet meets behind the serialiser: loss → duplication → delay line.
+//! What a packet meets behind the serialiser: loss → corruption → duplication → delay line.
 
 use super::{Around, LinkConfig};
-use crate::element::{DelayLine, Loss, saturating_after};
+use crate::element::{Delay, DelayLine, Loss, saturating_after};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
 use crate::random::Stream;
@@ -12,18 +12,29 @@ use voxpath_units::{Prob, Span, Time};
 pub(super) struct Wire {
     loss: Loss,
     loss_stream: Stream,
+    corruption: Loss,
+    corruption_stream: Stream,
     duplicate: Prob,
     duplicate_stream: Stream,
     reorder: Option<(Prob, Span)>,
     reorder_stream: Stream,
-    delay: Span,
-    /// The latest delivery so far of a packet that was not held back; none before the delay has changed.
+    delay: Delay,
+    delay_stream: Stream,
+    /// What others are not to overtake arrives then.
     not_before: Time,
     line: DelayLine,
     /// The earliest delivery that has an entry in the event queue.
     armed: Option<(Time, Ticket)>,
     target: Target,
     place: Place,
+}
+
+/// What becomes of a packet behind the serialiser.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fate {
+    /// How many of it will be delivered: none if it is lost.
+    pub(super) copies: u8,
+    pub(super) corrupted: bool,
 }
 
 impl Wire {
@@ -36,11 +47,14 @@ impl Wire {
         Self {
             loss: config.loss,
             loss_stream: stream("loss"),
+            corruption: config.corruption,
+            corruption_stream: stream("corruption"),
             duplicate: config.duplicate,
             duplicate_stream: stream("duplication"),
             reorder: config.reorder,
             reorder_stream: stream("reordering"),
             delay: config.delay,
+            delay_stream: stream("delay"),
             not_before: Time::ZERO,
             line: DelayLine::new(),
             armed: None,
@@ -57,8 +71,8 @@ impl Wire {
         self.target
     }
 
-    pub(super) const fn delay(&self) -> Span {
-        self.delay
+    pub(super) fn delay(&self, now: Time) -> Span {
+        self.delay.about(now)
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -69,23 +83,23 @@ impl Wire {
         self.loss = loss;
     }
 
-    pub(super) fn set_delay(&mut self, delay: Span) {
+    pub(super) fn set_delay(&mut self, delay: Delay) {
         self.not_before = self.line.last_in_order().map_or(self.not_before, |last| last.max(self.not_before));
         self.delay = delay;
     }
 
-    /// Ends a packet's way before the wire.
-    pub(super) fn drop(&self, now: Time, packet: Handle, around: &mut Around<'_>) {
-        around.tap.packet(now, self.place, Action::Dropped, &around.pool[&packet]);
-        around.pool.discard(packet);
-    }
-
-    /// Takes a packet in that leaves the serialiser at `end`; how many of it will be delivered.
-    pub(super) fn take(&mut self, end: Time, packet: Handle, around: &mut Around<'_>) -> u32 {
-        if self.loss.loses(around.pool[&packet].len, &mut self.loss_stream) {
+    /// Takes a packet in that leaves the serialiser at `end`.
+    pub(super) fn take(&mut self, end: Time, packet: Handle, around: &mut Around<'_>) -> Fate {
+        let len = around.pool[&packet].len;
+        if self.loss.loses(end, len, &mut self.loss_stream) {
             around.tap.packet(end, self.place, Action::Lost, &around.pool[&packet]);
             around.pool.discard(packet);
-            return 0;
+            return Fate { copies: 0, corrupted: false };
+        }
+        let corrupted = self.corruption.loses(end, len, &mut self.corruption_stream);
+        if corrupted {
+            around.pool[&packet].corrupted = true;
+            around.tap.packet(end, self.place, Action::Corrupted, &around.pool[&packet]);
         }
         let mut copies = 1;
         if self.duplicate > Prob::NEVER && self.duplicate_stream.happens(self.duplicate) {
@@ -96,7 +110,7 @@ impl Wire {
         }
         self.enter_line(end, packet, around.events);
         self.arm(around.events);
-        copies
+        Fate { copies, corrupted }
     }
 
     /// The delivery that `ticket` stands for; none if another was due before.
@@ -113,12 +127,20 @@ impl Wire {
 
     fn enter_line(&mut self, end: Time, packet: Handle, events: &mut EventQueue) {
         let ticket = events.ticket();
-        let at = saturating_after(end, self.delay).max(self.not_before);
+        let mut at = saturating_after(end, self.delay.of(end, &mut self.delay_stream));
+        if !self.delay.lets_overtake() {
+            at = at.max(self.not_before);
+        }
         match self.reorder {
             Some((p, by)) if self.reorder_stream.happens(p) => {
                 self.line.push_held_back(saturating_after(at, by), ticket, packet);
             }
-            _ => self.line.push(at, ticket, packet),
+            _ => {
+                if self.delay.varies() {
+                    self.not_before = self.not_before.max(at);
+                }
+                self.line.push(at, ticket, packet);
+            }
         }
     }
 
