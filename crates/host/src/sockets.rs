@@ -10,7 +10,7 @@ use crate::tcp_info::{TcpInfo, tcp_info};
 use bytes::Bytes;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::sockopt;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect,
@@ -91,6 +91,8 @@ struct End {
     phase: Phase,
     /// The kernel's buffer was full at the last write.
     blocked: bool,
+    /// The peer has closed: nothing comes but what has come.
+    hung_up: bool,
     /// The peer has closed, and all that it sent was read.
     at_end: bool,
     is_queued: bool,
@@ -161,6 +163,7 @@ impl Sockets {
                 socket,
                 phase,
                 blocked: false,
+                hung_up: false,
                 at_end: false,
                 is_queued: false,
                 watched: None,
@@ -294,8 +297,7 @@ impl Sockets {
 
     fn drive(&mut self, index: usize) {
         for _ in 0..TURNS {
-            let now = self.clock.now();
-            if !self.ends[index].drive(now) {
+            if !self.ends[index].drive(self.clock) {
                 return;
             }
         }
@@ -400,6 +402,7 @@ impl End {
         if flags.contains(EventFlags::OUT) {
             self.blocked = false;
         }
+        self.hung_up |= flags.contains(EventFlags::RDHUP);
         if flags.contains(EventFlags::ERR)
             && let Ok(Err(errno)) = sockopt::socket_error(socket)
             // A datagram that nobody took says so; the sender of datagrams does not care.
@@ -415,12 +418,21 @@ impl End {
     }
 
     /// Lets the machine do what it can; whether octets moved.
-    fn drive(&mut self, now: Time) -> bool {
+    ///
+    /// What it reads has arrived before the time that it is told: a thread that was stopped in between must not
+    /// find what came meanwhile, and take it for something that came before.
+    fn drive(&mut self, clock: Clock) -> bool {
         let Some(socket) = self.socket.as_ref().filter(|_| self.phase == Phase::Open) else { return false };
         match &mut self.outside.machine {
             Machine::Stream(application) => {
+                let hung_up = self.hung_up;
+                // It fails for no connected socket.
+                let readable = ioctl_fionread(socket).unwrap_or(0);
+                let now = clock.now();
                 let mut stream = Socket {
                     socket,
+                    readable,
+                    hung_up,
                     blocked: &mut self.blocked,
                     at_end: &mut self.at_end,
                     moved: false,
@@ -441,6 +453,7 @@ impl End {
             }
             Machine::Sender(sender) => {
                 let Some(due) = sender.poll_timeout() else { return false };
+                let now = clock.now();
                 let mut datagrams = DatagramSocket { socket, sent: 0 };
                 // Who asks for more than the machine can send is not to keep it for himself.
                 sender.drive(now.min(due + SENDING), &mut datagrams);
@@ -452,7 +465,7 @@ impl End {
                 let mut buffer = vec![0; PIECE];
                 // An error belongs to something sent earlier, and this end sends nothing.
                 while let Ok((_, len)) = recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                    receiver.receive(now, &Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
+                    receiver.receive(clock.now(), &Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
                 }
                 false
             }
@@ -463,6 +476,9 @@ impl End {
 /// A connected socket as applications see it.
 struct Socket<'a> {
     socket: &'a OwnedFd,
+    /// Octets that are there.
+    readable: u64,
+    hung_up: bool,
     blocked: &'a mut bool,
     at_end: &'a mut bool,
     moved: bool,
@@ -503,14 +519,17 @@ impl Stream for Socket<'_> {
     }
 
     fn read(&mut self, max: u32) -> Payload {
-        if *self.at_end || self.failed.is_some() {
+        if *self.at_end || self.failed.is_some() || (self.readable == 0 && !self.hung_up) {
             return Payload::Empty;
         }
-        let mut buffer = vec![0; PIECE.min(max as usize)];
+        // Where the peer has closed, all that it sent is there, and its end too.
+        let there = if self.hung_up { PIECE } else { PIECE.min(self.readable as usize) };
+        let mut buffer = vec![0; there.min(max as usize)];
         match recv(self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
             Ok((_, 0)) => *self.at_end = true,
             Ok((_, len)) => {
                 self.moved = true;
+                self.readable = self.readable.saturating_sub(len as u64);
                 buffer.truncate(len);
                 return Payload::bytes(buffer.into());
             }
