@@ -26,6 +26,8 @@ pub enum Header {
     Tcp,
     /// UDP (RFC 768).
     Udp,
+    /// ICMP (RFC 792, RFC 4443).
+    Icmp,
 }
 
 /// The ways in which a header can be malformed.
@@ -110,6 +112,7 @@ impl fmt::Display for Header {
             Self::Ipv6 => "IPv6",
             Self::Tcp => "TCP",
             Self::Udp => "UDP",
+            Self::Icmp => "ICMP",
         })
     }
 }
