@@ -108,7 +108,7 @@ CASES = [
         "unknown key", 'profile = "linux"', "tcp.@sak = true", "hosts.client.tcp.sak", "did you mean 'sack'"
     ),
     pipe("unknown key", 'request = "100 B"', '@reqest = "1 B"', f"{APP}.reqest", "did you mean 'request'"),
-    pipe("unknown key", 'to = "server"', 'to = "server"\n@via = "x"', "flows[0].via", "allowed: name"),
+    pipe("unknown key", 'to = "server"', 'to = "server"\n@colour = "x"', "flows[0].colour", "allowed: name"),
     pipe("missing key", 'name = "pipe"', "", "name", "is missing"),
     pipe("missing key", ', response = "200 kB"', "", f"{APP}.response", "is missing"),
     pipe("missing key", 'kind = "pipe"', "", "topology.kind", "is missing", line=4),

@@ -144,8 +144,8 @@ def test_a_dumbbell_has_pairs_that_flows_take_in_turn():
         ["10.0.0.2"],
         ["10.0.0.3"],
         ["10.0.0.4"],
-        [],
-        [],
+        ["10.0.0.5"],
+        ["10.0.0.6"],
     ]
     found = [(f["name"], names[f["from"]], names[f["to"]], f["start_ns"]) for f in made["flows"]]
     assert found == [

@@ -32,6 +32,11 @@ impl Source {
         }
     }
 
+    /// Nothing more is written.
+    pub(crate) const fn stop(&mut self) {
+        self.octets = Some(self.written);
+    }
+
     pub(crate) const fn record(&self) -> &Record {
         &self.record
     }
@@ -65,7 +70,8 @@ impl Sink {
             self.record.completed_at = Some(now);
         }
         if socket.is_at_end() && !self.record.finished {
-            if self.expected == Some(0) {
+            // A source without an end that was stopped: all that it sent is here.
+            if self.expected.is_none_or(|expected| expected == 0) {
                 self.record.completed_at = Some(now);
             }
             self.record.finished = true;

@@ -1,8 +1,9 @@
-//! Constant bit rate over datagrams.
+//! Datagrams at a constant rate, always or in bursts.
 //!
 //! Datagram `n` carries the octets `n × size ..` of a pattern, so the receiver knows which one it has, and
-//! since they leave at a constant interval, when it was due: delays are counted from there.
+//! since it has the sender's [`Pace`], when it was due: delays are counted from there.
 
+use crate::onoff::Switch;
 use crate::socket::Datagrams;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
@@ -13,17 +14,44 @@ use voxpath_wire::payload::pattern_offset;
 /// wherever it begins.
 pub const LEAST_REAL: u32 = 15;
 
+/// When datagrams leave.
+#[derive(Debug, Clone)]
+pub enum Pace {
+    /// At a constant interval from the first on.
+    Constant {
+        /// When the first leaves.
+        start: Time,
+        /// From one datagram to the next.
+        interval: Span,
+    },
+    /// At a constant interval while a source is on.
+    OnOff {
+        /// When it is.
+        switch: Switch,
+        /// From one datagram to the next, on-times put together.
+        interval: Span,
+    },
+}
+
+impl Pace {
+    /// When datagram `number` is due.
+    fn due(&mut self, number: u64) -> Time {
+        match self {
+            Self::Constant { start, interval } => *start + *interval * number,
+            Self::OnOff { switch, interval } => switch.after(*interval * number),
+        }
+    }
+}
+
 /// What both ends have to know.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Schedule {
     /// Pattern.
     pub stream: u32,
     /// Payload octets of each datagram; at least one.
     pub size: u32,
-    /// When the first datagram leaves.
-    pub start: Time,
-    /// From one datagram to the next.
-    pub interval: Span,
+    /// When they leave.
+    pub pace: Pace,
     /// How many; none never ends.
     pub count: Option<u64>,
 }
@@ -33,27 +61,35 @@ pub struct Schedule {
 pub struct Sender {
     schedule: Schedule,
     sent: u64,
+    next_at: Option<Time>,
 }
 
 impl Sender {
     /// Has not sent anything yet.
-    pub const fn new(schedule: Schedule) -> Self {
-        Self { schedule, sent: 0 }
+    pub fn new(mut schedule: Schedule) -> Self {
+        let next_at = (schedule.count != Some(0)).then(|| schedule.pace.due(0));
+        Self { schedule, sent: 0, next_at }
     }
 
     /// Sends what is due at `now`.
     pub fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
-        while self.poll_timeout().is_some_and(|due| due <= now) {
+        while self.next_at.is_some_and(|due| due <= now) {
             let offset = self.sent * u64::from(self.schedule.size);
             socket.send(now, Payload::pattern(self.schedule.stream, offset, self.schedule.size));
             self.sent += 1;
+            let more = self.schedule.count.is_none_or(|count| self.sent < count);
+            self.next_at = more.then(|| self.schedule.pace.due(self.sent));
         }
     }
 
+    /// Sends nothing more.
+    pub const fn stop(&mut self) {
+        self.next_at = None;
+    }
+
     /// When the next datagram is due; none after the last.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        let more = self.schedule.count.is_none_or(|count| self.sent < count);
-        more.then(|| self.schedule.start + self.schedule.interval * self.sent)
+    pub const fn poll_timeout(&self) -> Option<Time> {
+        self.next_at
     }
 
     /// Datagrams sent.
@@ -143,7 +179,7 @@ impl Receiver {
         }
         self.highest = self.highest.max(Some(number));
 
-        let delay = now.since(self.schedule.start + self.schedule.interval * number).as_nanos();
+        let delay = now.since(self.schedule.pace.due(number)).as_nanos();
         if let Some(&before) = self.delays.last() {
             // J += (|D| - J) / 16, held as 16 J as in RFC 3550 appendix A.8.
             self.jitter_16 = self.jitter_16 + delay.abs_diff(before) - (self.jitter_16 + 8) / 16;
@@ -153,7 +189,7 @@ impl Receiver {
 
     /// Which datagram it is; none of them, if its content is wrong.
     fn number(&self, data: &Payload) -> Option<u64> {
-        let Schedule { stream, size, .. } = self.schedule;
+        let &Schedule { stream, size, .. } = &self.schedule;
         match data {
             _ if data.len() != size => None,
             Payload::Pattern { stream: s, offset, .. } => {
@@ -200,7 +236,8 @@ mod tests {
     use super::*;
 
     fn schedule() -> Schedule {
-        Schedule { stream: 1, size: 160, start: Time::ZERO, interval: Span::from_millis(20), count: Some(5) }
+        let pace = Pace::Constant { start: Time::ZERO, interval: Span::from_millis(20) };
+        Schedule { stream: 1, size: 160, pace, count: Some(5) }
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub struct Client {
     next_at: Option<Time>,
     /// When the socket had taken the blocks whose partial answer is not whole yet.
     awaited: VecDeque<Time>,
+    /// The speaker has gone.
+    is_leaving: bool,
     verifier: Verifier,
     record: Record,
 }
@@ -90,6 +92,7 @@ impl Client {
             written: 0,
             next_at: None,
             awaited: VecDeque::new(),
+            is_leaving: false,
             verifier: Verifier::new(answer),
             record: Record::default(),
         }
@@ -100,11 +103,16 @@ impl Client {
             return;
         }
         self.read(now, socket);
-        if self.record.requests.is_empty() {
-            self.next_at = Some(now);
+        if self.is_leaving {
+            self.next_at = None;
+            socket.close();
+        } else {
+            if self.record.requests.is_empty() {
+                self.next_at = Some(now);
+            }
+            self.speak(now);
+            self.write(now, socket);
         }
-        self.speak(now);
-        self.write(now, socket);
         if socket.is_at_end() {
             self.record.finished = true;
             self.next_at = None;
@@ -159,6 +167,11 @@ impl Client {
                 self.awaited.push_back(now);
             }
         }
+    }
+
+    pub(crate) const fn stop(&mut self) {
+        self.is_leaving = true;
+        self.next_at = None;
     }
 
     pub(crate) const fn poll_timeout(&self) -> Option<Time> {

@@ -8,7 +8,9 @@
 //! | --- | --- | --- |
 //! | bulk | [`Source`](bulk::Source) writes and closes | [`Sink`](bulk::Sink) reads to the end |
 //! | download, voice | [`Client`](dialogue::Client) asks | [`Server`](dialogue::Server) answers and closes |
-//! | constant bit rate | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
+//! | web | [`Client`](web::Client) loads pages | [`Server`](web::Server) answers |
+//! | on and off | [`Source`](onoff::Source) writes in bursts | [`Sink`](bulk::Sink) reads to the end |
+//! | constant bit rate, on and off by datagrams | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -17,8 +19,11 @@ extern crate alloc;
 pub mod bulk;
 pub mod cbr;
 pub mod dialogue;
+pub mod onoff;
 mod record;
+pub mod sample;
 mod socket;
+pub mod web;
 
 pub use record::{Record, Request, Verifier};
 pub use socket::{Datagrams, Stream};
@@ -33,6 +38,9 @@ pub enum Application {
     BulkSink(bulk::Sink),
     DialogueClient(dialogue::Client),
     DialogueServer(dialogue::Server),
+    WebClient(web::Client),
+    WebServer(web::Server),
+    OnOffSource(onoff::Source),
 }
 
 impl Application {
@@ -43,6 +51,9 @@ impl Application {
             Self::BulkSink(app) => app.drive(now, socket),
             Self::DialogueClient(app) => app.drive(now, socket),
             Self::DialogueServer(app) => app.drive(now, socket),
+            Self::WebClient(app) => app.drive(now, socket),
+            Self::WebServer(app) => app.drive(now, socket),
+            Self::OnOffSource(app) => app.drive(now, socket),
         }
     }
 
@@ -51,7 +62,21 @@ impl Application {
         match self {
             Self::DialogueClient(app) => app.poll_timeout(),
             Self::DialogueServer(app) => app.poll_timeout(),
-            Self::BulkSource(_) | Self::BulkSink(_) => None,
+            Self::WebClient(app) => app.poll_timeout(),
+            Self::OnOffSource(app) => app.poll_timeout(),
+            Self::BulkSource(_) | Self::BulkSink(_) | Self::WebServer(_) => None,
+        }
+    }
+
+    /// Has the end that opened its flow leave: it begins nothing more and closes, reading what still comes. Ends that
+    /// answer follow it.
+    pub fn stop(&mut self) {
+        match self {
+            Self::BulkSource(app) => app.stop(),
+            Self::DialogueClient(app) => app.stop(),
+            Self::WebClient(app) => app.stop(),
+            Self::OnOffSource(app) => app.stop(),
+            Self::BulkSink(_) | Self::DialogueServer(_) | Self::WebServer(_) => {}
         }
     }
 
@@ -62,6 +87,9 @@ impl Application {
             Self::BulkSink(app) => app.record(),
             Self::DialogueClient(app) => app.record(),
             Self::DialogueServer(app) => app.record(),
+            Self::WebClient(app) => app.record(),
+            Self::WebServer(app) => app.record(),
+            Self::OnOffSource(app) => app.record(),
         }
     }
 }

@@ -23,6 +23,9 @@ pub struct Record {
     /// How long each partial answer took, from the last octet of what it answers, taken by the socket, to its own
     /// last octet; at the end that asks.
     pub partials: Vec<Span>,
+    /// How long each page took, from the request for its main object to the last octet of its last one; at the end
+    /// that asks.
+    pub pages: Vec<Span>,
 }
 
 impl Record {
@@ -56,6 +59,8 @@ pub struct Request {
     pub partials_in_time: Option<u64>,
     /// Octets of answers that were read, partial ones too.
     pub octets: u64,
+    /// The page that it belongs to, from 0; none where there are no pages.
+    pub page: Option<u32>,
 }
 
 impl Request {
@@ -68,6 +73,7 @@ impl Request {
             completed_at: None,
             partials_in_time: None,
             octets: 0,
+            page: None,
         }
     }
 

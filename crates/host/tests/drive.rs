@@ -81,6 +81,8 @@ impl Edge for Pretended {
 fn plan() -> Plan {
     let mut plan = pipe(wire(DELAY.as_nanos()), wire(DELAY.as_nanos()));
     plan.flows.push(Flow {
+        from_address: None,
+        to_address: None,
         simulated: false,
         name: "flow".into(),
         from: 0,

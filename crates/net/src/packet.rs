@@ -83,7 +83,7 @@ impl Packet {
             Transport::Tcp(header) => Some(header),
             Transport::Frame(frame) => match &frame.transport {
                 packet::Transport::Tcp(header) => Some(header),
-                packet::Transport::Udp(_) | packet::Transport::Other => None,
+                _ => None,
             },
             Transport::Udp(_) => None,
         }
@@ -106,7 +106,7 @@ impl Packet {
             Transport::Frame(frame) => match &frame.transport {
                 packet::Transport::Udp(header) => Some(udp(header)),
                 packet::Transport::Tcp(header) => Some((header.src_port, header.dst_port)),
-                packet::Transport::Other => None,
+                packet::Transport::Icmp(_) | packet::Transport::Other => None,
             },
             Transport::Tcp(header) => Some((header.src_port, header.dst_port)),
         }

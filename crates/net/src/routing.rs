@@ -2,6 +2,9 @@
 //!
 //! Only routers forward; a path through another host does not count. Among paths of equal length the link
 //! listed first wins, so that a plan's order alone decides.
+//!
+//! A packet is bound for a *place*: a node, whichever way it gets there, or one of its interfaces, at which it arrives by
+//! that interface's link. Places are numbered: nodes first, then interfaces.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -37,9 +40,29 @@ pub struct Graph {
     pub forwards: Vec<bool>,
     /// The two nodes that each link joins.
     pub links: Vec<(u32, u32)>,
+    /// Interfaces that packets are bound for: a node and one of its links.
+    pub interfaces: Vec<(u32, u32)>,
 }
 
 impl Graph {
+    /// The place of an interface, by its index.
+    pub const fn place(&self, interface: usize) -> u32 {
+        (self.forwards.len() + interface) as u32
+    }
+
+    /// The node that a place belongs to.
+    pub fn node(&self, place: u32) -> u32 {
+        match (place as usize).checked_sub(self.forwards.len()) {
+            None => place,
+            Some(interface) => self.interfaces[interface].0,
+        }
+    }
+
+    /// The direction of `link` that begins at `node`, one of its ends.
+    pub fn leaving(&self, node: u32, link: u32) -> DirectionId {
+        DirectionId::new(link, self.links[link as usize].0 == node)
+    }
+
     /// The node at which a direction ends.
     fn end(&self, direction: DirectionId) -> u32 {
         let (first, second) = self.links[direction.link() as usize];
@@ -47,10 +70,11 @@ impl Graph {
     }
 }
 
-/// Next hops of every node to every node.
+/// Next hops of every node to every place.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
     tables: Vec<Table>,
+    places: usize,
 }
 
 /// Why a packet never arrives.
@@ -66,19 +90,20 @@ pub enum NoPath {
 enum Table {
     /// A host with one interface has no choice.
     Only(DirectionId),
-    /// By destination node.
-    ByNode(Vec<DirectionId>),
+    /// By destination.
+    ByPlace(Vec<DirectionId>),
 }
 
 impl Routes {
     /// Shortest paths through `graph`.
     pub fn shortest(graph: &Graph) -> Self {
         let nodes = graph.forwards.len();
+        let places = nodes + graph.interfaces.len();
         let neighbours = Neighbours::of(graph);
         let mut tables: Vec<Table> = (0..nodes)
             .map(|node| match neighbours.all[node].as_slice() {
                 [only] if !graph.forwards[node] => Table::Only(only.direction),
-                _ => Table::ByNode(vec![DirectionId::NONE; nodes]),
+                _ => Table::ByPlace(vec![DirectionId::NONE; places]),
             })
             .collect();
         // Only these have a choice. Everything below costs what they and the routers cost, for each destination:
@@ -88,7 +113,7 @@ impl Routes {
             .enumerate()
             .filter_map(|(node, table)| match table {
                 Table::Only(_) => None,
-                Table::ByNode(next) => Some((node, next)),
+                Table::ByPlace(next) => Some((node, next)),
             })
             .collect();
         let mut search = Search { distance: vec![u32::MAX; nodes], found: Vec::new() };
@@ -100,46 +125,67 @@ impl Routes {
                 }
             }
         }
-        Self { tables }
+        for (i, &(of, link)) in graph.interfaces.iter().enumerate() {
+            let last = DirectionId(graph.leaving(of, link).0 ^ 1);
+            let gate = graph.end(graph.leaving(of, link)) as usize;
+            search.run(&neighbours, gate);
+            for (node, next) in &mut choosing {
+                next[nodes + i] = if *node == gate {
+                    last
+                } else if *node == of as usize || !graph.forwards[gate] {
+                    DirectionId::NONE
+                } else {
+                    neighbours.next_hop(*node, gate, &search.distance)
+                };
+            }
+        }
+        Self { tables, places }
     }
 
-    /// Replaces the route from `node` to `to`.
+    /// Replaces the route from `node` to the place `to`.
     pub fn set(&mut self, node: u32, to: u32, next: DirectionId) {
-        let nodes = self.tables.len();
         let table = &mut self.tables[node as usize];
         if let Table::Only(only) = *table {
-            *table = Table::ByNode(vec![only; nodes]);
+            *table = Table::ByPlace(vec![only; self.places]);
         }
-        if let Table::ByNode(by_node) = table {
-            by_node[to as usize] = next;
+        if let Table::ByPlace(by_place) = table {
+            by_place[to as usize] = next;
         }
     }
 
-    /// The direction by which `node` sends to `to`, another node; none if it cannot.
+    /// The direction by which `node` sends to `to`, a place of another node; none if it cannot.
     #[inline]
     pub fn next(&self, node: u32, to: u32) -> Option<DirectionId> {
         let next = match &self.tables[node as usize] {
             Table::Only(only) => *only,
-            Table::ByNode(next) => next[to as usize],
+            Table::ByPlace(next) => next[to as usize],
         };
         (next != DirectionId::NONE).then_some(next)
     }
 
-    /// The directions that a packet from `from` to `to` takes.
+    /// The directions that a packet from the node `from` to the place `to` takes, where it leaves by `first` if that is
+    /// given.
     ///
     /// # Errors
     /// Why it never arrives.
-    pub fn path(&self, graph: &Graph, from: u32, to: u32) -> Result<Vec<DirectionId>, NoPath> {
+    pub fn path(
+        &self,
+        graph: &Graph,
+        from: u32,
+        to: u32,
+        mut first: Option<DirectionId>,
+    ) -> Result<Vec<DirectionId>, NoPath> {
         let mut path = Vec::new();
         let mut at = from;
-        while at != to {
+        let arrived = graph.node(to);
+        while at != arrived {
             if at != from && !graph.forwards[at as usize] {
                 return Err(NoPath::Unreachable);
             }
             if path.len() > graph.forwards.len() {
                 return Err(NoPath::Loop(self.round(graph, at, to)));
             }
-            let next = self.next(at, to).ok_or(NoPath::Unreachable)?;
+            let next = first.take().or_else(|| self.next(at, to)).ok_or(NoPath::Unreachable)?;
             path.push(next);
             at = graph.end(next);
         }
@@ -239,11 +285,12 @@ mod tests {
         Graph {
             forwards: vec![false, false, true, true, true],
             links: vec![(0, 2), (1, 3), (2, 4), (4, 3), (2, 3), (2, 3)],
+            interfaces: vec![],
         }
     }
 
     fn path(routes: &Routes, from: u32, to: u32) -> Result<Vec<u32>, NoPath> {
-        routes.path(&graph(), from, to).map(|path| path.iter().map(|direction| direction.0).collect())
+        routes.path(&graph(), from, to, None).map(|path| path.iter().map(|direction| direction.0).collect())
     }
 
     #[test]
@@ -266,9 +313,31 @@ mod tests {
 
     #[test]
     fn hosts_do_not_forward() {
-        let chain = Graph { forwards: vec![false; 3], links: vec![(0, 1), (1, 2)] };
+        let chain = Graph { forwards: vec![false; 3], links: vec![(0, 1), (1, 2)], interfaces: vec![] };
         let routes = Routes::shortest(&chain);
-        assert_eq!(routes.path(&chain, 0, 2), Err(NoPath::Unreachable));
-        assert_eq!(routes.path(&chain, 0, 1), Ok(vec![DirectionId(0)]));
+        assert_eq!(routes.path(&chain, 0, 2, None), Err(NoPath::Unreachable));
+        assert_eq!(routes.path(&chain, 0, 1, None), Ok(vec![DirectionId(0)]));
+    }
+
+    #[test]
+    fn an_interface_is_reached_by_its_own_link_and_left_by_the_one_that_is_asked_for() {
+        // Host 0 has the links 0 and 1 to the router 2, and link 2 to host 1, which has link 3 to the router.
+        let graph = Graph {
+            forwards: vec![false, false, true],
+            links: vec![(0, 2), (2, 0), (0, 1), (1, 2)],
+            interfaces: vec![(0, 0), (0, 1), (0, 2)],
+        };
+        let routes = Routes::shortest(&graph);
+        let path = |from, to, first| {
+            routes.path(&graph, from, to, first).map(|path| path.iter().map(|d| d.0).collect::<Vec<_>>())
+        };
+        assert_eq!(path(2, graph.place(0), None), Ok(vec![1]));
+        assert_eq!(path(2, graph.place(1), None), Ok(vec![2]));
+        assert_eq!(path(1, graph.place(2), None), Ok(vec![5]));
+        assert_eq!(path(1, graph.place(1), None), Ok(vec![6, 2]));
+        assert_eq!(path(2, graph.place(2), None), Err(NoPath::Unreachable), "hosts do not forward");
+        assert_eq!(path(0, 1, None), Ok(vec![4]));
+        assert_eq!(path(0, 1, Some(graph.leaving(0, 1))), Ok(vec![3, 7]));
+        assert_eq!((graph.node(2), graph.node(graph.place(1))), (2, 0));
     }
 }

@@ -17,7 +17,7 @@ fn graph() -> impl Strategy<Value = Graph> {
             let nodes = forwards.len() as u32;
             let tree = (1..nodes).zip(parents).map(|(node, parent)| (parent % node, node));
             let more = more.into_iter().map(|(a, b)| (a % nodes, b % nodes)).filter(|(a, b)| a != b);
-            Graph { links: tree.chain(more).collect(), forwards }
+            Graph { links: tree.chain(more).collect(), forwards, interfaces: vec![] }
         })
 }
 
@@ -53,7 +53,7 @@ proptest! {
         let nodes = graph.forwards.len() as u32;
         for (from, to) in (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))).filter(|(a, b)| a != b) {
             let fewest = fewest_hops(&graph, from, to, &mut Vec::new());
-            let path = routes.path(&graph, from, to);
+            let path = routes.path(&graph, from, to, None);
             prop_assert_eq!(path.as_ref().map(Vec::len).ok(), fewest, "{} to {}", from, to);
             let Ok(path) = path else { continue };
 
@@ -89,9 +89,9 @@ fn a_star_costs_no_more_than_its_hosts() {
     let hosts = 200_000;
     let mut forwards = vec![false; hosts as usize];
     forwards.push(true);
-    let graph = Graph { forwards, links: (0..hosts).map(|host| (host, hosts)).collect() };
+    let graph = Graph { forwards, links: (0..hosts).map(|host| (host, hosts)).collect(), interfaces: vec![] };
     let (routes, took) = timed(|| Routes::shortest(&graph));
-    assert_eq!(routes.path(&graph, 7, 123_456).map(|path| path.len()), Ok(2));
+    assert_eq!(routes.path(&graph, 7, 123_456, None).map(|path| path.len()), Ok(2));
     assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
@@ -103,9 +103,9 @@ fn many_routers_cost_their_tables() {
     let hosts = (0..routers * hosts_each).map(|host| (host % routers, routers + host));
     let links: Vec<(u32, u32)> = ring.chain(hosts).collect();
     let forwards = (0..routers + routers * hosts_each).map(|node| node < routers).collect();
-    let graph = Graph { forwards, links };
+    let graph = Graph { forwards, links, interfaces: vec![] };
     let (routes, took) = timed(|| Routes::shortest(&graph));
-    let far = routes.path(&graph, routers, routers + routers / 2);
+    let far = routes.path(&graph, routers, routers + routers / 2, None);
     assert_eq!(far.map(|path| path.len()), Ok(routers as usize / 2 + 2));
     assert!(took < Duration::from_secs(4), "{took:?}");
 }

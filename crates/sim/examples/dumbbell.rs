@@ -81,6 +81,8 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
         links.push(link(&format!("left{i}"), sender, 0, access()));
         links.push(link(&format!("right{i}"), 1, receiver, access()));
         planned.push(Flow {
+            from_address: None,
+            to_address: None,
             simulated: false,
             name: format!("flow{i}"),
             from: sender,
@@ -91,6 +93,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
         });
     }
     Plan {
+        interfaces: vec![],
         programs: vec![],
         relays: vec![],
         version: VERSION,

@@ -1,16 +1,18 @@
 //! From a plan to a world.
 
-use crate::check::{LONGEST_NS, common_family, routes};
-use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp, stream_applications};
+use crate::applications::{datagram_ends, stream_applications};
+use crate::check::LONGEST_NS;
+use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp};
 use crate::network::{Address, Network, Node};
-use crate::plan::{self, App, DIRECTIONS, Direction, Flow, Observe, Plan};
+use crate::plan::{self, DIRECTIONS, Direction, Flow, Observe, Plan};
 use crate::sinks;
+use crate::ways::{End, Ways, ends};
 use crate::world::World;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use voxpath_apps::cbr;
+use core::net::IpAddr;
 use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
@@ -39,8 +41,8 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         Edge::None => vec![false; plan.nodes.len()],
         Edge::Real => plan.real_hosts(),
     };
-    let (_, routes) = routes(plan);
-    let addresses = addresses(plan);
+    let ways = Ways::of(plan);
+    let addresses = addresses(plan, &ways);
     let mut tap = Tap::new();
     for sink in sinks::wanted(plan, observe, &addresses) {
         tap.attach(sink);
@@ -52,7 +54,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         nodes: plan.nodes.iter().zip(&real).map(|(node, &real)| Node::new(node.kind, real)).collect(),
         links: links(plan, seed),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
-        routes,
+        ways,
         addresses,
     };
     let first_target = network.links.len() as u32;
@@ -77,9 +79,15 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     world
 }
 
-fn addresses(plan: &Plan) -> Vec<Address> {
+fn addresses(plan: &Plan, ways: &Ways) -> Vec<Address> {
     let of = |(node, planned): (u32, &plan::Node)| {
-        planned.addresses.iter().map(move |&ip| Address { ip, node }).collect::<Vec<_>>()
+        let address = move |(i, &ip): (u32, &IpAddr)| Address {
+            ip,
+            node,
+            place: ways.place((node, i)),
+            leaving: ways.leaving((node, i)),
+        };
+        (0..).zip(&planned.addresses).map(address).collect::<Vec<_>>()
     };
     (0..).zip(&plan.nodes).flat_map(of).collect()
 }
@@ -97,10 +105,8 @@ fn first_addresses(plan: &Plan) -> Vec<u32> {
 
 /// The addresses between which a flow goes: of the end that opens, and of the end that answers.
 fn flow_addresses(plan: &Plan, flow: &Flow, first: &[u32]) -> [AddressId; 2] {
-    let ends = [flow.from as usize, flow.to as usize];
-    let [from, to] = ends.map(|node| plan.nodes[node].addresses.as_slice());
-    let chosen = common_family(from, to).expect("a plan was checked for its addresses");
-    [0, 1].map(|end| AddressId(first[ends[end]] + chosen[end] as u32))
+    let ends = ends(plan, flow).expect("a plan was checked for its addresses");
+    ends.map(|(node, address): End| AddressId(first[node as usize] + address))
 }
 
 fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
@@ -188,10 +194,10 @@ fn endpoints(
 }
 
 fn kinds(index: u32, flow: &Flow, seed: Seed) -> [Kind; 2] {
-    match (&flow.transport, &flow.app) {
-        (plan::Transport::Tcp { client, server }, app) => {
-            let applications =
-                stream_applications(app, index).expect("a plan was checked for its transports");
+    const CHECKED: &str = "a plan was checked for its transports";
+    match &flow.transport {
+        plan::Transport::Tcp { client, server } => {
+            let applications = stream_applications(flow, index, seed).expect(CHECKED);
             let mut ends = [(client, "client"), (server, "server")].into_iter();
             applications.map(|application| {
                 let (config, end) = ends.next().expect("a flow has two ends");
@@ -200,16 +206,9 @@ fn kinds(index: u32, flow: &Flow, seed: Seed) -> [Kind; 2] {
                 Kind::Tcp(Box::new(Tcp { socket, application }))
             })
         }
-        (plan::Transport::Udp, &App::Cbr { packet_bytes, interval_ns, packets }) => {
-            let schedule = cbr::Schedule {
-                stream: 2 * index,
-                size: packet_bytes,
-                start: Time::from_nanos(flow.start_ns),
-                interval: Span::from_nanos(interval_ns),
-                count: packets,
-            };
-            [Kind::Sender(cbr::Sender::new(schedule)), Kind::Receiver(Box::new(cbr::Receiver::new(schedule)))]
+        plan::Transport::Udp => {
+            let (sender, receiver) = datagram_ends(flow, index, seed).expect(CHECKED);
+            [Kind::Sender(Box::new(sender)), Kind::Receiver(Box::new(receiver))]
         }
-        (plan::Transport::Udp, _) => unreachable!("a plan was checked for its transports"),
     }
 }

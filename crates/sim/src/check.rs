@@ -3,7 +3,9 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Relay, Transport, VERSION};
+use crate::applications::web_model;
+use crate::plan::{App, Direction, Flow, Law, Loss, NodeKind, Observe, Plan, Relay, Transport, VERSION};
+use crate::ways::{Ways, ends};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +15,7 @@ use core::fmt::Display;
 use core::net::IpAddr;
 use voxpath_apps::cbr;
 use voxpath_net::Target;
-use voxpath_net::routing::{DirectionId, Graph, NoPath, Routes};
+use voxpath_net::routing::{DirectionId, NoPath};
 use voxpath_units::{Prob, Span};
 
 /// The longest span of a plan, and how long a run lasts at most: what `voxpath_units` takes for a duration.
@@ -42,6 +44,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.names();
     checker.addresses();
     checker.links();
+    checker.interfaces();
     checker.flows();
     checker.programs();
     checker.relays();
@@ -78,7 +81,8 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
     let real = plan.real_hosts();
     for (i, flow) in plan.flows.iter().enumerate() {
         let is_real = |node: u32| real.get(node as usize) == Some(&true);
-        if let App::Cbr { packet_bytes, .. } = flow.app
+        if let App::Cbr { packet_bytes, .. } | App::OnOff { packet_bytes, .. } = flow.app
+            && matches!(flow.transport, Transport::Udp)
             && !flow.simulated
             && (is_real(flow.from) || is_real(flow.to))
             && packet_bytes < cbr::LEAST_REAL
@@ -89,28 +93,6 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
         }
     }
     checker.problems
-}
-
-/// Which of its addresses each end of a flow uses: the first ones of one family.
-pub(crate) fn common_family(from: &[IpAddr], to: &[IpAddr]) -> Option<[usize; 2]> {
-    from.iter().enumerate().find_map(|(i, address)| {
-        let j = to.iter().position(|other| other.is_ipv4() == address.is_ipv4())?;
-        Some([i, j])
-    })
-}
-
-/// The plan's network as routing sees it, static routes included. The plan's indices must be valid.
-pub(crate) fn routes(plan: &Plan) -> (Graph, Routes) {
-    let graph = Graph {
-        forwards: plan.nodes.iter().map(|node| node.kind == NodeKind::Router).collect(),
-        links: plan.links.iter().map(|link| (link.a, link.b)).collect(),
-    };
-    let mut routes = Routes::shortest(&graph);
-    for route in &plan.routes {
-        let from_first = plan.links[route.link as usize].a == route.node;
-        routes.set(route.node, route.to, DirectionId::new(route.link, from_first));
-    }
-    (graph, routes)
 }
 
 struct Checker<'a> {
@@ -348,12 +330,21 @@ impl Checker<'_> {
     }
 
     fn families(&mut self, path: &str, flow: &Flow) {
-        let of = |node: u32| self.plan.nodes.get(node as usize).map(|node| node.addresses.as_slice());
-        if let (Some(from), Some(to)) = (of(flow.from), of(flow.to))
-            && !from.is_empty()
-            && !to.is_empty()
-            && common_family(from, to).is_none()
+        let plan = self.plan;
+        let mut known = true;
+        for (key, node, address) in
+            [("from_address", flow.from, flow.from_address), ("to_address", flow.to, flow.to_address)]
         {
+            let Some(node) = plan.nodes.get(node as usize).filter(|node| !node.addresses.is_empty()) else {
+                known = false;
+                continue;
+            };
+            if address.is_some_and(|address| address as usize >= node.addresses.len()) {
+                self.fail(format_args!("{path}.{key}"), "the host has no such address");
+                known = false;
+            }
+        }
+        if known && ends(plan, flow).is_none() {
             self.fail(
                 format_args!("{path}.to"),
                 "one end has IPv4 addresses only and the other IPv6 addresses only",
@@ -361,24 +352,56 @@ impl Checker<'_> {
         }
     }
 
+    fn interfaces(&mut self) {
+        let plan = self.plan;
+        let mut seen = BTreeSet::new();
+        for (i, interface) in plan.interfaces.iter().enumerate() {
+            let path = format!("interfaces[{i}]");
+            match plan.nodes.get(interface.node as usize) {
+                None => self.fail(format_args!("{path}.node"), "there is no such node"),
+                Some(node) if node.kind == NodeKind::Router => {
+                    self.fail(format_args!("{path}.node"), "is a router: only hosts have addresses of links");
+                }
+                Some(node) if interface.address as usize >= node.addresses.len() => {
+                    self.fail(format_args!("{path}.address"), "the host has no such address");
+                }
+                Some(_) => {}
+            }
+            match plan.links.get(interface.link as usize) {
+                Some(link) if link.a == interface.node || link.b == interface.node => {}
+                _ => self.fail(format_args!("{path}.link"), "the host has no such link"),
+            }
+            if !seen.insert((interface.node, interface.address)) {
+                self.fail(format_args!("{path}.address"), "belongs to a link already");
+            }
+        }
+    }
+
     fn transport(&mut self, path: &str, transport: &Transport, app: &App) {
         match (transport, app) {
             (
                 Transport::Tcp { client, server },
-                App::Bulk { .. } | App::Download { .. } | App::Voice { .. },
+                App::Bulk { .. }
+                | App::Download { .. }
+                | App::Voice { .. }
+                | App::Web { .. }
+                | App::OnOff { .. },
             ) => {
                 for (end, config) in [("client", client), ("server", server)] {
                     self.tcp(&format!("{path}.transport.{end}"), config);
                 }
             }
-            (Transport::Udp, App::Cbr { .. }) => {}
+            (Transport::Udp, App::Cbr { .. } | App::OnOff { .. }) => {}
             (Transport::Tcp { .. }, App::Cbr { .. }) => {
                 self.fail(format_args!("{path}.app.kind"), "cbr sends datagrams: its transport is udp");
             }
-            (Transport::Udp, App::Bulk { .. } | App::Download { .. } | App::Voice { .. }) => {
+            (
+                Transport::Udp,
+                App::Bulk { .. } | App::Download { .. } | App::Voice { .. } | App::Web { .. },
+            ) => {
                 self.fail(
                     format_args!("{path}.app.kind"),
-                    "bulk, download and voice need a byte stream: their transport is tcp",
+                    "bulk, download, voice and web need a byte stream: their transport is tcp",
                 );
             }
         }
@@ -519,7 +542,78 @@ impl Checker<'_> {
                 }
                 self.span(format_args!("{path}.app.interval_ns"), interval_ns);
             }
+            App::Web { .. } => self.web(path, app),
+            App::OnOff { packet_bytes, interval_ns, on, off, packets } => {
+                if !(1..=65_507).contains(&packet_bytes) {
+                    self.fail(format_args!("{path}.app.packet_bytes"), "a datagram carries 1 to 65507 bytes");
+                }
+                self.transfer(
+                    format_args!("{path}.app.packets"),
+                    packet_bytes.into(),
+                    packets.unwrap_or_default(),
+                );
+                self.span(format_args!("{path}.app.interval_ns"), interval_ns);
+                self.at_least_one(path, [("interval_ns", interval_ns)]);
+                self.law(format_args!("{path}.app.on"), &on);
+                self.law(format_args!("{path}.app.off"), &off);
+                // Each on-time is kept: a thousandth of an interval each would be a thousand for each packet.
+                if on.mean_ns() < interval_ns / 1000 || on.mean_ns() == 0 {
+                    self.fail(
+                        format_args!("{path}.app.on"),
+                        "lasts a thousandth of the time from one packet to the next at least",
+                    );
+                }
+            }
         }
+    }
+
+    fn web(&mut self, path: &str, app: &App) {
+        /// Less would be drawn again and again.
+        const LEAST_SHARE: f64 = 0.01;
+        let (
+            &App::Web { request_bytes, main, embedded, objects, parsing_ns, reading_ns, pages },
+            Some(model),
+        ) = (app, web_model(app))
+        else {
+            return;
+        };
+        self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, pages.unwrap_or(1).into());
+        self.at_least_one(path, [("request_bytes", request_bytes), ("pages", pages.unwrap_or(1).into())]);
+        for (key, ns) in [("parsing_ns", parsing_ns), ("reading_ns", reading_ns)] {
+            self.span(format_args!("{path}.app.{key}"), ns);
+        }
+        for (key, size, law) in [("main", main, model.main), ("embedded", embedded, model.embedded)] {
+            let place = format_args!("{path}.app.{key}");
+            self.transfer(format_args!("{place}.most_bytes"), size.most_bytes, 1);
+            self.transfer(format_args!("{place}.deviation_bytes"), size.deviation_bytes, 1);
+            if size.mean_bytes == 0 || size.least_bytes >= size.most_bytes {
+                self.fail(place, "has a mean above zero, and least is below most");
+            } else if law.share() < LEAST_SHARE {
+                self.fail(place, "less than 1 % of what is drawn lies between least and most");
+            }
+        }
+        let place = format_args!("{path}.app.objects");
+        let bounds = 0.0 < objects.shape
+            && 0.0 < objects.scale
+            && objects.scale < objects.bound
+            && objects.bound <= 1e6;
+        if !bounds {
+            self.fail(
+                place,
+                "shape and scale are above zero, and bound is above the scale, at most a million",
+            );
+        } else if model.objects.share() < LEAST_SHARE {
+            self.fail(place, "less than 1 % of what is drawn lies below bound");
+        }
+    }
+
+    fn law(&mut self, path: impl Display, law: &Law) {
+        if let Law::Pareto { shape, .. } = *law
+            && !(shape > 1.0 && shape.is_finite())
+        {
+            self.fail(format_args!("{path}.shape"), "is above 1: below there is no mean");
+        }
+        self.span(format_args!("{path}.mean_ns"), law.mean_ns());
     }
 
     fn transfer(&mut self, path: impl Display, bytes: u64, times: u64) {
@@ -548,20 +642,27 @@ impl Checker<'_> {
                 Some(link) if link.a == route.node || link.b == route.node => {}
                 _ => self.fail(format_args!("routes[{i}].link"), "the node has no such link"),
             }
+            if plan.interfaces.iter().any(|interface| interface.node == route.node) {
+                self.fail(
+                    format_args!("routes[{i}].node"),
+                    "packets leave this host by the link of their address: a route has no effect",
+                );
+            }
         }
         if !self.problems.is_empty() {
             return;
         }
-        let (graph, routes) = routes(plan);
+        let ways = Ways::of(plan);
         let name = |node: u32| plan.nodes[node as usize].name.as_str();
         for (i, flow) in plan.flows.iter().enumerate() {
             let mut instant = true;
-            for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
-                match routes.path(&graph, from, to) {
+            let Some([here, there]) = ends(plan, flow) else { continue };
+            for (from, to) in [(here, there), (there, here)] {
+                match ways.path(from, to) {
                     Ok(path) => instant &= !path.iter().any(|&id| takes_time(direction(plan, id))),
                     Err(why) => {
                         instant = false;
-                        let (from, to) = (name(from), name(to));
+                        let (from, to) = (name(from.0), name(to.0));
                         let message = match why {
                             NoPath::Unreachable => format!("there is no route from {from:?} to {to:?}"),
                             NoPath::Loop(nodes) => {
@@ -576,7 +677,7 @@ impl Checker<'_> {
                 }
             }
             // Each acknowledgment would let the next data out in the same instant, for ever.
-            if instant && matches!(flow.transport, Transport::Tcp { .. }) && is_endless(&flow.app) {
+            if instant && is_endless(&flow.app) && !is_paced(&flow.app) {
                 self.fail(
                     format_args!("flows[{i}].app"),
                     "without a delay or a rate on its way it sends without end in no time",
@@ -597,8 +698,18 @@ impl Checker<'_> {
 fn is_endless(app: &App) -> bool {
     match app {
         App::Bulk { bytes } => bytes.is_none(),
-        App::Cbr { packets, .. } => packets.is_none(),
+        App::Cbr { packets, .. } | App::OnOff { packets, .. } => packets.is_none(),
+        App::Web { pages, .. } => pages.is_none(),
         App::Download { .. } | App::Voice { .. } => false,
+    }
+}
+
+/// Whether its own clock holds it back.
+fn is_paced(app: &App) -> bool {
+    match *app {
+        App::Cbr { .. } | App::OnOff { .. } => true,
+        App::Web { reading_ns, .. } => reading_ns > 0,
+        App::Bulk { .. } | App::Download { .. } | App::Voice { .. } => false,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::network::Address;
 use crate::outside::{Account, Machine, Outside};
-use crate::plan;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -11,7 +10,7 @@ use voxpath_apps::{Application, Datagrams, Stream};
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::{AddressId, Ecn, FlowId, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
-use voxpath_units::{Span, Time};
+use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 use voxpath_wire::udp::UdpHeader;
@@ -85,7 +84,7 @@ impl Endpoint {
                 Socket::Idle { config, .. } => (Some(config), Machine::Stream(tcp.application)),
                 Socket::Open(_) => unreachable!("an endpoint moves before it starts"),
             },
-            Kind::Sender(sender) => (None, Machine::Sender(sender)),
+            Kind::Sender(sender) => (None, Machine::Sender(*sender)),
             Kind::Receiver(receiver) => (None, Machine::Receiver(*receiver)),
             Kind::Outside(_) => unreachable!("an endpoint moves once"),
         };
@@ -135,7 +134,7 @@ pub(crate) struct Counters {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Tcp(Box<Tcp>),
-    Sender(cbr::Sender),
+    Sender(Box<cbr::Sender>),
     Receiver(Box<cbr::Receiver>),
     /// Runs on a real host; none while it does.
     Outside(Option<Box<Outside>>),
@@ -292,46 +291,4 @@ impl Datagrams for Outbox {
     fn send(&mut self, _now: Time, data: Payload) {
         self.0.push(data);
     }
-}
-
-/// The two applications of a flow over TCP. Patterns are numbered by flow and direction.
-pub(crate) fn stream_applications(app: &plan::App, flow: u32) -> Option<[Application; 2]> {
-    use voxpath_apps::bulk;
-    use voxpath_apps::dialogue::{Client, Dialogue, Server};
-    let (there, back) = (flow * 2, flow * 2 + 1);
-    let dialogue = match *app {
-        plan::App::Bulk { bytes } => {
-            return Some([
-                Application::BulkSource(bulk::Source::new(there, bytes)),
-                Application::BulkSink(bulk::Sink::new(there, bytes)),
-            ]);
-        }
-        plan::App::Download { request_bytes, response_bytes, requests, pause_ns } => {
-            Dialogue::download(request_bytes, response_bytes, requests, Span::from_nanos(pause_ns))
-        }
-        plan::App::Voice {
-            blocks,
-            block_bytes,
-            interval_ns,
-            partial_bytes,
-            answer_bytes,
-            processing_ns,
-            requests,
-            pause_ns,
-        } => Dialogue {
-            blocks,
-            block: block_bytes,
-            interval: Span::from_nanos(interval_ns),
-            partial: partial_bytes,
-            answer: answer_bytes,
-            processing: Span::from_nanos(processing_ns),
-            requests,
-            pause: Span::from_nanos(pause_ns),
-        },
-        plan::App::Cbr { .. } => return None,
-    };
-    Some([
-        Application::DialogueClient(Client::new(dialogue, there, back)),
-        Application::DialogueServer(Server::new(dialogue, there, back)),
-    ])
 }

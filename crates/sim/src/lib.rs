@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod applications;
 mod build;
 mod check;
 mod emit;
@@ -18,6 +19,7 @@ pub mod plan;
 mod realtime;
 mod report;
 mod sinks;
+mod ways;
 mod world;
 
 pub use check::{Problem, check};

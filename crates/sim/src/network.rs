@@ -2,10 +2,11 @@
 
 use crate::endpoint::Label;
 use crate::plan::NodeKind;
+use crate::ways::Ways;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use voxpath_net::packet::{Packet, Transport};
-use voxpath_net::routing::Routes;
+use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{EventQueue, Handle, Link, Pool, Tap, Ticket};
 use voxpath_units::Time;
@@ -23,7 +24,7 @@ pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
     /// The node at the far end of each direction.
     pub(crate) far_ends: Vec<u32>,
-    pub(crate) routes: Routes,
+    pub(crate) ways: Ways,
     pub(crate) addresses: Vec<Address>,
 }
 
@@ -50,6 +51,10 @@ pub(crate) struct Node {
 pub(crate) struct Address {
     pub(crate) ip: IpAddr,
     pub(crate) node: u32,
+    /// What packets to it are bound for.
+    pub(crate) place: u32,
+    /// By which direction packets from it leave; none asks the routes.
+    pub(crate) leaving: Option<DirectionId>,
 }
 
 impl Node {
@@ -79,10 +84,11 @@ impl Network {
 
     /// A packet begins its way at a host.
     pub(crate) fn enter(&mut self, now: Time, from: u32, packet: Packet) {
-        let to = self.addresses[packet.dst.0 as usize].node;
+        let to = self.addresses[packet.dst.0 as usize].place;
+        let next = self.addresses[packet.src.0 as usize].leaving.or_else(|| self.ways.routes.next(from, to));
         self.nodes[from as usize].sent += 1;
         let packet = self.pool.insert(packet);
-        self.pass_on(now, from, to, packet);
+        self.pass_on(now, from, next, packet);
     }
 
     /// A direction of a link was woken: delivers its next packet. The packet itself, and the host that it is
@@ -95,7 +101,7 @@ impl Network {
         let node = &mut self.nodes[at as usize];
         node.received += 1;
         let header = &mut self.pool[&packet];
-        let to = self.addresses[header.dst.0 as usize].node;
+        let Address { node: to, place, .. } = self.addresses[header.dst.0 as usize];
         if to == at {
             let packet = self.pool.take(packet);
             self.tap.packet(now, Place::Host(at), Action::Received, &packet);
@@ -106,13 +112,14 @@ impl Network {
             self.discard(at, packet);
         } else {
             header.ttl -= 1;
-            self.pass_on(now, at, to, packet);
+            let next = self.ways.routes.next(at, place);
+            self.pass_on(now, at, next, packet);
         }
         None
     }
 
-    fn pass_on(&mut self, now: Time, at: u32, to: u32, packet: Handle) {
-        match self.routes.next(at, to) {
+    fn pass_on(&mut self, now: Time, at: u32, next: Option<DirectionId>, packet: Handle) {
+        match next {
             Some(direction) => {
                 self.nodes[at as usize].forwarded += 1;
                 let link = &mut self.links[direction.index()];

@@ -1,7 +1,8 @@
 //! The way that each flow's packets take, for whoever has to know it without running anything.
 
-use crate::check::{Problem, check, routes};
+use crate::check::{Problem, check};
 use crate::plan::{NodeKind, Plan};
+use crate::ways::{Ways, ends};
 use alloc::vec::Vec;
 use voxpath_net::routing::DirectionId;
 use voxpath_units::Span;
@@ -15,14 +16,14 @@ pub fn shortest_delay(plan: &Plan) -> Result<Option<Span>, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let (graph, routes) = routes(plan);
+    let Ways { graph, routes, .. } = Ways::of(plan);
     let delay = |step: DirectionId| {
         let link = &plan.links[step.link() as usize];
         if step.index().is_multiple_of(2) { link.ab.delay_ns } else { link.ba.delay_ns }
     };
     let hosts = || (0..).zip(&plan.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(i, _)| i);
     let pairs = hosts().flat_map(|from| hosts().filter(move |&to| to != from).map(move |to| (from, to)));
-    let ways = pairs.filter_map(|(from, to)| routes.path(&graph, from, to).ok());
+    let ways = pairs.filter_map(|(from, to)| routes.path(&graph, from, to, None).ok());
     Ok(ways.map(|way| Span::from_nanos(way.into_iter().map(delay).sum())).min())
 }
 
@@ -38,7 +39,11 @@ pub fn paths(plan: &Plan) -> Result<Vec<Paths>, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let (graph, routes) = routes(plan);
-    let between = |from, to| routes.path(&graph, from, to).expect("a plan was checked for its routes");
-    Ok(plan.flows.iter().map(|flow| [between(flow.from, flow.to), between(flow.to, flow.from)]).collect())
+    let ways = Ways::of(plan);
+    let between = |from, to| ways.path(from, to).expect("a plan was checked for its routes");
+    let both = |flow| {
+        let [from, to] = ends(plan, flow).expect("a plan was checked for its addresses");
+        [between(from, to), between(to, from)]
+    };
+    Ok(plan.flows.iter().map(both).collect())
 }

@@ -29,6 +29,8 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// Links between two nodes each.
     pub links: Vec<Link>,
+    /// Addresses that belong to one of their host's links.
+    pub interfaces: Vec<Interface>,
     /// Static routes that replace the shortest path.
     pub routes: Vec<Route>,
     /// Conversations between two hosts each.
@@ -179,6 +181,18 @@ pub struct Reorder {
     pub by_ns: u64,
 }
 
+/// An address of a host at one of its links: packets to it arrive by that link, and packets from it leave by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    /// Index of the host.
+    pub node: u32,
+    /// Index of the address among the host's.
+    pub address: u32,
+    /// Index of a link of the host.
+    pub link: u32,
+}
+
 /// A static route: at `node`, packets for `to` leave by `link`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,6 +215,10 @@ pub struct Flow {
     pub from: u32,
     /// Index of the host that answers.
     pub to: u32,
+    /// Index of the address of `from` that it uses; none takes the first that has a counterpart.
+    pub from_address: Option<u32>,
+    /// Index of the address of `to` that it uses.
+    pub to_address: Option<u32>,
     /// Both ends are simulated, also where their hosts are real.
     pub simulated: bool,
     /// When the flow starts.
@@ -360,6 +378,97 @@ pub enum App {
         /// How many datagrams; none sends until the run ends.
         packets: Option<u64>,
     },
+    /// `from` loads pages of `to`: a main object, then embedded ones, one after the other. Over TCP.
+    Web {
+        /// Bytes of each request.
+        request_bytes: u64,
+        /// Sizes of main objects.
+        main: ObjectSize,
+        /// Sizes of embedded objects.
+        embedded: ObjectSize,
+        /// How many embedded objects a page has.
+        objects: ObjectCount,
+        /// Mean of the exponential time from a main object to the first request for an embedded one.
+        parsing_ns: u64,
+        /// Mean of the exponential time from a page's end to the next page.
+        reading_ns: u64,
+        /// How many pages; none loads pages until the run ends.
+        pages: Option<u32>,
+    },
+    /// `from` sends at a constant rate while it is on, and it is on and off in turn; over UDP or TCP.
+    #[serde(rename = "onoff")]
+    OnOff {
+        /// Payload bytes of each datagram, or of each piece that is written to the stream.
+        packet_bytes: u32,
+        /// Time from one to the next while the source is on.
+        interval_ns: u64,
+        /// How long it is on.
+        on: Law,
+        /// How long it is off.
+        off: Law,
+        /// How many datagrams or pieces; none sends until the run ends.
+        packets: Option<u64>,
+    },
+}
+
+/// A lognormal size, drawn again until it lies inside of its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectSize {
+    /// Mean before it is cut.
+    pub mean_bytes: u64,
+    /// Standard deviation before it is cut.
+    pub deviation_bytes: u64,
+    /// The least that it is.
+    pub least_bytes: u64,
+    /// It is below.
+    pub most_bytes: u64,
+}
+
+/// A Pareto number, drawn again until it lies below `bound`; `scale` is taken away, and the fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectCount {
+    /// The tail's exponent.
+    pub shape: f64,
+    /// The least value.
+    pub scale: f64,
+    /// Every value is below.
+    pub bound: f64,
+}
+
+/// How long something lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Law {
+    /// Always the same.
+    Constant {
+        /// So long.
+        mean_ns: u64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean_ns: u64,
+    },
+    /// Pareto.
+    Pareto {
+        /// Its mean.
+        mean_ns: u64,
+        /// The tail's exponent, above 1.
+        shape: f64,
+    },
+}
+
+impl Law {
+    /// The mean.
+    pub const fn mean_ns(&self) -> u64 {
+        match *self {
+            Self::Constant { mean_ns } | Self::Exponential { mean_ns } | Self::Pareto { mean_ns, .. } => {
+                mean_ns
+            }
+        }
+    }
 }
 
 /// What a run records besides its results. Observation never changes behaviour.

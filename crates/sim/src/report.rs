@@ -186,6 +186,8 @@ struct FlowRow {
     responses: Option<Vec<u64>>,
     /// From the last byte of what a partial answer answers to its own last, ascending.
     partials: Option<Vec<u64>>,
+    /// From the request for a page's main object to the last byte of its last one, ascending.
+    pages: Option<Vec<u64>>,
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
 }
@@ -252,9 +254,9 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     }
     type Delays = for<'r> fn(&'r FlowRow) -> Option<&'r [u64]>;
     type Summary = fn(&[u64]) -> Option<u64>;
-    let (responses, partials): (Delays, Delays) =
-        (|row| row.responses.as_deref(), |row| row.partials.as_deref());
-    let summaries: [(&'static str, Delays, Summary); 10] = [
+    let (responses, partials, pages): (Delays, Delays, Delays) =
+        (|row| row.responses.as_deref(), |row| row.partials.as_deref(), |row| row.pages.as_deref());
+    let summaries: [(&'static str, Delays, Summary); 15] = [
         ("requests_answered", responses, |delays| Some(delays.len() as u64)),
         ("response_mean_ns", responses, mean),
         ("response_p50_ns", responses, |delays| quantile(delays, 50)),
@@ -265,6 +267,11 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         ("partial_p50_ns", partials, |delays| quantile(delays, 50)),
         ("partial_p95_ns", partials, |delays| quantile(delays, 95)),
         ("partial_max_ns", partials, |delays| delays.last().copied()),
+        ("pages_loaded", pages, |delays| Some(delays.len() as u64)),
+        ("page_mean_ns", pages, mean),
+        ("page_p50_ns", pages, |delays| quantile(delays, 50)),
+        ("page_p95_ns", pages, |delays| quantile(delays, 95)),
+        ("page_max_ns", pages, |delays| delays.last().copied()),
     ];
     for (name, delays, of) in summaries {
         columns.push(Column { name, data: maybe(&|row| delays(row).and_then(of)) });
@@ -294,8 +301,8 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
             let receiver = match app {
-                App::Download { .. } | App::Voice { .. } => asks,
-                App::Bulk { .. } | App::Cbr { .. } => answers,
+                App::Download { .. } | App::Voice { .. } | App::Web { .. } => asks,
+                App::Bulk { .. } | App::Cbr { .. } | App::OnOff { .. } => answers,
             };
             FlowRow {
                 // The end that opened knows more of a failure than the one that may never have heard of it.
@@ -309,6 +316,7 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
                 tcp: [client.tcp, server.tcp],
                 responses: has_requests(app).then(|| responses(receiver)),
                 partials: answers_in_part(app).then(|| ascending(receiver.partials.iter().copied())),
+                pages: matches!(app, App::Web { .. }).then(|| ascending(receiver.pages.iter().copied())),
                 datagrams_sent: None,
                 reception: None,
             }
@@ -327,6 +335,7 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
                 tcp: [None, None],
                 responses: None,
                 partials: None,
+                pages: None,
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
             }
@@ -440,12 +449,14 @@ fn app_name(app: &App) -> &'static str {
         App::Download { .. } => "download",
         App::Voice { .. } => "voice",
         App::Cbr { .. } => "cbr",
+        App::Web { .. } => "web",
+        App::OnOff { .. } => "onoff",
     }
 }
 
 /// Whether the application asks, so that there are responses.
 fn has_requests(app: &App) -> bool {
-    matches!(app, App::Download { .. } | App::Voice { .. })
+    matches!(app, App::Download { .. } | App::Voice { .. } | App::Web { .. })
 }
 
 /// Whether the application gets partial answers.
@@ -494,6 +505,10 @@ fn requests(plan: &Plan, world: &World) -> Table {
                 data: Data::Label { names, index: rows.iter().map(|row| row.0).collect() },
             },
             Column { name: "request", data: Data::U64(rows.iter().map(|row| row.1).collect()) },
+            Column {
+                name: "page",
+                data: Data::OptU64(rows.iter().map(|row| row.2.page.map(u64::from)).collect()),
+            },
             Column {
                 name: "sent_ns",
                 data: Data::U64(rows.iter().map(|row| row.2.sent_at.as_nanos()).collect()),

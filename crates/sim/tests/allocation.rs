@@ -90,6 +90,8 @@ fn datagrams_allocate_only_what_their_delays_need() {
     let app = App::Cbr { packet_bytes: 160, interval_ns: MS, packets: None };
     let transport = Transport::Udp;
     plan.flows.push(Flow {
+        from_address: None,
+        to_address: None,
         simulated: false,
         name: "voice".into(),
         from: 0,

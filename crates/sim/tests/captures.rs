@@ -216,6 +216,8 @@ fn tshark_reads_datagrams_over_both_families() {
         let app = App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(50) };
         let transport = Transport::Udp;
         plan.flows.push(Flow {
+            from_address: None,
+            to_address: None,
             simulated: false,
             name: "voice".into(),
             from: 0,

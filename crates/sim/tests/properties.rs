@@ -73,7 +73,18 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
                 let received = (partials * partial_bytes > 0).then_some(partials * requests);
                 assert_eq!(maybe(report, "partials_received", row), received);
             }
-            (status @ ("completed" | "unfinished"), &App::Cbr { packet_bytes, packets, .. }) => {
+            ("completed", &App::Web { pages, .. }) => {
+                assert_eq!(maybe(report, "pages_loaded", row), pages.map(u64::from));
+            }
+            ("completed", &App::OnOff { packet_bytes, packets, .. })
+                if matches!(flow.transport, Transport::Tcp { .. }) =>
+            {
+                assert_eq!(Some(delivered), packets.map(|packets| packets * u64::from(packet_bytes)));
+            }
+            (
+                status @ ("completed" | "unfinished"),
+                &(App::Cbr { packet_bytes, packets, .. } | App::OnOff { packet_bytes, packets, .. }),
+            ) if matches!(flow.transport, Transport::Udp) => {
                 let sent = self::flow(report, "datagrams_sent", row);
                 let received = self::flow(report, "datagrams_received", row);
                 assert_eq!(status == "completed", packets == Some(sent));
@@ -82,7 +93,11 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
             }
             (
                 "unfinished" | "timed_out" | "reset" | "refused",
-                App::Bulk { .. } | App::Download { .. } | App::Voice { .. },
+                App::Bulk { .. }
+                | App::Download { .. }
+                | App::Voice { .. }
+                | App::Web { .. }
+                | App::OnOff { .. },
             ) => {
                 assert!(maybe(report, "completed_ns", row).is_none());
             }
@@ -228,6 +243,8 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Dire
         (Transport::Udp, App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) }),
     ];
     let flows = flows.into_iter().enumerate().map(|(i, (transport, app))| Flow {
+        from_address: None,
+        to_address: None,
         simulated: false,
         name: format!("elsewhere{i}"),
         from: start,

@@ -44,6 +44,8 @@ fn a_queue_of_centuries_does_not_overflow_the_clock() {
     plan.duration_ns = Some(60 * SECOND);
     let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: MS, packets: None };
     plan.flows.push(Flow {
+        from_address: None,
+        to_address: None,
         simulated: false,
         name: "flood".into(),
         from: 0,
@@ -139,6 +141,8 @@ fn plan() -> impl Strategy<Value = Plan> {
                 },
             };
             plan.flows.push(Flow {
+                from_address: None,
+                to_address: None,
                 simulated: false,
                 name: "flow".into(),
                 from: 0,
@@ -197,6 +201,8 @@ fn a_big_star_is_built_in_no_time() {
     let config = Profile::Rfc.config();
     plan.flows = (0..hosts)
         .map(|host| Flow {
+            from_address: None,
+            to_address: None,
             simulated: false,
             name: format!("flow{host}"),
             from: host,

@@ -155,6 +155,8 @@ fn voice(packets: u64) -> Plan {
     let mut plan = pipe(there, wire(0));
     let app = App::Cbr { packet_bytes: 172, interval_ns: 25 * MS, packets: Some(packets) };
     plan.flows.push(Flow {
+        from_address: None,
+        to_address: None,
         simulated: false,
         name: "voice".into(),
         from: 0,

@@ -30,6 +30,8 @@ pub enum Header {
     Ethernet,
     /// ARP (RFC 826).
     Arp,
+    /// ICMP (RFC 792, RFC 4443).
+    Icmp,
 }
 
 /// The ways in which a header can be malformed.
@@ -119,6 +121,7 @@ impl fmt::Display for Header {
             Self::Udp => "UDP",
             Self::Ethernet => "Ethernet",
             Self::Arp => "ARP",
+            Self::Icmp => "ICMP",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Wire formats, without state.
 //!
 //! Each protocol has a *representation*: a plain header value ([`ip::IpHeader`], [`tcp::TcpHeader`],
-//! [`udp::UdpHeader`]) with `parse` (untrusted bytes in, never panics) and `emit` (bytes out);
+//! [`udp::UdpHeader`], [`icmp::IcmpHeader`]) with `parse` (untrusted bytes in, never panics) and `emit` (bytes out);
 //! `parse(emit(x)) == x`. Inside the simulator packets travel as these values; bytes exist only at a
 //! device or in a capture.
 //!
@@ -11,6 +11,7 @@
 //! | [`ip`] | IPv4 and IPv6 as one header value; patches in place | IP options, extension headers, reassembly |
 //! | [`tcp`] | header, MSS, window scale, SACK, timestamps | urgent data; other options are skipped |
 //! | [`udp`] | header | UDP-Lite, UDP options |
+//! | [`icmp`] | echo, errors and what they quote, of both versions | neighbour discovery, redirects, parameter problems: kept as they are |
 //! | [`packet`] | whole packets out of headers and payload, and back | link layers: a TUN device has none |
 //! | [`ethernet`] | Ethernet II frames, ARP for IPv4 | VLANs, 802.3 lengths |
 //! | [`checksum`] | Internet checksum, from scratch and incrementally | |
@@ -26,6 +27,7 @@ pub mod checksum;
 mod error;
 pub mod ethernet;
 mod field;
+pub mod icmp;
 pub mod ip;
 pub mod packet;
 pub mod payload;

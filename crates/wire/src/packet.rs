@@ -6,6 +6,7 @@
 use crate::checksum;
 use crate::error::WireError;
 use crate::field::be16;
+use crate::icmp::{IcmpHeader, icmp_checksum};
 use crate::ip::{IpHeader, Protocol};
 use crate::payload::Payload;
 use crate::tcp::TcpHeader;
@@ -34,6 +35,8 @@ pub enum Transport {
     Tcp(TcpHeader),
     /// UDP.
     Udp(UdpHeader),
+    /// ICMP, of the version that the addresses say.
+    Icmp(IcmpHeader),
     /// Another protocol, or a fragment: only the first one has the transport's header, and none its checksum.
     Other,
 }
@@ -88,6 +91,19 @@ pub fn emit_udp(ip: &IpHeader, udp: &UdpHeader, payload: &Payload, out: &mut Vec
     put_checksum(out, datagram + UdpHeader::CHECKSUM_AT, checksum);
 }
 
+/// Appends a whole ICMP packet to `out`, with its lengths and checksums.
+///
+/// Panics where [`IpHeader::emit`] does, and if `ip` does not announce ICMP of its version.
+pub fn emit_icmp(ip: &IpHeader, icmp: &IcmpHeader, payload: &Payload, out: &mut Vec<u8>) {
+    assert_eq!(ip.protocol, IcmpHeader::protocol(ip.src), "the IP header announces what it carries");
+    ip.emit(IcmpHeader::LEN.saturating_add(payload.len()), out);
+    let message = out.len();
+    icmp.emit(ip.src.is_ipv6(), out);
+    payload.write_to(out);
+    let checksum = icmp_checksum(ip, &out[message..]);
+    put_checksum(out, message + IcmpHeader::CHECKSUM_AT, checksum);
+}
+
 /// Reads the packet at the start of `packet`.
 ///
 /// If only the transport is malformed, [`IpHeader::parse`] still says where the packet is bound for.
@@ -107,6 +123,17 @@ pub fn parse_packet(packet: &[u8]) -> Result<Parsed, WireError> {
             let checksum = verify_udp(&ip, &segment[..body.end]);
             let payload = start + body.start..start + body.end;
             Parsed { ip, transport: Transport::Udp(udp), payload, checksum }
+        }
+        Protocol::Icmp | Protocol::Icmpv6
+            if !ip.fragmentation.is_fragment() && ip.protocol == IcmpHeader::protocol(ip.src) =>
+        {
+            let icmp = IcmpHeader::parse(segment, ip.src.is_ipv6()).map_err(moved)?;
+            let checksum = match icmp_checksum(&ip, segment) {
+                0 => ChecksumStatus::Good,
+                _ => ChecksumStatus::Bad,
+            };
+            let payload = start + IcmpHeader::LEN as usize..carried.end;
+            Parsed { ip, transport: Transport::Icmp(icmp), payload, checksum }
         }
         _ => {
             Parsed { ip, transport: Transport::Other, payload: carried, checksum: ChecksumStatus::Unverified }
@@ -141,6 +168,7 @@ fn put_checksum(out: &mut [u8], at: usize, checksum: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::icmp::{Echo, Quote};
     use crate::tcp::{Seq, TcpFlags, TcpOptions, Timestamps};
     use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -224,6 +252,43 @@ mod tests {
             let end = bytes.len();
             bytes[end - 2..].fill(0);
             assert_eq!(parse_packet(&bytes).map(|parsed| parsed.checksum), Ok(status));
+        }
+    }
+
+    /// What Linux 6.18 answered to an echo request with the data 1 2 3 4 over its loopback interface.
+    const LINUX_ECHO_REPLY: &str = "45000020 1fec0000 40015cef 7f000001 7f000001 0000aeaa 4d4e0001 01020304";
+
+    #[test]
+    fn an_echo_is_read_and_written_and_its_checksum_holds() {
+        let bytes = bytes_of(LINUX_ECHO_REPLY);
+        let parsed = parse_packet(&bytes).expect("an echo reply");
+        assert_eq!(parsed.checksum, ChecksumStatus::Good);
+        let echo = IcmpHeader::EchoReply(Echo { identifier: 0x4d4e, sequence: 1 });
+        assert_eq!((parsed.transport, parsed.payload.clone()), (Transport::Icmp(echo), 28..32));
+        for address in [V4, V6] {
+            let ip = IpHeader::new(address, address, IcmpHeader::protocol(address));
+            let mut ours = Vec::new();
+            emit_icmp(&ip, &echo, &Payload::bytes(bytes[28..].to_vec().into()), &mut ours);
+            let parsed = parse_packet(&ours).expect("an echo reply");
+            assert_eq!((parsed.transport, parsed.checksum), (Transport::Icmp(echo), ChecksumStatus::Good));
+            *ours.last_mut().expect("data") ^= 1;
+            let damaged = parse_packet(&ours).expect("an echo reply");
+            assert_eq!(damaged.checksum, ChecksumStatus::Bad);
+        }
+    }
+
+    #[test]
+    fn a_quote_is_read_wherever_it_is_cut_behind_eight_bytes_of_transport() {
+        let packet = bytes_of(LINUX_TCP_DATA);
+        for len in 0..packet.len() {
+            match Quote::parse(&packet[..len]) {
+                None => assert!(len < 28, "{len} bytes are enough"),
+                Some(quote) => {
+                    assert!(len >= 28, "{len} bytes are too few");
+                    assert_eq!((quote.src, quote.dst, quote.protocol), (V4, V4, Protocol::Tcp));
+                    assert_eq!((quote.ports(), quote.seq()), ((0xad0c, 0xd043), Seq(0x2d9e_6429)));
+                }
+            }
         }
     }
 

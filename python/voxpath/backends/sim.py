@@ -34,6 +34,8 @@ _TCP = (
     "client_timeouts",
 )
 
+_DATAGRAMS = ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost")
+
 METRICS: Mapping[str, tuple[str, ...]] = {
     "bulk": ("completion_s", "goodput_bps", *_TCP),
     "download": ("completion_s", "goodput_bps", *_TCP),
@@ -45,11 +47,29 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "partial_p95_ns",
         *_TCP,
     ),
-    "cbr": ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"),
+    "web": (
+        "goodput_bps",
+        "pages_loaded",
+        "page_p50_ns",
+        "page_p95_ns",
+        "response_p50_ns",
+        "response_p95_ns",
+        *_TCP,
+    ),
+    "cbr": _DATAGRAMS,
+    "onoff": (*_DATAGRAMS, "server_retransmissions", "client_retransmissions"),
 }
 """What is summarised of a flow, by its application; names of the metric dictionary."""
 
-_COUNTS: Mapping[str, str] = {"partial_p50_ns": "partials_received", "partial_p95_ns": "partials_received"}
+_COUNTS: Mapping[str, str] = {
+    "partial_p50_ns": "partials_received",
+    "partial_p95_ns": "partials_received",
+    # An on-off source goes over UDP or TCP.
+    **dict.fromkeys(
+        ("delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"), "datagrams_received"
+    ),
+    **dict.fromkeys(("server_retransmissions", "client_retransmissions"), "client_retransmissions"),
+}
 """What counts the values behind a metric that not every flow of an application has: no count, no metric."""
 
 

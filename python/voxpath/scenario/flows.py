@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.quantities import Name, Packets, PositiveSize, PositiveSpan, Size, Span
+from voxpath.scenario.apps import App, Bulk, Cbr, Download, OnOff, Voice, Web
+from voxpath.scenario.quantities import Name, Span
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Socket
 
@@ -28,55 +29,6 @@ class Udp(Table):
 Transport = Annotated[Tcp | Udp, Field(discriminator="kind")]
 
 
-class Bulk(Table):
-    """`from` sends to `to`, then closes; over TCP."""
-
-    kind: Literal["bulk"]
-    size: PositiveSize | None = Field(None, description="How much; until the run ends without it.")
-
-
-_Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
-
-
-class Download(Table):
-    """`from` asks and `to` answers, one request after the other; then `to` closes; over TCP."""
-
-    kind: Literal["download"]
-    request: PositiveSize = Field(description="Of each request.")
-    response: PositiveSize = Field(description="Of each response.")
-    requests: _Count = Field(1, description="How many.")
-    pause: Span = Field(0, description="Between the end of a response and the next request.")
-
-
-class Voice(Table):
-    """`from` speaks in blocks, `to` answers each; after the last request `to` closes; over TCP."""
-
-    kind: Literal["voice"]
-    blocks: _Count = Field(description="Of each request.")
-    block: PositiveSize = Field(description="Of each block.")
-    interval: PositiveSpan = Field(
-        description="From one block to the next; a block that the socket cannot take yet waits, and the"
-        " next ones behind it."
-    )
-    partial: Size = Field(0, description="Of the answer to each block but the last.")
-    answer: PositiveSize = Field(description="Of the answer to the last block.")
-    processing: Span = Field(0, description="Between reading the last byte of a request and answering it.")
-    requests: _Count = Field(1, description="How many.")
-    pause: Span = Field(0, description="Between the end of an answer and the next request.")
-
-
-class Cbr(Table):
-    """`from` sends datagrams at a constant rate; over UDP."""
-
-    kind: Literal["cbr"]
-    packet: Annotated[PositiveSize, Field(le=65_507)] = Field(description="Payload of each datagram.")
-    interval: PositiveSpan = Field(description="From one datagram to the next.")
-    packets: Packets | None = Field(None, description="How many; until the run ends without it.")
-
-
-App = Annotated[Bulk | Download | Voice | Cbr, Field(discriminator="kind")]
-
-
 class Flow(Table):
     """A conversation, or several alike."""
 
@@ -89,6 +41,10 @@ class Flow(Table):
     to: Name | None = Field(
         None, description="The host that answers. Pipes and dumbbells take their servers in turn without it."
     )
+    via: Name | None = Field(
+        None, description="The link of the opening host whose address it uses; its first address without it."
+    )
+    to_via: Name | None = Field(None, description="The link of the answering host whose address it uses.")
     start: Span = Field(0, description="When the flow starts, from the run's start.")
     count: Annotated[int, Field(ge=1, le=100_000)] = Field(
         1, description="How many such flows; above one they are called name-1, name-2, ..."
@@ -106,16 +62,30 @@ class Flow(Table):
         match self.app:
             case Bulk():
                 return self.app.size is None
-            case Cbr():
+            case Cbr() | OnOff():
                 return self.app.packets is None
+            case Web():
+                return self.app.pages is None
             case Download() | Voice():
                 return False
+
+    @property
+    def connections(self) -> int:
+        """How many connections each of the copies has."""
+        return self.app.connections if isinstance(self.app, Web) else 1
+
+    @property
+    def is_of_datagrams(self) -> bool:
+        """Whether it goes over UDP."""
+        if self.transport is None:
+            return isinstance(self.app, Cbr)
+        return self.transport.kind == "udp"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         found: list[tuple[tuple[str | int, ...], str]] = []
         needed = "udp" if isinstance(self.app, Cbr) else "tcp"
-        if self.transport is not None and self.transport.kind != needed:
+        if self.transport is not None and self.transport.kind != needed and not isinstance(self.app, OnOff):
             found.append(
                 (("transport", "kind"), f"is {self.transport.kind}, but {self.app.kind} needs {needed}")
             )

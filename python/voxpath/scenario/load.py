@@ -251,7 +251,7 @@ def _without_faults(data: dict[str, Any], faulty: Collection[Path]) -> dict[str,
         rest["hosts"] = {
             name: {
                 key: host[key]
-                for key in ("addresses", "publish")
+                for key in ("addresses", "interfaces", "publish")
                 if key in host and not _within(faulty, "hosts", name)
             }
             for name, host in hosts.items()
@@ -259,7 +259,7 @@ def _without_faults(data: dict[str, Any], faulty: Collection[Path]) -> dict[str,
         }
     if isinstance(flows, list):
         app = {"kind": "bulk", "size": "1 B"}
-        keys = ("name", "from", "to", "count")
+        keys = ("name", "from", "to", "via", "to_via", "count")
         rest["flows"] = [
             {key: flow[key] for key in keys if key in flow and not _within(faulty, "flows", index, key)}
             | {"app": app}
@@ -277,7 +277,13 @@ def _skeleton(topology: Any) -> Any:
     """A topology whose links do nothing."""
     if not isinstance(topology, dict):
         return topology
-    bare = {key: {} if key in {"link", "bottleneck", "access"} else value for key, value in topology.items()}
+    bare = {
+        key: {} if key in {"link", "bottleneck", "access", "hop"} else value
+        for key, value in topology.items()
+    }
+    for key in ("paths", "own"):
+        if isinstance(topology.get(key), dict):
+            bare[key] = {name: {} for name in topology[key]}
     links = topology.get("links")
     if isinstance(links, list):
         bare["links"] = [

@@ -23,7 +23,12 @@ class Host(Table):
 
     profile: Profile = Field(DEFAULT_PROFILE, description="Stack profile.")
     addresses: tuple[Address, ...] = Field(
-        (), strict=False, description="IPv4 or IPv6; one of 10.0.0.0/8 by position without them."
+        (), strict=False, description="IPv4 or IPv6; by position, of the scenario's family, without them."
+    )
+    interfaces: dict[Name, Annotated[tuple[Address, ...], Field(strict=False)]] = Field(
+        default_factory=dict,
+        description="Links of the host by which it has addresses of their own; an empty list takes them by "
+        "position. Packets from such an address leave by its link, and packets to it arrive by it.",
     )
     tcp: Stack | None = Field(None, description="Parameters in which the host differs from its profile.")
     simulated: bool = Field(False, description="Stays simulated in the backend real.")
@@ -125,6 +130,9 @@ class Scenario(Table):
     duration: PositiveSpan | None = Field(
         None,
         description="When the run ends, whatever is still going on; when every flow has ended without it.",
+    )
+    family: Literal["ipv4", "ipv6", "both"] = Field(
+        "ipv4", description="Of addresses that nobody has given: 10.0.0.0/8, fd76:6f78::/32, or one of each."
     )
     topology: Topology
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")

@@ -40,6 +40,7 @@ class Network:
         routers: Names.
         links: Between them.
         routes: Static ones.
+        interfaces: Links by which hosts have an address of their own, in their order.
         pairs: Client and server of flows that name no ends, taken in turn; empty where there are none.
         problems: What is wrong with the topology: place, message.
     """
@@ -48,5 +49,6 @@ class Network:
     routers: list[str] = field(default_factory=list)
     links: list[BuiltLink] = field(default_factory=list)
     routes: list[BuiltRoute] = field(default_factory=list)
+    interfaces: dict[str, list[str]] = field(default_factory=dict)
     pairs: list[tuple[str, str]] = field(default_factory=list)
     problems: list[tuple[Path, str]] = field(default_factory=list)

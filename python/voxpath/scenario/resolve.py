@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
 from voxpath.results.canonical import canonical
-from voxpath.scenario.addresses import automatic, is_v6
+from voxpath.scenario.addresses import Addresses, Family, family, is_v6
+from voxpath.scenario.apps import planned
 from voxpath.scenario.builders import build
-from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp, Voice
+from voxpath.scenario.flows import Tcp
 from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
 
-    from voxpath.scenario.flows import App, Flow
+    from voxpath.scenario.flows import Flow
     from voxpath.scenario.links import LinkValues
     from voxpath.scenario.network import Network
     from voxpath.scenario.tcp import Socket
@@ -33,6 +34,8 @@ _MAX_NS = 2**63 - 1
 
 _Faults = list[tuple[Path, str]]
 
+_Homes = dict[tuple[str, str], list[int]]
+"""The addresses of a host at one of its links, by their index."""
 
 _V4_HEADER, _V6_HEADER = 20, 40
 """Bytes (RFC 791 section 3.1 without options, RFC 8200 section 3)."""
@@ -61,20 +64,25 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     network = build(scenario.topology)
     problems: _Faults = list(network.problems)
     origins: dict[Path, list[Path]] = {}
+    homes: _Homes = {}
     data: dict[str, Any] = {
         "version": _engine.PLAN_VERSION,
         "name": scenario.name,
         "seed": scenario.seed,
         "duration_ns": scenario.duration,
-        "nodes": _nodes(scenario, network, origins, problems),
+        "nodes": _nodes(scenario, network, homes, origins, problems),
     }
     indices = {node["name"]: index for index, node in enumerate(data["nodes"])}
     if problems:
-        data |= {"links": [], "routes": []}
+        data |= {"links": [], "interfaces": [], "routes": []}
     else:
-        data |= {"links": _links(network, indices, origins), "routes": _routes(network, indices, origins)}
-    data["flows"] = _flows(scenario, network, indices, origins, problems)
-    data["programs"] = _programs(scenario, indices, origins)
+        data |= {
+            "links": _links(network, indices, origins),
+            "interfaces": _attached(network, homes, indices, origins),
+            "routes": _routes(network, indices, origins),
+        }
+    data["flows"] = _flows(scenario, network, data["nodes"], homes, origins, problems)
+    data["programs"] = _programs(scenario, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
     return Plan(data, canonical(data), origins), problems
 
@@ -108,7 +116,7 @@ def _scenario_key(part: str | int) -> str | int:
 
 
 def _nodes(
-    scenario: Scenario, network: Network, origins: dict[Path, list[Path]], problems: _Faults
+    scenario: Scenario, network: Network, homes: _Homes, origins: dict[Path, list[Path]], problems: _Faults
 ) -> list[dict[str, Any]]:
     for name in scenario.hosts:
         if name in network.routers:
@@ -119,36 +127,75 @@ def _nodes(
             problems.append(
                 (("hosts", name), f"is no host of this topology; {did_you_mean(name, network.hosts)}")
             )
-    taken: dict[str, str] = {}
-    for name, host in scenario.hosts.items():
-        for index, address in enumerate(host.addresses):
-            if address in taken:
-                problems.append(
-                    (
-                        ("hosts", name, "addresses", index),
-                        f"{address} is an address of {taken[address]!r} already",
-                    )
-                )
-            taken.setdefault(address, name)
-    free = automatic(set(taken))
+    taken = _taken(scenario, problems)
+    families: tuple[Family, ...] = ("ipv4", "ipv6") if scenario.family == "both" else (scenario.family,)
+    free = Addresses(taken)
     nodes: list[dict[str, Any]] = []
     for name in network.hosts:
         host = scenario.hosts.get(name, Host())
         origins["nodes", len(nodes)] = [("hosts", name), ("topology",)]
+        addresses = list(host.addresses)
+        for link, given in _interfaces(name, host, network, problems):
+            for address in given or free.next(families):
+                homes.setdefault((name, link), []).append(len(addresses))
+                addresses.append(address)
         nodes.append(
             {
                 "name": name,
                 "kind": "host",
-                "addresses": list(host.addresses) or [next(free)],
+                "addresses": addresses or free.next(families),
                 "simulated": host.simulated,
                 "real": host.real,
                 **({} if host.edge is None else {"edge": host.edge}),
             }
         )
+    # A router has what it needs to answer for packets that it cannot forward.
+    spoken = sorted({family(address) for node in nodes for address in node["addresses"]})
     for name in network.routers:
         origins["nodes", len(nodes)] = [("topology",)]
-        nodes.append({"name": name, "kind": "router", "addresses": [], "simulated": False, "real": False})
+        nodes.append(
+            {
+                "name": name,
+                "kind": "router",
+                "addresses": free.next(spoken),
+                "simulated": False,
+                "real": False,
+            }
+        )
     return nodes
+
+
+def _taken(scenario: Scenario, problems: _Faults) -> dict[str, str]:
+    """The addresses that the scenario gives, and whose they are."""
+    taken: dict[str, str] = {}
+    for name, host in scenario.hosts.items():
+        given: list[tuple[Path, str]] = [
+            (("addresses", index), address) for index, address in enumerate(host.addresses)
+        ]
+        for link, addresses in host.interfaces.items():
+            given += [(("interfaces", link, index), address) for index, address in enumerate(addresses)]
+        for place, address in given:
+            if address in taken:
+                problems.append(
+                    (("hosts", name, *place), f"{address} is an address of {taken[address]!r} already")
+                )
+            taken.setdefault(address, name)
+    return taken
+
+
+def _interfaces(
+    name: str, host: Host, network: Network, problems: _Faults
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The links by which a host has addresses of their own, and those that are given."""
+    links = [link.name for link in network.links if name in (link.a, link.b)]
+    for link in host.interfaces:
+        if link not in links:
+            problems.append(
+                (("hosts", name, "interfaces", link), f"is no link of this host; {did_you_mean(link, links)}")
+            )
+    for link in dict.fromkeys([*network.interfaces.get(name, ()), *host.interfaces]):
+        if link in links:
+            yield link, host.interfaces.get(link, ())
 
 
 def _links(
@@ -200,6 +247,18 @@ def _loss(values: LinkValues) -> dict[str, Any]:
             return {"kind": "bernoulli", "p": p}
 
 
+def _attached(
+    network: Network, homes: _Homes, indices: dict[str, int], origins: dict[Path, list[Path]]
+) -> list[dict[str, Any]]:
+    links = {link.name: index for index, link in enumerate(network.links)}
+    interfaces: list[dict[str, Any]] = []
+    for (host, link), addresses in homes.items():
+        for address in addresses:
+            origins["interfaces", len(interfaces)] = [("hosts", host, "interfaces", link), ("hosts", host)]
+            interfaces.append({"node": indices[host], "address": address, "link": links[link]})
+    return interfaces
+
+
 def _routes(
     network: Network, indices: dict[str, int], origins: dict[Path, list[Path]]
 ) -> list[dict[str, Any]]:
@@ -214,10 +273,12 @@ def _routes(
 def _flows(
     scenario: Scenario,
     network: Network,
-    indices: dict[str, int],
+    nodes: list[dict[str, Any]],
+    homes: _Homes,
     origins: dict[Path, list[Path]],
     problems: _Faults,
 ) -> list[dict[str, Any]]:
+    indices = {node["name"]: index for index, node in enumerate(nodes)}
     flows: list[dict[str, Any]] = []
     names: dict[str, int] = {}
     turn = 0
@@ -238,16 +299,18 @@ def _flows(
                 ((*place, "stagger"), "the last of these flows would start after the end of time")
             )
         if ends is None:
-            names.update(dict.fromkeys(_copies(base, flow.count), index))
+            names.update(dict.fromkeys(_copies(base, flow), index))
             continue
-        transports = _Transports(flow, scenario)
-        for copy, name in enumerate(_copies(base, flow.count)):
+        transports = _Transports(flow, scenario, nodes)
+        faults: _Faults = []
+        for number, name in enumerate(_copies(base, flow)):
             if name in names and names[name] != index:
                 problems.append(((*place, "name"), f"the name {name!r} is taken by flows[{names[name]}]"))
                 break
             names[name] = index
+            copy, connection = divmod(number, flow.connections)
             client, server = _pair(ends, network, turn)
-            turn += None in ends
+            turn += None in ends and connection == flow.connections - 1
             origins["flows", len(flows)] = [place]
             for end, host in (("client", client), ("server", server)):
                 origins["flows", len(flows), "transport", end] = [
@@ -257,23 +320,41 @@ def _flows(
                     ("hosts", host),
                     place,
                 ]
+            between = {
+                "from": indices[client],
+                "to": indices[server],
+                "from_address": _home(client, flow.via, (*place, "via"), homes, faults),
+                "to_address": _home(server, flow.to_via, (*place, "to_via"), homes, faults),
+            }
             flows.append(
                 {
                     "name": name,
-                    "from": indices[client],
-                    "to": indices[server],
+                    **between,
                     "simulated": flow.simulated,
                     "start_ns": flow.start + copy * (flow.stagger or 0),
-                    "transport": transports.between(client, server),
-                    "app": _app(flow.app),
+                    "transport": transports.between(client, server, between),
+                    "app": planned(flow.app),
                 }
             )
+        problems.extend(dict.fromkeys(faults))
     return flows
 
 
+def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Faults) -> int | None:
+    """The address of a host at a link."""
+    if link is None or (host, link) in homes:
+        return None if link is None else homes[host, link][0]
+    links = [known for name, known in homes if name == host]
+    problems.append(
+        (place, f"{link!r} is no link at which {host!r} has an address; {did_you_mean(link, links)}")
+    )
+    return None
+
+
 def _programs(
-    scenario: Scenario, indices: dict[str, int], origins: dict[Path, list[Path]]
+    scenario: Scenario, nodes: list[dict[str, Any]], origins: dict[Path, list[Path]]
 ) -> list[dict[str, Any]]:
+    indices = {node["name"]: index for index, node in enumerate(nodes)}
     programs: list[dict[str, Any]] = []
     for name, host in scenario.hosts.items():
         if host.run is None or name not in indices:
@@ -286,7 +367,7 @@ def _programs(
                 "command": list(host.run),
                 "listens": host.listens,
                 "start_ns": host.start or 0,
-                "tcp": _stack(host, [host.tcp], v6=is_v6(host.addresses, ())),
+                "tcp": _stack(host, [host.tcp], v6=False),
             }
         )
     return programs
@@ -319,8 +400,12 @@ def _relays(
     return relays
 
 
-def _copies(base: str, count: int) -> list[str]:
-    return [base] if count == 1 else [f"{base}-{number}" for number in range(1, count + 1)]
+def _copies(base: str, flow: Flow) -> list[str]:
+    """The names of a flow's copies, connection by connection."""
+    copies = [base] if flow.count == 1 else [f"{base}-{number}" for number in range(1, flow.count + 1)]
+    if flow.connections == 1:
+        return copies
+    return [f"{copy}.{number}" for copy in copies for number in range(1, flow.connections + 1)]
 
 
 def _ends(
@@ -357,16 +442,17 @@ def _pair(ends: tuple[str | None, str | None], network: Network, turn: int) -> t
 class _Transports:
     """The transports of one flow's copies, which differ by their hosts alone."""
 
-    def __init__(self, flow: Flow, scenario: Scenario) -> None:
+    def __init__(self, flow: Flow, scenario: Scenario, nodes: list[dict[str, Any]]) -> None:
         self._flow = flow
         self._hosts = scenario.hosts
+        self._nodes = nodes
         self._ends: dict[tuple[str | None, str, bool], dict[str, Any]] = {}
 
-    def between(self, client: str, server: str) -> dict[str, Any]:
-        """The plan's transport of a copy."""
-        if isinstance(self._flow.app, Cbr):
+    def between(self, client: str, server: str, ends: dict[str, int | None]) -> dict[str, Any]:
+        """The plan's transport of a copy, which goes between these ends."""
+        if self._flow.is_of_datagrams:
             return {"kind": "udp"}
-        v6 = is_v6(*(self._hosts.get(name, Host()).addresses for name in (client, server)))
+        v6 = is_v6(self._nodes, ends)
         return {
             "kind": "tcp",
             "client": self._end(client, "client", v6=v6),
@@ -401,36 +487,3 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     return base | {
         key: _merged(base[key] or {}, value) if isinstance(value, dict) else value for key, value in over.items()
     }
-
-
-def _app(app: App) -> dict[str, Any]:
-    match app:
-        case Bulk():
-            return {"kind": "bulk", "bytes": app.size}
-        case Download():
-            return {
-                "kind": "download",
-                "request_bytes": app.request,
-                "response_bytes": app.response,
-                "requests": app.requests,
-                "pause_ns": app.pause,
-            }
-        case Voice():
-            return {
-                "kind": "voice",
-                "blocks": app.blocks,
-                "block_bytes": app.block,
-                "interval_ns": app.interval,
-                "partial_bytes": app.partial,
-                "answer_bytes": app.answer,
-                "processing_ns": app.processing,
-                "requests": app.requests,
-                "pause_ns": app.pause,
-            }
-        case Cbr():
-            return {
-                "kind": "cbr",
-                "packet_bytes": app.packet,
-                "interval_ns": app.interval,
-                "packets": app.packets,
-            }

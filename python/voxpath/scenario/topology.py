@@ -31,6 +31,56 @@ class Dumbbell(Table):
     pairs: Annotated[int, Field(ge=1, le=10_000)] = Field(1, description="Hosts on each side.")
 
 
+class Star(Table):
+    """Hosts around one router, `hub`."""
+
+    kind: Literal["star"]
+    hosts: (
+        Annotated[int, Field(ge=2, le=10_000)]
+        | Annotated[tuple[Name, ...], Field(strict=False, min_length=2)]
+    ) = Field(union_mode="left_to_right", description="Their names, or how many: host1, host2, ...")
+    link: Link = Field(description="Of every host, called after it; up is the way from the host to the hub.")
+    own: dict[Name, Link] = Field(
+        default_factory=dict, description="Links of hosts that have another one, by the host's name."
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts."""
+        if isinstance(self.hosts, int):
+            return tuple(f"host{number}" for number in range(1, self.hosts + 1))
+        return self.hosts
+
+
+class Multipath(Table):
+    """A client with several links to one router, behind which is the server.
+
+    client =(each path)= core - server; the client has an address for each path, and what it sends from an
+    address takes that path, as do answers to it.
+    """
+
+    kind: Literal["multipath"]
+    paths: dict[Name, Link] = Field(
+        min_length=1, max_length=64, description="Links by their names; up is the way from the client."
+    )
+    access: Link = Field(
+        default_factory=Link, description="Of the server; up is the way to it. Without effect unless given."
+    )
+
+
+class ParkingLot(Table):
+    """A row of routers, router0 = router1 = ..., with traffic along all of it and across each hop.
+
+    `client` and `server` are at its ends; clientN is at the router before the N-th hop, serverN at the one
+    behind it.
+    """
+
+    kind: Literal["parking_lot"]
+    hops: Annotated[int, Field(ge=1, le=1000)] = Field(description="Links between routers: hop1, hop2, ...")
+    hop: Link = Field(description="Of every hop; up is the way from client to server.")
+    access: Link = Field(description="Of every host; up is the way from clients to servers.")
+
+
 class NamedLink(Link):
     """A link of an explicit topology."""
 
@@ -63,4 +113,4 @@ class Explicit(Table):
     routes: tuple[StaticRoute, ...] = Field((), strict=False, description="Where not the shortest path.")
 
 
-Topology = Annotated[Pipe | Dumbbell | Explicit, Field(discriminator="kind")]
+Topology = Annotated[Pipe | Dumbbell | Star | Multipath | ParkingLot | Explicit, Field(discriminator="kind")]

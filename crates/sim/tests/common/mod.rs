@@ -45,6 +45,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
         duration_ns: None,
         nodes: vec![host("client", 1), host("server", 2)],
         links: vec![Link { name: "pipe".into(), a: 0, b: 1, ab, ba }],
+        interfaces: vec![],
         routes: vec![],
         flows: vec![],
     }
@@ -53,6 +54,8 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
 /// Adds a flow over TCP between the nodes 0 and 1.
 pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
     plan.flows.push(Flow {
+        from_address: None,
+        to_address: None,
         simulated: false,
         name: format!("flow{}", plan.flows.len() + 1),
         from: 0,

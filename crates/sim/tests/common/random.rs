@@ -4,8 +4,8 @@ use super::{MS, SECOND, wire};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, BitErrorForm, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Reorder, Transport,
-    VERSION,
+    App, BitErrorForm, Direction, Flow, Framing, Law, Link, Loss, Node, NodeKind, ObjectCount, ObjectSize,
+    Plan, Reorder, Transport, VERSION,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -56,6 +56,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     duration_ns,
                     nodes,
                     links: links.collect(),
+                    interfaces: vec![],
                     routes: vec![],
                     flows: flows.collect(),
                 }
@@ -129,6 +130,8 @@ struct Conversation {
     start_ns: u64,
     client: Config,
     server: Config,
+    /// Where the application leaves the choice.
+    over_udp: bool,
     app: App,
 }
 
@@ -140,6 +143,14 @@ impl Conversation {
                 let packets = packets.or(if endless { None } else { Some(100) });
                 (Transport::Udp, App::Cbr { packet_bytes, interval_ns, packets })
             }
+            App::OnOff { packet_bytes, interval_ns, on, off, packets } => {
+                let packets = packets.or(if endless { None } else { Some(50) });
+                let transport = match self.over_udp {
+                    true => Transport::Udp,
+                    false => Transport::Tcp { client: self.client, server: self.server },
+                };
+                (transport, App::OnOff { packet_bytes, interval_ns, on, off, packets })
+            }
             App::Bulk { bytes } => {
                 let bytes = bytes.or(if endless { None } else { Some(100_000) });
                 (Transport::Tcp { client: self.client, server: self.server }, App::Bulk { bytes })
@@ -147,7 +158,17 @@ impl Conversation {
             app => (Transport::Tcp { client: self.client, server: self.server }, app),
         };
         let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
-        Flow { simulated: false, name: format!("flow{i}"), from, to, start_ns, transport, app }
+        Flow {
+            from_address: None,
+            to_address: None,
+            simulated: false,
+            name: format!("flow{i}"),
+            from,
+            to,
+            start_ns,
+            transport,
+            app,
+        }
     }
 }
 
@@ -182,12 +203,41 @@ fn conversation() -> impl Strategy<Value = Conversation> {
             ),
         (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64))
             .prop_map(|(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }),
+        (1..1_000_u64, 0..SECOND, 0..5 * SECOND, 1..4_u32).prop_map(
+            |(request_bytes, parsing_ns, reading_ns, pages)| App::Web {
+                request_bytes,
+                main: object_size(10_710, 25_032),
+                embedded: object_size(7_758, 20_000),
+                objects: ObjectCount { shape: 1.1, scale: 2.0, bound: 10.0 },
+                parsing_ns,
+                reading_ns,
+                pages: Some(pages),
+            }
+        ),
+        (1..3_000_u32, MS..100 * MS, law(), law(), prop::option::of(0..200_u64)).prop_map(
+            |(packet_bytes, interval_ns, on, off, packets)| App::OnOff {
+                packet_bytes,
+                interval_ns,
+                on,
+                off,
+                packets
+            }
+        ),
     ];
-    (0..2 * SECOND, config(), config(), app).prop_map(|(start_ns, client, server, app)| Conversation {
-        start_ns,
-        client,
-        server,
-        app,
+    (0..2 * SECOND, config(), config(), any::<bool>(), app).prop_map(
+        |(start_ns, client, server, over_udp, app)| Conversation { start_ns, client, server, over_udp, app },
+    )
+}
+
+pub fn object_size(mean_bytes: u64, deviation_bytes: u64) -> ObjectSize {
+    ObjectSize { mean_bytes, deviation_bytes, least_bytes: 50, most_bytes: 2_000_000 }
+}
+
+fn law() -> impl Strategy<Value = Law> {
+    (MS..SECOND, 0..3_u8, 1.1..3.0_f64).prop_map(|(mean_ns, kind, shape)| match kind {
+        0 => Law::Constant { mean_ns },
+        1 => Law::Exponential { mean_ns },
+        _ => Law::Pareto { mean_ns, shape },
     })
 }
 

@@ -46,6 +46,10 @@ pub enum Protocol {
     Tcp,
     /// UDP, 17.
     Udp,
+    /// ICMP of IPv4, 1.
+    Icmp,
+    /// ICMP of IPv6, 58.
+    Icmpv6,
     /// Any other. IPv6 extension headers are not walked: their number stands here, and they are payload.
     Other(u8),
 }
@@ -120,6 +124,21 @@ impl IpHeader {
     /// The IPv4 header checksum is verified, IPv4 options are skipped. The payload ends where the length field
     /// says; bytes behind it are padding of the link. A packet longer than `bytes` is an error.
     pub fn parse(bytes: &[u8]) -> Result<(Self, Range<usize>), WireError> {
+        let (header, header_len, total) = Self::parse_lengths(bytes)?;
+        if total > bytes.len() {
+            let version = if header.src.is_ipv4() { Header::Ipv4 } else { Header::Ipv6 };
+            return Err(WireError::truncated(version, 0, total, bytes.len()));
+        }
+        Ok((header, header_len..total))
+    }
+
+    /// Reads the header of a packet of which the end may be missing, and says where its payload begins.
+    pub(crate) fn parse_beginning(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+        Self::parse_lengths(bytes).map(|(header, header_len, _)| (header, header_len))
+    }
+
+    /// The header, its length, and the packet's.
+    fn parse_lengths(bytes: &[u8]) -> Result<(Self, usize, usize), WireError> {
         let first = bytes.first().ok_or(WireError::truncated(Header::Ip, 0, 1, 0))?;
         match first >> 4 {
             4 => Self::parse_v4(bytes),
@@ -144,7 +163,7 @@ impl IpHeader {
     }
 
     /// RFC 791 section 3.1.
-    fn parse_v4(bytes: &[u8]) -> Result<(Self, Range<usize>), WireError> {
+    fn parse_v4(bytes: &[u8]) -> Result<(Self, usize, usize), WireError> {
         let error = |offset, kind| WireError { header: Header::Ipv4, offset, kind };
         let truncated = |needed| WireError::truncated(Header::Ipv4, 0, needed, bytes.len());
         let fixed = bytes.first_chunk::<V4_LEN>().ok_or_else(|| truncated(V4_LEN))?;
@@ -163,9 +182,6 @@ impl IpHeader {
         if total < header_len {
             return Err(error(2, WireErrorKind::BadLength { stated: total, least: header_len }));
         }
-        if total > bytes.len() {
-            return Err(truncated(total));
-        }
         let header = Self {
             src: Ipv4Addr::from_bits(be32(fixed, 12)).into(),
             dst: Ipv4Addr::from_bits(be32(fixed, 16)).into(),
@@ -177,17 +193,14 @@ impl IpHeader {
             fragmentation: Fragmentation::from_bits(be16(fixed, 6)),
             flow_label: 0,
         };
-        Ok((header, header_len..total))
+        Ok((header, header_len, total))
     }
 
     /// RFC 8200 section 3. Jumbograms (RFC 2675) are not spoken: they look like an empty packet.
-    fn parse_v6(bytes: &[u8]) -> Result<(Self, Range<usize>), WireError> {
+    fn parse_v6(bytes: &[u8]) -> Result<(Self, usize, usize), WireError> {
         let truncated = |needed| WireError::truncated(Header::Ipv6, 0, needed, bytes.len());
         let fixed = bytes.first_chunk::<V6_LEN>().ok_or_else(|| truncated(V6_LEN))?;
         let total = V6_LEN + usize::from(be16(fixed, 4));
-        if total > bytes.len() {
-            return Err(truncated(total));
-        }
         let (version_class_flow, class) = (be32(fixed, 0), (be16(fixed, 0) >> 4) as u8);
         let segments = |at| Ipv6Addr::from_segments(core::array::from_fn(|i| be16(fixed, at + 2 * i)));
         let header = Self {
@@ -201,7 +214,7 @@ impl IpHeader {
             fragmentation: Fragmentation::default(),
             flow_label: version_class_flow & 0x000f_ffff,
         };
-        Ok((header, V6_LEN..total))
+        Ok((header, V6_LEN, total))
     }
 
     fn emit_v4(&self, src: Ipv4Addr, dst: Ipv4Addr, payload_len: u32, out: &mut Vec<u8>) {
@@ -242,6 +255,8 @@ impl From<u8> for Protocol {
         match number {
             6 => Self::Tcp,
             17 => Self::Udp,
+            1 => Self::Icmp,
+            58 => Self::Icmpv6,
             other => Self::Other(other),
         }
     }
@@ -252,6 +267,8 @@ impl From<Protocol> for u8 {
         match protocol {
             Protocol::Tcp => 6,
             Protocol::Udp => 17,
+            Protocol::Icmp => 1,
+            Protocol::Icmpv6 => 58,
             Protocol::Other(other) => other,
         }
     }

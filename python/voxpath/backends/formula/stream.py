@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from voxpath.backends.formula.base import NotApplicableError
 from voxpath.backends.formula.wire import Hop, wire_time
 from voxpath.backends.path import directions
+from voxpath.scenario.addresses import is_v6
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,8 +98,6 @@ def traffic(plan: Plan, taken: Sequence[Path]) -> Mapping[Step, Traffic]:
 
 
 def _packet(plan: Plan, index: int) -> int:
-    """Bytes of the IP packet of a datagram: IPv4 where both hosts have it."""
+    """Bytes of the IP packet of a datagram."""
     flow = plan.data["flows"][index]
-    ends = (plan.data["nodes"][flow[end]]["addresses"] for end in ("from", "to"))
-    v4 = all(any(":" not in address for address in addresses) for addresses in ends)
-    return int((20 if v4 else 40) + 8 + flow["app"]["packet_bytes"])
+    return int((40 if is_v6(plan.data["nodes"], flow) else 20) + 8 + flow["app"]["packet_bytes"])

@@ -169,6 +169,8 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         raise NotApplicableError(
             "a voice request is sent as it is spoken: the forms are of data that is there"
         )
+    if app["kind"] in {"web", "onoff"}:
+        raise NotApplicableError(f"{app['kind']} sends in bursts at random: the forms are of one transfer")
     if rival is not None:
         raise NotApplicableError(f"it shares a link with {rival}")
     if app["kind"] == "bulk" and app["bytes"] is None:
@@ -178,7 +180,6 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
     asked = app["kind"] == "download"
     client, server = flow["transport"]["client"], flow["transport"]["server"]
     sender, receiver = (server, client) if asked else (client, server)
-    ends = (flow["from"], flow["to"])
     there, back = (path.back, path.there) if asked else path
     announced = receiver["receive_buffer"]
     if not (sender["window_scaling"] and receiver["window_scaling"]):
@@ -190,7 +191,7 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         raise NotApplicableError("the window is smaller than one segment")
     delayed = receiver["delayed_ack"]
     ack_every = delayed["max_segments"] if delayed["max_delay"] else 1
-    v6 = is_v6(*(plan.data["nodes"][node]["addresses"] for node in ends))
+    v6 = is_v6(plan.data["nodes"], flow)
     transfer = Transfer(
         sender="server" if asked else "client",
         size=app["response_bytes"] if asked else app["bytes"],

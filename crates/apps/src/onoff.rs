@@ -1,0 +1,153 @@
+//! A source that is on and off in turn, and while it is on sends blocks at a constant rate.
+//!
+//! Only the time that it is on counts: a block that an on-time had no room for leaves as far into the next one as was
+//! missing, so that the mean rate is the rate times the share of time that the source is on.
+
+use crate::bulk::write_pattern;
+use crate::record::Record;
+use crate::sample::Law;
+use crate::socket::Stream;
+use alloc::vec::Vec;
+use voxpath_net::Stream as Draws;
+use voxpath_units::{Span, Time};
+
+/// When the source is on.
+#[derive(Debug, Clone)]
+pub struct Switch {
+    on: Law,
+    off: Law,
+    draws: Draws,
+    /// Each on-time: how long the source was on before it, and when it begins. They ascend.
+    periods: Vec<(Span, Time)>,
+    /// How long the last of them lasts.
+    last: Span,
+}
+
+impl Switch {
+    /// On from `start` on.
+    pub fn new(on: Law, off: Law, start: Time, mut draws: Draws) -> Self {
+        let last = on.draw(&mut draws);
+        Self { on, off, draws, periods: alloc::vec![(Span::ZERO, start)], last }
+    }
+
+    /// When the source will have been on for `on`.
+    pub fn after(&mut self, on: Span) -> Time {
+        loop {
+            let &(before, start) = self.periods.last().expect("there is a first one");
+            if on < before + self.last {
+                break;
+            }
+            let next = start + self.last + self.off.draw(&mut self.draws);
+            self.periods.push((before + self.last, next));
+            self.last = self.on.draw(&mut self.draws);
+        }
+        let found = self.periods.partition_point(|&(before, _)| before <= on);
+        let (before, start) = self.periods[found - 1];
+        start + (on - before)
+    }
+}
+
+/// Writes blocks of a pattern as they are due, over a byte stream; what the socket cannot take waits.
+#[derive(Debug)]
+pub struct Source {
+    switch: Switch,
+    stream: u32,
+    /// Octets of each block.
+    size: u64,
+    interval: Span,
+    /// How many; none never ends.
+    blocks: Option<u64>,
+    /// Blocks that were due so far.
+    due: u64,
+    /// When the next one is due; none before the connection stands, and in the end.
+    next_at: Option<Time>,
+    is_begun: bool,
+    written: u64,
+    record: Record,
+}
+
+impl Source {
+    /// Blocks of `size` octets of pattern `stream`, one every `interval` while `switch` is on.
+    pub fn new(switch: Switch, stream: u32, size: u64, interval: Span, blocks: Option<u64>) -> Self {
+        Self {
+            switch,
+            stream,
+            size,
+            interval,
+            blocks,
+            due: 0,
+            next_at: None,
+            is_begun: false,
+            written: 0,
+            record: Record::default(),
+        }
+    }
+
+    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        if !socket.is_connected() || self.record.finished {
+            return;
+        }
+        if !core::mem::replace(&mut self.is_begun, true) {
+            self.schedule();
+        }
+        while self.next_at.is_some_and(|at| at <= now) {
+            self.due += 1;
+            self.schedule();
+        }
+        write_pattern(socket, self.stream, &mut self.written, Some(self.due * self.size));
+        if self.next_at.is_none() && self.written == self.due * self.size {
+            socket.close();
+            self.record.finished = true;
+        }
+    }
+
+    fn schedule(&mut self) {
+        let more = self.blocks.is_none_or(|blocks| self.due < blocks);
+        self.next_at = more.then(|| self.switch.after(self.interval * self.due));
+    }
+
+    /// Nothing more is due.
+    pub(crate) const fn stop(&mut self) {
+        self.is_begun = true;
+        self.next_at = None;
+    }
+
+    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+        self.next_at
+    }
+
+    pub(crate) const fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use voxpath_net::Seed;
+
+    const ON: Span = Span::from_millis(100);
+    const OFF: Span = Span::from_millis(300);
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn constant_periods_follow_each_other() {
+        let draws = Seed::new(1, 0).stream("switch");
+        let mut switch = Switch::new(Law::Constant(ON), Law::Constant(OFF), ms(50), draws);
+        let due = [0, 40, 80, 120, 160, 200].map(|on| switch.after(Span::from_millis(on)));
+        assert_eq!(due, [ms(50), ms(90), ms(130), ms(470), ms(510), ms(850)]);
+        assert_eq!(switch.after(Span::from_millis(40)), ms(90), "what is asked again is the same");
+    }
+
+    #[test]
+    fn the_mean_rate_is_the_rate_times_the_share_of_on_times() {
+        let draws = Seed::new(1, 0).stream("switch");
+        let mut switch = Switch::new(Law::Exponential(ON), Law::Exponential(OFF), Time::ZERO, draws);
+        // 25 000 periods: the ratio of two means of exponentials, each with a relative error of 1 / 158.
+        let took = switch.after(ON * 25_000).as_secs_f64();
+        assert!((took / 10_000.0 - 1.0).abs() < 4.0 / 158.0, "{took}");
+    }
+}
