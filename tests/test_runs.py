@@ -226,11 +226,13 @@ def processor_seconds(pid: int) -> float:
 
 def test_an_invalid_run_is_kept_reported_and_made_again(voxpath, small: Path, monkeypatch, tmp_path: Path):
     real = _engine.run
-    monkeypatch.setattr(_engine, "run", lambda *given: (real(*given)[0], '{"valid":false}', {}))
+    verdict = '{"valid": false, "problems": ["a packet is missing"]}'
+    monkeypatch.setattr(_engine, "run", lambda *given: (real(*given)[0], verdict, {}))
     for _ in range(2):
         called = voxpath("run", small)
         assert called.code == 1
         assert "invalid run" in called.err
+        assert "a packet is missing" in called.err
         assert "there already" not in called.out
     assert len(list((tmp_path / "runs").iterdir())) == 1
 

@@ -485,5 +485,6 @@ def _stack(host: Host, layers: list[Socket | None], *, v6: bool) -> dict[str, An
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """`base` with the values of `over`, table by table."""
     return base | {
-        key: _merged(base[key] or {}, value) if isinstance(value, dict) else value for key, value in over.items()
+        key: _merged(base[key] or {}, value) if isinstance(value, dict) else value
+        for key, value in over.items()
     }

@@ -137,9 +137,6 @@ class Stack(Socket):
     ssthresh_from_cwnd: bool | None = Field(
         None, description="Reduce from cwnd and once a window, as Linux does; else from FlightSize."
     )
-    pacing: bool | None = Field(
-        None, description="Space segments over the round trip; else send what the window allows at once."
-    )
     byte_counting: bool | None = Field(
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."
     )
