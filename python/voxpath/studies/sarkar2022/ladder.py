@@ -192,8 +192,8 @@ def _checks(run: Trace, repair: Repair) -> list[Check]:
             f"after {waited:.3f} s, the timeout was {rto:.3f} s",
         ),
         Check(
-            "ssthresh is half of the congestion window, as today's Linux computes it; section 5.1 has half of "
-            "the segments in flight (RFC 5681 equation 4), 3 MSS.",
+            "ssthresh is half of the congestion window, as today's Linux computes it; section 5.1 has half "
+            "of the segments in flight (RFC 5681 equation 4), 3 MSS.",
             threshold == max(cwnd // 2, 2 * SEGMENT) and flight == 6 * SEGMENT,
             f"{threshold:.0f} bytes of a window of {cwnd:.0f}, with {flight:.0f} in flight",
         ),
