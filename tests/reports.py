@@ -74,7 +74,14 @@ MAP = Map(
     Axis("completion", "s", "log"),
     ["0 %", "1 %"],
     ["10 ms", "50 ms"],
-    [Panel("rate 1 Mbit/s", [[0.1, 1.0], [10.0, None]], [["n = 3", ""], ["", ""]])],
+    [
+        Panel(
+            "rate 1 Mbit/s",
+            [[0.1, 1.0], [10.0, None]],
+            [["n = 3", ""], ["", ""]],
+            [[0.021, None], [1.2, None]],
+        )
+    ],
 )
 TABLE = Table(
     "Published and ours",

@@ -72,6 +72,8 @@ def test_every_part_is_there_to_be_read_without_a_script():
     parts += ['loss [%],sim,"sim, low","sim, high",mathis,published,"published, low","published, high"']
     parts += ["0.01,30,20,40,32,,,", "1,3,2,4,nan,3.2,3,3.4", "0.04,nan,client,server,request,lost"]
     parts += ["rate 1 Mbit/s,1 %,50 ms,nan,"]
+    # An interval stands in its cell of a map.
+    parts += ["0.1 ± 0.021", "10 ± 1.2"]
     for part in parts:
         assert part in seen, part
 
@@ -273,7 +275,7 @@ def test_no_phone_has_to_scroll_a_page_sideways(scheme: str, tmp_path: Path):
     framed = f'<iframe width="390" height="800" srcdoc="{html.escape(render(REPORT))}"></iframe>'
     script = """
       const frame = document.querySelector("iframe");
-      while (!frame.contentDocument.documentElement.dataset.ready) await pause();
+      while (!frame.contentDocument?.documentElement?.dataset.ready) await pause();
       const inner = frame.contentDocument.documentElement;
       return [inner.scrollWidth <= inner.clientWidth, inner.clientWidth > 350,
         matchMedia("(prefers-color-scheme: dark)").matches];

@@ -112,6 +112,15 @@ def test_attempts_have_an_end_and_are_remembered(network, tmp_path: Path):
     assert (outcome.valid, len(outcome.rejected)) == (True, 5)
 
 
+def test_without_attempts_what_is_there_answers_alone(network, tmp_path: Path):
+    RealBackend(tmp_path).answer([Question(document(), range(2))])
+    network.most.clear()
+    backend = RealBackend(tmp_path, attempts=0)
+    (row, *_), nothing = backend.answer([Question(document(), range(3)), Question(document(loss="1 %"))])
+    assert (row.n, nothing, network.most) == (2, [], [])
+    assert [len(outcomes) for outcomes in backend.outcomes] == [2, 0]
+
+
 def test_what_two_questions_ask_alike_is_run_once(network, tmp_path: Path):
     backend = RealBackend(tmp_path, at_once=3)
     backend.answer([Question(document()), Question(document()), Question(document(loss="1 %"))])

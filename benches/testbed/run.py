@@ -17,7 +17,7 @@ import page
 
 from voxpath import _engine
 from voxpath.backends.formula import FormulaBackend
-from voxpath.backends.real.backend import RealBackend
+from voxpath.backends.real.backend import ATTEMPTS, RealBackend
 from voxpath.backends.real.session import RealError
 from voxpath.backends.sim import SimBackend
 from voxpath.live import View
@@ -40,6 +40,9 @@ def main() -> int:
         "--quick", action="store_true", help="few runs, none at 10 %%; the page is only printed"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "runs", help="directory of the runs")
+    parser.add_argument(
+        "--kept", action="store_true", help="make no runs on the kernel, take those that are there"
+    )
     options = parser.parse_args()
     study = load("sarkar2022")
     machine = page.machine()
@@ -49,6 +52,7 @@ def main() -> int:
             FormulaBackend(),
             RealBackend(
                 options.out,
+                attempts=0 if options.kept else ATTEMPTS,
                 at_once=study.real_at_once,
                 on_done=lambda outcome: progress.advance(made=not outcome.reused),
                 on_look=View(progress).look,

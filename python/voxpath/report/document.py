@@ -194,11 +194,13 @@ class Panel:
         name: What is special to it, such as the value of a third axis.
         values: By row (`Map.ys`) and column (`Map.xs`); none where there is no value.
         details: What a cell says of itself beyond its value, in the shape of `values`; or empty.
+        half_widths: Of the values' intervals, which stand below them, likewise.
     """
 
     name: str
     values: Sequence[Sequence[float | None]]
     details: Sequence[Sequence[str]] = ()
+    half_widths: Sequence[Sequence[float | None]] = ()
 
 
 @dataclass(frozen=True)

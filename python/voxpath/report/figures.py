@@ -220,12 +220,13 @@ def _map(one: _Answered, panels: Sequence[tuple[str, tuple[int, ...]]], title: s
             name,
             [[None if line is None else value_of(line) * read.factor for line in row] for row in rows],
             [["" if line is None else _detail(line, read.factor) for line in row] for row in rows],
+            [[None if line is None else _half_width(line, read.factor) for line in row] for row in rows],
         )
 
     over = f"{read.name.capitalize()} over {x.name} and {y.name}"
     return Map(
         title=f"{over}: {title}" if title else over,
-        caption=f"Means, by {estimator}.",
+        caption=f"Means, by {estimator}, with 95 % t-intervals.",
         x=Axis(x.name),
         y=Axis(y.name),
         value=one.y(span=False),
@@ -233,6 +234,13 @@ def _map(one: _Answered, panels: Sequence[tuple[str, tuple[int, ...]]], title: s
         ys=y.texts,
         panels=[panel(name, place) for name, place in panels],
     )
+
+
+def _half_width(line: Line, factor: float) -> float | None:
+    if line.row.interval is None:
+        return None
+    low, high = line.row.interval
+    return (high - low) / 2 * factor
 
 
 def _detail(line: Line, factor: float) -> str:

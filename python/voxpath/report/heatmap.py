@@ -27,6 +27,8 @@ _DIVERGING = (
 )
 """PuOr, around its middle."""
 _CELL_HEIGHT = 30
+_HIGHER_CELL = 40
+"""Of a cell with an interval below its value."""
 _BAR_WIDTH, _BAR_HEIGHT, _BAR_STEPS = 220, 12, 44
 
 
@@ -90,18 +92,20 @@ def _on(colour: tuple[int, int, int]) -> str:
 
 def _panel(part: Map, panel: Panel, scale: _Colours) -> str:
     told = [[readable(v, 3) if v is not None else "" for v in row] for row in panel.values]
-    widest = max(len(text) for row in [*told, part.xs] for text in row)
+    spreads = [[_spread(half) for half in row] for row in panel.half_widths]
+    widest = max(len(text) for row in [*told, *spreads, part.xs] for text in row)
+    height = _HIGHER_CELL if any(text for row in spreads for text in row) else _CELL_HEIGHT
     width = max(34.0, 10 + LETTER * widest)
     left = 34 + LETTER * max(map(len, part.ys))
     top = 24 if panel.name else 6
     rows = len(part.ys)
-    bottom = top + _CELL_HEIGHT * rows
+    bottom = top + height * rows
     body = [svg_text(left, 14, panel.name, class_="host")] if panel.name else []
     for row, name in enumerate(part.ys):
-        y = bottom - _CELL_HEIGHT * (row + 1)
-        body.append(svg_text(left - 8, y + _CELL_HEIGHT / 2 + 4, name, text_anchor="end"))
+        y = bottom - height * (row + 1)
+        body.append(svg_text(left - 8, y + height / 2 + 4, name, text_anchor="end"))
         body.extend(
-            _map_cell(part, panel, scale, (row, column), (left + width * column, y, width))
+            _map_cell(part, panel, scale, (row, column), (left + width * column, y, width, height))
             for column in range(len(part.xs))
         )
     for column, name in enumerate(part.xs):
@@ -116,11 +120,11 @@ def _panel(part: Map, panel: Panel, scale: _Colours) -> str:
 
 
 def _map_cell(
-    part: Map, panel: Panel, scale: _Colours, place: tuple[int, int], box: tuple[float, float, float]
+    part: Map, panel: Panel, scale: _Colours, place: tuple[int, int], box: tuple[float, float, float, float]
 ) -> str:
-    (row, column), (x, y, width) = place, box
+    (row, column), (x, y, width, height) = place, box
     value = panel.values[row][column]
-    size = {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{width:.1f}", "height": str(_CELL_HEIGHT)}
+    size = {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{width:.1f}", "height": f"{height:g}"}
     unit = f" {part.value.unit}" if part.value.unit else ""
     told = f"{part.x.label} {part.xs[column]}, {part.y.label} {part.ys[row]}: "
     told += "no value" if value is None else f"{part.value.label} {readable(value)}{unit}"
@@ -135,8 +139,16 @@ def _map_cell(
     letters = {} if colour is None else {"style": f"fill:{_on(colour)}"}
     text = "–" if value is None else readable(value, 3)
     drawn = element("rect", **size, **fill)
-    drawn += svg_text(x + width / 2, y + _CELL_HEIGHT / 2 + 4, text, text_anchor="middle", **letters)
+    spread = _spread(panel.half_widths[row][column]) if panel.half_widths else ""
+    lines = [text, spread] if spread else [text]
+    for number, line in enumerate(lines):
+        below = y + height * (number + 1) / (len(lines) + 1) + 4
+        drawn += svg_text(x + width / 2, below, line, text_anchor="middle", **letters)
     return element("g", element("title", escape(told)) + drawn, class_="cell", data_told=told)
+
+
+def _spread(half_width: float | None) -> str:
+    return "" if half_width is None else f"±\u202f{readable(half_width, 2)}"
 
 
 def _bar(axis: Axis, scale: _Colours) -> str:

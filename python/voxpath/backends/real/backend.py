@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from voxpath import _engine
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real.network import Network, ends_by_itself
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
-
-    import polars as pl
 
     from voxpath.backends.base import Question, Row
     from voxpath.scenario import Document
@@ -44,7 +44,7 @@ class RealBackend:
         root: Directory of the store.
         observe: What the runs record.
         force: Make runs that are there already.
-        attempts: How often a run is made until its timing holds.
+        attempts: How often a run is made until its timing holds; with none, what is there answers alone.
         at_once: Runs that are under way together; each is judged by how late its own packets were. Where some
             were late, half as many are when these are made again.
         on_done: Told of each run as it is done.
@@ -85,10 +85,12 @@ class RealBackend:
             for question in questions
         ]
         found = self._found([run for runs in asked for run in runs])
-        self.outcomes = [[found[run.identity.name] for run in runs] for runs in asked]
-        self.frames = flows(self.outcomes)
+        self.outcomes = [
+            [found[run.identity.name] for run in runs if run.identity.name in found] for runs in asked
+        ]
+        self.frames = [flows([outcomes])[0] if outcomes else pl.DataFrame() for outcomes in self.outcomes]
         return [
-            _marked(rows(frame, self.name), outcomes)
+            _marked(rows(frame, self.name), outcomes) if outcomes else []
             for frame, outcomes in zip(self.frames, self.outcomes, strict=True)
         ]
 

@@ -110,10 +110,14 @@ def maps(found: Found) -> Section:
     if found.simulated:
         caption = (
             f"Seconds for 10 MB with riverbed16, data alone lost; means of {effort.map_replications} "
-            "replications. Colours are logarithmic."
+            "replications with 95 % t-intervals. Colours are logarithmic."
         )
         value = Axis("completion", "s", "log")
-        parts.append(_map(found, "Completion time", caption, value, _simulated, _simulated_detail))
+        parts.append(
+            _map(
+                found, "Completion time", caption, value, _simulated, _simulated_detail, _simulated_half_width
+            )
+        )
         for estimator in (LIMIT, *ESTIMATORS):
             caption = (
                 f"The estimate of {estimator} over the simulator's mean, less one. Empty where the formula "
@@ -127,6 +131,7 @@ def maps(found: Found) -> Section:
                     Axis("error", "%"),
                     _error_of(estimator),
                     _detail_of(estimator),
+                    _half_width_of(estimator),
                 )
             )
         parts += [_errors(found), Checks("Checks", _map_checks(found))]
@@ -142,6 +147,7 @@ def _map(
     value: Axis,
     of: Callable[[Found, Cell], float | None],
     detail: Callable[[Found, Cell], str],
+    half_width: Callable[[Found, Cell], float | None],
 ) -> Map:
     effort = found.effort
 
@@ -164,6 +170,7 @@ def _map(
                 f"window of {window} segments ({window * SEGMENT:,} bytes)",
                 grid(of, window),
                 grid(detail, window),
+                grid(half_width, window),
             )
             for window in effort.map_windows
         ],
@@ -177,6 +184,11 @@ def _simulated(found: Found, cell: Cell) -> float | None:
 
 def _simulated_detail(found: Found, cell: Cell) -> str:
     return f"{shown(found.summary(cell, _TIME))} s"
+
+
+def _simulated_half_width(found: Found, cell: Cell) -> float | None:
+    summary = found.summary(cell, _TIME)
+    return None if summary is None else summary.half_width
 
 
 def estimate(found: Found, cell: Cell, estimator: str) -> tuple[float | None, str]:
@@ -195,6 +207,19 @@ def _error(found: Found, cell: Cell, estimator: str) -> float | None:
 
 def _error_of(estimator: str) -> Callable[[Found, Cell], float | None]:
     return lambda found, cell: _error(found, cell, estimator)
+
+
+def _half_width_of(estimator: str) -> Callable[[Found, Cell], float | None]:
+    """A form has no spread: that of its error is the simulator's, to first order."""
+
+    def half_width(found: Found, cell: Cell) -> float | None:
+        value, _ = estimate(found, cell, estimator)
+        summary = found.summary(cell, _TIME)
+        if value is None or summary is None or summary.half_width is None:
+            return None
+        return 100 * value * summary.half_width / summary.mean**2
+
+    return half_width
 
 
 def _detail_of(estimator: str) -> Callable[[Found, Cell], str]:

@@ -320,7 +320,7 @@ class Found:
 def _on_time(variant: Variant) -> Variant:
     """Without the runs that were too late: how late a run is has nothing to do with what it found."""
     frame = variant.frames.get(KERNEL)
-    if frame is None:
+    if frame is None or frame.is_empty():
         return variant
     valid = [outcome.replication for outcome in variant.outcomes if outcome.valid]
     kept = frame.filter(pl.col("replication").is_in(valid))
