@@ -115,7 +115,7 @@ def _as_printed(number: Published) -> Published:
 
 def slow(found: Found, items: Mapping[Key, Comparison]) -> Section:
     """What makes 1953 s."""
-    title = f"What makes {printed('table4', _DEEP):.0f} s"
+    title = f"What makes {printed('table4', _DEEP):g} s"
     if not found.simulated:
         return Section(title, [NOT_ASKED])
     number = items["Table 4", "response time", _DEEP].published

@@ -122,11 +122,11 @@ def _causes(found: Found, items: Mapping[Key, Comparison]) -> dict[Key, Check]:
     known = {key: linear for key in items if key[0] == "Table 1"}
     lossless = items["Table 8", "response time", LOSSES[0]].published
     for table, column, case in items:
-        if table == "Table 8" and case in LOSSES[1:]:
+        if table == "Table 8":
             number = items[table, "response time", case].published
             if source("table8", found) == KERNEL:
-                known[table, column, case] = kernel.dear_losses(found, number, lossless)
-            elif found.simulated:
+                known[table, column, case] = kernel.cause(found, number, lossless)
+            elif found.simulated and case in LOSSES[1:]:
                 known[table, column, case] = testbed.dear_losses(found, number)
     return known
 
@@ -194,10 +194,14 @@ def _found(found: Found) -> Iterator[str]:
         for name in (NO_LOST_ACKS, NO_BACK_OFF, FLOOR)
     ]
     yield (
-        f"The {printed('table4', '10 %'):.0f} s are timeouts. Of riverbed16's time at 10 %, lost "
+        f"The {printed('table4', '10 %'):g} s are timeouts. Of riverbed16's time at 10 %, lost "
         f"acknowledgments make {costs[0]} s, the doubling of the timeout {costs[1]} s, its floor of 1 s "
         f"{costs[2]} s; they need each other, and do not add up."
     )
+    if found.tested:
+        times = [tables.shown(found.summary(Cell("linux", loss), metric, KERNEL)) for loss in LOSSES]
+        told = [f"{time} s at {loss}" for time, loss in zip(times, LOSSES, strict=True) if time]
+        yield f"On today's kernel the testbed's download takes {', '.join(told)}."
     newest = list(TODAY.values())[-1]
     now = [tables.shown(found.summary(newest._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")]
     yield f"Today's TCP takes {now[0]}, {now[1]} and {now[2]} s on the same channel."

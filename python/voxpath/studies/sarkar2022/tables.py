@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
 from voxpath.report.document import Mark, Table, Text
-from voxpath.studies.sarkar2022.questions import Cell
-from voxpath.studies.sarkar2022.verdicts import published
+from voxpath.studies.sarkar2022.questions import KERNEL, Cell
+from voxpath.studies.sarkar2022.verdicts import published, source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +74,21 @@ def terminal(found: Found, items: Sequence[Comparison], title: str, held: str) -
             number = item.published
             if (number.table, number.column) == (table, column):
                 what = f"{column}, {number.unit}" if number.unit else column
+                by_kernel = source(table.lower().replace(" ", ""), found) == KERNEL
+                if by_kernel:
+                    simulated = found.summary(Cell("linux", number.case), "completion_s")
+                    rows.append(
+                        [
+                            table,
+                            f"{what}, simulator",
+                            number.case,
+                            f"{number.value:.6g}",
+                            shown(simulated),
+                            "",
+                            "",
+                        ]
+                    )
+                    what += ", kernel"
                 rows.append(
                     [
                         table,
