@@ -395,7 +395,6 @@ def show(run: Path, **options: Any) -> int:
 Examples:
   voxpath study sarkar2022 --quick
   voxpath study sarkar2022 --quick --backend formula --report formulas.html
-  voxpath study sarkar2022 --backend sim,formula,real
 """,
 )
 @click.argument("name", shell_complete=_names(_studies))
