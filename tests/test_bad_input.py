@@ -190,7 +190,7 @@ CASES = [
     pipe(
         "unknown choice",
         'profile = "linux"',
-        'tcp.@congestion = "vegas"',
+        'tcp.@congestion = "hybla"',
         "hosts.client.tcp.congestion",
         "allowed: reno, cubic",
     ),

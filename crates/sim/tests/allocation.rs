@@ -69,6 +69,11 @@ fn a_flow_under_random_loss_allocates_for_records_only() {
             let plan = bulk(&rfc(Recovery::NewReno, sack), Loss::Bernoulli { p });
             let allocated = allocations(&plan);
             assert!(allocated <= RECORDS, "p {p}, SACK {sack}: {allocated}");
+            for &(_, congestion) in Congestion::ALL {
+                let linux = Config { sack, congestion, ..Profile::Linux.config() };
+                let allocated = allocations(&bulk(&linux, Loss::Bernoulli { p }));
+                assert!(allocated <= RECORDS, "linux, {congestion:?}, p {p}, SACK {sack}: {allocated}");
+            }
         }
     }
 }

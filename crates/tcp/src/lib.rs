@@ -8,7 +8,10 @@
 //! | --- | --- |
 //! | `connection/` | the state machine of RFC 9293: `arrival.rs`, `transmit.rs`, `timers.rs` |
 //! | `connection/recovery.rs` | duplicate acknowledgments, fast retransmit and recovery (RFC 5681, 6582, 6675) |
-//! | `cc/` | congestion control (RFC 5681, 9438) |
+//! | `cc/` | congestion control (RFC 5681, 9438, 9406; Vegas, BBR) |
+//! | `connection/prr.rs`, `probe.rs`, `undo.rs`, `frto.rs` | proportional rate reduction, tail loss probes, undoing, spurious timeouts (RFC 6937, 8985, 3522, 5682) |
+//! | `connection/acks.rs`, `ecn.rs`, `pacing.rs`, `alive.rs` | delayed acknowledgments, ECN (RFC 3168), pacing, keep-alive and user timeout |
+//! | `rack.rs`, `rate.rs` | losses seen by time (RFC 8985); the delivery rate |
 //! | `rtt.rs` | round-trip time and retransmission timeout (RFC 6298) |
 //! | `scoreboard.rs` | what is known of outstanding octets (RFC 6675) |
 //! | `reassembly.rs` | the receive buffer and SACK blocks (RFC 2018) |
@@ -25,6 +28,7 @@ pub mod config;
 mod connection;
 mod rack;
 mod ranges;
+mod rate;
 mod reassembly;
 mod rtt;
 mod scoreboard;

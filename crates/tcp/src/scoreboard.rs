@@ -22,6 +22,8 @@ pub(crate) struct Scoreboard {
     by_time: bool,
     /// Octets lost and not sent again since.
     missing: RangeSet,
+    /// Octets ever given up by time, some of them more than once.
+    lost: u64,
 }
 
 impl Scoreboard {
@@ -46,8 +48,13 @@ impl Scoreboard {
         let mut from = range.start;
         while let Some(gap) = self.sacked.first_gap(from, range.end) {
             from = gap.end;
-            self.missing.insert(gap);
+            self.lost += self.missing.insert(gap);
         }
+    }
+
+    /// Octets ever given up by time.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Whether octets are lost and not sent again.

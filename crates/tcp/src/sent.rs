@@ -1,6 +1,7 @@
 //! When each outstanding octet was sent, for round-trip times and for losses seen by time.
 
 use crate::ranges::RangeSet;
+use crate::rate::Snapshot;
 use alloc::collections::VecDeque;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
@@ -26,6 +27,7 @@ struct Sent {
     sacked: bool,
     /// Given up, and not sent again since.
     lost: bool,
+    snapshot: Snapshot,
 }
 
 #[derive(Debug)]
@@ -51,8 +53,8 @@ pub(crate) struct Delivered {
     pub(crate) lowest_original: Option<u64>,
     /// The lowest end of a segment sent once.
     pub(crate) lowest_original_end: Option<u64>,
-    /// Octets of segments sent again.
-    pub(crate) repeated: u64,
+    /// What the segment in `newest` remembers.
+    pub(crate) snapshot: Snapshot,
 }
 
 impl Delivered {
@@ -60,10 +62,9 @@ impl Delivered {
         let order = (sent.at, sent.end);
         if self.newest.is_none_or(|(at, end, _)| (at, end) < order) {
             self.newest = Some((sent.at, sent.end, sent.retransmitted));
+            self.snapshot = sent.snapshot;
         }
-        if sent.retransmitted {
-            self.repeated += sent.end - start;
-        } else {
+        if !sent.retransmitted {
             self.lowest_original = Some(self.lowest_original.map_or(start, |lowest| lowest.min(start)));
             let end = self.lowest_original_end.map_or(sent.end, |lowest| lowest.min(sent.end));
             self.lowest_original_end = Some(end);
@@ -86,16 +87,17 @@ impl Delivered {
 
 impl SentSegments {
     /// New octets up to `end` were sent.
-    pub(crate) fn push(&mut self, end: u64, now: Time) {
-        let sent = Sent { end, at: now, retransmitted: false, sacked: false, lost: false };
+    pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Snapshot) {
+        let sent = Sent { end, at: now, retransmitted: false, sacked: false, lost: false, snapshot };
         self.segments.push_back(sent);
     }
 
     /// These octets were sent again.
-    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time) {
+    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time, snapshot: Snapshot) {
         let first = self.index_of(range.start);
         for sent in self.segments.range_mut(first..) {
             (sent.at, sent.retransmitted, sent.lost) = (now, true, false);
+            sent.snapshot = snapshot;
             self.again.push_back(Again { end: sent.end, at: now });
             if sent.end >= range.end {
                 break;

@@ -5,9 +5,12 @@
 //! [`CongestionControl`], and an entry here: scenarios, plans and the property tests learn its name from
 //! [`Congestion`]. docs/tutorial/4-own-congestion-control.md adds one.
 
+mod bbr;
 mod cubic;
 mod hystart;
+mod minmax;
 mod reno;
+mod vegas;
 
 use crate::config::Config;
 use alloc::boxed::Box;
@@ -19,6 +22,10 @@ algorithms! {
     "reno" => reno::Reno,
     /// RFC 9438.
     "cubic" => cubic::Cubic,
+    /// Vegas, by the queue that the flow itself builds.
+    "vegas" => vegas::Vegas,
+    /// BBR version 1.
+    "bbr" => bbr::Bbr,
 }
 
 /// The algorithms by the names that scenarios know them by, each made by its `new(&Config)`.
@@ -94,6 +101,45 @@ pub struct Sample {
     pub nxt: u64,
 }
 
+/// What an acknowledgment says of the rate of delivery (`rate_sample` of Linux); octets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateSample {
+    /// When it arrived.
+    pub now: Time,
+    /// Delivered since the start of the connection.
+    pub total_delivered: u64,
+    /// Delivered before the segment was sent that is measured.
+    pub prior_delivered: u64,
+    /// Delivered since then, and how long that took; none if nothing can be said.
+    pub delivered: u64,
+    /// See `delivered`.
+    pub interval: Option<Span>,
+    /// The application, not the network, was what limited the rate.
+    pub app_limited: bool,
+    /// Delivered by this acknowledgment, and found lost with it.
+    pub acked: u64,
+    /// See `acked`.
+    pub lost: u64,
+    /// On their way before and after this acknowledgment.
+    pub prior_in_flight: u64,
+    /// See `prior_in_flight`.
+    pub in_flight: u64,
+    /// The round-trip time of what it acknowledged, if that was sent once.
+    pub rtt: Option<Span>,
+    /// The smoothed round-trip time, if known.
+    pub srtt: Option<Span>,
+    /// A loss is being repaired.
+    pub in_recovery: bool,
+}
+
+impl RateSample {
+    /// The delivery rate in bytes a second.
+    pub fn rate(&self) -> Option<u64> {
+        let nanos = self.interval?.as_nanos().max(1);
+        u64::try_from(u128::from(self.delivered) * 1_000_000_000 / u128::from(nanos)).ok()
+    }
+}
+
 /// Something happened to the window that was not an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CwndEvent {
@@ -117,6 +163,22 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     /// Takes a measurement in, before the window grows.
     fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
         let _ = (sample, window);
+    }
+
+    /// Whether [`cong_control`](CongestionControl::cong_control) steers the window in place of `cong_avoid` and of loss recovery; packets are
+    /// paced then.
+    fn has_cong_control(&self) -> bool {
+        false
+    }
+
+    /// Sets the window by what was delivered, on each acknowledgment.
+    fn cong_control(&mut self, sample: &RateSample, window: &mut Window) {
+        let _ = (sample, window);
+    }
+
+    /// The rate of pacing in bytes a second; none leaves it to `Config::pacing`.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
     }
 
     /// The window when a reduction turns out to have been for nothing, `prior` being that of before.

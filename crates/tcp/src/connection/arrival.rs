@@ -2,7 +2,7 @@
 
 use super::recovery::{Acknowledged, Phase};
 use super::{Connection, Ended, MAX_UNSCALED_WINDOW, MAX_WINDOW_SHIFT, State};
-use crate::cc::Sample;
+use crate::cc::{RateSample, Sample};
 use crate::reassembly::Arrival;
 use crate::sent::Delivered;
 use core::ops::Range;
@@ -277,6 +277,8 @@ impl Connection {
         let mut delivered = Delivered::default();
         self.recovery.newly_lost = false;
         let una = self.snd.una;
+        let (prior_in_flight, lost_before) =
+            if self.by_rate { (self.pipe(), self.scoreboard.lost()) } else { (0, 0) };
         let duplicate_told = self.take_dsack(&header.options.sack, ack);
         let newly_sacked = self.take_sack(&header.options.sack, &mut delivered);
         delivered.octets = newly_sacked;
@@ -307,6 +309,9 @@ impl Connection {
             }
         }
         self.take_echo(now, header.flags);
+        if self.by_rate {
+            self.control_by_rate(now, &delivered, prior_in_flight, lost_before);
+        }
         self.finish_ack(now, ack, una, &delivered, duplicate_told, plain && newly_sacked == 0);
         if self.snd.wnd == 0 && self.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
@@ -333,18 +338,44 @@ impl Connection {
         }
         if self.has_probe_repaired(ack, duplicate_told, plain && !advanced)
             && self.recovery.phase() == Phase::Open
+            && !self.by_rate
         {
             // RFC 8985 section 7.4.2: a loss that the probe repaired was a loss.
             self.reduce_ssthresh(now, self.flight());
             self.window.cwnd = self.window.ssthresh;
         }
-        if self.config.prr && matches!(self.recovery.phase(), Phase::Recovery | Phase::Reduction) {
+        if self.config.prr
+            && !self.by_rate
+            && matches!(self.recovery.phase(), Phase::Recovery | Phase::Reduction)
+        {
             let safe = advanced && !self.recovery.newly_lost;
             self.reduce_in_proportion(delivered.octets, safe);
         }
         if advanced {
             self.schedule_loss_probe(now);
         }
+    }
+
+    /// Lets a congestion control that goes by the rate of delivery set the window.
+    fn control_by_rate(&mut self, now: Time, delivered: &Delivered, prior_in_flight: u64, lost_before: u64) {
+        let rtt = delivered.rtt(now).or_else(|| delivered.sack_rtt(now));
+        let measured = self.rate.measure(now, delivered, rtt);
+        let sample = RateSample {
+            now,
+            total_delivered: self.rate.delivered(),
+            prior_delivered: measured.prior_delivered,
+            delivered: measured.delivered,
+            interval: measured.interval,
+            app_limited: measured.app_limited,
+            acked: delivered.octets,
+            lost: self.scoreboard.lost().saturating_sub(lost_before),
+            prior_in_flight,
+            in_flight: self.pipe(),
+            rtt,
+            srtt: self.rtt.srtt(),
+            in_recovery: matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss),
+        };
+        self.cc.cong_control(&sample, &mut self.window);
     }
 
     /// RFC 8985 section 6.2, steps 1 to 3, and the round-trip time for congestion control.

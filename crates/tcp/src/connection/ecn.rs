@@ -82,6 +82,7 @@ impl Connection {
             || !flags.contains(TcpFlags::ECE)
             || self.recovery.phase() != Phase::Open
             || self.flight() == 0
+            || self.by_rate
         {
             return;
         }

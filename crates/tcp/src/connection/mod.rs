@@ -15,6 +15,7 @@ mod arrival;
 mod dupacks;
 mod ecn;
 mod frto;
+mod pacing;
 mod probe;
 mod prr;
 mod recovery;
@@ -25,6 +26,7 @@ mod undo;
 use crate::cc::{self, CongestionControl, Window};
 use crate::config::Config;
 use crate::rack::Rack;
+use crate::rate::RateSampler;
 use crate::reassembly::Reassembly;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -36,6 +38,7 @@ use alloc::boxed::Box;
 use core::ops::Range;
 use dupacks::DuplicateAcks;
 use ecn::EcnState;
+use pacing::Pacer;
 use probe::LossProbe;
 pub use recovery::Phase;
 use recovery::RecoveryState;
@@ -98,6 +101,12 @@ pub struct Connection {
     timers: Timers,
     rtt: RttEstimator,
     cc: Box<dyn CongestionControl>,
+    /// The congestion control steers the window by the rate of delivery.
+    by_rate: bool,
+    rate: RateSampler,
+    /// Segments are spaced in time.
+    paces: bool,
+    pacer: Pacer,
     window: Window,
     scoreboard: Scoreboard,
     recovery: RecoveryState,
@@ -241,6 +250,8 @@ pub struct Metrics {
     pub phase: Phase,
     /// Segments retransmitted so far.
     pub retransmissions: u64,
+    /// The rate of pacing in bytes a second; none where nothing is paced.
+    pub pacing_rate: Option<u64>,
 }
 
 impl Connection {
@@ -258,6 +269,8 @@ impl Connection {
     }
 
     fn new(config: Config, iss: Seq, state: State) -> Self {
+        let cc = cc::new(&config);
+        let by_rate = cc.has_cong_control();
         let smss = u64::from(config.mss);
         Self {
             state,
@@ -303,7 +316,11 @@ impl Connection {
             },
             timers: Timers::default(),
             rtt: RttEstimator::new(config.rto.clone()),
-            cc: cc::new(&config),
+            cc,
+            by_rate,
+            rate: RateSampler::default(),
+            paces: by_rate || config.pacing,
+            pacer: Pacer::default(),
             window: Window {
                 cwnd: smss * u64::from(config.initial_window),
                 ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
@@ -415,6 +432,7 @@ impl Connection {
             state: self.state,
             phase: self.recovery.phase(),
             retransmissions: self.counters.retransmissions,
+            pacing_rate: if self.paces { self.pacing_rate() } else { None },
         }
     }
 

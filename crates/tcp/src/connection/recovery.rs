@@ -225,7 +225,7 @@ impl Connection {
     /// RFC 6582 section 3.2 step 3: a partial acknowledgment shows the next hole.
     fn on_partial_ack(&mut self, ack: &Acknowledged<'_>) {
         self.recovery.retransmit_first = true;
-        if self.config.recovery == Recovery::Linux {
+        if self.config.recovery == Recovery::Linux || self.by_rate {
             return;
         }
         // Deflate by what was acknowledged; one segment more may go for one that left.
@@ -248,6 +248,9 @@ impl Connection {
     fn leave_recovery(&mut self) {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
+        if self.by_rate {
+            return;
+        }
         if !self.options.sack || self.config.prr {
             // RFC 5681 section 3.2 step 6, RFC 6582 step 3 option 2: deflate. RFC 6937: converge.
             self.window.cwnd = self.window.ssthresh;
@@ -255,7 +258,7 @@ impl Connection {
     }
 
     fn grow_window(&mut self, ack: &Acknowledged<'_>) {
-        if self.config.cwnd_validation && !ack.was_window_limited {
+        if self.by_rate || self.config.cwnd_validation && !ack.was_window_limited {
             return;
         }
         let sample = Ack { now: ack.now, acked: ack.octets, srtt: self.rtt.srtt() };
@@ -283,6 +286,7 @@ impl Connection {
         }
         match self.recovery.phase {
             // RFC 5681 section 3.2 step 4: a segment left, another may go.
+            Phase::Recovery if self.by_rate => {}
             Phase::Recovery => self.window.cwnd += self.window.smss,
             Phase::Open | Phase::Loss | Phase::Reduction => {
                 if self.recovery.phase == Phase::Loss && self.was_timeout_spurious(ack) {
@@ -339,7 +343,9 @@ impl Connection {
             Recovery::Linux => 0,
             _ => u64::from(self.config.dupack_threshold) * self.window.smss,
         };
-        self.window.cwnd = self.window.ssthresh + inflation;
+        if !self.by_rate {
+            self.window.cwnd = self.window.ssthresh + inflation;
+        }
         self.recovery = RecoveryState {
             phase: Phase::Recovery,
             recover: self.snd.nxt,
@@ -367,7 +373,9 @@ impl Connection {
         self.prepare_undo();
         // (4.2)
         let prr = self.reduce(now);
-        self.window.cwnd = self.window.ssthresh;
+        if !self.by_rate {
+            self.window.cwnd = self.window.ssthresh;
+        }
         self.scoreboard.start_recovery(self.snd.una);
         // (4.1), (4.3)
         self.recovery = RecoveryState {
@@ -436,7 +444,7 @@ impl Connection {
             Phase::Open | Phase::Reduction => self.detect_loss_by_sack(now),
             Phase::Recovery | Phase::Loss => self.update_lost(now),
         }
-        if self.config.prr && self.recovery.phase == Phase::Recovery {
+        if self.config.prr && !self.by_rate && self.recovery.phase == Phase::Recovery {
             // Linux' tcp_rack_reo_timeout(): as if one segment had been delivered.
             self.reduce_in_proportion(1, false);
         }

@@ -48,6 +48,8 @@ impl Connection {
         if due(&mut self.timers.delayed_ack) {
             self.handle_delayed_ack_timeout();
         }
+        // Polling goes on where it was held back.
+        due(&mut self.timers.pacing);
         if due(&mut self.timers.keepalive) {
             self.handle_keepalive_timeout(now);
         }

@@ -44,6 +44,9 @@ impl Connection {
             if core::mem::take(&mut self.probe.due) {
                 return self.loss_probe(now);
             }
+            if self.is_held_by_pacing(now) {
+                return None;
+            }
             if let Some(range) = self.first_again().or_else(|| self.next_lost()) {
                 return Some(self.retransmit(now, range));
             }
@@ -52,6 +55,10 @@ impl Connection {
             && let Some(segment) = self.new_data(now)
         {
             return Some(segment);
+        }
+        if self.by_rate && self.snd_end() - self.snd.nxt < self.window.smss && self.pipe() < self.window.cwnd
+        {
+            self.rate.limit_by_application(self.pipe());
         }
         self.next_rescue().map(|range| self.retransmit(now, range))
     }
@@ -170,6 +177,9 @@ impl Connection {
             if self.pipe() + len > self.window.cwnd + self.limited_transmit() {
                 return None;
             }
+            if self.is_held_by_pacing(now) {
+                return None;
+            }
             self.note_limited_transmit(len);
             return Some(self.transmit_new(now, len as u32, with_fin));
         }
@@ -234,7 +244,8 @@ impl Connection {
         let start = self.snd.nxt;
         let end = start + u64::from(len);
         self.snd.nxt = end + u64::from(with_fin);
-        self.sent.push(self.snd.nxt, now);
+        let snapshot = self.rate.snapshot(now, start == self.snd.una);
+        self.sent.push(self.snd.nxt, now, snapshot);
         if with_fin {
             self.state = match self.state {
                 State::CloseWait => State::LastAck,
@@ -253,7 +264,8 @@ impl Connection {
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.counters.retransmissions += 1;
-        self.sent.mark_retransmitted(range.clone(), now);
+        let snapshot = self.rate.snapshot(now, self.pipe() == 0);
+        self.sent.mark_retransmitted(range.clone(), now, snapshot);
         let stamp = self.options.timestamps.then(|| Self::timestamp(now));
         self.undo.note_repetition(range.end - range.start, stamp);
         let data_end = self.snd.buffer.end();
@@ -271,6 +283,7 @@ impl Connection {
             payload = self.snd.buffer.read(range.start, len);
             self.counters.data_segments_sent += 1;
             self.snd.last_data = Some(now);
+            self.pace(now, len);
             self.note_data_sent(now);
             if range.end == self.snd.buffer.end() {
                 flags |= TcpFlags::PSH;
@@ -306,10 +319,12 @@ impl Connection {
         self.snd.syn_pending = false;
         if self.snd.nxt == 0 {
             self.snd.nxt = 1;
-            self.sent.push(1, now);
+            let snapshot = self.rate.snapshot(now, true);
+            self.sent.push(1, now, snapshot);
         } else {
             self.counters.retransmissions += 1;
-            self.sent.mark_retransmitted(0..1, now);
+            let snapshot = self.rate.snapshot(now, true);
+            self.sent.mark_retransmitted(0..1, now, snapshot);
         }
         self.restart_retransmit_timer(now);
         let answering = self.rcv.irs.is_some();

@@ -241,3 +241,11 @@ fn who_answers_lets_the_answer_carry_the_acknowledgment() {
         .write(5)
         .expect(data(6, 5).ack(181));
 }
+
+#[test]
+fn a_duplicate_outside_of_the_window_leaves_the_echo_as_it_was() {
+    // RFC 7323 section 5.3: R2 rejects it before R3 takes its timestamp. Where the acknowledgment was lost, the sender so measures its timeout.
+    let mut t = stamped();
+    t.at(ms(100)).recv(data(1, 1448).stamps((50, 1))).recv(data(1449, 1448).stamps((60, 1))).skip();
+    t.at(ms(2000)).recv(data(1, 1448).stamps((1900, 1))).expect(ack(2897).stamps((2001, 50)));
+}

@@ -1,0 +1,126 @@
+//! What congestion controls promise, in the network: a queue that stays small, fairness, a pipe that stays full.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::*;
+use voxpath_sim::plan::{App, Direction, Loss};
+use voxpath_sim::{Data, Observe, Report};
+use voxpath_tcp::{Config, Congestion, Profile};
+
+const RATE: u64 = 20_000_000;
+const ROUND_TRIP: u64 = 40 * MS;
+/// Bandwidth-delay product in bytes.
+const BDP: u64 = RATE / 8 * ROUND_TRIP / SECOND;
+
+fn bottleneck(loss: Loss) -> Direction {
+    // Room for five bandwidth-delay products: what fills it is the sender's choice.
+    Direction { rate_bps: Some(RATE), queue_bytes: Some(5 * BDP), loss, ..wire(ROUND_TRIP / 2) }
+}
+
+fn named(name: &str) -> Congestion {
+    Congestion::ALL.iter().find(|&&(known, _)| known == name).expect("the name is known").1
+}
+
+/// One bulk flow of Linux with this control, and its time series.
+fn alone(name: &str, loss: Loss, seconds: u64) -> Report {
+    let config = Config { congestion: named(name), ..Profile::Linux.config() };
+    let mut plan = with_tcp(pipe(bottleneck(loss), wire(ROUND_TRIP / 2)), &config, App::Bulk { bytes: None });
+    plan.duration_ns = Some(seconds * SECOND);
+    run_observed(&plan, 0, &Observe { tcp: true, ..Observe::default() })
+}
+
+/// Values of a metric of the sender, by time.
+fn series(report: &Report, metric: &str) -> Vec<(u64, u64)> {
+    let table = table(report, "series");
+    let label = |name: &str, wanted: &str| match column(table, name) {
+        Data::Label { names, index } => {
+            let at = names.iter().position(|name| name == wanted).expect("a known label") as u32;
+            index.iter().map(|&index| index == at).collect::<Vec<bool>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    let (Data::U64(times), Data::U64(values)) = (column(table, "time_ns"), column(table, "value")) else {
+        panic!("numbers")
+    };
+    let (metrics, ends) = (label("metric", metric), label("end", "client"));
+    let rows = times.iter().zip(values).zip(metrics.iter().zip(ends));
+    rows.filter(|(_, (metric, end))| **metric && *end).map(|((&time, &value), _)| (time, value)).collect()
+}
+
+/// The largest value from a time on.
+fn largest(series: &[(u64, u64)], from: u64) -> u64 {
+    series.iter().filter(|(time, _)| *time >= from).map(|(_, value)| *value).max().expect("values")
+}
+
+fn goodput(report: &Report, seconds: u64) -> f64 {
+    flow(report, "bytes_delivered", 0) as f64 * 8.0 / seconds as f64 / RATE as f64
+}
+
+#[test]
+fn bbr_alone_holds_the_queue_under_one_and_a_half_bandwidth_delay_products() {
+    // Startup fills up to 1.89 BDP of queue in a few round trips; drain and all that follows have to keep below.
+    let report = alone("bbr", Loss::None, 30);
+    let flight = series(&report, "flight_bytes");
+    let queue = largest(&flight, SECOND).saturating_sub(BDP);
+    assert!(queue < BDP * 3 / 2, "{queue} bytes of {BDP}");
+    assert!(goodput(&report, 30) > 0.9, "{}", goodput(&report, 30));
+    assert_eq!(flow(&report, "client_retransmissions", 0), 0);
+}
+
+#[test]
+fn bbr_probes_the_round_trip_time_every_ten_seconds() {
+    let report = alone("bbr", Loss::None, 30);
+    let flight = series(&report, "flight_bytes");
+    for from in [10, 20] {
+        let low = flight
+            .iter()
+            .filter(|(time, _)| (from * SECOND..(from + 2) * SECOND).contains(time))
+            .map(|(_, value)| *value)
+            .min()
+            .expect("values");
+        assert!(low <= 5 * 1460, "{low} bytes at {from} s");
+    }
+}
+
+#[test]
+fn bbr_goes_through_losses_that_stop_cubic() {
+    // Cardwell et al. 2016, figure 8: loss that has nothing to do with congestion
+    let loss = || Loss::Bernoulli { p: 0.02 };
+    let (bbr, cubic) = (goodput(&alone("bbr", loss(), 20), 20), goodput(&alone("cubic", loss(), 20), 20));
+    assert!(bbr > 0.8 && cubic < 0.3, "{bbr} against {cubic}");
+}
+
+#[test]
+fn vegas_alone_keeps_a_queue_of_a_few_segments_and_loses_nothing() {
+    // Brakmo and Peterson 1995: between alpha and beta
+    let report = alone("vegas", Loss::None, 30);
+    let (settled, cwnd) = *series(&report, "cwnd_bytes").last().expect("a window");
+    let queue = cwnd.saturating_sub(BDP);
+    assert!(settled < 10 * SECOND, "it still moves at {settled} ns");
+    assert!(queue < 8 * 1500, "{queue} bytes");
+    assert!(goodput(&report, 30) > 0.85, "{}", goodput(&report, 30));
+    assert_eq!(flow(&report, "client_retransmissions", 0), 0);
+}
+
+#[test]
+fn pacing_spreads_what_a_window_would_send_at_once() {
+    // The flight grows by single segments, in place of a burst of ten at the start of a round trip.
+    let jump = |pacing: bool| {
+        let config = Config { pacing, congestion: named("cubic"), ..Profile::Linux.config() };
+        let mut plan = with_tcp(
+            pipe(bottleneck(Loss::None), wire(ROUND_TRIP / 2)),
+            &config,
+            App::Bulk { bytes: Some(1_000_000) },
+        );
+        plan.duration_ns = Some(SECOND);
+        let report = run_observed(&plan, 0, &Observe { tcp: true, ..Observe::default() });
+        let flight = series(&report, "flight_bytes");
+        // The first window leaves unpaced.
+        let later: Vec<u64> =
+            flight.iter().filter(|(time, _)| *time > 60 * MS).map(|(_, value)| *value).collect();
+        later.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or(0)
+    };
+    assert!(jump(true) <= 1460, "{}", jump(true));
+    assert!(jump(false) > 1460);
+}
