@@ -91,6 +91,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
         });
     }
     Plan {
+        events: vec![],
         interfaces: vec![],
         programs: vec![],
         relays: vec![],

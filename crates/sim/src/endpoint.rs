@@ -76,7 +76,7 @@ impl Label {
 
 impl Endpoint {
     /// Makes the endpoint one that runs on a real host.
-    pub(crate) fn move_outside(&mut self, start: Time, addresses: &[Address]) {
+    pub(crate) fn move_outside(&mut self, start: Time, stop: Option<Time>, addresses: &[Address]) {
         let Label { flow, local, remote, local_port, remote_port } = self.label;
         let address = |id: AddressId, port| SocketAddr::new(addresses[id.0 as usize].ip, port);
         let (tcp, machine) = match core::mem::replace(&mut self.kind, Kind::Outside(None)) {
@@ -96,10 +96,21 @@ impl Endpoint {
             local: address(local, local_port),
             remote: address(remote, remote_port),
             start,
+            stop,
             tcp,
             machine,
             account: Account::default(),
         })));
+    }
+
+    /// Has the end that opened its flow begin nothing more, and close.
+    pub(crate) fn stop(&mut self) {
+        match &mut self.kind {
+            Kind::Tcp(tcp) => tcp.stop(),
+            Kind::Sender(sender) => sender.stop(),
+            // A real host is told by its own clock.
+            Kind::Receiver(_) | Kind::Outside(_) => {}
+        }
     }
 
     /// When it wants to be woken.
@@ -184,6 +195,16 @@ impl Tcp {
                 None => Connection::connect(config, iss),
                 Some(syn) => Connection::accept(config, iss, syn),
             });
+        }
+    }
+
+    fn stop(&mut self) {
+        self.application.stop();
+        if let Socket::Open(connection) = &mut self.socket
+            && !connection.is_synchronised()
+        {
+            // The application is not shown its socket before it stands.
+            connection.close();
         }
     }
 

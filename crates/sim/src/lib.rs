@@ -19,6 +19,7 @@ pub mod plan;
 mod realtime;
 mod report;
 mod sinks;
+mod timeline;
 mod ways;
 mod world;
 

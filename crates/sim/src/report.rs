@@ -66,6 +66,7 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
     let requests = requests(plan, &world);
     let verdict = books.verdict(&world, ended);
     let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
+    report.tables.extend(world.timeline.table(plan));
     for output in world.network.tap.finish(ended) {
         match output {
             Output::Table(table) => report.tables.push(table),
@@ -172,6 +173,8 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
 /// One flow's results; what does not apply to its transport is none.
 struct FlowRow {
     status: &'static str,
+    /// When the timeline stopped it.
+    stopped: Option<Time>,
     established: Option<Time>,
     first: Option<Time>,
     completed: Option<Time>,
@@ -191,13 +194,11 @@ struct FlowRow {
 }
 
 fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
-    let rows: Vec<FlowRow> = world
-        .endpoints
-        .as_chunks::<2>()
-        .0
-        .iter()
+    let stopped = world.timeline.stopped();
+    let rows: Vec<FlowRow> = (0..)
+        .zip(world.endpoints.as_chunks::<2>().0)
         .zip(&plan.flows)
-        .map(|(ends, flow)| row(ends, &flow.app))
+        .map(|((i, ends), flow)| row(ends, &flow.app, stopped.get(&i).copied()))
         .collect();
     for (row, flow) in rows.iter().zip(&plan.flows) {
         if row.wrong > 0 {
@@ -212,7 +213,8 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
     let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
     let goodput = |(row, flow): (&FlowRow, &crate::plan::Flow)| {
-        let took = row.completed.unwrap_or(ended).as_nanos().saturating_sub(flow.start_ns);
+        let end = row.completed.or(row.stopped).unwrap_or(ended);
+        let took = end.as_nanos().saturating_sub(flow.start_ns);
         (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
     };
 
@@ -294,7 +296,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     Table { name: "flows", columns }
 }
 
-fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
+fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
     let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
@@ -304,7 +306,8 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
             };
             FlowRow {
                 // The end that opened knows more of a failure than the one that may never have heard of it.
-                status: status(receiver, asked.or(answered)),
+                status: status(receiver, asked.or(answered), stopped),
+                stopped,
                 established: client.established_at,
                 first: receiver.first_at,
                 completed: receiver.completed_at,
@@ -321,9 +324,20 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
         }
         [Part::Sender(sender), Part::Receiver(receiver)] => {
             let reception = receiver.reception();
+            let is_whole = match *app {
+                App::Cbr { packets, .. } | App::OnOff { packets, .. } => {
+                    packets.is_none_or(|packets| packets == sender.sent())
+                }
+                _ => false,
+            };
             let done = sender.poll_timeout().is_none();
             FlowRow {
-                status: if done { "completed" } else { "unfinished" },
+                status: match (done, is_whole) {
+                    (true, true) => "completed",
+                    (true, false) => "stopped",
+                    (false, _) => "unfinished",
+                },
+                stopped,
                 established: None,
                 first: receiver.first_at(),
                 completed: reception.last_at.filter(|_| done),
@@ -421,7 +435,7 @@ impl From<&Counters> for TcpCounts {
     }
 }
 
-fn status(receiver: &Record, ended: Option<Ended>) -> &'static str {
+fn status(receiver: &Record, ended: Option<Ended>, stopped: Option<Time>) -> &'static str {
     if receiver.completed_at.is_some() {
         return "completed";
     }
@@ -430,6 +444,7 @@ fn status(receiver: &Record, ended: Option<Ended>) -> &'static str {
         Some(Ended::Reset) => "reset",
         Some(Ended::Aborted) => "aborted",
         Some(Ended::TimedOut) => "timed_out",
+        Some(Ended::Closed) | None if stopped.is_some() => "stopped",
         Some(Ended::Closed) | None => "unfinished",
     }
 }

@@ -6,7 +6,9 @@
 
 use crate::endpoint::{Endpoint, Kind, Outbox};
 use crate::network::Network;
+use crate::plan::Change;
 use crate::realtime::Delivery;
+use crate::timeline::Timeline;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use voxpath_net::packet::Packet;
@@ -21,6 +23,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     /// Both ends of each flow, side by side; their targets follow those of the links.
     pub(crate) endpoints: Vec<Endpoint>,
+    /// What changes; its target follows those of the endpoints.
+    pub(crate) timeline: Timeline,
     /// Endpoints that still have something to do.
     busy: usize,
     /// Packets that have arrived at a real host and wait to be handed over.
@@ -31,9 +35,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Time) -> Self {
+    pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, timeline: Timeline, end: Time) -> Self {
         let busy = endpoints.iter().filter(|endpoint| endpoint.busy).count();
-        Self { network, endpoints, busy, arrived: VecDeque::new(), end, outbox: Outbox::default() }
+        Self { network, endpoints, timeline, busy, arrived: VecDeque::new(), end, outbox: Outbox::default() }
     }
 
     /// Enters the start of an endpoint that opens its flow.
@@ -68,7 +72,23 @@ impl World {
                     self.receive(now, host, packet);
                 }
             }
-            Some(endpoint) => self.wake(now, endpoint),
+            Some(endpoint) if endpoint < self.endpoints.len() => self.wake(now, endpoint),
+            Some(_) => self.change(now),
+        }
+    }
+
+    /// The next event of the timeline happens.
+    fn change(&mut self, now: Time) {
+        match self.timeline.next(&mut self.network.events) {
+            Change::Link { link, direction, set } => self.network.change(now, direction.of(link), &set),
+            Change::Route(route) => self.network.ways.set(route.node, route.to, route.link),
+            // The flow's own start begins it.
+            Change::Flow { runs: true, .. } => {}
+            Change::Flow { flow, runs: false } => {
+                let index = 2 * flow as usize;
+                self.endpoints[index].stop();
+                self.run(now, index);
+            }
         }
     }
 

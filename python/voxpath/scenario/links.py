@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
@@ -122,6 +122,21 @@ Loss = Annotated[
         custom_error_message="a table of losses has the kind bernoulli, bit_errors or list",
     ),
 ]
+
+
+def planned_loss(loss: Loss | None) -> dict[str, Any]:
+    """A model of loss as a plan holds it."""
+    match loss:
+        case None:
+            return {"kind": "none"}
+        case BernoulliLoss(probability=p):
+            return {"kind": "bernoulli", "p": p}
+        case BitErrorLoss(rate=rate, form=form):
+            return {"kind": "bit_errors", "rate": float(rate), "form": form}
+        case ListedLoss(packets=packets):
+            return {"kind": "list", "packets": list(packets)}
+        case p:
+            return {"kind": "bernoulli", "p": p}
 
 
 class Reordering(Table):

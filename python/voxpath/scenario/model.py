@@ -12,6 +12,7 @@ from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Profile, Stack
+from voxpath.scenario.timeline import Event
 from voxpath.scenario.topology import Topology
 
 DEFAULT_PROFILE = "rfc"
@@ -130,6 +131,11 @@ class Scenario(Table):
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
     flows: tuple[Flow, ...] = Field(
         (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
+    )
+    events: tuple[Event, ...] = Field(
+        (),
+        strict=False,
+        description="What changes during the run, in any order; before all else of its time.",
     )
     sweep: Sweep | None = None
 

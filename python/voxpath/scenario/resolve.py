@@ -17,9 +17,10 @@ from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.apps import planned
 from voxpath.scenario.builders import build
 from voxpath.scenario.flows import Tcp
-from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
+from voxpath.scenario.links import QueueRoom, planned_loss
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
+from voxpath.scenario.timeline import Timeline, times
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -81,7 +82,9 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
             "interfaces": _attached(network, homes, indices, origins),
             "routes": _routes(network, indices, origins),
         }
-    data["flows"] = _flows(scenario, network, data["nodes"], homes, origins, problems)
+    data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, origins, problems)
+    timeline = Timeline(network, indices, by_name)
+    data["events"] = timeline.planned(scenario.events, origins, problems)
     data["programs"] = _programs(scenario, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
     return Plan(data, canonical(data), origins), problems
@@ -225,25 +228,11 @@ def _direction(values: LinkValues) -> dict[str, Any]:
         "queue_bytes": queue.size,
         "rate_bps": values.rate,
         "framing": values.framing or "ip",
-        "loss": _loss(values),
+        "loss": planned_loss(values.loss),
         "duplicate": values.duplicate or 0.0,
         "reorder": None if reorder is None else {"p": reorder.probability, "by_ns": reorder.by},
         "delay_ns": values.delay or 0,
     }
-
-
-def _loss(values: LinkValues) -> dict[str, Any]:
-    match values.loss:
-        case None:
-            return {"kind": "none"}
-        case BernoulliLoss(probability=p):
-            return {"kind": "bernoulli", "p": p}
-        case BitErrorLoss(rate=rate, form=form):
-            return {"kind": "bit_errors", "rate": float(rate), "form": form}
-        case ListedLoss(packets=packets):
-            return {"kind": "list", "packets": list(packets)}
-        case p:
-            return {"kind": "bernoulli", "p": p}
 
 
 def _attached(
@@ -276,23 +265,33 @@ def _flows(
     homes: _Homes,
     origins: dict[Path, list[Path]],
     problems: _Faults,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
+    """The plan's flows, and which of them a name of the scenario stands for."""
     indices = {node["name"]: index for index, node in enumerate(nodes)}
     flows: list[dict[str, Any]] = []
+    by_name: dict[str, list[int]] = {}
+    started, stopped = times(scenario.events, "start"), times(scenario.events, "stop")
     names: dict[str, int] = {}
     turn = 0
     for index, flow in enumerate(scenario.flows):
         place: Path = ("flows", index)
         ends = _ends(flow, place, network, problems)
-        if flow.is_endless and scenario.duration is None:
+        base = flow.name or f"flow{index + 1}"
+        if flow.is_endless and scenario.duration is None and base not in stopped:
             problems.append(
                 (
                     (*place, "app"),
                     f"this {flow.app.kind} never ends: say how much it sends, or give the run a duration",
                 )
             )
-        base = flow.name or f"flow{index + 1}"
-        last_start = flow.start + (flow.stagger or 0) * (flow.count - 1)
+        start, event = started.get(base, (flow.start, None))
+        if event is not None and "start" in flow.model_fields_set:
+            problems.append(((*place, "start"), f"events[{event}] starts this flow: leave out one of them"))
+        if event is not None and flow.stagger is not None:
+            problems.append(
+                ((*place, "stagger"), f"has no effect: events[{event}] starts all of these flows")
+            )
+        last_start = start + (flow.stagger or 0) * (flow.count - 1)
         if last_start > _MAX_NS:
             problems.append(
                 ((*place, "stagger"), "the last of these flows would start after the end of time")
@@ -310,6 +309,7 @@ def _flows(
             copy, connection = divmod(number, flow.connections)
             client, server = _pair(ends, network, turn)
             turn += None in ends and connection == flow.connections - 1
+            by_name.setdefault(base, []).append(len(flows))
             origins["flows", len(flows)] = [place]
             for end, host in (("client", client), ("server", server)):
                 origins["flows", len(flows), "transport", end] = [
@@ -330,13 +330,13 @@ def _flows(
                     "name": name,
                     **between,
                     "simulated": flow.simulated,
-                    "start_ns": flow.start + copy * (flow.stagger or 0),
+                    "start_ns": start + copy * (flow.stagger or 0),
                     "transport": transports.between(client, server, between),
                     "app": planned(flow.app),
                 }
             )
         problems.extend(dict.fromkeys(faults))
-    return flows
+    return flows, by_name
 
 
 def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Faults) -> int | None:

@@ -94,6 +94,10 @@ impl Stepwise {
         }
     }
 
+    pub(super) const fn set_limit(&mut self, limit: Limit) {
+        self.room.set_limit(limit);
+    }
+
     pub(super) fn set_up(
         &mut self,
         now: Time,

@@ -36,6 +36,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
         addresses: vec![[10, 0, 0, last].into()],
     };
     Plan {
+        events: vec![],
         programs: vec![],
         relays: vec![],
         version: VERSION,
