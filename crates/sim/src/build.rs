@@ -1,8 +1,8 @@
 //! From a plan to a world.
 
 use crate::applications::{datagram_ends, stream_applications};
-use crate::check::LONGEST_NS;
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp};
+use crate::limits::Limits;
 use crate::network::{Address, Network, Node};
 use crate::plan::{self, DIRECTIONS, Direction, Flow, Observe, Plan};
 use crate::sinks;
@@ -10,6 +10,7 @@ use crate::timeline::{Timeline, changes, stop_of};
 use crate::ways::{End, Ways, ends};
 use crate::world::World;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,11 +53,13 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         pool: Pool::new(),
         events: EventQueue::new(),
         tap,
-        nodes: plan.nodes.iter().zip(&real).map(|(node, &real)| Node::new(node.kind, real)).collect(),
+        nodes: nodes(plan, &real),
         links: links(plan, seed),
+        mtus: plan.links.iter().flat_map(|link| [link.mtu.unwrap_or(u32::MAX); 2]).collect(),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         ways,
         addresses,
+        own: VecDeque::new(),
     };
     let first_target = network.links.len() as u32;
     let first_addresses = first_addresses(plan);
@@ -73,14 +76,21 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
             endpoint.move_outside(Time::from_nanos(flow.start_ns), stop, &network.addresses);
         }
     }
-    let end = Time::from_nanos(plan.duration_ns.unwrap_or(LONGEST_NS));
     let woken = target(first_target + endpoints.len() as u32);
     let timeline = Timeline::new(plan, woken, &mut network.events);
-    let mut world = World::new(network, endpoints, timeline, end);
+    let mut world = World::new(network, endpoints, timeline, Limits::new(plan));
     for (i, flow) in plan.flows.iter().enumerate() {
         world.start(2 * i, Time::from_nanos(flow.start_ns));
     }
     world
+}
+
+fn nodes(plan: &Plan, real: &[bool]) -> Vec<Node> {
+    let firsts = first_addresses(plan);
+    let node = |((planned, &real), first): ((&plan::Node, &bool), u32)| {
+        Node::new(planned.kind, real, first..first + planned.addresses.len() as u32)
+    };
+    plan.nodes.iter().zip(real).zip(firsts).map(node).collect()
 }
 
 fn addresses(plan: &Plan, ways: &Ways) -> Vec<Address> {

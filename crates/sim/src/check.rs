@@ -123,6 +123,20 @@ impl Checker<'_> {
         if let Some(duration) = self.plan.duration_ns {
             self.span("duration_ns", duration);
         }
+        let limits = &self.plan.limits;
+        let bounds =
+            [("events", limits.events), ("time_ns", limits.time_ns), ("memory_bytes", limits.memory_bytes)];
+        for (key, bound) in bounds {
+            if bound == Some(0) {
+                self.fail(format_args!("limits.{key}"), "a limit is above zero");
+            }
+        }
+        if let Some(time) = limits.time_ns {
+            self.span("limits.time_ns", time);
+            if self.plan.duration_ns.is_some_and(|duration| duration <= time) {
+                self.fail("limits.time_ns", "has no effect: the run's duration is not longer");
+            }
+        }
     }
 
     pub(crate) fn span(&mut self, path: impl Display, ns: u64) {
@@ -181,6 +195,20 @@ impl Checker<'_> {
             }
             if link.a == link.b {
                 self.fail(format_args!("links[{i}].b"), "a link joins two different nodes");
+            }
+            if let Some(mtu) = link.mtu {
+                let speaks_v6 = |node: u32| {
+                    let node = self.plan.nodes.get(node as usize);
+                    node.is_some_and(|node| node.addresses.iter().any(IpAddr::is_ipv6))
+                };
+                // RFC 791 section 3.1, RFC 8200 section 5.
+                let least = if speaks_v6(link.a) || speaks_v6(link.b) { 1280 } else { 68 };
+                if !(least..=65_535).contains(&mtu) {
+                    self.fail(
+                        format_args!("links[{i}].mtu"),
+                        format_args!("{mtu} bytes: between these nodes a link takes {least} to 65535 bytes"),
+                    );
+                }
             }
             for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
                 self.direction(&format!("links[{i}].{name}"), direction);

@@ -8,10 +8,11 @@ use core::net::SocketAddr;
 use voxpath_apps::cbr;
 use voxpath_apps::{Application, Datagrams, Stream};
 use voxpath_net::packet::{Packet, Transport};
-use voxpath_net::{AddressId, Ecn, FlowId, Target};
+use voxpath_net::{AddressId, FlowId, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
+use voxpath_wire::icmp::Quote;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 use voxpath_wire::udp::UdpHeader;
 
@@ -49,28 +50,23 @@ impl Label {
         let header_len = match &transport {
             Transport::Tcp(header) => header.wire_len(),
             Transport::Udp(_) => UdpHeader::LEN,
-            Transport::Frame(_) => unreachable!("a simulated endpoint sends headers"),
+            Transport::Icmp(_) | Transport::Frame(_) => unreachable!("an endpoint sends its own transport"),
         };
-        Packet {
-            src: self.local,
-            dst: self.remote,
-            flow: self.flow,
-            len: ip_len + header_len + payload.len(),
-            ttl: Packet::DEFAULT_TTL,
-            dscp: 0,
-            ecn: Ecn::NotEct,
-            corrupted: false,
-            created: now,
-            enqueued: now,
-            transport,
-            payload,
-        }
+        let len = ip_len + header_len + payload.len();
+        Packet::new(now, self.local, self.remote, self.flow, len, transport, payload)
     }
 
     /// Whether a packet is addressed to this endpoint.
     pub(crate) fn accepts(&self, packet: &Packet) -> bool {
         (self.local, self.remote) == (packet.dst, packet.src)
             && packet.ports() == Some((self.remote_port, self.local_port))
+    }
+
+    /// Whether an error that has come to this endpoint's address quotes a packet that it sent.
+    pub(crate) fn is_quoted(&self, quote: &Quote, addresses: &[Address]) -> bool {
+        let ip = |id: AddressId| addresses[id.0 as usize].ip;
+        (quote.src, quote.dst) == (ip(self.local), ip(self.remote))
+            && quote.ports() == (self.local_port, self.remote_port)
     }
 }
 
@@ -160,6 +156,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Bytes that the application's record holds.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Tcp(tcp) => tcp.application.record().memory(),
+            Self::Receiver(receiver) => receiver.memory(),
+            Self::Sender(_) | Self::Outside(_) => 0,
+        }
+    }
+}
+
 /// A TCP socket and its application.
 #[derive(Debug)]
 pub(crate) struct Tcp {
@@ -220,6 +227,14 @@ impl Tcp {
                 }
             }
             Socket::Open(connection) => connection.handle_segment(now, header, payload),
+        }
+    }
+
+    /// A link takes no more than `largest` bytes of the segment that begins at `seq`; whether there is something to do.
+    pub(crate) fn handle_too_big(&mut self, largest: u32, seq: Seq) -> bool {
+        match &mut self.socket {
+            Socket::Idle { .. } => false,
+            Socket::Open(connection) => connection.handle_too_big(largest, seq),
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Plan {
     pub seed: u64,
     /// When the run ends, whatever is still going on; none runs until every flow has ended.
     pub duration_ns: Option<u64>,
+    /// What ends it before.
+    pub limits: Limits,
     /// Hosts and routers.
     pub nodes: Vec<Node>,
     /// Links between two nodes each.
@@ -42,6 +44,18 @@ pub struct Plan {
     pub programs: Vec<Program>,
     /// Ways between real hosts and the machine's own loopback.
     pub relays: Vec<Relay>,
+}
+
+/// What ends a run that is not over: it is not valid then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Events that are processed.
+    pub events: Option<u64>,
+    /// Virtual time.
+    pub time_ns: Option<u64>,
+    /// Bytes that packets, events, observations and the applications' records hold.
+    pub memory_bytes: Option<u64>,
 }
 
 /// A host or a router.
@@ -80,6 +94,8 @@ pub struct Link {
     pub a: u32,
     /// Index of the node at the other end.
     pub b: u32,
+    /// The largest IP packet that it takes, in bytes; none takes any.
+    pub mtu: Option<u32>,
     /// From `a` to `b`.
     pub ab: Direction,
     /// From `b` to `a`.

@@ -1,6 +1,7 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
 use crate::endpoint::{Endpoint, Kind};
+use crate::limits::Limit;
 use crate::outside::Machine;
 use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
 use crate::world::World;
@@ -35,6 +36,8 @@ pub struct Verdict {
     pub valid: bool,
     /// Checks that failed.
     pub problems: Vec<String>,
+    /// What ended the run before its time: events, time, memory, or the clock; none if it was over.
+    pub limit: Option<&'static str>,
     /// Elements for which `in + duplicated = out + dropped + held` was checked.
     pub elements_checked: u64,
     /// Packets that hosts sent.
@@ -52,11 +55,12 @@ pub struct Verdict {
 /// Closes the books.
 pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
     let ended = world.ended();
-    report_at(plan, world, ended)
+    let limit = world.limit_reached();
+    report_at(plan, world, ended, limit)
 }
 
 /// The same for a world whose end is somebody else's decision.
-pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
+pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Option<Limit>) -> Report {
     for link in &mut world.network.links {
         link.settle(ended);
     }
@@ -64,7 +68,8 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
     let elements = elements(plan, &world, &mut books);
     let flows = flows(plan, &world, ended, &mut books);
     let requests = requests(plan, &world);
-    let verdict = books.verdict(&world, ended);
+    books.problems.extend(limit.map(|limit| limit.problem(ended)));
+    let verdict = books.verdict(&world, ended, limit);
     let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
     report.tables.extend(world.timeline.table(plan));
     for output in world.network.tap.finish(ended) {
@@ -92,7 +97,7 @@ impl Books {
         }
     }
 
-    fn verdict(mut self, world: &World, ended: Time) -> Verdict {
+    fn verdict(mut self, world: &World, ended: Time, limit: Option<Limit>) -> Verdict {
         let network = &world.network;
         let on_links: usize = network.links.iter().map(|link| link.packets_alive()).sum();
         if network.pool.len() != on_links {
@@ -119,6 +124,7 @@ impl Books {
         Verdict {
             valid: self.problems.is_empty(),
             problems: self.problems,
+            limit: limit.map(Limit::name),
             elements_checked: self.elements_checked,
             packets_sent: whole.entered,
             packets_held: held,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from voxpath import _engine
-from voxpath.scenario.quantities import PositiveSpan, Probability, Rate, Span, read_packets
+from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability, Rate, Span, read_packets
 from voxpath.scenario.table import Table, faults
 
 
@@ -177,6 +177,11 @@ class Link(LinkValues):
     to the second.
     """
 
+    mtu: Annotated[PositiveSize, Field(ge=68, le=65_535)] | None = Field(
+        None,
+        description="The largest IP packet that it takes, in both directions; any without it. Larger ones are"
+        " refused, and their sender is told. Hosts fit their segments to their own links.",
+    )
     up: LinkValues | None = Field(None, description="Values of this direction alone.")
     down: LinkValues | None = Field(None, description="Values of this direction alone.")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from voxpath.scenario.flows import Flow
+from voxpath.scenario.limits import Limits
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
@@ -137,6 +138,7 @@ class Scenario(Table):
         strict=False,
         description="What changes during the run, in any order; before all else of its time.",
     )
+    limits: Limits = Field(default_factory=Limits, description="What ends a run before its time.")
     sweep: Sweep | None = None
 
     @field_validator("flows")

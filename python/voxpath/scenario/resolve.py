@@ -38,8 +38,8 @@ _Faults = list[tuple[Path, str]]
 _Homes = dict[tuple[str, str], list[int]]
 """The addresses of a host at one of its links, by their index."""
 
-_V4_HEADER, _V6_HEADER = 20, 40
-"""Bytes (RFC 791 section 3.1 without options, RFC 8200 section 3)."""
+_V4_HEADER, _V6_HEADER, _TCP_HEADER = 20, 40, 20
+"""Bytes (RFC 791 section 3.1 and RFC 9293 section 3.1 without options, RFC 8200 section 3)."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,18 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     """
     network = build(scenario.topology)
     problems: _Faults = list(network.problems)
-    origins: dict[Path, list[Path]] = {}
+    origins: dict[Path, list[Path]] = {("limits",): [("limits",)]}
     homes: _Homes = {}
     data: dict[str, Any] = {
         "version": _engine.PLAN_VERSION,
         "name": scenario.name,
         "seed": scenario.seed,
         "duration_ns": scenario.duration,
+        "limits": {
+            "events": scenario.limits.events,
+            "time_ns": scenario.limits.time,
+            "memory_bytes": scenario.limits.memory,
+        },
         "nodes": _nodes(scenario, network, homes, origins, problems),
     }
     indices = {node["name"]: index for index, node in enumerate(data["nodes"])}
@@ -85,7 +90,7 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, origins, problems)
     timeline = Timeline(network, indices, by_name)
     data["events"] = timeline.planned(scenario.events, origins, problems)
-    data["programs"] = _programs(scenario, data["nodes"], origins)
+    data["programs"] = _programs(scenario, network, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
     return Plan(data, canonical(data), origins), problems
 
@@ -213,6 +218,7 @@ def _links(
                 "name": link.name,
                 "a": indices[link.a],
                 "b": indices[link.b],
+                "mtu": link.values.mtu,
                 "ab": _direction(link.values.direction("up")),
                 "ba": _direction(link.values.direction("down")),
             }
@@ -299,7 +305,7 @@ def _flows(
         if ends is None:
             names.update(dict.fromkeys(_copies(base, flow), index))
             continue
-        transports = _Transports(flow, scenario, nodes)
+        transports = _Transports(flow, scenario, network, nodes)
         faults: _Faults = []
         for number, name in enumerate(_copies(base, flow)):
             if name in names and names[name] != index:
@@ -351,7 +357,7 @@ def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Fa
 
 
 def _programs(
-    scenario: Scenario, nodes: list[dict[str, Any]], origins: dict[Path, list[Path]]
+    scenario: Scenario, network: Network, nodes: list[dict[str, Any]], origins: dict[Path, list[Path]]
 ) -> list[dict[str, Any]]:
     indices = {node["name"]: index for index, node in enumerate(nodes)}
     programs: list[dict[str, Any]] = []
@@ -366,7 +372,7 @@ def _programs(
                 "command": list(host.run),
                 "listens": host.listens,
                 "start_ns": host.start or 0,
-                "tcp": _stack(host, [host.tcp], v6=False),
+                "tcp": _stack(host, [host.tcp], v6=False, mtu=_mtus(network).get((name, None))),
             }
         )
     return programs
@@ -441,11 +447,12 @@ def _pair(ends: tuple[str | None, str | None], network: Network, turn: int) -> t
 class _Transports:
     """The transports of one flow's copies, which differ by their hosts alone."""
 
-    def __init__(self, flow: Flow, scenario: Scenario, nodes: list[dict[str, Any]]) -> None:
+    def __init__(self, flow: Flow, scenario: Scenario, network: Network, nodes: list[dict[str, Any]]) -> None:
         self._flow = flow
+        self._mtus = _mtus(network)
         self._hosts = scenario.hosts
         self._nodes = nodes
-        self._ends: dict[tuple[str | None, str, bool], dict[str, Any]] = {}
+        self._ends: dict[tuple[str | None, str, bool, int | None], dict[str, Any]] = {}
 
     def between(self, client: str, server: str, ends: dict[str, int | None]) -> dict[str, Any]:
         """The plan's transport of a copy, which goes between these ends."""
@@ -460,19 +467,35 @@ class _Transports:
 
     def _end(self, name: str, which: Literal["client", "server"], *, v6: bool) -> dict[str, Any]:
         # Hosts that the scenario does not mention are alike; there may be thousands.
-        key = (name if name in self._hosts else None, which, v6)
+        via = self._flow.via if which == "client" else self._flow.to_via
+        mtu = self._mtus.get((name, via))
+        key = (name if name in self._hosts else None, which, v6, mtu)
         if key not in self._ends:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
             layers = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
-            self._ends[key] = _stack(host, layers, v6=v6)
+            self._ends[key] = _stack(host, layers, v6=v6, mtu=mtu)
         return self._ends[key]
 
 
-def _stack(host: Host, layers: list[Socket | None], *, v6: bool) -> dict[str, Any]:
+def _mtus(network: Network) -> dict[tuple[str, str | None], int]:
+    """The MTU of each host's link, by host and link; of the host itself the smallest of its links'."""
+    found: dict[tuple[str, str | None], int] = {}
+    for link in network.links:
+        if link.values.mtu is None:
+            continue
+        for end in (link.a, link.b):
+            found[end, link.name] = link.values.mtu
+            found[end, None] = min(link.values.mtu, found.get((end, None), link.values.mtu))
+    return found
+
+
+def _stack(host: Host, layers: list[Socket | None], *, v6: bool, mtu: int | None) -> dict[str, Any]:
     """A host's profile with what each layer says otherwise."""
     config: dict[str, Any] = json.loads(_engine.profile(host.profile))
-    if v6:
+    if mtu is not None:
+        config["mss"] = mtu - (_V6_HEADER if v6 else _V4_HEADER) - _TCP_HEADER
+    elif v6:
         # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
         config["mss"] -= _V6_HEADER - _V4_HEADER
     for layer in layers:

@@ -20,11 +20,12 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         let seconds = prop::collection::vec((any::<u32>(), any::<u32>(), direction(), direction()), 0..3);
         let addresses = (any::<bool>(), prop::collection::vec(0..3_u8, hosts));
         let flows = prop::collection::vec((any::<u32>(), any::<u32>(), conversation()), 1..5);
+        let mtus = prop::collection::vec(prop::option::weighted(0.2, 1280..1600_u32), 12);
         let events = prop::collection::vec((any::<u32>(), any::<u64>(), event()), 0..6);
-        (trunks, accesses, seconds, addresses, flows, events).prop_map(
-            move |(trunks, accesses, seconds, (v6, homes), flows, events)| {
+        (trunks, accesses, seconds, addresses, flows, (events, mtus)).prop_map(
+            move |(trunks, accesses, seconds, (v6, homes), flows, (events, mtus))| {
                 let (routers, hosts) = (routers as u32, hosts as u32);
-                let mut nodes: Vec<Node> = (0..routers).map(router).collect();
+                let mut nodes: Vec<Node> = (0..routers).map(|i| router(i, v6)).collect();
                 nodes.extend((0..hosts).zip(homes).map(|(i, home)| host(i, v6, home)));
                 let mut ends = Vec::new();
                 for (router, (parent, ab, ba)) in (1..).zip(trunks) {
@@ -37,6 +38,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     ends.push((router % routers, routers + host % hosts, ab, ba));
                 }
                 let links = ends.into_iter().enumerate().map(|(i, (a, b, ab, ba))| Link {
+                    mtu: mtus[i],
                     name: format!("link{i}"),
                     a,
                     b,
@@ -52,6 +54,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                 let flows: Vec<Flow> = flows.collect();
                 let events = timeline(&events, links.len() as u32, &flows, duration_ns);
                 Plan {
+                    limits: voxpath_sim::plan::Limits::default(),
                     events,
                     programs: vec![],
                     relays: vec![],
@@ -119,14 +122,10 @@ fn event() -> impl Strategy<Value = Option<LinkChange>> {
     ]
 }
 
-fn router(i: u32) -> Node {
-    Node {
-        simulated: false,
-        real: false,
-        name: format!("router{i}"),
-        kind: NodeKind::Router,
-        addresses: vec![],
-    }
+fn router(i: u32, v6: bool) -> Node {
+    // Hosts have the other numbers.
+    let own = host(1000 + i, v6, 0).addresses;
+    Node { simulated: false, real: false, name: format!("router{i}"), kind: NodeKind::Router, addresses: own }
 }
 
 /// A host with an address of the plan's family, and perhaps one of the other before or after.

@@ -10,6 +10,7 @@
 //! 4. the getters ([`state`](Connection::state), [`readable`](Connection::readable), [`metrics`](Connection::metrics) …).
 
 mod arrival;
+mod path_mtu;
 mod recovery;
 mod timers;
 mod transmit;
@@ -83,6 +84,8 @@ pub struct Connection {
     rtt: RttEstimator,
     cc: Box<dyn CongestionControl>,
     window: Window,
+    /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
+    path_mss: u32,
     scoreboard: Scoreboard,
     recovery: RecoveryState,
     sent: SentSegments,
@@ -275,6 +278,7 @@ impl Connection {
                 ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
                 smss,
             },
+            path_mss: u32::MAX,
             scoreboard: Scoreboard::default(),
             recovery: RecoveryState::default(),
             sent: SentSegments::default(),

@@ -9,6 +9,7 @@ mod congestion;
 mod handshake;
 mod ladder;
 mod pair;
+mod path_mtu;
 mod properties;
 mod recovery;
 mod sack;

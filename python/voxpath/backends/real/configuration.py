@@ -22,6 +22,7 @@ DEVICE = "net0"
 """The device that joins a host to the network."""
 
 MTU = 1500
+"""Of a host whose links have none."""
 
 _QUEUE = 10_000
 """Packets that a device holds for us; its default of 500 loses bursts without a word."""
@@ -101,21 +102,28 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     lines = [
         "link set lo up",
         *(f"addr add {address}/{128 if ':' in address else 32} dev {DEVICE}" for address in addresses),
-        f"link set {DEVICE} mtu {MTU} txqueuelen {_QUEUE} up",
+        f"link set {DEVICE} mtu {_mtu(plan, index)} txqueuelen {_QUEUE} up",
         *(f"route add {prefix} dev {DEVICE}{control}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
     ]
     return HostConfiguration("\n".join(lines) + "\n", sysctl)
+
+
+def _mtu(plan: Mapping[str, Any], index: int) -> int:
+    """The MTU of a host's device: what the smallest of its links takes."""
+    own = [link["mtu"] for link in plan["links"] if index in (link["a"], link["b"])]
+    return min((mtu for mtu in own if mtu is not None), default=MTU)
 
 
 def _namespace_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
     """The values of the keys that all of a host's sockets share."""
     name = plan["nodes"][index]["name"]
     usual = json.loads(_engine.profile("linux"))
+    mtu = _mtu(plan, index)
     shared: dict[str, tuple[Any, str]] = {}
     for place, asked, allowed in _asked(plan, index):
-        mtu_mss = MTU - (60 if any(":" in address for address in plan["nodes"][index]["addresses"]) else 40)
         for key, value in asked.items():
-            if key == "mss" and value in {usual[key], mtu_mss}:
+            # The kernel fits its segments to the device, less the headers of either family.
+            if key == "mss" and value in {usual[key], mtu - 40, mtu - 60}:
                 continue
             if value != usual[key] and key not in allowed and key not in _NAMESPACE:
                 settable = ", ".join(sorted(allowed | set(_NAMESPACE)))
