@@ -209,6 +209,11 @@ impl Receiver {
         }
     }
 
+    /// Bytes that its account holds.
+    pub const fn memory(&self) -> usize {
+        (self.delays.capacity() + self.seen.capacity()) * size_of::<u64>()
+    }
+
     /// When the first datagram came.
     pub const fn first_at(&self) -> Option<Time> {
         self.first_at

@@ -29,6 +29,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// Bytes that it holds.
+    pub fn memory(&self) -> usize {
+        let spans = self.partials.capacity() + self.pages.capacity();
+        self.requests.capacity() * size_of::<Request>() + spans * size_of::<Span>()
+    }
+
     /// Reads all that has come, which `verifier` holds against what was sent; how many octets that is.
     pub(crate) fn read(&mut self, now: Time, socket: &mut impl Stream, verifier: &mut Verifier) -> u64 {
         let before = self.octets;

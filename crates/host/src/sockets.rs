@@ -251,6 +251,9 @@ impl Sockets {
     fn start_what_is_due(&mut self, now: Time) {
         for index in 0..self.ends.len() {
             if self.ends[index].poll_timeout().is_some_and(|at| at <= now) {
+                if self.ends[index].outside.stop.take_if(|at| *at <= now).is_some() {
+                    self.ends[index].outside.machine.stop();
+                }
                 if self.ends[index].phase == Phase::Waiting {
                     self.ends[index].connect();
                 }
@@ -354,6 +357,11 @@ impl End {
 
     /// When to drive it though nothing happens at its socket.
     fn poll_timeout(&self) -> Option<Time> {
+        let stop = self.outside.stop.filter(|_| self.phase != Phase::Done);
+        self.machine_timeout().into_iter().chain(stop).min()
+    }
+
+    fn machine_timeout(&self) -> Option<Time> {
         match (&self.outside.machine, self.phase) {
             (_, Phase::Done | Phase::Connecting) => None,
             (Machine::Stream(_), Phase::Waiting) => (self.outside.end == 0).then_some(self.outside.start),

@@ -42,8 +42,9 @@ impl Veth {
     pub(crate) fn new(namespace: &Namespace, name: &str) -> Result<Self, HostError> {
         let edge = Namespace::new()?;
         edge.sysctl(&[("ipv6/conf/default/disable_ipv6".into(), "1".into())])?;
-        // `ip` is another process: it finds ours by its number.
-        let ours = format!("/proc/{}/fd/{}", std::process::id(), edge.as_fd().as_raw_fd());
+        // `ip` is another process: it finds ours by its number, as /proc has it, which may be that of an outer PID namespace.
+        let own = std::fs::read_link("/proc/self").context(|| "read /proc/self".into())?;
+        let ours = format!("/proc/{}/fd/{}", own.display(), edge.as_fd().as_raw_fd());
         namespace.ip(&format!(
             "link add name {name} address {HOST} type veth peer name {name} address {EDGE} netns {ours}\n\
              link set {name} arp off\n",

@@ -65,6 +65,16 @@ impl EventQueue {
         self.next_ticket
     }
 
+    /// How many more can be drawn.
+    pub const fn tickets_left(&self) -> u64 {
+        (1 << TICKET_BITS) - self.next_ticket
+    }
+
+    /// Bytes that it holds.
+    pub const fn memory(&self) -> usize {
+        self.heap.capacity() * size_of::<u128>()
+    }
+
     /// Entries waiting.
     pub fn len(&self) -> usize {
         self.heap.len() - usize::from(self.hole)

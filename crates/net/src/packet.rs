@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use bytes::Bytes;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
+use voxpath_wire::icmp::IcmpHeader;
 pub use voxpath_wire::ip::Ecn;
 use voxpath_wire::packet;
 use voxpath_wire::tcp::TcpHeader;
@@ -28,6 +29,8 @@ pub enum Transport {
     Tcp(TcpHeader),
     /// UDP.
     Udp(UdpHeader),
+    /// ICMP, of the version that the addresses say.
+    Icmp(IcmpHeader),
     /// What a real host sent: its bytes, and what is known of them. Rare where everything is simulated, so
     /// it does not make every packet larger.
     Frame(Box<Frame>),
@@ -77,6 +80,32 @@ impl Packet {
     /// The TTL that Linux and most others start from.
     pub const DEFAULT_TTL: u8 = 64;
 
+    /// A packet that its sender makes now, with nothing out of the ordinary. `len` is its whole length.
+    pub fn new(
+        now: Time,
+        src: AddressId,
+        dst: AddressId,
+        flow: FlowId,
+        len: u32,
+        transport: Transport,
+        payload: Payload,
+    ) -> Self {
+        Self {
+            src,
+            dst,
+            flow,
+            len,
+            ttl: Self::DEFAULT_TTL,
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            corrupted: false,
+            created: now,
+            enqueued: now,
+            transport,
+            payload,
+        }
+    }
+
     /// The TCP header, whoever sent it.
     pub fn tcp(&self) -> Option<&TcpHeader> {
         match &self.transport {
@@ -85,7 +114,19 @@ impl Packet {
                 packet::Transport::Tcp(header) => Some(header),
                 _ => None,
             },
-            Transport::Udp(_) => None,
+            Transport::Udp(_) | Transport::Icmp(_) => None,
+        }
+    }
+
+    /// The ICMP header, whoever sent it.
+    pub fn icmp(&self) -> Option<&IcmpHeader> {
+        match &self.transport {
+            Transport::Icmp(header) => Some(header),
+            Transport::Frame(frame) => match &frame.transport {
+                packet::Transport::Icmp(header) => Some(header),
+                _ => None,
+            },
+            Transport::Tcp(_) | Transport::Udp(_) => None,
         }
     }
 
@@ -94,7 +135,7 @@ impl Packet {
         match &self.transport {
             Transport::Udp(_) => true,
             Transport::Frame(frame) => matches!(frame.transport, packet::Transport::Udp(_)),
-            Transport::Tcp(_) => false,
+            Transport::Tcp(_) | Transport::Icmp(_) => false,
         }
     }
 
@@ -109,6 +150,7 @@ impl Packet {
                 packet::Transport::Icmp(_) | packet::Transport::Other => None,
             },
             Transport::Tcp(header) => Some((header.src_port, header.dst_port)),
+            Transport::Icmp(_) => None,
         }
     }
 }

@@ -37,6 +37,11 @@ impl Pool {
         self.len() == 0
     }
 
+    /// Bytes that it holds, what packets carry not counted.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Option<Packet>>() + self.free.capacity() * size_of::<u32>()
+    }
+
     /// Takes a packet in.
     pub fn insert(&mut self, packet: Packet) -> Handle {
         match self.free.pop() {

@@ -116,6 +116,8 @@ impl Interest {
 pub trait Sink: Send {
     /// The kinds that this sink wants to see.
     fn interest(&self) -> Interest;
+    /// Bytes that it holds.
+    fn memory(&self) -> usize;
     /// One event of such a kind.
     fn record(&mut self, event: &Event<'_>);
     /// What came of it, once the run has ended at `ended`: what was to happen later has not happened.
@@ -153,6 +155,11 @@ impl Tap {
     pub fn attach(&mut self, sink: Box<dyn Sink>) {
         self.interest.0 |= sink.interest().0;
         self.sinks.push(sink);
+    }
+
+    /// Bytes that the sinks hold.
+    pub fn memory(&self) -> usize {
+        self.sinks.iter().map(|sink| sink.memory()).sum()
     }
 
     /// Whether any sink wants events of these kinds.

@@ -93,6 +93,8 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
         });
     }
     Plan {
+        limits: voxpath_sim::plan::Limits::default(),
+        events: vec![],
         interfaces: vec![],
         programs: vec![],
         relays: vec![],
@@ -108,7 +110,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
 }
 
 fn link(name: &str, a: u32, b: u32, both: Direction) -> Link {
-    Link { name: name.into(), a, b, ab: both.clone(), ba: both }
+    Link { mtu: None, name: name.into(), a, b, ab: both.clone(), ba: both }
 }
 
 fn direction(rate_bps: u64, delay_ns: u64, queue: u32) -> Direction {

@@ -1,14 +1,16 @@
 //! From a plan to a world.
 
 use crate::applications::{datagram_ends, stream_applications};
-use crate::check::LONGEST_NS;
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp};
+use crate::limits::Limits;
 use crate::network::{Address, Network, Node};
 use crate::plan::{self, DIRECTIONS, Direction, Flow, Observe, Plan};
 use crate::sinks;
+use crate::timeline::{Timeline, changes, stop_of};
 use crate::ways::{End, Ways, ends};
 use crate::world::World;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -47,15 +49,17 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     for sink in sinks::wanted(plan, observe, &addresses) {
         tap.attach(sink);
     }
-    let network = Network {
+    let mut network = Network {
         pool: Pool::new(),
         events: EventQueue::new(),
         tap,
-        nodes: plan.nodes.iter().zip(&real).map(|(node, &real)| Node::new(node.kind, real)).collect(),
+        nodes: nodes(plan, &real),
         links: links(plan, seed),
+        mtus: plan.links.iter().flat_map(|link| [link.mtu.unwrap_or(u32::MAX); 2]).collect(),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         ways,
         addresses,
+        own: VecDeque::new(),
     };
     let first_target = network.links.len() as u32;
     let first_addresses = first_addresses(plan);
@@ -68,15 +72,25 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
         let flow = &plan.flows[endpoint.label.flow.0 as usize];
         if !flow.simulated {
-            endpoint.move_outside(Time::from_nanos(flow.start_ns), &network.addresses);
+            let stop = stop_of(plan, endpoint.label.flow.0).filter(|_| endpoint.end == 0);
+            endpoint.move_outside(Time::from_nanos(flow.start_ns), stop, &network.addresses);
         }
     }
-    let end = Time::from_nanos(plan.duration_ns.unwrap_or(LONGEST_NS));
-    let mut world = World::new(network, endpoints, end);
+    let woken = target(first_target + endpoints.len() as u32);
+    let timeline = Timeline::new(plan, woken, &mut network.events);
+    let mut world = World::new(network, endpoints, timeline, Limits::new(plan));
     for (i, flow) in plan.flows.iter().enumerate() {
         world.start(2 * i, Time::from_nanos(flow.start_ns));
     }
     world
+}
+
+fn nodes(plan: &Plan, real: &[bool]) -> Vec<Node> {
+    let firsts = first_addresses(plan);
+    let node = |((planned, &real), first): ((&plan::Node, &bool), u32)| {
+        Node::new(planned.kind, real, first..first + planned.addresses.len() as u32)
+    };
+    plan.nodes.iter().zip(real).zip(firsts).map(node).collect()
 }
 
 fn addresses(plan: &Plan, ways: &Ways) -> Vec<Address> {
@@ -115,7 +129,8 @@ fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
         for (direction, name) in [&link.ab, &link.ba].into_iter().zip(DIRECTIONS) {
             let id = DirectionId::new(i, name == DIRECTIONS[0]);
             let name = format!("{} {name}", link.name);
-            links.push(Link::new(config(direction), &name, seed, target(id.0), Place::Link(id.0)));
+            let config = LinkConfig { changing: changes(plan, id), ..config(direction) };
+            links.push(Link::new(config, &name, seed, target(id.0), Place::Link(id.0)));
         }
     }
     links
@@ -132,26 +147,34 @@ fn prob(p: f64) -> Prob {
 fn config(direction: &Direction) -> LinkConfig {
     LinkConfig {
         limit: Limit { packets: direction.queue_packets, bytes: direction.queue_bytes },
-        capacity: direction.rate_bps.and_then(Rate::from_bits_per_sec).into(),
+        capacity: direction.rate_bps.and_then(rate).into(),
         framing: match direction.framing {
             plan::Framing::Ip => Framing::Ip,
             plan::Framing::Ethernet => Framing::Ethernet,
         },
-        loss: match &direction.loss {
-            plan::Loss::None => Loss::None,
-            plan::Loss::Bernoulli { p } => Loss::bernoulli(prob(*p)),
-            plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Exact } => {
-                Loss::bit_errors(*rate, BitErrorForm::Exact)
-            }
-            plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Linear } => {
-                Loss::bit_errors(*rate, BitErrorForm::Linear)
-            }
-            plan::Loss::List { packets } => Loss::list(packets.clone()),
-        },
+        loss: loss(&direction.loss),
         duplicate: prob(direction.duplicate),
         reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
         delay: Span::from_nanos(direction.delay_ns).into(),
         ..LinkConfig::default()
+    }
+}
+
+pub(crate) const fn rate(bits_per_sec: u64) -> Option<Rate> {
+    Rate::from_bits_per_sec(bits_per_sec)
+}
+
+pub(crate) fn loss(model: &plan::Loss) -> Loss {
+    match model {
+        plan::Loss::None => Loss::None,
+        plan::Loss::Bernoulli { p } => Loss::bernoulli(prob(*p)),
+        plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Exact } => {
+            Loss::bit_errors(*rate, BitErrorForm::Exact)
+        }
+        plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Linear } => {
+            Loss::bit_errors(*rate, BitErrorForm::Linear)
+        }
+        plan::Loss::List { packets } => Loss::list(packets.clone()),
     }
 }
 

@@ -4,7 +4,10 @@
 //! trusts no plan that was not checked.
 
 use crate::applications::web_model;
-use crate::plan::{App, Direction, Flow, Law, Loss, NodeKind, Observe, Plan, Relay, Transport, VERSION};
+use crate::plan::{
+    App, Direction, Flow, Law, Loss, NodeKind, Observe, Plan, Relay, Route, Transport, VERSION,
+};
+use crate::timeline::stop_of;
 use crate::ways::{Ways, ends};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -46,6 +49,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.links();
     checker.interfaces();
     checker.flows();
+    checker.timeline();
     checker.programs();
     checker.relays();
     // Indices that dangle would only panic in the search for paths.
@@ -95,13 +99,13 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
     checker.problems
 }
 
-struct Checker<'a> {
-    plan: &'a Plan,
+pub(crate) struct Checker<'a> {
+    pub(crate) plan: &'a Plan,
     problems: Vec<Problem>,
 }
 
 impl Checker<'_> {
-    fn fail(&mut self, path: impl Display, message: impl Display) {
+    pub(crate) fn fail(&mut self, path: impl Display, message: impl Display) {
         self.problems.push(Problem { path: format!("{path}"), message: format!("{message}") });
     }
 
@@ -119,9 +123,23 @@ impl Checker<'_> {
         if let Some(duration) = self.plan.duration_ns {
             self.span("duration_ns", duration);
         }
+        let limits = &self.plan.limits;
+        let bounds =
+            [("events", limits.events), ("time_ns", limits.time_ns), ("memory_bytes", limits.memory_bytes)];
+        for (key, bound) in bounds {
+            if bound == Some(0) {
+                self.fail(format_args!("limits.{key}"), "a limit is above zero");
+            }
+        }
+        if let Some(time) = limits.time_ns {
+            self.span("limits.time_ns", time);
+            if self.plan.duration_ns.is_some_and(|duration| duration <= time) {
+                self.fail("limits.time_ns", "has no effect: the run's duration is not longer");
+            }
+        }
     }
 
-    fn span(&mut self, path: impl Display, ns: u64) {
+    pub(crate) fn span(&mut self, path: impl Display, ns: u64) {
         if ns > LONGEST_NS {
             self.fail(path, format_args!("{ns} ns is longer than 500000 h"));
         }
@@ -178,6 +196,20 @@ impl Checker<'_> {
             if link.a == link.b {
                 self.fail(format_args!("links[{i}].b"), "a link joins two different nodes");
             }
+            if let Some(mtu) = link.mtu {
+                let speaks_v6 = |node: u32| {
+                    let node = self.plan.nodes.get(node as usize);
+                    node.is_some_and(|node| node.addresses.iter().any(IpAddr::is_ipv6))
+                };
+                // RFC 791 section 3.1, RFC 8200 section 5.
+                let least = if speaks_v6(link.a) || speaks_v6(link.b) { 1280 } else { 68 };
+                if !(least..=65_535).contains(&mtu) {
+                    self.fail(
+                        format_args!("links[{i}].mtu"),
+                        format_args!("{mtu} bytes: between these nodes a link takes {least} to 65535 bytes"),
+                    );
+                }
+            }
             for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
                 self.direction(&format!("links[{i}].{name}"), direction);
             }
@@ -186,11 +218,7 @@ impl Checker<'_> {
 
     fn direction(&mut self, path: &str, direction: &Direction) {
         match direction.rate_bps {
-            Some(0) => self.fail(format_args!("{path}.rate_bps"), "a rate is above zero"),
-            Some(rate) if rate > FASTEST_BPS => {
-                self.fail(format_args!("{path}.rate_bps"), format_args!("{rate} bit/s is above 100 Tbit/s"));
-            }
-            Some(_) => {}
+            Some(rate) => self.rate(format_args!("{path}.rate_bps"), rate),
             None => {
                 let bounds = [
                     ("queue_packets", direction.queue_packets.is_some()),
@@ -212,16 +240,28 @@ impl Checker<'_> {
             self.span(format_args!("{path}.reorder.by_ns"), reorder.by_ns);
         }
         self.span(format_args!("{path}.delay_ns"), direction.delay_ns);
-        match &direction.loss {
+        self.loss(&format!("{path}.loss"), &direction.loss);
+    }
+
+    pub(crate) fn rate(&mut self, path: impl Display, rate: u64) {
+        if rate == 0 {
+            self.fail(path, "a rate is above zero");
+        } else if rate > FASTEST_BPS {
+            self.fail(path, format_args!("{rate} bit/s is above 100 Tbit/s"));
+        }
+    }
+
+    pub(crate) fn loss(&mut self, path: &str, loss: &Loss) {
+        match loss {
             Loss::None => {}
-            Loss::Bernoulli { p } => self.probability(format_args!("{path}.loss.p"), *p),
-            Loss::BitErrors { rate, .. } => self.probability(format_args!("{path}.loss.rate"), *rate),
+            Loss::Bernoulli { p } => self.probability(format_args!("{path}.p"), *p),
+            Loss::BitErrors { rate, .. } => self.probability(format_args!("{path}.rate"), *rate),
             Loss::List { packets } => {
                 if packets.first() == Some(&0) {
-                    self.fail(format_args!("{path}.loss.packets"), "packets are counted from 1");
+                    self.fail(format_args!("{path}.packets"), "packets are counted from 1");
                 }
                 if !packets.is_sorted_by(|a, b| a < b) {
-                    self.fail(format_args!("{path}.loss.packets"), "numbers ascend, and none occurs twice");
+                    self.fail(format_args!("{path}.packets"), "numbers ascend, and none occurs twice");
                 }
             }
         }
@@ -325,6 +365,15 @@ impl Checker<'_> {
                 self.fail(format_args!("{path}.start_ns"), "the flow starts when the run is already over");
             }
             self.transport(&path, &flow.transport, &flow.app);
+            if is_endless(&flow.app)
+                && self.plan.duration_ns.is_none()
+                && stop_of(self.plan, i as u32).is_none()
+            {
+                self.fail(
+                    format_args!("{path}.app"),
+                    "it never ends: say how much it sends, stop it, or give the run a duration",
+                );
+            }
             self.app(&path, &flow.app);
         }
     }
@@ -476,12 +525,6 @@ impl Checker<'_> {
     }
 
     fn app(&mut self, path: &str, app: &App) {
-        if is_endless(app) && self.plan.duration_ns.is_none() {
-            self.fail(
-                format_args!("{path}.app"),
-                "it never ends: say how much it sends, or give the run a duration",
-            );
-        }
         match *app {
             App::Bulk { bytes } => {
                 self.transfer(format_args!("{path}.app.bytes"), bytes.unwrap_or_default(), 1)
@@ -633,21 +676,7 @@ impl Checker<'_> {
     fn routes(&mut self) {
         let plan = self.plan;
         for (i, route) in plan.routes.iter().enumerate() {
-            for (key, node) in [("node", route.node), ("to", route.to)] {
-                if node as usize >= plan.nodes.len() {
-                    self.fail(format_args!("routes[{i}].{key}"), format_args!("there is no node {node}"));
-                }
-            }
-            match plan.links.get(route.link as usize) {
-                Some(link) if link.a == route.node || link.b == route.node => {}
-                _ => self.fail(format_args!("routes[{i}].link"), "the node has no such link"),
-            }
-            if plan.interfaces.iter().any(|interface| interface.node == route.node) {
-                self.fail(
-                    format_args!("routes[{i}].node"),
-                    "packets leave this host by the link of their address: a route has no effect",
-                );
-            }
+            self.route(&format!("routes[{i}]"), route);
         }
         if !self.problems.is_empty() {
             return;
@@ -686,8 +715,27 @@ impl Checker<'_> {
         }
     }
 
+    pub(crate) fn route(&mut self, path: &str, route: &Route) {
+        let plan = self.plan;
+        for (key, node) in [("node", route.node), ("to", route.to)] {
+            if node as usize >= plan.nodes.len() {
+                self.fail(format_args!("{path}.{key}"), format_args!("there is no node {node}"));
+            }
+        }
+        match plan.links.get(route.link as usize) {
+            Some(link) if link.a == route.node || link.b == route.node => {}
+            _ => self.fail(format_args!("{path}.link"), "the node has no such link"),
+        }
+        if plan.interfaces.iter().any(|interface| interface.node == route.node) {
+            self.fail(
+                format_args!("{path}.node"),
+                "packets leave this host by the link of their address: a route has no effect",
+            );
+        }
+    }
+
     fn size(&mut self) {
-        let targets = 2 * (self.plan.links.len() as u64 + self.plan.flows.len() as u64);
+        let targets = 2 * (self.plan.links.len() as u64 + self.plan.flows.len() as u64) + 1;
         if targets >= u64::from(Target::LIMIT) {
             self.fail("flows", format_args!("links and flows are fewer than {} together", Target::LIMIT / 2));
         }

@@ -3,8 +3,9 @@
 use crate::network::Address;
 use alloc::vec::Vec;
 use voxpath_net::packet::{Packet, Transport};
+use voxpath_wire::icmp::IcmpHeader;
 use voxpath_wire::ip::{IpHeader, Protocol, patch};
-use voxpath_wire::packet::{emit_tcp, emit_udp};
+use voxpath_wire::packet::{emit_icmp, emit_tcp, emit_udp};
 
 /// Appends the packet's bytes to `out`.
 ///
@@ -20,6 +21,10 @@ pub(crate) fn emit(packet: &Packet, addresses: &[Address], identification: u16, 
     match &packet.transport {
         Transport::Tcp(tcp) => emit_tcp(&header(Protocol::Tcp), tcp, &packet.payload, out),
         Transport::Udp(udp) => emit_udp(&header(Protocol::Udp), udp, &packet.payload, out),
+        Transport::Icmp(icmp) => {
+            let version = IcmpHeader::protocol(addresses[packet.src.0 as usize].ip);
+            emit_icmp(&header(version), icmp, &packet.payload, out);
+        }
         Transport::Frame(frame) => {
             let start = out.len();
             out.extend_from_slice(&frame.bytes);

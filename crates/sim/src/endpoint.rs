@@ -12,6 +12,7 @@ use voxpath_net::{AddressId, Ecn, FlowId, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
+use voxpath_wire::icmp::Quote;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 use voxpath_wire::udp::UdpHeader;
 
@@ -49,22 +50,11 @@ impl Label {
         let header_len = match &transport {
             Transport::Tcp(header) => header.wire_len(),
             Transport::Udp(_) => UdpHeader::LEN,
-            Transport::Frame(_) => unreachable!("a simulated endpoint sends headers"),
+            Transport::Icmp(_) | Transport::Frame(_) => unreachable!("an endpoint sends its own transport"),
         };
-        Packet {
-            src: self.local,
-            dst: self.remote,
-            flow: self.flow,
-            len: ip_len + header_len + payload.len(),
-            ttl: Packet::DEFAULT_TTL,
-            dscp: 0,
-            ecn: self.ecn,
-            corrupted: false,
-            created: now,
-            enqueued: now,
-            transport,
-            payload,
-        }
+        let len = ip_len + header_len + payload.len();
+        let packet = Packet::new(now, self.local, self.remote, self.flow, len, transport, payload);
+        Packet { ecn: self.ecn, ..packet }
     }
 
     /// Whether a packet is addressed to this endpoint.
@@ -72,11 +62,18 @@ impl Label {
         (self.local, self.remote) == (packet.dst, packet.src)
             && packet.ports() == Some((self.remote_port, self.local_port))
     }
+
+    /// Whether an error that has come to this endpoint's address quotes a packet that it sent.
+    pub(crate) fn is_quoted(&self, quote: &Quote, addresses: &[Address]) -> bool {
+        let ip = |id: AddressId| addresses[id.0 as usize].ip;
+        (quote.src, quote.dst) == (ip(self.local), ip(self.remote))
+            && quote.ports() == (self.local_port, self.remote_port)
+    }
 }
 
 impl Endpoint {
     /// Makes the endpoint one that runs on a real host.
-    pub(crate) fn move_outside(&mut self, start: Time, addresses: &[Address]) {
+    pub(crate) fn move_outside(&mut self, start: Time, stop: Option<Time>, addresses: &[Address]) {
         let Label { flow, local, remote, local_port, remote_port, .. } = self.label;
         let address = |id: AddressId, port| SocketAddr::new(addresses[id.0 as usize].ip, port);
         let (tcp, machine) = match core::mem::replace(&mut self.kind, Kind::Outside(None)) {
@@ -96,10 +93,21 @@ impl Endpoint {
             local: address(local, local_port),
             remote: address(remote, remote_port),
             start,
+            stop,
             tcp,
             machine,
             account: Account::default(),
         })));
+    }
+
+    /// Has the end that opened its flow begin nothing more, and close.
+    pub(crate) fn stop(&mut self) {
+        match &mut self.kind {
+            Kind::Tcp(tcp) => tcp.stop(),
+            Kind::Sender(sender) => sender.stop(),
+            // A real host is told by its own clock.
+            Kind::Receiver(_) | Kind::Outside(_) => {}
+        }
     }
 
     /// When it wants to be woken.
@@ -151,6 +159,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Bytes that the application's record holds.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Tcp(tcp) => tcp.application.record().memory(),
+            Self::Receiver(receiver) => receiver.memory(),
+            Self::Sender(_) | Self::Outside(_) => 0,
+        }
+    }
+}
+
 /// A TCP socket and its application.
 #[derive(Debug)]
 pub(crate) struct Tcp {
@@ -189,6 +208,16 @@ impl Tcp {
         }
     }
 
+    fn stop(&mut self) {
+        self.application.stop();
+        if let Socket::Open(connection) = &mut self.socket
+            && !connection.is_synchronised()
+        {
+            // The application is not shown its socket before it stands.
+            connection.close();
+        }
+    }
+
     /// Takes a segment in, on which the network left `ecn`.
     pub(crate) fn receive(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         match &mut self.socket {
@@ -206,6 +235,14 @@ impl Tcp {
                 }
                 connection.handle_segment(now, header, payload);
             }
+        }
+    }
+
+    /// A link takes no more than `largest` bytes of the segment that begins at `seq`; whether there is something to do.
+    pub(crate) fn handle_too_big(&mut self, largest: u32, seq: Seq) -> bool {
+        match &mut self.socket {
+            Socket::Idle { .. } => false,
+            Socket::Open(connection) => connection.handle_too_big(largest, seq),
         }
     }
 

@@ -12,6 +12,7 @@ mod build;
 mod check;
 mod emit;
 mod endpoint;
+mod limits;
 mod network;
 pub mod outside;
 mod paths;
@@ -19,6 +20,8 @@ pub mod plan;
 mod realtime;
 mod report;
 mod sinks;
+mod stack;
+mod timeline;
 mod ways;
 mod world;
 

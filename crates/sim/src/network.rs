@@ -2,15 +2,19 @@
 
 use crate::endpoint::Label;
 use crate::plan::NodeKind;
+use crate::stack::Bucket;
 use crate::ways::Ways;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::ops::Range;
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{EventQueue, Handle, Link, Pool, Tap, Ticket};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
+use voxpath_wire::icmp::{IcmpHeader, Unreachable};
 use voxpath_wire::ip::IpHeader;
 
 /// Everything that packets meet.
@@ -22,10 +26,14 @@ pub(crate) struct Network {
     pub(crate) nodes: Vec<Node>,
     /// Each direction of each link; its target is its index.
     pub(crate) links: Vec<Link>,
+    /// The largest packet that each direction takes.
+    pub(crate) mtus: Vec<u32>,
     /// The node at the far end of each direction.
     pub(crate) far_ends: Vec<u32>,
     pub(crate) ways: Ways,
     pub(crate) addresses: Vec<Address>,
+    /// What nodes have told themselves, and have not heard yet.
+    pub(crate) own: VecDeque<(u32, Packet)>,
 }
 
 /// A host or a router, and what became of the packets that met it.
@@ -34,7 +42,11 @@ pub(crate) struct Node {
     pub(crate) kind: NodeKind,
     /// Whether it is a real host, at the edge of a world in real time.
     pub(crate) real: bool,
-    /// Packets that its own applications sent.
+    /// Its addresses, by their index among all.
+    pub(crate) addresses: Range<u32>,
+    /// How often it tells of errors.
+    pub(crate) errors: Bucket,
+    /// Packets that it sent itself.
     pub(crate) sent: u64,
     /// Packets that links brought.
     pub(crate) received: u64,
@@ -58,8 +70,18 @@ pub(crate) struct Address {
 }
 
 impl Node {
-    pub(crate) const fn new(kind: NodeKind, real: bool) -> Self {
-        Self { kind, real, sent: 0, received: 0, forwarded: 0, delivered: 0, discarded: 0 }
+    pub(crate) const fn new(kind: NodeKind, real: bool, addresses: Range<u32>) -> Self {
+        Self {
+            kind,
+            real,
+            addresses,
+            errors: Bucket::FULL,
+            sent: 0,
+            received: 0,
+            forwarded: 0,
+            delivered: 0,
+            discarded: 0,
+        }
     }
 }
 
@@ -107,9 +129,14 @@ impl Network {
             self.tap.packet(now, Place::Host(at), Action::Received, &packet);
             return Some((at, packet));
         }
-        // RFC 1812 section 5.3.1: a router does not pass on a packet whose last hop this was. Hosts pass on none.
-        if node.kind == NodeKind::Host || header.ttl <= 1 {
-            self.discard(at, packet);
+        if node.kind == NodeKind::Host {
+            // Hosts pass on none.
+            node.discarded += 1;
+            self.pool.discard(packet);
+        } else if header.ttl <= 1 {
+            // RFC 1812 section 5.3.1: a router does not pass on a packet whose last hop this was.
+            let packet = self.pool.take(packet);
+            self.refuse(now, at, &packet, IcmpHeader::TimeExceeded);
         } else {
             header.ttl -= 1;
             let next = self.ways.routes.next(at, place);
@@ -119,18 +146,18 @@ impl Network {
     }
 
     fn pass_on(&mut self, now: Time, at: u32, next: Option<DirectionId>, packet: Handle) {
-        match next {
-            Some(direction) => {
-                self.nodes[at as usize].forwarded += 1;
-                let link = &mut self.links[direction.index()];
-                link.send(now, packet, &mut self.pool, &mut self.events, &mut self.tap);
-            }
-            None => self.discard(at, packet),
+        let Some(direction) = next else {
+            let packet = self.pool.take(packet);
+            return self.refuse(now, at, &packet, IcmpHeader::Unreachable(Unreachable::Network));
+        };
+        let mtu = self.mtus[direction.index()];
+        if self.pool[&packet].len > mtu {
+            // Every packet forbids that it be fragmented.
+            let packet = self.pool.take(packet);
+            return self.refuse(now, at, &packet, IcmpHeader::TooBig { mtu });
         }
-    }
-
-    fn discard(&mut self, at: u32, packet: Handle) {
-        self.nodes[at as usize].discarded += 1;
-        self.pool.discard(packet);
+        self.nodes[at as usize].forwarded += 1;
+        let link = &mut self.links[direction.index()];
+        link.send(now, packet, &mut self.pool, &mut self.events, &mut self.tap);
     }
 }

@@ -23,6 +23,8 @@ pub struct Outside {
     pub remote: SocketAddr,
     /// When the flow starts.
     pub start: Time,
+    /// When this end has to begin nothing more, and to close.
+    pub stop: Option<Time>,
     /// The stack's parameters; none over UDP.
     pub tcp: Option<Config>,
     /// What runs on the socket.
@@ -40,6 +42,17 @@ pub enum Machine {
     Sender(cbr::Sender),
     /// Receives datagrams.
     Receiver(cbr::Receiver),
+}
+
+impl Machine {
+    /// Begins nothing more, and closes.
+    pub fn stop(&mut self) {
+        match self {
+            Self::Stream(application) => application.stop(),
+            Self::Sender(sender) => sender.stop(),
+            Self::Receiver(_) => {}
+        }
+    }
 }
 
 /// What the operating system says of a socket; none where it does not say.

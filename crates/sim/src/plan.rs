@@ -6,6 +6,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use voxpath_tcp::Config as TcpConfig;
@@ -25,6 +26,8 @@ pub struct Plan {
     pub seed: u64,
     /// When the run ends, whatever is still going on; none runs until every flow has ended.
     pub duration_ns: Option<u64>,
+    /// What ends it before.
+    pub limits: Limits,
     /// Hosts and routers.
     pub nodes: Vec<Node>,
     /// Links between two nodes each.
@@ -35,10 +38,24 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Conversations between two hosts each.
     pub flows: Vec<Flow>,
+    /// What changes during the run, in the order in which it happens.
+    pub events: Vec<Event>,
     /// What real hosts run besides; nothing that a simulation could answer for.
     pub programs: Vec<Program>,
     /// Ways between real hosts and the machine's own loopback.
     pub relays: Vec<Relay>,
+}
+
+/// What ends a run that is not over: it is not valid then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Events that are processed.
+    pub events: Option<u64>,
+    /// Virtual time.
+    pub time_ns: Option<u64>,
+    /// Bytes that packets, events, observations and the applications' records hold.
+    pub memory_bytes: Option<u64>,
 }
 
 /// A host or a router.
@@ -94,6 +111,8 @@ pub struct Link {
     pub a: u32,
     /// Index of the node at the other end.
     pub b: u32,
+    /// The largest IP packet that it takes, in bytes; none takes any.
+    pub mtu: Option<u32>,
     /// From `a` to `b`.
     pub ab: Direction,
     /// From `b` to `a`.
@@ -159,6 +178,17 @@ pub enum Loss {
         /// Ascending, without repetition.
         packets: Vec<u64>,
     },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Bernoulli { p } => write!(f, "{p}"),
+            Self::BitErrors { rate, .. } => write!(f, "bit errors, {rate}"),
+            Self::List { packets } => write!(f, "list of {}", packets.len()),
+        }
+    }
 }
 
 /// From bit error rate to packet error rate, `L` bytes of IP packet.
@@ -227,6 +257,83 @@ pub struct Flow {
     pub transport: Transport,
     /// What the two ends do.
     pub app: App,
+}
+
+/// Something that changes during the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, before anything else that happens then.
+    pub at_ns: u64,
+    /// What.
+    pub change: Change,
+}
+
+/// What can change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// One direction of a link.
+    Link {
+        /// Index of the link.
+        link: u32,
+        /// Which direction.
+        direction: Way,
+        /// What of it.
+        set: LinkChange,
+    },
+    /// A flow begins, as its `start_ns` says, or has to end: the end that opened it begins nothing more, and closes.
+    Flow {
+        /// Index of the flow.
+        flow: u32,
+        /// Whether it begins.
+        runs: bool,
+    },
+    /// At a router, packets for a host leave by another link from now on.
+    Route(Route),
+}
+
+/// One of a link's directions, named as in [`DIRECTIONS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From `a` to `b`.
+    Ab,
+    /// From `b` to `a`.
+    Ba,
+}
+
+/// What changes of a direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LinkChange {
+    /// The serialiser's rate; what is left of the packet in service takes its time at the new one.
+    Rate {
+        /// Bits per second.
+        rate_bps: u64,
+    },
+    /// The propagation delay, of packets that leave the serialiser from now on; none overtakes one before it.
+    Delay {
+        /// Nanoseconds.
+        delay_ns: u64,
+    },
+    /// Loss, of packets that leave the serialiser from now on.
+    Loss {
+        /// The model; a list counts from here.
+        loss: Loss,
+    },
+    /// Room in the queue; packets that have it already keep it.
+    Queue {
+        /// In packets.
+        packets: Option<u32>,
+        /// In bytes of IP packets.
+        bytes: Option<u64>,
+    },
+    /// Down, a direction drops what waits, what is in service, and what is sent into it.
+    Up {
+        /// Whether it is up.
+        up: bool,
+    },
 }
 
 /// A program that a real host runs.

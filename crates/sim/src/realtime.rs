@@ -161,6 +161,7 @@ impl RealTime {
         }
         network.tap.packet(now, Place::Host(host), Action::Sent, &packet);
         network.enter(now, host, packet);
+        self.world.hear_own(now);
     }
 
     /// Appends the next frame that has arrived at a real host to `out`, and says whose it is.
@@ -210,6 +211,6 @@ impl RealTime {
             let index = end.flow as usize * 2 + usize::from(end.end);
             self.world.endpoints[index].kind = Kind::Outside(Some(Box::new(end)));
         }
-        report::report_at(&self.plan, self.world, now)
+        report::report_at(&self.plan, self.world, now, None)
     }
 }

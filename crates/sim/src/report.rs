@@ -1,6 +1,7 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
 use crate::endpoint::{Endpoint, Kind};
+use crate::limits::Limit;
 use crate::outside::Machine;
 use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
 use crate::world::World;
@@ -35,6 +36,8 @@ pub struct Verdict {
     pub valid: bool,
     /// Checks that failed.
     pub problems: Vec<String>,
+    /// What ended the run before its time: events, time, memory, or the clock; none if it was over.
+    pub limit: Option<&'static str>,
     /// Elements for which `in + duplicated = out + dropped + held` was checked.
     pub elements_checked: u64,
     /// Packets that hosts sent.
@@ -52,11 +55,12 @@ pub struct Verdict {
 /// Closes the books.
 pub(crate) fn report(plan: &Plan, mut world: World) -> Report {
     let ended = world.ended();
-    report_at(plan, world, ended)
+    let limit = world.limit_reached();
+    report_at(plan, world, ended, limit)
 }
 
 /// The same for a world whose end is somebody else's decision.
-pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
+pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Option<Limit>) -> Report {
     for link in &mut world.network.links {
         link.settle(ended);
     }
@@ -64,8 +68,10 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time) -> Report {
     let elements = elements(plan, &world, &mut books);
     let flows = flows(plan, &world, ended, &mut books);
     let requests = requests(plan, &world);
-    let verdict = books.verdict(&world, ended);
+    books.problems.extend(limit.map(|limit| limit.problem(ended)));
+    let verdict = books.verdict(&world, ended, limit);
     let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
+    report.tables.extend(world.timeline.table(plan));
     for output in world.network.tap.finish(ended) {
         match output {
             Output::Table(table) => report.tables.push(table),
@@ -91,7 +97,7 @@ impl Books {
         }
     }
 
-    fn verdict(mut self, world: &World, ended: Time) -> Verdict {
+    fn verdict(mut self, world: &World, ended: Time, limit: Option<Limit>) -> Verdict {
         let network = &world.network;
         let on_links: usize = network.links.iter().map(|link| link.packets_alive()).sum();
         if network.pool.len() != on_links {
@@ -119,6 +125,7 @@ impl Books {
         Verdict {
             valid: self.problems.is_empty(),
             problems: self.problems,
+            limit: limit.map(Limit::name),
             elements_checked: self.elements_checked,
             packets_sent: whole.entered,
             packets_held: held,
@@ -174,6 +181,8 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
 /// One flow's results; what does not apply to its transport is none.
 struct FlowRow {
     status: &'static str,
+    /// When the timeline stopped it.
+    stopped: Option<Time>,
     established: Option<Time>,
     first: Option<Time>,
     completed: Option<Time>,
@@ -193,13 +202,11 @@ struct FlowRow {
 }
 
 fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
-    let rows: Vec<FlowRow> = world
-        .endpoints
-        .as_chunks::<2>()
-        .0
-        .iter()
+    let stopped = world.timeline.stopped();
+    let rows: Vec<FlowRow> = (0..)
+        .zip(world.endpoints.as_chunks::<2>().0)
         .zip(&plan.flows)
-        .map(|(ends, flow)| row(ends, &flow.app))
+        .map(|((i, ends), flow)| row(ends, &flow.app, stopped.get(&i).copied()))
         .collect();
     for (row, flow) in rows.iter().zip(&plan.flows) {
         if row.wrong > 0 {
@@ -214,7 +221,8 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
     let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
     let goodput = |(row, flow): (&FlowRow, &crate::plan::Flow)| {
-        let took = row.completed.unwrap_or(ended).as_nanos().saturating_sub(flow.start_ns);
+        let end = row.completed.or(row.stopped).unwrap_or(ended);
+        let took = end.as_nanos().saturating_sub(flow.start_ns);
         (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
     };
 
@@ -296,7 +304,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     Table { name: "flows", columns }
 }
 
-fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
+fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
     let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
@@ -306,7 +314,8 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
             };
             FlowRow {
                 // The end that opened knows more of a failure than the one that may never have heard of it.
-                status: status(receiver, asked.or(answered)),
+                status: status(receiver, asked.or(answered), stopped),
+                stopped,
                 established: client.established_at,
                 first: receiver.first_at,
                 completed: receiver.completed_at,
@@ -323,9 +332,20 @@ fn row(ends: &[Endpoint; 2], app: &App) -> FlowRow {
         }
         [Part::Sender(sender), Part::Receiver(receiver)] => {
             let reception = receiver.reception();
+            let is_whole = match *app {
+                App::Cbr { packets, .. } | App::OnOff { packets, .. } => {
+                    packets.is_none_or(|packets| packets == sender.sent())
+                }
+                _ => false,
+            };
             let done = sender.poll_timeout().is_none();
             FlowRow {
-                status: if done { "completed" } else { "unfinished" },
+                status: match (done, is_whole) {
+                    (true, true) => "completed",
+                    (true, false) => "stopped",
+                    (false, _) => "unfinished",
+                },
+                stopped,
                 established: None,
                 first: receiver.first_at(),
                 completed: reception.last_at.filter(|_| done),
@@ -423,7 +443,7 @@ impl From<&Counters> for TcpCounts {
     }
 }
 
-fn status(receiver: &Record, ended: Option<Ended>) -> &'static str {
+fn status(receiver: &Record, ended: Option<Ended>, stopped: Option<Time>) -> &'static str {
     if receiver.completed_at.is_some() {
         return "completed";
     }
@@ -432,6 +452,7 @@ fn status(receiver: &Record, ended: Option<Ended>) -> &'static str {
         Some(Ended::Reset) => "reset",
         Some(Ended::Aborted) => "aborted",
         Some(Ended::TimedOut) => "timed_out",
+        Some(Ended::Closed) | None if stopped.is_some() => "stopped",
         Some(Ended::Closed) | None => "unfinished",
     }
 }

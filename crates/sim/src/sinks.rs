@@ -65,6 +65,11 @@ impl Sink for Series {
         Interest::SAMPLES
     }
 
+    fn memory(&self) -> usize {
+        let labels = self.flow.capacity() + self.end.capacity() + self.metric.capacity();
+        (self.time_ns.capacity() + self.value.capacity()) * size_of::<u64>() + labels * size_of::<u32>()
+    }
+
     fn record(&mut self, event: &Event<'_>) {
         let &Event::Sample { at, flow, end, metric, value } = event else { return };
         let next = self.metrics.len() as u32;
@@ -139,6 +144,10 @@ impl Packets {
 impl Sink for Packets {
     fn interest(&self) -> Interest {
         Interest::LINKS
+    }
+
+    fn memory(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>()
     }
 
     fn record(&mut self, event: &Event<'_>) {
@@ -227,6 +236,10 @@ impl Capture {
 impl Sink for Capture {
     fn interest(&self) -> Interest {
         Interest::HOSTS
+    }
+
+    fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     fn record(&mut self, event: &Event<'_>) {

@@ -5,15 +5,22 @@
 //! event. The same world serves real time: only the clock that says how far to advance differs.
 
 use crate::endpoint::{Endpoint, Kind, Label, Outbox};
+use crate::limits::Limits;
 use crate::network::Network;
+use crate::plan::Change;
 use crate::realtime::Delivery;
+use crate::timeline::Timeline;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use voxpath_net::packet::Packet;
 use voxpath_net::tap::Interest;
 use voxpath_net::{Link, Tap};
 use voxpath_tcp::{Connection, Metrics};
 use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+use voxpath_wire::icmp::{IcmpHeader, Quote};
+use voxpath_wire::ip::IpHeader;
 
 /// Everything that a run consists of.
 #[derive(Debug)]
@@ -21,19 +28,34 @@ pub(crate) struct World {
     pub(crate) network: Network,
     /// Both ends of each flow, side by side; their targets follow those of the links.
     pub(crate) endpoints: Vec<Endpoint>,
+    /// What changes; its target follows those of the endpoints.
+    pub(crate) timeline: Timeline,
     /// Endpoints that still have something to do.
     busy: usize,
     /// Packets that have arrived at a real host and wait to be handed over.
     pub(crate) arrived: VecDeque<(Delivery, Packet)>,
-    /// Nothing happens after this.
-    end: Time,
+    /// Nothing happens after its end.
+    pub(crate) limits: Limits,
     outbox: Outbox,
 }
 
 impl World {
-    pub(crate) fn new(network: Network, endpoints: Vec<Endpoint>, end: Time) -> Self {
+    pub(crate) fn new(
+        network: Network,
+        endpoints: Vec<Endpoint>,
+        timeline: Timeline,
+        limits: Limits,
+    ) -> Self {
         let busy = endpoints.iter().filter(|endpoint| endpoint.busy).count();
-        Self { network, endpoints, busy, arrived: VecDeque::new(), end, outbox: Outbox::default() }
+        Self {
+            network,
+            endpoints,
+            timeline,
+            busy,
+            arrived: VecDeque::new(),
+            limits,
+            outbox: Outbox::default(),
+        }
     }
 
     /// Enters the start of an endpoint that opens its flow.
@@ -41,15 +63,25 @@ impl World {
         self.arm(index, Some(at));
     }
 
-    /// Processes at most `budget` events; whether the run is over.
+    /// Processes at most `budget` events; whether the run is over, or has reached one of its limits.
     pub(crate) fn advance(&mut self, budget: u64) -> bool {
-        for _ in 0..budget {
+        let mut left = budget;
+        loop {
             if self.is_over() {
                 return true;
             }
-            self.step();
+            let Some(piece) = self.next_piece(left) else { return true };
+            if piece == 0 {
+                return false;
+            }
+            left -= piece;
+            for _ in 0..piece {
+                if self.is_over() {
+                    return true;
+                }
+                self.step();
+            }
         }
-        self.is_over()
     }
 
     /// Processes every event until `now`, for a world whose end is somebody else's decision.
@@ -68,7 +100,31 @@ impl World {
                     self.receive(now, host, packet);
                 }
             }
-            Some(endpoint) => self.wake(now, endpoint),
+            Some(endpoint) if endpoint < self.endpoints.len() => self.wake(now, endpoint),
+            Some(_) => self.change(now),
+        }
+        self.hear_own(now);
+    }
+
+    /// What nodes have told themselves reaches them.
+    pub(crate) fn hear_own(&mut self, now: Time) {
+        while let Some((host, packet)) = self.network.own.pop_front() {
+            self.receive(now, host, packet);
+        }
+    }
+
+    /// The next event of the timeline happens.
+    fn change(&mut self, now: Time) {
+        match self.timeline.next(&mut self.network.events) {
+            Change::Link { link, direction, set } => self.network.change(now, direction.of(link), &set),
+            Change::Route(route) => self.network.ways.set(route.node, route.to, route.link),
+            // The flow's own start begins it.
+            Change::Flow { runs: true, .. } => {}
+            Change::Flow { flow, runs: false } => {
+                let index = 2 * flow as usize;
+                self.endpoints[index].stop();
+                self.run(now, index);
+            }
         }
     }
 
@@ -76,7 +132,7 @@ impl World {
     pub(crate) fn now(&mut self) -> Time {
         match self.network.events.peek_time() {
             // Time is up: everything until there has happened.
-            Some(next) if next > self.end && !self.is_idle() => self.end,
+            Some(next) if next > self.limits.end && !self.is_idle() => self.limits.end,
             _ => self.network.events.now(),
         }
     }
@@ -89,12 +145,12 @@ impl World {
             return now;
         }
         let busy = self.network.links.iter().filter_map(Link::busy_until).max();
-        busy.map_or(now, |busy| busy.clamp(now, self.end))
+        busy.map_or(now, |busy| busy.clamp(now, self.limits.end))
     }
 
     /// Whether the run is over: nothing is left to do, nothing can happen any more, or time is up.
     fn is_over(&mut self) -> bool {
-        self.is_idle() || self.network.events.peek_time().is_none_or(|next| next > self.end)
+        self.is_idle() || self.network.events.peek_time().is_none_or(|next| next > self.limits.end)
     }
 
     /// Whether all flows are done and no packet will be delivered any more.
@@ -104,19 +160,23 @@ impl World {
 
     /// A packet has reached its host.
     fn receive(&mut self, now: Time, host: u32, packet: Packet) {
+        let found = self.demultiplex(&packet);
         let node = &mut self.network.nodes[host as usize];
-        if node.real && !is_simulated(&self.endpoints, &packet) {
+        if node.real && !found.is_some_and(|index| !matches!(self.endpoints[index].kind, Kind::Outside(_))) {
             node.delivered += 1;
             self.arrived.push_back((Delivery { host, due: now }, packet));
             return;
         }
         // A stack drops what its checksum shows to be damaged before it looks for a socket.
-        let found = if packet.corrupted { None } else { demultiplex(&self.endpoints, &packet) };
-        let Some(index) = found else {
+        if packet.corrupted {
             node.discarded += 1;
             return;
-        };
+        }
+        let Some(index) = found else { return self.network.answer_unclaimed(now, host, &packet) };
         node.delivered += 1;
+        if let Some(error) = packet.icmp() {
+            return self.handle_error(now, index, *error, &packet.payload);
+        }
         let endpoint = &mut self.endpoints[index];
         // Where addresses and ports agree but the transport does not, nobody listens.
         match &mut endpoint.kind {
@@ -132,6 +192,39 @@ impl World {
                 }
             }
             Kind::Sender(_) | Kind::Outside(_) => {}
+        }
+    }
+
+    /// The endpoint that a packet is for: its flow label names two, and addresses and ports have to agree. An error is
+    /// for the endpoint that it quotes.
+    fn demultiplex(&self, packet: &Packet) -> Option<usize> {
+        let first = packet.flow.0 as usize * 2;
+        let ends = self.endpoints.get(first..first + 2)?;
+        let end = if packet.icmp().is_some_and(IcmpHeader::is_error) {
+            let quote = quote_of(&packet.payload)?;
+            ends.iter().position(|endpoint| endpoint.label.is_quoted(&quote, &self.network.addresses))
+        } else {
+            ends.iter().position(|endpoint| endpoint.label.accepts(packet))
+        };
+        end.map(|end| first + end)
+    }
+
+    /// A node could not pass on, or not deliver, what an endpoint sent. Only that a packet was too big is acted upon: the
+    /// others may pass (RFC 1122 section 4.2.3.9 calls them soft), and datagrams are not repeated.
+    fn handle_error(&mut self, now: Time, index: usize, error: IcmpHeader, quoted: &Payload) {
+        let endpoint = &mut self.endpoints[index];
+        let (Kind::Tcp(tcp), IcmpHeader::TooBig { mtu }, Some(quote)) =
+            (&mut endpoint.kind, error, quote_of(quoted))
+        else {
+            return;
+        };
+        // RFC 8201 section 4: no link of IPv6 takes less than 1280 bytes, whatever a router says.
+        let largest = match quote.src {
+            IpAddr::V4(_) => mtu.saturating_sub(IpHeader::V4_LEN),
+            IpAddr::V6(_) => mtu.max(1280) - IpHeader::V6_LEN,
+        };
+        if tcp.handle_too_big(largest, quote.seq()) {
+            self.run(now, index);
         }
     }
 
@@ -200,16 +293,12 @@ impl World {
     }
 }
 
-/// The endpoint that a packet is for: its flow label names two, and addresses and ports have to agree.
-fn demultiplex(endpoints: &[Endpoint], packet: &Packet) -> Option<usize> {
-    let first = packet.flow.0 as usize * 2;
-    let ends = endpoints.get(first..first + 2)?;
-    ends.iter().position(|endpoint| endpoint.label.accepts(packet)).map(|end| first + end)
-}
-
-/// Whether a packet that has reached a real host is for an end that is simulated all the same.
-fn is_simulated(endpoints: &[Endpoint], packet: &Packet) -> bool {
-    demultiplex(endpoints, packet).is_some_and(|index| !matches!(endpoints[index].kind, Kind::Outside(_)))
+/// What an error quotes, if it is enough of a packet.
+fn quote_of(payload: &Payload) -> Option<Quote> {
+    match payload {
+        Payload::Bytes(bytes) => Quote::parse(bytes),
+        Payload::Empty | Payload::Pattern { .. } => None,
+    }
 }
 
 /// Records what changed of a connection since it was looked at last.

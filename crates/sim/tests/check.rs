@@ -25,7 +25,7 @@ fn valid() -> Plan {
         addresses: vec![],
     });
     plan.links[0].b = 2;
-    let second = Link { name: "second".into(), a: 2, b: 1, ab: wire(10 * MS), ba: wire(10 * MS) };
+    let second = Link { mtu: None, name: "second".into(), a: 2, b: 1, ab: wire(10 * MS), ba: wire(10 * MS) };
     plan.links.push(second);
     plan.routes.push(Route { node: 2, to: 1, link: 1 });
     for app in [App::Bulk { bytes: None }, download()] {

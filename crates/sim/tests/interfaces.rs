@@ -20,7 +20,14 @@ fn two_paths(delays: [u64; 2]) -> Plan {
         kind: NodeKind::Router,
         addresses: vec![],
     });
-    let link = |name: &str, a, b, way: Direction| Link { name: name.into(), a, b, ab: way.clone(), ba: way };
+    let link = |name: &str, a, b, way: Direction| Link {
+        mtu: None,
+        name: name.into(),
+        a,
+        b,
+        ab: way.clone(),
+        ba: way,
+    };
     plan.links = vec![
         link("wifi", 0, 2, wire(delays[0])),
         link("lte", 0, 2, wire(delays[1])),

@@ -196,7 +196,14 @@ fn a_big_star_is_built_in_no_time() {
         addresses: vec![],
     });
     plan.links = (0..hosts)
-        .map(|host| Link { name: format!("link{host}"), a: host, b: hosts, ab: wire(MS), ba: wire(MS) })
+        .map(|host| Link {
+            mtu: None,
+            name: format!("link{host}"),
+            a: host,
+            b: hosts,
+            ab: wire(MS),
+            ba: wire(MS),
+        })
         .collect();
     let config = Profile::Rfc.config();
     plan.flows = (0..hosts)

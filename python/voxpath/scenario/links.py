@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from voxpath import _engine
-from voxpath.scenario.quantities import PositiveSpan, Probability, Rate, Span, read_packets
+from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability, Rate, Span, read_packets
 from voxpath.scenario.table import Table, faults
 
 
@@ -124,6 +124,21 @@ Loss = Annotated[
 ]
 
 
+def planned_loss(loss: Loss | None) -> dict[str, Any]:
+    """A model of loss as a plan holds it."""
+    match loss:
+        case None:
+            return {"kind": "none"}
+        case BernoulliLoss(probability=p):
+            return {"kind": "bernoulli", "p": p}
+        case BitErrorLoss(rate=rate, form=form):
+            return {"kind": "bit_errors", "rate": float(rate), "form": form}
+        case ListedLoss(packets=packets):
+            return {"kind": "list", "packets": list(packets)}
+        case p:
+            return {"kind": "bernoulli", "p": p}
+
+
 class Reordering(Table):
     """Packets are held back at random, so that later ones overtake them."""
 
@@ -162,6 +177,11 @@ class Link(LinkValues):
     to the second.
     """
 
+    mtu: Annotated[PositiveSize, Field(ge=68, le=65_535)] | None = Field(
+        None,
+        description="The largest IP packet that it takes, in both directions; any without it. Larger ones are"
+        " refused, and their sender is told. Hosts fit their segments to their own links.",
+    )
     up: LinkValues | None = Field(None, description="Values of this direction alone.")
     down: LinkValues | None = Field(None, description="Values of this direction alone.")
 

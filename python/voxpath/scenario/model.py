@@ -7,11 +7,13 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from voxpath.scenario.flows import Flow
+from voxpath.scenario.limits import Limits
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Profile, Stack
+from voxpath.scenario.timeline import Event
 from voxpath.scenario.topology import Topology
 
 DEFAULT_PROFILE = "rfc"
@@ -139,6 +141,12 @@ class Scenario(Table):
     flows: tuple[Flow, ...] = Field(
         (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
     )
+    events: tuple[Event, ...] = Field(
+        (),
+        strict=False,
+        description="What changes during the run, in any order; before all else of its time.",
+    )
+    limits: Limits = Field(default_factory=Limits, description="What ends a run before its time.")
     sweep: Sweep | None = None
 
     @field_validator("flows")

@@ -17,9 +17,10 @@ from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.apps import planned
 from voxpath.scenario.builders import build
 from voxpath.scenario.flows import Tcp
-from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
+from voxpath.scenario.links import QueueRoom, planned_loss
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
+from voxpath.scenario.timeline import Timeline, times
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -37,8 +38,8 @@ _Faults = list[tuple[Path, str]]
 _Homes = dict[tuple[str, str], list[int]]
 """The addresses of a host at one of its links, by their index."""
 
-_V4_HEADER, _V6_HEADER = 20, 40
-"""Bytes (RFC 791 section 3.1 without options, RFC 8200 section 3)."""
+_V4_HEADER, _V6_HEADER, _TCP_HEADER = 20, 40, 20
+"""Bytes (RFC 791 section 3.1 and RFC 9293 section 3.1 without options, RFC 8200 section 3)."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,18 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     """
     network = build(scenario.topology)
     problems: _Faults = list(network.problems)
-    origins: dict[Path, list[Path]] = {}
+    origins: dict[Path, list[Path]] = {("limits",): [("limits",)]}
     homes: _Homes = {}
     data: dict[str, Any] = {
         "version": _engine.PLAN_VERSION,
         "name": scenario.name,
         "seed": scenario.seed,
         "duration_ns": scenario.duration,
+        "limits": {
+            "events": scenario.limits.events,
+            "time_ns": scenario.limits.time,
+            "memory_bytes": scenario.limits.memory,
+        },
         "nodes": _nodes(scenario, network, homes, origins, problems),
     }
     indices = {node["name"]: index for index, node in enumerate(data["nodes"])}
@@ -81,8 +87,10 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
             "interfaces": _attached(network, homes, indices, origins),
             "routes": _routes(network, indices, origins),
         }
-    data["flows"] = _flows(scenario, network, data["nodes"], homes, origins, problems)
-    data["programs"] = _programs(scenario, data["nodes"], origins)
+    data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, origins, problems)
+    timeline = Timeline(network, indices, by_name)
+    data["events"] = timeline.planned(scenario.events, origins, problems)
+    data["programs"] = _programs(scenario, network, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
     return Plan(data, canonical(data), origins), problems
 
@@ -211,6 +219,7 @@ def _links(
                 "name": link.name,
                 "a": indices[link.a],
                 "b": indices[link.b],
+                "mtu": link.values.mtu,
                 "ab": _direction(link.values.direction("up")),
                 "ba": _direction(link.values.direction("down")),
             }
@@ -226,25 +235,11 @@ def _direction(values: LinkValues) -> dict[str, Any]:
         "queue_bytes": queue.size,
         "rate_bps": values.rate,
         "framing": values.framing or "ip",
-        "loss": _loss(values),
+        "loss": planned_loss(values.loss),
         "duplicate": values.duplicate or 0.0,
         "reorder": None if reorder is None else {"p": reorder.probability, "by_ns": reorder.by},
         "delay_ns": values.delay or 0,
     }
-
-
-def _loss(values: LinkValues) -> dict[str, Any]:
-    match values.loss:
-        case None:
-            return {"kind": "none"}
-        case BernoulliLoss(probability=p):
-            return {"kind": "bernoulli", "p": p}
-        case BitErrorLoss(rate=rate, form=form):
-            return {"kind": "bit_errors", "rate": float(rate), "form": form}
-        case ListedLoss(packets=packets):
-            return {"kind": "list", "packets": list(packets)}
-        case p:
-            return {"kind": "bernoulli", "p": p}
 
 
 def _attached(
@@ -277,23 +272,33 @@ def _flows(
     homes: _Homes,
     origins: dict[Path, list[Path]],
     problems: _Faults,
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
+    """The plan's flows, and which of them a name of the scenario stands for."""
     indices = {node["name"]: index for index, node in enumerate(nodes)}
     flows: list[dict[str, Any]] = []
+    by_name: dict[str, list[int]] = {}
+    started, stopped = times(scenario.events, "start"), times(scenario.events, "stop")
     names: dict[str, int] = {}
     turn = 0
     for index, flow in enumerate(scenario.flows):
         place: Path = ("flows", index)
         ends = _ends(flow, place, network, problems)
-        if flow.is_endless and scenario.duration is None:
+        base = flow.name or f"flow{index + 1}"
+        if flow.is_endless and scenario.duration is None and base not in stopped:
             problems.append(
                 (
                     (*place, "app"),
                     f"this {flow.app.kind} never ends: say how much it sends, or give the run a duration",
                 )
             )
-        base = flow.name or f"flow{index + 1}"
-        last_start = flow.start + (flow.stagger or 0) * (flow.count - 1)
+        start, event = started.get(base, (flow.start, None))
+        if event is not None and "start" in flow.model_fields_set:
+            problems.append(((*place, "start"), f"events[{event}] starts this flow: leave out one of them"))
+        if event is not None and flow.stagger is not None:
+            problems.append(
+                ((*place, "stagger"), f"has no effect: events[{event}] starts all of these flows")
+            )
+        last_start = start + (flow.stagger or 0) * (flow.count - 1)
         if last_start > _MAX_NS:
             problems.append(
                 ((*place, "stagger"), "the last of these flows would start after the end of time")
@@ -301,7 +306,7 @@ def _flows(
         if ends is None:
             names.update(dict.fromkeys(_copies(base, flow), index))
             continue
-        transports = _Transports(flow, scenario, nodes)
+        transports = _Transports(flow, scenario, network, nodes)
         faults: _Faults = []
         for number, name in enumerate(_copies(base, flow)):
             if name in names and names[name] != index:
@@ -311,6 +316,7 @@ def _flows(
             copy, connection = divmod(number, flow.connections)
             client, server = _pair(ends, network, turn)
             turn += None in ends and connection == flow.connections - 1
+            by_name.setdefault(base, []).append(len(flows))
             origins["flows", len(flows)] = [place]
             for end, host in (("client", client), ("server", server)):
                 origins["flows", len(flows), "transport", end] = [
@@ -331,13 +337,13 @@ def _flows(
                     "name": name,
                     **between,
                     "simulated": flow.simulated,
-                    "start_ns": flow.start + copy * (flow.stagger or 0),
+                    "start_ns": start + copy * (flow.stagger or 0),
                     "transport": transports.between(client, server, between),
                     "app": planned(flow.app),
                 }
             )
         problems.extend(dict.fromkeys(faults))
-    return flows
+    return flows, by_name
 
 
 def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Faults) -> int | None:
@@ -352,7 +358,7 @@ def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Fa
 
 
 def _programs(
-    scenario: Scenario, nodes: list[dict[str, Any]], origins: dict[Path, list[Path]]
+    scenario: Scenario, network: Network, nodes: list[dict[str, Any]], origins: dict[Path, list[Path]]
 ) -> list[dict[str, Any]]:
     indices = {node["name"]: index for index, node in enumerate(nodes)}
     programs: list[dict[str, Any]] = []
@@ -367,7 +373,7 @@ def _programs(
                 "command": list(host.run),
                 "listens": host.listens,
                 "start_ns": host.start or 0,
-                "tcp": _stack(host, [host.tcp], v6=False),
+                "tcp": _stack(host, [host.tcp], v6=False, mtu=_mtus(network).get((name, None))),
             }
         )
     return programs
@@ -442,11 +448,12 @@ def _pair(ends: tuple[str | None, str | None], network: Network, turn: int) -> t
 class _Transports:
     """The transports of one flow's copies, which differ by their hosts alone."""
 
-    def __init__(self, flow: Flow, scenario: Scenario, nodes: list[dict[str, Any]]) -> None:
+    def __init__(self, flow: Flow, scenario: Scenario, network: Network, nodes: list[dict[str, Any]]) -> None:
         self._flow = flow
+        self._mtus = _mtus(network)
         self._hosts = scenario.hosts
         self._nodes = nodes
-        self._ends: dict[tuple[str | None, str, bool], dict[str, Any]] = {}
+        self._ends: dict[tuple[str | None, str, bool, int | None], dict[str, Any]] = {}
 
     def between(self, client: str, server: str, ends: dict[str, int | None]) -> dict[str, Any]:
         """The plan's transport of a copy, which goes between these ends."""
@@ -461,19 +468,35 @@ class _Transports:
 
     def _end(self, name: str, which: Literal["client", "server"], *, v6: bool) -> dict[str, Any]:
         # Hosts that the scenario does not mention are alike; there may be thousands.
-        key = (name if name in self._hosts else None, which, v6)
+        via = self._flow.via if which == "client" else self._flow.to_via
+        mtu = self._mtus.get((name, via))
+        key = (name if name in self._hosts else None, which, v6, mtu)
         if key not in self._ends:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
             layers = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
-            self._ends[key] = _stack(host, layers, v6=v6)
+            self._ends[key] = _stack(host, layers, v6=v6, mtu=mtu)
         return self._ends[key]
 
 
-def _stack(host: Host, layers: list[Socket | None], *, v6: bool) -> dict[str, Any]:
+def _mtus(network: Network) -> dict[tuple[str, str | None], int]:
+    """The MTU of each host's link, by host and link; of the host itself the smallest of its links'."""
+    found: dict[tuple[str, str | None], int] = {}
+    for link in network.links:
+        if link.values.mtu is None:
+            continue
+        for end in (link.a, link.b):
+            found[end, link.name] = link.values.mtu
+            found[end, None] = min(link.values.mtu, found.get((end, None), link.values.mtu))
+    return found
+
+
+def _stack(host: Host, layers: list[Socket | None], *, v6: bool, mtu: int | None) -> dict[str, Any]:
     """A host's profile with what each layer says otherwise."""
     config: dict[str, Any] = json.loads(_engine.profile(host.profile))
-    if v6:
+    if mtu is not None:
+        config["mss"] = mtu - (_V6_HEADER if v6 else _V4_HEADER) - _TCP_HEADER
+    elif v6:
         # Profiles say what a packet of Ethernet's size leaves over an IPv4 header.
         config["mss"] -= _V6_HEADER - _V4_HEADER
     for layer in layers:

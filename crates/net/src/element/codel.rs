@@ -162,6 +162,10 @@ impl Discipline for Codel {
         Some(packet)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.room.set_limit(limit);
+    }
+
     fn packets(&self) -> u32 {
         self.room.packets()
     }

@@ -49,6 +49,9 @@ pub(crate) trait Discipline: Debug + Send {
     /// A packet in the order of leaving, whatever the discipline thinks of it.
     fn remove(&mut self) -> Option<Handle>;
 
+    /// Changes how much may wait; what waits already may stay.
+    fn set_limit(&mut self, limit: Limit);
+
     /// Packets waiting.
     fn packets(&self) -> u32;
 
@@ -188,6 +191,10 @@ impl Discipline for Fifo {
         let (packet, len) = self.waiting.pop_front()?;
         self.room.dequeue(len);
         Some(packet)
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.room.set_limit(limit);
     }
 
     fn packets(&self) -> u32 {

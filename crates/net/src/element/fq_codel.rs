@@ -165,6 +165,10 @@ impl Discipline for FqCodel {
         Some(packet)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u32 {
         self.room.packets()
     }

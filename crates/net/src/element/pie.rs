@@ -178,6 +178,10 @@ impl Discipline for Pie {
         Some(packet)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.room.set_limit(limit);
+    }
+
     fn packets(&self) -> u32 {
         self.room.packets()
     }

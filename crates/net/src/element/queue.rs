@@ -59,6 +59,11 @@ impl DropTail {
         self.bytes -= u64::from(len);
     }
 
+    /// Gives it other bounds; what waits keeps its room.
+    pub const fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     /// Packets waiting.
     pub const fn packets(&self) -> u32 {
         self.packets

@@ -174,6 +174,13 @@ impl Link {
         self.steps().set_rate(now, rate, target, events);
     }
 
+    /// Gives the queue other bounds; packets that wait keep their room.
+    ///
+    /// Panics unless the link is [`LinkConfig::changing`].
+    pub fn set_limit(&mut self, limit: Limit) {
+        self.steps().set_limit(limit);
+    }
+
     /// Loses packets otherwise from now on: those that leave the serialiser after this.
     ///
     /// Panics unless the link is [`LinkConfig::changing`].

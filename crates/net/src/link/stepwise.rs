@@ -2,7 +2,7 @@
 
 use super::wire::Wire;
 use super::{Around, Books, Held};
-use crate::element::{Count, Discipline, Gate, Serialiser};
+use crate::element::{Count, Discipline, Gate, Limit, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
 use alloc::boxed::Box;
@@ -76,6 +76,10 @@ impl Stepwise {
         if self.in_service.is_some() {
             self.expect(end, target, events);
         }
+    }
+
+    pub(super) fn set_limit(&mut self, limit: Limit) {
+        self.queue.set_limit(limit);
     }
 
     pub(super) fn set_up(

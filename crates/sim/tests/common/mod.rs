@@ -37,6 +37,8 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
         addresses: vec![[10, 0, 0, last].into()],
     };
     Plan {
+        limits: voxpath_sim::plan::Limits::default(),
+        events: vec![],
         programs: vec![],
         relays: vec![],
         version: VERSION,
@@ -44,7 +46,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
         seed: 1,
         duration_ns: None,
         nodes: vec![host("client", 1), host("server", 2)],
-        links: vec![Link { name: "pipe".into(), a: 0, b: 1, ab, ba }],
+        links: vec![Link { mtu: None, name: "pipe".into(), a: 0, b: 1, ab, ba }],
         interfaces: vec![],
         routes: vec![],
         flows: vec![],

@@ -4,8 +4,8 @@ use super::{MS, SECOND, wire};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, BitErrorForm, Direction, Flow, Framing, Law, Link, Loss, Node, NodeKind, ObjectCount, ObjectSize,
-    Plan, Reorder, Transport, VERSION,
+    App, BitErrorForm, Change, Direction, Event, Flow, Framing, Law, Link, LinkChange, Loss, Node, NodeKind,
+    ObjectCount, ObjectSize, Plan, Reorder, Transport, VERSION, Way,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -20,10 +20,12 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         let seconds = prop::collection::vec((any::<u32>(), any::<u32>(), direction(), direction()), 0..3);
         let addresses = (any::<bool>(), prop::collection::vec(0..3_u8, hosts));
         let flows = prop::collection::vec((any::<u32>(), any::<u32>(), conversation()), 1..5);
-        (trunks, accesses, seconds, addresses, flows).prop_map(
-            move |(trunks, accesses, seconds, (v6, homes), flows)| {
+        let mtus = prop::collection::vec(prop::option::weighted(0.2, 1280..1600_u32), 12);
+        let events = prop::collection::vec((any::<u32>(), any::<u64>(), event()), 0..6);
+        (trunks, accesses, seconds, addresses, flows, (events, mtus)).prop_map(
+            move |(trunks, accesses, seconds, (v6, homes), flows, (events, mtus))| {
                 let (routers, hosts) = (routers as u32, hosts as u32);
-                let mut nodes: Vec<Node> = (0..routers).map(router).collect();
+                let mut nodes: Vec<Node> = (0..routers).map(|i| router(i, v6)).collect();
                 nodes.extend((0..hosts).zip(homes).map(|(i, home)| host(i, v6, home)));
                 let mut ends = Vec::new();
                 for (router, (parent, ab, ba)) in (1..).zip(trunks) {
@@ -36,6 +38,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     ends.push((router % routers, routers + host % hosts, ab, ba));
                 }
                 let links = ends.into_iter().enumerate().map(|(i, (a, b, ab, ba))| Link {
+                    mtu: mtus[i],
                     name: format!("link{i}"),
                     a,
                     b,
@@ -47,7 +50,12 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     let to = (from + 1 + to % (hosts - 1)) % hosts;
                     conversation.flow(i, routers + from, routers + to, duration_ns)
                 });
+                let links: Vec<Link> = links.collect();
+                let flows: Vec<Flow> = flows.collect();
+                let events = timeline(&events, links.len() as u32, &flows, duration_ns);
                 Plan {
+                    limits: voxpath_sim::plan::Limits::default(),
+                    events,
                     programs: vec![],
                     relays: vec![],
                     version: VERSION,
@@ -55,25 +63,70 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     seed,
                     duration_ns,
                     nodes,
-                    links: links.collect(),
+                    links,
                     interfaces: vec![],
                     routes: vec![],
-                    flows: flows.collect(),
+                    flows,
                 }
             },
         )
     })
 }
 
-fn router(i: u32) -> Node {
-    Node {
-        simulated: false,
-        real: false,
-        edge: None,
-        name: format!("router{i}"),
-        kind: NodeKind::Router,
-        addresses: vec![],
-    }
+/// What happens to which link or flow; what cannot happen is left out.
+fn timeline(
+    drawn: &[(u32, u64, Option<LinkChange>)],
+    links: u32,
+    flows: &[Flow],
+    duration_ns: Option<u64>,
+) -> Vec<Event> {
+    let mut events: Vec<Event> = drawn
+        .iter()
+        .filter_map(|(which, at, change)| {
+            let at_ns = at % duration_ns.unwrap_or(5 * SECOND);
+            let change = match change {
+                // Without an end nothing would bring back what waits for a link that is down.
+                Some(LinkChange::Up { .. }) if duration_ns.is_none() => return None,
+                Some(set) => {
+                    let direction = if which % 2 == 0 { Way::Ab } else { Way::Ba };
+                    Change::Link { link: which / 2 % links, direction, set: set.clone() }
+                }
+                None => {
+                    let flow = which % flows.len() as u32;
+                    let starts = flows[flow as usize].start_ns;
+                    (starts < at_ns).then_some(Change::Flow { flow, runs: false })?
+                }
+            };
+            Some(Event { at_ns, change })
+        })
+        .collect();
+    events.sort_by_key(|event| event.at_ns);
+    let mut stopped = Vec::new();
+    events.retain(|event| match event.change {
+        Change::Flow { flow, .. } => !stopped.contains(&flow) && (stopped.push(flow), true).1,
+        _ => true,
+    });
+    events
+}
+
+/// A change of a link, or the stop of a flow.
+fn event() -> impl Strategy<Value = Option<LinkChange>> {
+    prop_oneof![
+        (50_000..200_000_000_u64).prop_map(|rate_bps| Some(LinkChange::Rate { rate_bps })),
+        (0..100 * MS).prop_map(|delay_ns| Some(LinkChange::Delay { delay_ns })),
+        (0.0..0.15_f64).prop_map(|p| Some(LinkChange::Loss { loss: Loss::Bernoulli { p } })),
+        (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64))
+            .prop_map(|(packets, bytes)| Some(LinkChange::Queue { packets, bytes })),
+        any::<bool>().prop_map(|up| Some(LinkChange::Up { up })),
+        Just(None),
+    ]
+}
+
+fn router(i: u32, v6: bool) -> Node {
+    // Hosts have the other numbers.
+    let own = host(1000 + i, v6, 0).addresses;
+    let name = format!("router{i}");
+    Node { simulated: false, real: false, edge: None, name, kind: NodeKind::Router, addresses: own }
 }
 
 /// A host with an address of the plan's family, and perhaps one of the other before or after.

@@ -16,6 +16,7 @@ mod dupacks;
 mod ecn;
 mod frto;
 mod pacing;
+mod path_mtu;
 mod probe;
 mod prr;
 mod recovery;
@@ -108,6 +109,8 @@ pub struct Connection {
     paces: bool,
     pacer: Pacer,
     window: Window,
+    /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
+    path_mss: u32,
     scoreboard: Scoreboard,
     recovery: RecoveryState,
     dupacks: DuplicateAcks,
@@ -326,6 +329,7 @@ impl Connection {
                 ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
                 smss,
             },
+            path_mss: u32::MAX,
             scoreboard: Scoreboard::default(),
             recovery: RecoveryState::default(),
             dupacks: DuplicateAcks::new(config.dupack_threshold),

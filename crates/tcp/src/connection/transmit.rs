@@ -310,7 +310,7 @@ impl Connection {
 
     /// SMSS: what a full-sized segment without SACK blocks carries.
     pub(super) fn smss(&self) -> u32 {
-        let mss = u32::from(self.config.mss.min(self.options.peer_mss));
+        let mss = u32::from(self.config.mss.min(self.options.peer_mss)).min(self.path_mss);
         let stamps = if self.options.timestamps { 12 } else { 0 };
         mss.saturating_sub(stamps).max(1)
     }

@@ -285,6 +285,13 @@ impl Ladder {
         self
     }
 
+    /// A router says that a link takes no more than `largest` bytes of the segment at `seq`; whether that is believed.
+    pub fn too_big(&mut self, largest: u32, seq: u32) -> bool {
+        let believed = self.tcp.handle_too_big(largest, ISS.wrapping_add(seq));
+        self.drain();
+        believed
+    }
+
     /// The next segment that left must have left now, and be this one.
     #[track_caller]
     pub fn expect(&mut self, expected: Seg) -> &mut Self {

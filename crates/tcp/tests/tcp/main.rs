@@ -11,6 +11,7 @@ mod ecn;
 mod handshake;
 mod ladder;
 mod pair;
+mod path_mtu;
 mod properties;
 mod recovery;
 mod sack;

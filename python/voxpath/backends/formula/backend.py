@@ -92,6 +92,13 @@ def _rows(plan: Plan, formulas: Formulas) -> Iterator[Row]:
         flow = plan.data["flows"][index]
         rival = None if sharer is None else plan.data["flows"][sharer]["name"]
         sender = "server" if flow["app"]["kind"] == "download" else "client"
+        if plan.data["events"]:
+            changing = NotApplicableError(
+                "the timeline changes things during the run: the forms are of what stays"
+            )
+            yield from _ask(flow["name"], sender, formulas.transfer, changing)
+            yield from _ask(flow["name"], sender, formulas.stream, changing)
+            continue
         transfer = _case(partial(transfer_of, plan, index, path, rival))
         stream = _case(partial(stream_of, plan, index, path, rival, links))
         yield from _ask(flow["name"], sender, formulas.transfer, transfer)

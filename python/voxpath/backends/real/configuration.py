@@ -25,6 +25,7 @@ PORT = "port0"
 """The device that joins a bridge to the network."""
 
 MTU = 1500
+"""Of a host whose links have none."""
 
 _QUEUE = 10_000
 """Packets that a device holds for us; its default of 500 loses bursts without a word."""
@@ -130,13 +131,19 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     bridge = [f"link add {DEVICE} type bridge", f"link set {PORT} master {DEVICE}", f"link set {DEVICE} up"]
     lines = [
         "link set lo up",
-        f"link set {port} mtu {MTU} txqueuelen {_QUEUE} up",
+        f"link set {port} mtu {_mtu(plan, index)} txqueuelen {_QUEUE} up",
         *(bridge if edge == "bridge" else []),
         *(f"addr add {address}/{128 if ':' in address else 32} dev {DEVICE}" for address in addresses),
         *(f"route add {prefix} dev {DEVICE}{told}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
     ]
     kind = "tap" if edge == "bridge" else edge
     return HostConfiguration(port, kind, "\n".join(lines) + "\n", sysctl)
+
+
+def _mtu(plan: Mapping[str, Any], index: int) -> int:
+    """The MTU of a host's device: what the smallest of its links takes."""
+    own = [link["mtu"] for link in plan["links"] if index in (link["a"], link["b"])]
+    return min((mtu for mtu in own if mtu is not None), default=MTU)
 
 
 def _in_route(key: str, value: Any) -> int:
@@ -148,11 +155,12 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
     """The values of the keys that all of a host's sockets share; a route's only where it has to say them."""
     name = plan["nodes"][index]["name"]
     usual = json.loads(_engine.profile("linux"))
+    mtu = _mtu(plan, index)
     shared: dict[str, tuple[Any, str]] = {}
     for place, asked, allowed in _asked(plan, index):
-        mtu_mss = MTU - (60 if any(":" in address for address in plan["nodes"][index]["addresses"]) else 40)
         for key, value in asked.items():
-            if key == "mss" and value in {usual[key], mtu_mss}:
+            # The kernel fits its segments to the device, less the headers of either family.
+            if key == "mss" and value in {usual[key], mtu - 40, mtu - 60}:
                 continue
             if value != usual[key] and (key not in allowed | _SHARED or not _settable(key, value, asked)):
                 settable = ", ".join(sorted(allowed | _SHARED))

@@ -60,6 +60,7 @@ class Network:
         self._observe = observe
         self._foreground = foreground
         self._session = Session(document.plan.json)
+        self._is_cut = False
 
     def __enter__(self) -> Self:
         """Makes the hosts, starts what serves on them, and then the network; time zero is now.
@@ -100,6 +101,10 @@ class Network:
         duration = plan["duration_ns"]
         if duration is not None and now >= duration:
             return True
+        most = plan["limits"]["time_ns"]
+        if most is not None and now >= most:
+            self._is_cut = True
+            return True
         return ends_by_itself(plan) and flows_done and self.programs.is_done
 
     def run(self, stop: threading.Event) -> None:
@@ -130,6 +135,9 @@ class Network:
         late = fidelity.problems(faithful, limit, stall_limit, names)
         judged["kept_up"] = not late
         judged["problems"] += late + self.programs.problems()
+        if self._is_cut:
+            judged["limit"] = "time"
+            judged["problems"].append("the run reached its limit of time, and was not over")
         judged["valid"] = not judged["problems"]
         faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
         faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}

@@ -1,0 +1,208 @@
+"""The timeline: what changes during a run, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from voxpath.scenario.links import Loss, Queue, planned_loss
+from voxpath.scenario.problems import Path, did_you_mean
+from voxpath.scenario.quantities import Name, Rate, Span
+from voxpath.scenario.table import Table, faults
+from voxpath.scenario.topology import StaticRoute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from voxpath.scenario.network import Network
+
+
+class Change(Table):
+    """What changes of a link; a key that is left out stays as it is."""
+
+    connected: bool | None = Field(
+        None, description="false: drops what waits, what is being sent, and what comes; true: no longer."
+    )
+    rate: Rate | None = Field(None, description="Of the serialiser; what is being sent goes on at it.")
+    delay: Span | None = Field(
+        None, description="One-way propagation delay of what is sent from now on; nothing overtakes."
+    )
+    queue: Queue | None = Field(None, description="Room; packets that have it already keep it.")
+    loss: Loss | None = Field(None, description="Of packets sent from now on.")
+
+
+class LinkEvent(Change):
+    """A link changes, alike in both directions unless `up` and `down` say otherwise."""
+
+    at: Span = Field(description="When, from the run's start.")
+    link: Name = Field(description="The link, by its name.")
+    up: Change | None = Field(None, description="Of this direction alone.")
+    down: Change | None = Field(None, description="Of this direction alone.")
+
+    def direction(self, name: Literal["up", "down"]) -> Change:
+        """What changes in one direction."""
+        own: Change | None = getattr(self, name)
+        given = {key: getattr(self, key) for key in Change.model_fields}
+        if own is not None:
+            given |= {key: getattr(own, key) for key in own.model_fields_set}
+        return Change.model_construct(**given)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        found: list[tuple[tuple[str | int, ...], str]] = []
+        shared = self.model_fields_set & set(Change.model_fields)
+        own = [table.model_fields_set for table in (self.up, self.down) if table is not None]
+        if not shared and not any(own):
+            found.append((("link",), f"nothing changes of it: give {', '.join(Change.model_fields)}"))
+        useless = sorted(shared & own[0] & own[1]) if len(own) == 2 else []
+        found.extend(((key,), "has no effect: both up and down give their own") for key in useless)
+        if found:
+            raise faults(*found)
+        return self
+
+
+class HostEvent(Table):
+    """A host leaves the network or joins it again: all of its links at once."""
+
+    at: Span = Field(description="When, from the run's start.")
+    host: Name = Field(description="The host.")
+    connected: bool = Field(description="false: it leaves; true: it joins again.")
+
+
+class FlowEvent(Table):
+    """A flow starts or stops."""
+
+    at: Span = Field(description="When, from the run's start.")
+    flow: Name = Field(description="The flow; all of its copies.")
+    does: Literal["start", "stop"] = Field(
+        description="start: instead of its own key start; stop: it begins nothing more, and closes."
+    )
+
+
+class RouteEvent(Table):
+    """A route changes: what comes from now on takes another link."""
+
+    at: Span = Field(description="When, from the run's start.")
+    route: StaticRoute = Field(description="From which node, to which host, by which link.")
+
+
+_KINDS = ("link", "host", "flow", "route")
+
+
+def _kind(value: object) -> str | None:
+    """A tag that is no key of the table, so that the places of errors do not mix them up."""
+    if not isinstance(value, dict):
+        return "link event"
+    return next((f"{kind} event" for kind in _KINDS if kind in value), None)
+
+
+Event = Annotated[
+    Annotated[LinkEvent, Tag("link event")]
+    | Annotated[HostEvent, Tag("host event")]
+    | Annotated[FlowEvent, Tag("flow event")]
+    | Annotated[RouteEvent, Tag("route event")],
+    Discriminator(
+        _kind,
+        custom_error_type="event_kind",
+        custom_error_message=f"says what it happens to: one of {', '.join(_KINDS)}",
+    ),
+]
+
+
+class Timeline:
+    """Events as a plan holds them."""
+
+    def __init__(
+        self, network: Network, indices: Mapping[str, int], flows: Mapping[str, Sequence[int]]
+    ) -> None:
+        """`indices` are the nodes', and `flows` the plan's flows by the name that a scenario gives them."""
+        self._network = network
+        self._nodes = indices
+        self._links = {link.name: index for index, link in enumerate(network.links)}
+        self._flows = flows
+
+    def planned(
+        self, events: Sequence[Event], origins: dict[Path, list[Path]], problems: list[tuple[Path, str]]
+    ) -> list[dict[str, Any]]:
+        """The plan's events in the order of time, in that of the scenario where times are equal."""
+        found: list[tuple[int, Path, dict[str, Any]]] = []
+        for index, event in enumerate(events):
+            place: Path = ("events", index)
+            known = self._known(event)
+            if known is not None:
+                key, name, names = known
+                problems.append(((*place, *key), f"{name!r} is none; {did_you_mean(name, names)}"))
+                continue
+            found += [(event.at, place, change) for change in self._changes(event)]
+        found.sort(key=lambda one: one[0])
+        for number, (_, place, _) in enumerate(found):
+            origins["events", number] = [place]
+            origins["events", number, "change", "set"] = [place]
+            origins["events", number, "change"] = [(*place, "route"), place]
+        return [{"at_ns": at, "change": change} for at, _, change in found]
+
+    def _known(self, event: Event) -> tuple[Path, str, Sequence[str]] | None:
+        """The first name that there is not: its key, it, and those that there are."""
+        network = self._network
+        match event:
+            case LinkEvent():
+                asked: list[tuple[Path, str, Sequence[str]]] = [(("link",), event.link, list(self._links))]
+            case HostEvent():
+                asked = [(("host",), event.host, network.hosts)]
+            case FlowEvent():
+                asked = [(("flow",), event.flow, list(self._flows))]
+            case RouteEvent(route=route):
+                ends = [link.name for link in network.links if route.at in (link.a, link.b)]
+                asked = [
+                    (("route", "at"), route.at, network.routers),
+                    (("route", "to"), route.to, network.hosts),
+                    (("route", "via"), route.via, ends),
+                ]
+        return next(((key, name, names) for key, name, names in asked if name not in names), None)
+
+    def _changes(self, event: Event) -> Iterator[dict[str, Any]]:
+        match event:
+            case LinkEvent():
+                for way, direction in (("ab", event.direction("up")), ("ba", event.direction("down"))):
+                    yield from _link_changes(self._links[event.link], way, direction)
+            case HostEvent():
+                for link in self._network.links:
+                    if event.host in (link.a, link.b):
+                        for way in ("ab", "ba"):
+                            yield _link_change(self._links[link.name], way, kind="up", up=event.connected)
+            case FlowEvent():
+                for flow in self._flows[event.flow]:
+                    yield {"kind": "flow", "flow": flow, "runs": event.does == "start"}
+            case RouteEvent(route=route):
+                ends = {"node": self._nodes[route.at], "to": self._nodes[route.to]}
+                yield {"kind": "route", **ends, "link": self._links[route.via]}
+
+
+def times(events: Sequence[Event], does: Literal["start", "stop"]) -> dict[str, tuple[int, int]]:
+    """When flows start or stop, by their name, and which event says so."""
+    found: dict[str, tuple[int, int]] = {}
+    for index, event in enumerate(events):
+        if isinstance(event, FlowEvent) and event.does == does:
+            found.setdefault(event.flow, (event.at, index))
+    return found
+
+
+def _link_changes(link: int, way: str, change: Change) -> Iterator[dict[str, Any]]:
+    """Down first and up last: what waits meanwhile is none of the other changes' business."""
+    if change.connected is False:
+        yield _link_change(link, way, kind="up", up=False)
+    if change.rate is not None:
+        yield _link_change(link, way, kind="rate", rate_bps=change.rate)
+    if change.delay is not None:
+        yield _link_change(link, way, kind="delay", delay_ns=change.delay)
+    if change.queue is not None:
+        yield _link_change(link, way, kind="queue", packets=change.queue.packets, bytes=change.queue.size)
+    if change.loss is not None:
+        yield _link_change(link, way, kind="loss", loss=planned_loss(change.loss))
+    if change.connected is True:
+        yield _link_change(link, way, kind="up", up=True)
+
+
+def _link_change(link: int, way: str, **change: Any) -> dict[str, Any]:
+    return {"kind": "link", "link": link, "direction": way, "set": change}
