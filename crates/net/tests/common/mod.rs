@@ -99,6 +99,10 @@ impl Sink for Notes {
         Interest::LINKS
     }
 
+    fn memory(&self) -> usize {
+        self.0.lock().expect("nobody panicked").capacity() * size_of::<Seen>()
+    }
+
     fn record(&mut self, event: &Event<'_>) {
         if let Event::Packet { at, action, packet, .. } = *event {
             self.0.lock().expect("nobody panicked").push(Seen { at, action, packet: packet.flow.0 });
