@@ -1,9 +1,10 @@
 //! From a plan to a world.
 
 use crate::check::{LONGEST_NS, common_family, routes};
+use crate::direction;
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp, stream_applications};
 use crate::network::{Address, Network, Node};
-use crate::plan::{self, App, DIRECTIONS, Direction, Flow, Observe, Plan};
+use crate::plan::{self, App, DIRECTIONS, Flow, Observe, Plan};
 use crate::sinks;
 use crate::world::World;
 use alloc::boxed::Box;
@@ -11,11 +12,10 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use voxpath_apps::cbr;
-use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
-use voxpath_net::{AddressId, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
-use voxpath_units::{Prob, Rate, Span, Time};
+use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
+use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::Seq;
 
 /// First port of the ends that answer (iperf's).
@@ -109,7 +109,7 @@ fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
         for (direction, name) in [&link.ab, &link.ba].into_iter().zip(DIRECTIONS) {
             let id = DirectionId::new(i, name == DIRECTIONS[0]);
             let name = format!("{} {name}", link.name);
-            links.push(Link::new(config(direction), &name, seed, target(id.0), Place::Link(id.0)));
+            links.push(Link::new(direction::config(direction), &name, seed, target(id.0), Place::Link(id.0)));
         }
     }
     links
@@ -117,36 +117,6 @@ fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
 
 fn target(index: u32) -> Target {
     Target::new(index).expect("a plan was checked for its size")
-}
-
-fn prob(p: f64) -> Prob {
-    Prob::new(p).expect("a plan was checked for its probabilities")
-}
-
-fn config(direction: &Direction) -> LinkConfig {
-    LinkConfig {
-        limit: Limit { packets: direction.queue_packets, bytes: direction.queue_bytes },
-        capacity: direction.rate_bps.and_then(Rate::from_bits_per_sec).into(),
-        framing: match direction.framing {
-            plan::Framing::Ip => Framing::Ip,
-            plan::Framing::Ethernet => Framing::Ethernet,
-        },
-        loss: match &direction.loss {
-            plan::Loss::None => Loss::None,
-            plan::Loss::Bernoulli { p } => Loss::bernoulli(prob(*p)),
-            plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Exact } => {
-                Loss::bit_errors(*rate, BitErrorForm::Exact)
-            }
-            plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Linear } => {
-                Loss::bit_errors(*rate, BitErrorForm::Linear)
-            }
-            plan::Loss::List { packets } => Loss::list(packets.clone()),
-        },
-        duplicate: prob(direction.duplicate),
-        reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
-        delay: Span::from_nanos(direction.delay_ns).into(),
-        ..LinkConfig::default()
-    }
 }
 
 fn endpoints(

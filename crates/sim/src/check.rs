@@ -3,7 +3,8 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::plan::{App, Direction, Flow, Loss, NodeKind, Observe, Plan, Relay, Transport, VERSION};
+use crate::direction::takes_time;
+use crate::plan::{App, Direction, Flow, NodeKind, Observe, Plan, Relay, Transport, VERSION};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +22,7 @@ use voxpath_units::Prob;
 /// A tenth of the clock's range: sums of a few spans, round-trip times and their variation stay inside it.
 pub(crate) const LONGEST_NS: u64 = 500_000 * 3_600_000_000_000;
 /// The fastest link; what `voxpath_units` takes for a rate. Above, rate and remainder do not fit 64 bits.
-const FASTEST_BPS: u64 = 100_000_000_000_000;
+pub(crate) const FASTEST_BPS: u64 = 100_000_000_000_000;
 /// The most that an application transfers; what `voxpath_units` takes for a size.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
@@ -113,13 +114,13 @@ pub(crate) fn routes(plan: &Plan) -> (Graph, Routes) {
     (graph, routes)
 }
 
-struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     plan: &'a Plan,
     problems: Vec<Problem>,
 }
 
 impl Checker<'_> {
-    fn fail(&mut self, path: impl Display, message: impl Display) {
+    pub(crate) fn fail(&mut self, path: impl Display, message: impl Display) {
         self.problems.push(Problem { path: format!("{path}"), message: format!("{message}") });
     }
 
@@ -139,7 +140,7 @@ impl Checker<'_> {
         }
     }
 
-    fn span(&mut self, path: impl Display, ns: u64) {
+    pub(crate) fn span(&mut self, path: impl Display, ns: u64) {
         if ns > LONGEST_NS {
             self.fail(path, format_args!("{ns} ns is longer than 500000 h"));
         }
@@ -202,50 +203,7 @@ impl Checker<'_> {
         }
     }
 
-    fn direction(&mut self, path: &str, direction: &Direction) {
-        match direction.rate_bps {
-            Some(0) => self.fail(format_args!("{path}.rate_bps"), "a rate is above zero"),
-            Some(rate) if rate > FASTEST_BPS => {
-                self.fail(format_args!("{path}.rate_bps"), format_args!("{rate} bit/s is above 100 Tbit/s"));
-            }
-            Some(_) => {}
-            None => {
-                let bounds = [
-                    ("queue_packets", direction.queue_packets.is_some()),
-                    ("queue_bytes", direction.queue_bytes.is_some()),
-                ];
-                for (key, given) in bounds {
-                    if given {
-                        self.fail(
-                            format_args!("{path}.{key}"),
-                            "a queue never fills without a rate: give a rate, or no queue",
-                        );
-                    }
-                }
-            }
-        }
-        self.probability(format_args!("{path}.duplicate"), direction.duplicate);
-        if let Some(reorder) = &direction.reorder {
-            self.probability(format_args!("{path}.reorder.p"), reorder.p);
-            self.span(format_args!("{path}.reorder.by_ns"), reorder.by_ns);
-        }
-        self.span(format_args!("{path}.delay_ns"), direction.delay_ns);
-        match &direction.loss {
-            Loss::None => {}
-            Loss::Bernoulli { p } => self.probability(format_args!("{path}.loss.p"), *p),
-            Loss::BitErrors { rate, .. } => self.probability(format_args!("{path}.loss.rate"), *rate),
-            Loss::List { packets } => {
-                if packets.first() == Some(&0) {
-                    self.fail(format_args!("{path}.loss.packets"), "packets are counted from 1");
-                }
-                if !packets.is_sorted_by(|a, b| a < b) {
-                    self.fail(format_args!("{path}.loss.packets"), "numbers ascend, and none occurs twice");
-                }
-            }
-        }
-    }
-
-    fn probability(&mut self, path: impl Display, p: f64) {
+    pub(crate) fn probability(&mut self, path: impl Display, p: f64) {
         if Prob::new(p).is_none() {
             self.fail(path, format_args!("{p} is not between 0 and 1"));
         }
@@ -590,9 +548,4 @@ fn is_endless(app: &App) -> bool {
 fn direction(plan: &Plan, id: DirectionId) -> &Direction {
     let link = &plan.links[id.link() as usize];
     if id == DirectionId::new(id.link(), true) { &link.ab } else { &link.ba }
-}
-
-/// Whether a packet ever needs time for it.
-fn takes_time(direction: &Direction) -> bool {
-    direction.delay_ns > 0 || direction.rate_bps.is_some()
 }

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod build;
 mod check;
+mod direction;
 mod emit;
 mod endpoint;
 mod network;

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass, field
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
 from voxpath.results.canonical import canonical
 from voxpath.scenario.addresses import automatic, is_v6
 from voxpath.scenario.builders import build
+from voxpath.scenario.elements.traces import Traces
 from voxpath.scenario.flows import Bulk, Cbr, Download, Tcp, Voice
-from voxpath.scenario.links import BernoulliLoss, BitErrorLoss, ListedLoss, QueueRoom
+from voxpath.scenario.links import Directions, planned
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from voxpath.scenario.flows import App, Flow
-    from voxpath.scenario.links import LinkValues
     from voxpath.scenario.network import Network
     from voxpath.scenario.tcp import Socket
 
@@ -46,18 +47,21 @@ class Plan:
         data: The plan as plain values.
         json: Its canonical JSON.
         origins: For a place in the plan, where in the scenario it came from, the nearest source first.
+        files: Contents of the files that the scenario refers to, by the names that it gives.
     """
 
     data: dict[str, Any]
     json: str
     origins: dict[Path, list[Path]] = field(compare=False, repr=False)
+    files: dict[str, bytes] = field(compare=False, repr=False)
 
 
-def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
+def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Faults]:
     """The plan of a scenario, and what keeps it from being one: place in the scenario, message.
 
-    With problems the plan is not complete and must not be used.
+    With problems the plan is not complete and must not be used. Files are looked for from `base`.
     """
+    traces = Traces(base)
     network = build(scenario.topology)
     problems: _Faults = list(network.problems)
     origins: dict[Path, list[Path]] = {}
@@ -72,11 +76,12 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
     if problems:
         data |= {"links": [], "routes": []}
     else:
-        data |= {"links": _links(network, indices, origins), "routes": _routes(network, indices, origins)}
+        data["links"] = _links(network, indices, origins, traces, problems)
+        data["routes"] = _routes(network, indices, origins)
     data["flows"] = _flows(scenario, network, indices, origins, problems)
     data["programs"] = _programs(scenario, indices, origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
-    return Plan(data, canonical(data), origins), problems
+    return Plan(data, canonical(data), origins, traces.files), problems
 
 
 def origin_of(plan_path: str, plan: Plan, places: Container[Path]) -> Path:
@@ -151,52 +156,34 @@ def _nodes(
 
 
 def _links(
-    network: Network, indices: dict[str, int], origins: dict[Path, list[Path]]
+    network: Network,
+    indices: dict[str, int],
+    origins: dict[Path, list[Path]],
+    traces: Traces,
+    problems: _Faults,
 ) -> list[dict[str, Any]]:
     links = []
+    directions: dict[int, Directions] = {}
     for index, link in enumerate(network.links):
         origins["links", index] = [link.origin]
         origins["links", index, "ab"] = [(*link.origin, "up"), link.origin]
         origins["links", index, "ba"] = [(*link.origin, "down"), link.origin]
+        # Builders make thousands of links of the same values.
+        if id(link.values) not in directions:
+            directions[id(link.values)] = planned(link.values, traces)
+            found = directions[id(link.values)].problems
+            problems.extend(((*link.origin, *path), message) for path, message in found)
+        both = directions[id(link.values)]
         links.append(
             {
                 "name": link.name,
                 "a": indices[link.a],
                 "b": indices[link.b],
-                "ab": _direction(link.values.direction("up")),
-                "ba": _direction(link.values.direction("down")),
+                "ab": both.up,
+                "ba": both.down,
             }
         )
     return links
-
-
-def _direction(values: LinkValues) -> dict[str, Any]:
-    queue = values.queue or QueueRoom()
-    reorder = values.reorder
-    return {
-        "queue_packets": queue.packets,
-        "queue_bytes": queue.size,
-        "rate_bps": values.rate,
-        "framing": values.framing or "ip",
-        "loss": _loss(values),
-        "duplicate": values.duplicate or 0.0,
-        "reorder": None if reorder is None else {"p": reorder.probability, "by_ns": reorder.by},
-        "delay_ns": values.delay or 0,
-    }
-
-
-def _loss(values: LinkValues) -> dict[str, Any]:
-    match values.loss:
-        case None:
-            return {"kind": "none"}
-        case BernoulliLoss(probability=p):
-            return {"kind": "bernoulli", "p": p}
-        case BitErrorLoss(rate=rate, form=form):
-            return {"kind": "bit_errors", "rate": float(rate), "form": form}
-        case ListedLoss(packets=packets):
-            return {"kind": "list", "packets": list(packets)}
-        case p:
-            return {"kind": "bernoulli", "p": p}
 
 
 def _routes(

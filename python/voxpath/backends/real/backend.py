@@ -85,7 +85,7 @@ class RealBackend:
                 network.run(self.on_look)
                 found = network.finish()
             found.environment["attempts"] = attempts
-            outcome = keep(self.root, identity, document.text, replication, found)
+            outcome = keep(self.root, identity, document.written, replication, found)
             verdict = json.loads(found.verdict)
             late = not verdict["kept_up"]
             attempts = [*attempts, verdict]
