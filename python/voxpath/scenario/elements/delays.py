@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, model_validator
 
-from voxpath.scenario.elements.kinds import TEXT, Planned, by_kind
+from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
 from voxpath.scenario.elements.rates import check_steps
 from voxpath.scenario.elements.traces import TraceError, Traces, delays
 from voxpath.scenario.quantities import PositiveSpan, Probability, Span
@@ -117,7 +117,7 @@ Delay = Annotated[
     | Annotated[ParetoDelay, Tag("pareto")]
     | Annotated[SteppedDelay, Tag("schedule")]
     | Annotated[TracedDelay, Tag("trace")],
-    by_kind("a table of a delay", "normal", "pareto", "schedule", "trace"),
+    BY_KIND,
 ]
 
 

@@ -10,20 +10,15 @@ TEXT = "text"
 """The tag of what is no table."""
 
 
-def by_kind(what: str, *kinds: str) -> Discriminator:
-    """Tells tables by their kind; everything else is a text."""
+def _tag(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return TEXT
+    kind = value.get("kind")
+    return kind if kind is None else str(kind)
 
-    def tag(value: object) -> str | None:
-        if not isinstance(value, dict):
-            return TEXT
-        kind = value.get("kind")
-        return kind if kind in kinds else None
 
-    return Discriminator(
-        tag,
-        custom_error_type="kind",
-        custom_error_message=f"{what} has one of the kinds {', '.join(kinds)}",
-    )
+BY_KIND = Discriminator(_tag)
+"""Tells tables by their kind; everything else is a text."""
 
 
 Planned = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, model_validator
 
-from voxpath.scenario.elements.kinds import TEXT, Planned, by_kind
+from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
 from voxpath.scenario.elements.traces import Traces, losses
 from voxpath.scenario.quantities import PositiveSpan, Probability, Span
 from voxpath.scenario.table import Table, faults
@@ -176,16 +176,7 @@ Loss = Annotated[
     | Annotated[FourStateLoss, Tag("four_state")]
     | Annotated[OutageLoss, Tag("outages")]
     | Annotated[TracedLoss, Tag("trace")],
-    by_kind(
-        "a table of losses",
-        "bernoulli",
-        "bit_errors",
-        "list",
-        "gilbert_elliott",
-        "four_state",
-        "outages",
-        "trace",
-    ),
+    BY_KIND,
 ]
 
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from voxpath import _engine
-from voxpath.scenario.elements.kinds import TEXT, Planned, by_kind
+from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan, Probability, Span, read_packets
 from voxpath.scenario.table import Table, faults
 
@@ -172,12 +172,18 @@ class FqCodelQueue(Discipline):
         }
 
 
+def _not_too_short(update: int) -> int:
+    if update < 1_000:
+        raise ValueError("is too short: updates are 1 us apart at least")
+    return update
+
+
 class PieQueue(Discipline):
     """PIE (RFC 8033): drops as packets come, with a probability that a controller moves."""
 
     kind: Literal["pie"]
     target: PositiveSpan = Field(15 * _MS, description="The wait that is to be; '15 ms' without it.")
-    update: Annotated[PositiveSpan, Field(ge=1_000)] = Field(
+    update: Annotated[PositiveSpan, AfterValidator(_not_too_short)] = Field(
         15 * _MS, description="From one update of the probability to the next; '15 ms' without it."
     )
     max_burst: Span = Field(150 * _MS, description="The longest burst that passes; '150 ms' without it.")
@@ -217,7 +223,7 @@ Queue = Annotated[
     | Annotated[CodelQueue, Tag("codel")]
     | Annotated[FqCodelQueue, Tag("fq_codel")]
     | Annotated[PieQueue, Tag("pie")],
-    by_kind("a table of a queue", "drop_tail", "red", "codel", "fq_codel", "pie"),
+    BY_KIND,
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, Tag, WithJsonSchema, model_validator
 
 from voxpath import _engine
-from voxpath.scenario.elements.kinds import TEXT, Planned, by_kind
+from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
 from voxpath.scenario.elements.traces import Traces, opportunities
 from voxpath.scenario.quantities import PositiveSpan, Probability, Rate, Span
 from voxpath.scenario.table import Table, faults
@@ -72,6 +72,10 @@ def check_steps(moments: list[int], every: int | None) -> None:
         raise faults((("every",), "must come after the last step"))
 
 
+_SHORTEST_DWELL = 1_000
+"""Nanoseconds; a chain of shorter states would keep a run from getting on."""
+
+
 class RateState(Table):
     """A state of a Markov chain."""
 
@@ -106,6 +110,9 @@ class MarkovRate(Table):
                 )
             if own and len(self.states[index].next or ()) != len(self.states):
                 raise faults((("states", index, "next"), f"must have {len(self.states)} probabilities"))
+        for index, state in enumerate(self.states):
+            if state.dwell < _SHORTEST_DWELL:
+                raise faults((("states", index, "dwell"), "is too short: a state lasts 1 us at least"))
         for index, row in enumerate(self._rows()):
             if abs(sum(row) - 1) > 1e-9:
                 place = ("states", index, "next") if by_state[0] else ("states",)
@@ -167,5 +174,5 @@ LinkRate = Annotated[
     | Annotated[ScheduledRate, Tag("schedule")]
     | Annotated[MarkovRate, Tag("markov")]
     | Annotated[TracedRate, Tag("trace")],
-    by_kind("a table of a rate", "schedule", "markov", "trace"),
+    BY_KIND,
 ]
