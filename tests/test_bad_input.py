@@ -201,7 +201,9 @@ CASES = [
         f"{LINK}.framing",
         "allowed: ip, ethernet",
     ),
-    pipe("unknown choice", 'queue = "50 packets"', 'loss = { kind = "x" }', f"{LINK}.loss", "bernoulli"),
+    pipe(
+        "unknown choice", 'queue = "50 packets"', 'loss = { @kind = "x" }', f"{LINK}.loss.kind", "bernoulli"
+    ),
     pipe("bad name", 'name = "download"', '@name = "../../x"', "flows[0].name", "is not a name"),
     pipe("bad name", 'name = "download"', '@name = ""', "flows[0].name", "is not a name"),
     pipe(

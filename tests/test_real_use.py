@@ -504,3 +504,34 @@ def help_examples() -> list[tuple[str, str]]:
 def test_the_examples_of_the_help_are_understood(name: str, line: str):
     context = cli.commands[name].make_context(name, shlex.split(line))
     assert context.params["command"] or name == "shell"
+
+
+@pytest.mark.parametrize(
+    ("link", "place", "column"),
+    [
+        (
+            {"queue": {"kind": "red", "min": "2 packets", "max": "6 packets", "weight": 0.1}},
+            "queue",
+            "dropped",
+        ),
+        ({"queue": {"kind": "codel", "target": "1 ms", "interval": "20 ms"}}, "queue", "dropped"),
+        ({"queue": {"kind": "fq_codel", "target": "1 ms", "interval": "20 ms"}}, "queue", "dropped"),
+        ({"queue": {"kind": "pie", "target": "1 ms", "max_burst": "0 s"}}, "queue", "in"),
+        ({"rate": {"kind": "schedule", "steps": [{"at": "0 s", "rate": "5 Mbit/s"}]}}, "serialiser", "out"),
+        ({"loss": {"kind": "gilbert_elliott", "to_bad": "2 %", "to_good": "50 %"}}, "loss", "dropped"),
+        ({"delay": {"kind": "normal", "mean": "5 ms", "deviation": "1 ms"}}, "delay", "out"),
+        ({"corrupt": "3 %"}, "corruption", "marked"),
+    ],
+    ids=lambda value: json.dumps(value) if isinstance(value, dict) else str(value),
+)
+def test_a_kernel_is_behind_every_kind_of_element(link: dict[str, object], place: str, column: str):
+    """The kernel finds every wrong bit, and repairs what the link does; the element has done something."""
+    flow = {"name": "data", "app": {"kind": "bulk", "size": "500 kB"}}
+    whole = {**two_hosts(), "topology": {"kind": "pipe", "link": LINK | link}, "flows": [flow]}
+    with voxpath_package.real(whole) as net:
+        net.wait()
+        result = net.finish()
+    assert result.flows.select("status", "bytes_delivered", "bytes_wrong").row(0) == ("completed", 500_000, 0)
+    assert [problem for problem in result.problems if "late" not in problem] == []
+    elements = result.tables["elements"].filter(pl.col("element") == place)
+    assert elements[f"packets_{column}"].sum() > 0

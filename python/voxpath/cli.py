@@ -429,8 +429,10 @@ def _link_options(function: _Decorated) -> _Decorated:
     helps = {
         "rate": "Of the link, such as '5 Mbit/s'.",
         "delay": "One way, such as '20 ms'.",
-        "queue": "Room before the link, such as '100 packets' or '64 KiB'; unlimited without it.",
+        "queue": "Before the link, such as '100 packets' or '64 KiB', unlimited without it;"
+        " or codel, fq_codel, pie.",
         "loss": "Of packets, such as '1 %'.",
+        "corrupt": "Of packets that arrive damaged, such as '0.1 %'.",
         "duplicate": "Of packets that arrive twice, such as '0.1 %'.",
         "reorder": "Packets held back, and by how much, such as '1 % by 5 ms'.",
     }
@@ -442,7 +444,10 @@ def _link_options(function: _Decorated) -> _Decorated:
     return function
 
 
-_RARE = ("duplicate", "reorder")
+_DISCIPLINES = ("codel", "fq_codel", "pie")
+"""Those that have a default for every setting."""
+
+_RARE = ("corrupt", "duplicate", "reorder")
 
 
 @cli.command(
@@ -493,9 +498,11 @@ def exec_(command: tuple[str, ...], **options: Any) -> int:
 
 def _link_values(options: dict[str, Any], direction: str) -> dict[str, Any]:
     """A link's keys as they were given for one direction, or for both."""
-    keys = ("rate", "delay", "queue", "loss", "duplicate", "reorder")
+    keys = ("rate", "delay", "queue", "loss", "corrupt", "duplicate", "reorder")
     prefix = f"{direction}_" if direction else ""
     given = {key: options[prefix + key] for key in keys if options[prefix + key] is not None}
+    if given.get("queue") in _DISCIPLINES:
+        given["queue"] = {"kind": given["queue"]}
     if "reorder" in given:
         probability, by, span = given["reorder"].partition(" by ")
         if not by:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 HERE, THERE = "client", "machine"
 """The host of a command of `voxpath exec`, and the one at the other end of its link."""
 
-LINK_KEYS = ("rate", "delay", "queue", "loss", "duplicate", "reorder")
+LINK_KEYS = ("rate", "delay", "queue", "loss", "corrupt", "duplicate", "reorder")
 """Options of `voxpath exec` that are a link's keys."""
 
 
@@ -83,7 +83,7 @@ def run_behind_link(command: Sequence[str], options: ExecOptions) -> int:
     if options.out is not None:
         identity = Identity(document.plan.json, "real", 0, _engine.BUILD, observe, machine=machine())
         try:
-            _say(f"results: {keep(options.out, identity, document.text, 0, found).folder}")
+            _say(f"results: {keep(options.out, identity, document.written, 0, found).folder}")
         except StoreError as error:
             return _failed(error)
     return code

@@ -221,7 +221,7 @@ class RealNetwork:
 
         plan = self._document.plan.json
         identity = Identity(plan, "real", self._replication, _engine.BUILD, self._observe, machine=machine())
-        return keep(out, identity, self._document.text, self._replication, found).folder
+        return keep(out, identity, self._document.written, self._replication, found).folder
 
     def _start(self, index: int, command: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[Any]:
         for key in ("shell", "preexec_fn", "executable"):

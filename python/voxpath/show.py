@@ -83,12 +83,14 @@ def _show_all(folder: Path) -> None:
     requests = _read(folder, "requests")
     if not requests.is_empty():
         out.print(_requests(requests))
-    remarkable = pl.any_horizontal(pl.col("packets_dropped", "packets_duplicated", "packets_held") > 0)
+    remarkable = pl.any_horizontal(
+        pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
+    )
     elements = _read(folder, "elements").filter(remarkable)
     if elements.is_empty():
-        out.print("no element dropped, duplicated or held a packet")
+        out.print("no element dropped, duplicated, marked or held a packet")
     else:
-        out.print(_horizontal("elements that dropped, duplicated or held packets", elements))
+        out.print(_horizontal("elements that dropped, duplicated, marked or held packets", elements))
     if (folder / "series.parquet").exists():
         known = _read(folder, "series").get_column("metric").unique().sort().to_list()
         out.print(

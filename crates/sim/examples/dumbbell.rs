@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::expect_used)]
 
 use voxpath_sim::plan::{
-    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION,
+    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport, VERSION,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile};
@@ -117,12 +117,16 @@ fn direction(rate_bps: u64, delay_ns: u64, queue: u32) -> Direction {
     Direction {
         queue_packets: Some(queue),
         queue_bytes: None,
+        queueing: Queueing::DropTail,
         rate_bps: Some(rate_bps),
+        capacity: None,
         framing: Framing::Ip,
         loss: Loss::None,
+        corruption: Loss::None,
         duplicate: 0.0,
         reorder: None,
         delay_ns,
+        delay_variation: None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! From a plan to a world.
 
 use crate::applications::{datagram_ends, stream_applications};
+use crate::direction;
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp};
 use crate::limits::Limits;
 use crate::network::{Address, Network, Node};
-use crate::plan::{self, DIRECTIONS, Direction, Flow, Observe, Plan};
+use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan};
 use crate::sinks;
 use crate::timeline::{Timeline, changes, stop_of};
 use crate::ways::{End, Ways, ends};
@@ -15,11 +16,10 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, Ecn, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
-use voxpath_units::{Prob, Rate, Span, Time};
+use voxpath_units::Time;
 use voxpath_wire::tcp::Seq;
 
 /// First port of the ends that answer (iperf's).
@@ -129,7 +129,7 @@ fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
         for (direction, name) in [&link.ab, &link.ba].into_iter().zip(DIRECTIONS) {
             let id = DirectionId::new(i, name == DIRECTIONS[0]);
             let name = format!("{} {name}", link.name);
-            let config = LinkConfig { changing: changes(plan, id), ..config(direction) };
+            let config = LinkConfig { changing: changes(plan, id), ..direction::config(direction) };
             links.push(Link::new(config, &name, seed, target(id.0), Place::Link(id.0)));
         }
     }
@@ -138,44 +138,6 @@ fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
 
 fn target(index: u32) -> Target {
     Target::new(index).expect("a plan was checked for its size")
-}
-
-fn prob(p: f64) -> Prob {
-    Prob::new(p).expect("a plan was checked for its probabilities")
-}
-
-fn config(direction: &Direction) -> LinkConfig {
-    LinkConfig {
-        limit: Limit { packets: direction.queue_packets, bytes: direction.queue_bytes },
-        capacity: direction.rate_bps.and_then(rate).into(),
-        framing: match direction.framing {
-            plan::Framing::Ip => Framing::Ip,
-            plan::Framing::Ethernet => Framing::Ethernet,
-        },
-        loss: loss(&direction.loss),
-        duplicate: prob(direction.duplicate),
-        reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
-        delay: Span::from_nanos(direction.delay_ns).into(),
-        ..LinkConfig::default()
-    }
-}
-
-pub(crate) const fn rate(bits_per_sec: u64) -> Option<Rate> {
-    Rate::from_bits_per_sec(bits_per_sec)
-}
-
-pub(crate) fn loss(model: &plan::Loss) -> Loss {
-    match model {
-        plan::Loss::None => Loss::None,
-        plan::Loss::Bernoulli { p } => Loss::bernoulli(prob(*p)),
-        plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Exact } => {
-            Loss::bit_errors(*rate, BitErrorForm::Exact)
-        }
-        plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Linear } => {
-            Loss::bit_errors(*rate, BitErrorForm::Linear)
-        }
-        plan::Loss::List { packets } => Loss::list(packets.clone()),
-    }
 }
 
 fn endpoints(

@@ -4,9 +4,8 @@
 //! trusts no plan that was not checked.
 
 use crate::applications::web_model;
-use crate::plan::{
-    App, Direction, Flow, Law, Loss, NodeKind, Observe, Plan, Relay, Route, Transport, VERSION,
-};
+use crate::direction::takes_time;
+use crate::plan::{App, Direction, Flow, Law, NodeKind, Observe, Plan, Relay, Route, Transport, VERSION};
 use crate::timeline::stop_of;
 use crate::ways::{Ways, ends};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -26,7 +25,7 @@ use voxpath_units::{Prob, Span};
 /// A tenth of the clock's range: sums of a few spans, round-trip times and their variation stay inside it.
 pub(crate) const LONGEST_NS: u64 = 500_000 * 3_600_000_000_000;
 /// The fastest link; what `voxpath_units` takes for a rate. Above, rate and remainder do not fit 64 bits.
-const FASTEST_BPS: u64 = 100_000_000_000_000;
+pub(crate) const FASTEST_BPS: u64 = 100_000_000_000_000;
 /// The most that an application transfers; what `voxpath_units` takes for a size.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
@@ -216,58 +215,7 @@ impl Checker<'_> {
         }
     }
 
-    fn direction(&mut self, path: &str, direction: &Direction) {
-        match direction.rate_bps {
-            Some(rate) => self.rate(format_args!("{path}.rate_bps"), rate),
-            None => {
-                let bounds = [
-                    ("queue_packets", direction.queue_packets.is_some()),
-                    ("queue_bytes", direction.queue_bytes.is_some()),
-                ];
-                for (key, given) in bounds {
-                    if given {
-                        self.fail(
-                            format_args!("{path}.{key}"),
-                            "a queue never fills without a rate: give a rate, or no queue",
-                        );
-                    }
-                }
-            }
-        }
-        self.probability(format_args!("{path}.duplicate"), direction.duplicate);
-        if let Some(reorder) = &direction.reorder {
-            self.probability(format_args!("{path}.reorder.p"), reorder.p);
-            self.span(format_args!("{path}.reorder.by_ns"), reorder.by_ns);
-        }
-        self.span(format_args!("{path}.delay_ns"), direction.delay_ns);
-        self.loss(&format!("{path}.loss"), &direction.loss);
-    }
-
-    pub(crate) fn rate(&mut self, path: impl Display, rate: u64) {
-        if rate == 0 {
-            self.fail(path, "a rate is above zero");
-        } else if rate > FASTEST_BPS {
-            self.fail(path, format_args!("{rate} bit/s is above 100 Tbit/s"));
-        }
-    }
-
-    pub(crate) fn loss(&mut self, path: &str, loss: &Loss) {
-        match loss {
-            Loss::None => {}
-            Loss::Bernoulli { p } => self.probability(format_args!("{path}.p"), *p),
-            Loss::BitErrors { rate, .. } => self.probability(format_args!("{path}.rate"), *rate),
-            Loss::List { packets } => {
-                if packets.first() == Some(&0) {
-                    self.fail(format_args!("{path}.packets"), "packets are counted from 1");
-                }
-                if !packets.is_sorted_by(|a, b| a < b) {
-                    self.fail(format_args!("{path}.packets"), "numbers ascend, and none occurs twice");
-                }
-            }
-        }
-    }
-
-    fn probability(&mut self, path: impl Display, p: f64) {
+    pub(crate) fn probability(&mut self, path: impl Display, p: f64) {
         if Prob::new(p).is_none() {
             self.fail(path, format_args!("{p} is not between 0 and 1"));
         }
@@ -765,9 +713,4 @@ fn is_paced(app: &App) -> bool {
 fn direction(plan: &Plan, id: DirectionId) -> &Direction {
     let link = &plan.links[id.link() as usize];
     if id == DirectionId::new(id.link(), true) { &link.ab } else { &link.ba }
-}
-
-/// Whether a packet ever needs time for it.
-fn takes_time(direction: &Direction) -> bool {
-    direction.delay_ns > 0 || direction.rate_bps.is_some()
 }

@@ -10,6 +10,7 @@ extern crate alloc;
 mod applications;
 mod build;
 mod check;
+mod direction;
 mod emit;
 mod endpoint;
 mod limits;

@@ -1,6 +1,7 @@
 //! The way that each flow's packets take, for whoever has to know it without running anything.
 
 use crate::check::{Problem, check};
+use crate::direction::least_delay_ns;
 use crate::plan::{NodeKind, Plan};
 use crate::ways::{Ways, ends};
 use alloc::vec::Vec;
@@ -19,7 +20,7 @@ pub fn shortest_delay(plan: &Plan) -> Result<Option<Span>, Vec<Problem>> {
     let Ways { graph, routes, .. } = Ways::of(plan);
     let delay = |step: DirectionId| {
         let link = &plan.links[step.link() as usize];
-        if step.index().is_multiple_of(2) { link.ab.delay_ns } else { link.ba.delay_ns }
+        least_delay_ns(if step.index().is_multiple_of(2) { &link.ab } else { &link.ba })
     };
     let hosts = || (0..).zip(&plan.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(i, _)| i);
     let pairs = hosts().flat_map(|from| hosts().filter(move |&to| to != from).map(move |to| (from, to)));

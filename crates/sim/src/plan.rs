@@ -122,7 +122,7 @@ pub struct Link {
 /// The names of a link's directions, in the order of [`voxpath_net::routing::DirectionId`].
 pub const DIRECTIONS: [&str; 2] = ["ab", "ba"];
 
-/// One direction of a link, in the order that a packet meets: queue, serialiser, loss, duplication,
+/// One direction of a link, in the order that a packet meets: queue, serialiser, loss, corruption, duplication,
 /// reordering, delay line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,18 +131,156 @@ pub struct Direction {
     pub queue_packets: Option<u32>,
     /// The same in bytes of IP packets; both may be given.
     pub queue_bytes: Option<u64>,
-    /// Rate of the serialiser; none passes packets on at once.
+    /// What the queue decides about its packets.
+    pub queueing: Queueing,
+    /// Rate of the serialiser; none passes packets on at once, unless `capacity` says otherwise.
     pub rate_bps: Option<u64>,
+    /// What the serialiser carries in place of a constant rate.
+    pub capacity: Option<Capacity>,
     /// Which bytes the rate counts.
     pub framing: Framing,
     /// Loss after the serialiser.
     pub loss: Loss,
+    /// Which packets arrive damaged, so that a checksum fails; counted as those that are not lost.
+    pub corruption: Loss,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
     /// Packets that are held back so that later ones overtake them.
     pub reorder: Option<Reorder>,
     /// One-way propagation delay.
     pub delay_ns: u64,
+    /// How the delay varies, where it does.
+    pub delay_variation: Option<DelayVariation>,
+}
+
+/// What a queue decides about its packets; see `voxpath_net::element` for each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Queueing {
+    /// First in, first out.
+    DropTail,
+    /// Random early detection, by the average of waiting packets.
+    Red {
+        /// Average from which packets are dropped or marked.
+        min_packets: f64,
+        /// Average at which the probability is `max_p`.
+        max_packets: f64,
+        /// That probability.
+        max_p: f64,
+        /// Weight of the queue that a packet finds in the average.
+        weight: f64,
+        /// Whether the probability rises to one between `max_packets` and twice that, or jumps.
+        gentle: bool,
+        /// Bytes of a typical packet.
+        mean_packet_bytes: u32,
+        /// Whether packets are marked that can be.
+        ecn: bool,
+    },
+    /// Controlled delay.
+    Codel {
+        /// The wait that may stand.
+        target_ns: u64,
+        /// How long it may be longer.
+        interval_ns: u64,
+        /// Whether packets are marked that can be.
+        ecn: bool,
+    },
+    /// Controlled delay in a queue for each hash of a flow.
+    FqCodel {
+        /// The wait that may stand.
+        target_ns: u64,
+        /// How long it may be longer.
+        interval_ns: u64,
+        /// How many queues.
+        queues: u32,
+        /// Bytes of a queue's turn.
+        quantum_bytes: u32,
+        /// Whether packets are marked that can be.
+        ecn: bool,
+    },
+    /// Proportional integral controller enhanced.
+    Pie {
+        /// The wait that is to be.
+        target_ns: u64,
+        /// Time from one update of the probability to the next.
+        update_ns: u64,
+        /// The longest burst that passes.
+        max_burst_ns: u64,
+        /// Change of the probability for each second of difference to the target.
+        alpha: f64,
+        /// Change of the probability for each second of growth.
+        beta: f64,
+        /// Whether packets are marked that can be.
+        ecn: bool,
+    },
+}
+
+/// Capacities that vary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Capacity {
+    /// A rate from each moment on.
+    Schedule {
+        /// Time in ns and bits per second, zero where nothing passes; ascending from zero.
+        steps: Vec<(u64, u64)>,
+        /// When it starts over; never without it.
+        period_ns: Option<u64>,
+    },
+    /// A rate for each state of a chain, which starts in the first.
+    Markov {
+        /// At least one.
+        states: Vec<CapacityState>,
+    },
+    /// The opportunities of a packet-delivery trace in Mahimahi's format, over and over.
+    Trace {
+        /// Milliseconds; not descending, the last above zero.
+        opportunities_ms: Vec<u32>,
+    },
+}
+
+/// A state of a Markov-modulated capacity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapacityState {
+    /// Bits per second, zero where nothing passes.
+    pub rate_bps: u64,
+    /// How long it lasts, or the mean of that.
+    pub dwell_ns: u64,
+    /// Whether it lasts an exponentially distributed time, or always as long.
+    pub exponential: bool,
+    /// The probability of each state to come next.
+    pub next: Vec<f64>,
+}
+
+/// How a delay varies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum DelayVariation {
+    /// Normal, with `delay_ns` for its mean; below zero it counts as none.
+    Normal {
+        /// Standard deviation.
+        deviation_ns: u64,
+        /// From one packet to the next.
+        correlation: f64,
+        /// Whether packets may overtake each other.
+        overtaking: bool,
+    },
+    /// Pareto's of the first kind, with `delay_ns` for the shortest.
+    Pareto {
+        /// Exponent of the tail.
+        shape: f64,
+        /// Of the normal values that it is made from.
+        correlation: f64,
+        /// Whether packets may overtake each other.
+        overtaking: bool,
+    },
+    /// A delay from each moment on, in place of `delay_ns`.
+    Steps {
+        /// Time and delay, both in ns; ascending from zero.
+        steps: Vec<(u64, u64)>,
+        /// When it starts over; never without it.
+        period_ns: Option<u64>,
+    },
 }
 
 /// Which bytes occupy the serialiser.
@@ -178,6 +316,42 @@ pub enum Loss {
         /// Ascending, without repetition.
         packets: Vec<u64>,
     },
+    /// In bursts: by a chain of two states.
+    GilbertElliott {
+        /// Probability of the step from the good state to the bad one.
+        to_bad: f64,
+        /// And back.
+        to_good: f64,
+        /// Probability of a loss in the good state.
+        loss_good: f64,
+        /// And in the bad one.
+        loss_bad: f64,
+    },
+    /// In bursts and one by one: by a chain of four states, numbered as in Linux's netem.
+    FourState {
+        /// From received in a gap to lost in a burst.
+        p13: f64,
+        /// From lost in a burst to received in a gap.
+        p31: f64,
+        /// From lost in a burst to received in a burst.
+        p32: f64,
+        /// From received in a burst to lost in a burst.
+        p23: f64,
+        /// From received in a gap to lost in a gap.
+        p14: f64,
+    },
+    /// Everything that leaves the serialiser during an outage.
+    Outages {
+        /// First and last moment of each, the last left out; in order, none touches another.
+        outages: Vec<(u64, u64)>,
+        /// When they start over; never without it.
+        period_ns: Option<u64>,
+    },
+    /// As recorded, over and over.
+    Trace {
+        /// A `1` for each lost packet, a `0` for each other.
+        lost: String,
+    },
 }
 
 impl fmt::Display for Loss {
@@ -187,6 +361,12 @@ impl fmt::Display for Loss {
             Self::Bernoulli { p } => write!(f, "{p}"),
             Self::BitErrors { rate, .. } => write!(f, "bit errors, {rate}"),
             Self::List { packets } => write!(f, "list of {}", packets.len()),
+            Self::GilbertElliott { to_bad, to_good, .. } => {
+                write!(f, "Gilbert-Elliott, {to_bad} to {to_good}")
+            }
+            Self::FourState { p13, p31, .. } => write!(f, "four states, {p13} to {p31}"),
+            Self::Outages { outages, .. } => write!(f, "{} outages", outages.len()),
+            Self::Trace { lost } => write!(f, "trace of {}", lost.len()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The timeline: what changes during a run, and when.
 
-use crate::build::{loss, rate};
 use crate::check::Checker;
+use crate::direction::loss;
 use crate::network::Network;
 use crate::plan::{Change, DIRECTIONS, Event, LinkChange, NodeKind, Plan, Way};
 use alloc::collections::BTreeMap;
@@ -13,7 +13,7 @@ use voxpath_net::element::Limit;
 use voxpath_net::routing::DirectionId;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::{EventQueue, Target, Ticket};
-use voxpath_units::{Span, Time};
+use voxpath_units::{Rate, Span, Time};
 
 /// The events of a run, of which the next one is in the event queue.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Network {
         let Self { pool, events, tap, links, .. } = self;
         let link = &mut links[id.index()];
         match set {
-            LinkChange::Rate { rate_bps } => link.set_rate(now, rate(*rate_bps), events),
+            LinkChange::Rate { rate_bps } => link.set_rate(now, Rate::from_bits_per_sec(*rate_bps), events),
             LinkChange::Delay { delay_ns } => link.set_delay(Span::from_nanos(*delay_ns)),
             LinkChange::Loss { loss: model } => link.set_loss(loss(model)),
             LinkChange::Queue { packets, bytes } => {
@@ -166,9 +166,15 @@ impl Checker<'_> {
                 self.fail(format_args!("{path}.at_ns"), "it happens before the event listed before it");
             }
             match &event.change {
-                Change::Link { link, set, .. } => {
-                    if *link as usize >= plan.links.len() {
+                Change::Link { link, direction, set } => {
+                    let Some(link) = plan.links.get(*link as usize) else {
                         self.fail(format_args!("{path}.change.link"), "there is no such link");
+                        continue;
+                    };
+                    let of = if *direction == Way::Ab { &link.ab } else { &link.ba };
+                    if matches!(set, LinkChange::Rate { .. }) && of.capacity.is_some() {
+                        let place = format!("{path}.change.set.rate_bps");
+                        self.fail(place, "the link's rate varies by itself, and is not set");
                     }
                     self.link_change(&format!("{path}.change.set"), set);
                 }
@@ -211,7 +217,7 @@ impl Checker<'_> {
 
     fn link_change(&mut self, path: &str, set: &LinkChange) {
         match set {
-            LinkChange::Rate { rate_bps } => self.rate(format_args!("{path}.rate_bps"), *rate_bps),
+            LinkChange::Rate { rate_bps } => self.rate(&format!("{path}.rate_bps"), *rate_bps),
             LinkChange::Delay { delay_ns } => self.span(format_args!("{path}.delay_ns"), *delay_ns),
             LinkChange::Loss { loss } => self.loss(&format!("{path}.loss"), loss),
             LinkChange::Queue { .. } | LinkChange::Up { .. } => {}

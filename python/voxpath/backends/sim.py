@@ -111,7 +111,7 @@ class SimBackend:
         tasks = [
             Task(
                 question.document.plan.json,
-                question.document.text,
+                question.document.written,
                 replication,
                 question.observe or self.observe,
                 str(self.root),

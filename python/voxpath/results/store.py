@@ -74,8 +74,7 @@ class Store:
         with self._partial(name) as partial:
             for path, contents in files.items():
                 target = partial / path
-                if target.parent != partial:
-                    target.parent.mkdir(exist_ok=True)
+                target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(contents)
             # Writers of one name take turns: between the two renames the name is free.
             with _locked(self.root, fcntl.LOCK_EX):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ class Document:
         data: The same as plain values.
         scenario: The same as a model.
         plan: What the backends answer.
+        base: Where the files are that the scenario refers to.
     """
 
     source: str
@@ -43,11 +45,17 @@ class Document:
     data: dict[str, Any]
     scenario: Scenario
     plan: Plan
+    base: FilePath = FilePath()
+
+    @property
+    def written(self) -> dict[str, bytes]:
+        """What a run keeps of the scenario, by name: its text, and the files that it refers to."""
+        return {"scenario.toml": self.text.encode(), **self.plan.files}
 
     def with_seed(self, seed: int) -> Document:
         """The same scenario with another seed."""
         scenario = self.scenario.model_copy(update={"seed": seed})
-        plan, _ = resolve(scenario)
+        plan, _ = resolve(scenario, self.base)
         data = {**self.data, "seed": seed}
         # The text stands in the run's folder, and has to give the same run again.
         text = _engine.format_toml(json.dumps(data, allow_nan=False))
@@ -61,7 +69,7 @@ class Document:
         """
         hosts = self.data.get("hosts", {})
         data = {**self.data, "hosts": {**hosts, host: {**hosts.get(host, {}), "real": True}}}
-        return from_dict(data, self.source)
+        return from_dict(data, self.source, self.base)
 
     def cells(self) -> Iterator[Cell]:
         """The cells of the sweep, each a scenario of its own; without axes the scenario itself.
@@ -75,9 +83,10 @@ class Document:
                 continue
             data = cells.replaced(self.data, point.values)
             scenario = Scenario.model_validate(data)
-            plan, _ = resolve(scenario)
+            plan, _ = resolve(scenario, self.base)
             text = _engine.format_toml(json.dumps(data, allow_nan=False))
-            yield Cell(number, point.values, Document(self.source, text, data, scenario, plan))
+            document = Document(self.source, text, data, scenario, plan, self.base)
+            yield Cell(number, point.values, document)
 
     @property
     def axes(self) -> dict[str, list[Any]]:
@@ -112,10 +121,10 @@ def read(path: FilePath | str) -> Document:
         ScenarioError: The file cannot be read, or what it says cannot run; every problem is listed.
     """
     path = FilePath(path)
-    return parse(_read_text(path), str(path))
+    return parse(_read_text(path), str(path), path.parent)
 
 
-def from_dict(data: Mapping[str, Any], source: str = "scenario") -> Document:
+def from_dict(data: Mapping[str, Any], source: str = "scenario", base: FilePath = FilePath()) -> Document:
     """A scenario built in Python: the same keys and texts as in a file.
 
     Raises:
@@ -125,11 +134,11 @@ def from_dict(data: Mapping[str, Any], source: str = "scenario") -> Document:
         text = _engine.format_toml(json.dumps(data, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ScenarioError(source, [Problem(0, 0, "", f"is not a scenario: {error}")]) from None
-    return parse(text, source)
+    return parse(text, source, base)
 
 
-def parse(text: str, source: str = "scenario") -> Document:
-    """Reads a scenario from a text.
+def parse(text: str, source: str = "scenario", base: FilePath = FilePath()) -> Document:
+    """Reads a scenario from a text; files that it refers to are looked for from `base`.
 
     Raises:
         ScenarioError: As `read`.
@@ -143,21 +152,21 @@ def parse(text: str, source: str = "scenario") -> Document:
         found = [(_path_of(line["loc"], data), str(line["msg"])) for line in error.errors()]
         problems = [*found, *_problems_elsewhere(data, [path for path, _ in found])]
         raise ScenarioError(source, _placed(problems, places)) from None
-    plan, problems = _resolve_and_check(scenario, places)
+    plan, problems = _resolve_and_check(scenario, places, base)
     if not problems and scenario.sweep is not None and scenario.sweep.axes:
-        problems = cells.check(data, scenario.sweep, _resolve_cell)
+        problems = cells.check(data, scenario.sweep, partial(_resolve_cell, base))
     if problems:
         raise ScenarioError(source, _placed(problems, places))
-    return Document(source, text, data, scenario, plan)
+    return Document(source, text, data, scenario, plan, base)
 
 
-def _resolve_cell(data: dict[str, Any]) -> tuple[Plan | None, list[tuple[Path, str]]]:
+def _resolve_cell(base: FilePath, data: dict[str, Any]) -> tuple[Plan | None, list[tuple[Path, str]]]:
     """The plan of a cell, or what is wrong with it."""
     try:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
         return None, [(_path_of(line["loc"], data), str(line["msg"])) for line in error.errors()]
-    plan, problems = _resolve_and_check(scenario, _places_of(data))
+    plan, problems = _resolve_and_check(scenario, _places_of(data), base)
     return plan, problems
 
 
@@ -294,8 +303,10 @@ def _skeleton(topology: Any) -> Any:
     return bare
 
 
-def _resolve_and_check(scenario: Scenario, places: Container[Path]) -> tuple[Plan, list[tuple[Path, str]]]:
-    plan, problems = resolve(scenario)
+def _resolve_and_check(
+    scenario: Scenario, places: Container[Path], base: FilePath
+) -> tuple[Plan, list[tuple[Path, str]]]:
+    plan, problems = resolve(scenario, base)
     if not problems:
         problems = [(origin_of(path, plan, places), what) for path, what in _engine.check(plan.json)]
     return plan, problems

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass, field
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
@@ -16,8 +17,10 @@ from voxpath.results.canonical import canonical
 from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.apps import planned
 from voxpath.scenario.builders import build
+from voxpath.scenario.elements.traces import Traces
 from voxpath.scenario.flows import Tcp
-from voxpath.scenario.links import QueueRoom, planned_loss
+from voxpath.scenario.links import Directions
+from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
 from voxpath.scenario.timeline import Timeline, times
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from voxpath.scenario.flows import Flow
-    from voxpath.scenario.links import LinkValues
     from voxpath.scenario.network import Network
     from voxpath.scenario.tcp import Socket
 
@@ -50,18 +52,21 @@ class Plan:
         data: The plan as plain values.
         json: Its canonical JSON.
         origins: For a place in the plan, where in the scenario it came from, the nearest source first.
+        files: Contents of the files that the scenario refers to, by the names that it gives.
     """
 
     data: dict[str, Any]
     json: str
     origins: dict[Path, list[Path]] = field(compare=False, repr=False)
+    files: dict[str, bytes] = field(compare=False, repr=False)
 
 
-def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
+def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Faults]:
     """The plan of a scenario, and what keeps it from being one: place in the scenario, message.
 
-    With problems the plan is not complete and must not be used.
+    With problems the plan is not complete and must not be used. Files are looked for from `base`.
     """
+    traces = Traces(base)
     network = build(scenario.topology)
     problems: _Faults = list(network.problems)
     origins: dict[Path, list[Path]] = {("limits",): [("limits",)]}
@@ -83,16 +88,16 @@ def resolve(scenario: Scenario) -> tuple[Plan, _Faults]:
         data |= {"links": [], "interfaces": [], "routes": []}
     else:
         data |= {
-            "links": _links(network, indices, origins),
+            "links": _links(network, indices, origins, traces, problems),
             "interfaces": _attached(network, homes, indices, origins),
             "routes": _routes(network, indices, origins),
         }
     data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, origins, problems)
-    timeline = Timeline(network, indices, by_name)
+    timeline = Timeline(network, indices, by_name, traces)
     data["events"] = timeline.planned(scenario.events, origins, problems)
     data["programs"] = _programs(scenario, network, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
-    return Plan(data, canonical(data), origins), problems
+    return Plan(data, canonical(data), origins, traces.files), problems
 
 
 def origin_of(plan_path: str, plan: Plan, places: Container[Path]) -> Path:
@@ -207,39 +212,35 @@ def _interfaces(
 
 
 def _links(
-    network: Network, indices: dict[str, int], origins: dict[Path, list[Path]]
+    network: Network,
+    indices: dict[str, int],
+    origins: dict[Path, list[Path]],
+    traces: Traces,
+    problems: _Faults,
 ) -> list[dict[str, Any]]:
     links = []
+    directions: dict[int, Directions] = {}
     for index, link in enumerate(network.links):
         origins["links", index] = [link.origin]
         origins["links", index, "ab"] = [(*link.origin, "up"), link.origin]
         origins["links", index, "ba"] = [(*link.origin, "down"), link.origin]
+        # Builders make thousands of links of the same values.
+        if id(link.values) not in directions:
+            directions[id(link.values)] = planned_link(link.values, traces)
+            found = directions[id(link.values)].problems
+            problems.extend(((*link.origin, *path), message) for path, message in found)
+        both = directions[id(link.values)]
         links.append(
             {
                 "name": link.name,
                 "a": indices[link.a],
                 "b": indices[link.b],
                 "mtu": link.values.mtu,
-                "ab": _direction(link.values.direction("up")),
-                "ba": _direction(link.values.direction("down")),
+                "ab": both.up,
+                "ba": both.down,
             }
         )
     return links
-
-
-def _direction(values: LinkValues) -> dict[str, Any]:
-    queue = values.queue or QueueRoom()
-    reorder = values.reorder
-    return {
-        "queue_packets": queue.packets,
-        "queue_bytes": queue.size,
-        "rate_bps": values.rate,
-        "framing": values.framing or "ip",
-        "loss": planned_loss(values.loss),
-        "duplicate": values.duplicate or 0.0,
-        "reorder": None if reorder is None else {"p": reorder.probability, "by_ns": reorder.by},
-        "delay_ns": values.delay or 0,
-    }
 
 
 def _attached(

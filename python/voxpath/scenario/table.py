@@ -91,7 +91,8 @@ def explain(line: Any) -> str:
         allowed = context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
         return f"{line['input']!r} is not one of them; {did_you_mean(str(line['input']), allowed)}"
     if kind == "union_tag_invalid":
-        allowed = context["expected_tags"].replace("'", "").split(", ")
+        # A text is no kind of table.
+        allowed = [tag for tag in context["expected_tags"].replace("'", "").split(", ") if tag != "text"]
         return f"kind {context['tag']!r} is unknown; {did_you_mean(context['tag'], allowed)}"
     if kind == "union_tag_not_found":
         return "is missing: it says which keys the table has"

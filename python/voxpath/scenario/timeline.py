@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from voxpath.scenario.links import Loss, Queue, planned_loss
+from voxpath.scenario.elements.losses import Loss, planned_loss
+from voxpath.scenario.elements.queues import Room
+from voxpath.scenario.elements.traces import TraceError, Traces
 from voxpath.scenario.problems import Path, did_you_mean
 from voxpath.scenario.quantities import Name, Rate, Span
 from voxpath.scenario.table import Table, faults
@@ -28,7 +30,7 @@ class Change(Table):
     delay: Span | None = Field(
         None, description="One-way propagation delay of what is sent from now on; nothing overtakes."
     )
-    queue: Queue | None = Field(None, description="Room; packets that have it already keep it.")
+    queue: Room | None = Field(None, description="Room; packets that have it already keep it.")
     loss: Loss | None = Field(None, description="Of packets sent from now on.")
 
 
@@ -114,9 +116,14 @@ class Timeline:
     """Events as a plan holds them."""
 
     def __init__(
-        self, network: Network, indices: Mapping[str, int], flows: Mapping[str, Sequence[int]]
+        self,
+        network: Network,
+        indices: Mapping[str, int],
+        flows: Mapping[str, Sequence[int]],
+        traces: Traces,
     ) -> None:
         """`indices` are the nodes', and `flows` the plan's flows by the name that a scenario gives them."""
+        self._traces = traces
         self._network = network
         self._nodes = indices
         self._links = {link.name: index for index, link in enumerate(network.links)}
@@ -134,7 +141,10 @@ class Timeline:
                 key, name, names = known
                 problems.append(((*place, *key), f"{name!r} is none; {did_you_mean(name, names)}"))
                 continue
-            found += [(event.at, place, change) for change in self._changes(event)]
+            try:
+                found += [(event.at, place, change) for change in self._changes(event)]
+            except TraceError as error:
+                problems.append(((*place, "loss", "file"), str(error)))
         found.sort(key=lambda one: one[0])
         for number, (_, place, _) in enumerate(found):
             origins["events", number] = [place]
@@ -165,7 +175,7 @@ class Timeline:
         match event:
             case LinkEvent():
                 for way, direction in (("ab", event.direction("up")), ("ba", event.direction("down"))):
-                    yield from _link_changes(self._links[event.link], way, direction)
+                    yield from self._link_changes(self._links[event.link], way, direction)
             case HostEvent():
                 for link in self._network.links:
                     if event.host in (link.a, link.b):
@@ -178,6 +188,21 @@ class Timeline:
                 ends = {"node": self._nodes[route.at], "to": self._nodes[route.to]}
                 yield {"kind": "route", **ends, "link": self._links[route.via]}
 
+    def _link_changes(self, link: int, way: str, change: Change) -> Iterator[dict[str, Any]]:
+        """Down first and up last: what waits meanwhile is none of the other changes' business."""
+        if change.connected is False:
+            yield _link_change(link, way, kind="up", up=False)
+        if change.rate is not None:
+            yield _link_change(link, way, kind="rate", rate_bps=change.rate)
+        if change.delay is not None:
+            yield _link_change(link, way, kind="delay", delay_ns=change.delay)
+        if change.queue is not None:
+            yield _link_change(link, way, kind="queue", packets=change.queue.packets, bytes=change.queue.size)
+        if change.loss is not None:
+            yield _link_change(link, way, kind="loss", loss=planned_loss(change.loss, self._traces))
+        if change.connected is True:
+            yield _link_change(link, way, kind="up", up=True)
+
 
 def times(events: Sequence[Event], does: Literal["start", "stop"]) -> dict[str, tuple[int, int]]:
     """When flows start or stop, by their name, and which event says so."""
@@ -186,22 +211,6 @@ def times(events: Sequence[Event], does: Literal["start", "stop"]) -> dict[str, 
         if isinstance(event, FlowEvent) and event.does == does:
             found.setdefault(event.flow, (event.at, index))
     return found
-
-
-def _link_changes(link: int, way: str, change: Change) -> Iterator[dict[str, Any]]:
-    """Down first and up last: what waits meanwhile is none of the other changes' business."""
-    if change.connected is False:
-        yield _link_change(link, way, kind="up", up=False)
-    if change.rate is not None:
-        yield _link_change(link, way, kind="rate", rate_bps=change.rate)
-    if change.delay is not None:
-        yield _link_change(link, way, kind="delay", delay_ns=change.delay)
-    if change.queue is not None:
-        yield _link_change(link, way, kind="queue", packets=change.queue.packets, bytes=change.queue.size)
-    if change.loss is not None:
-        yield _link_change(link, way, kind="loss", loss=planned_loss(change.loss))
-    if change.connected is True:
-        yield _link_change(link, way, kind="up", up=True)
 
 
 def _link_change(link: int, way: str, **change: Any) -> dict[str, Any]:

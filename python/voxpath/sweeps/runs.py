@@ -34,7 +34,7 @@ class Task:
 
     Attributes:
         plan: Canonical JSON of the plan.
-        scenario: The scenario's text, kept beside the results.
+        scenario: What is kept of the scenario beside the results: files by name.
         replication: From 0.
         observe: What is recorded.
         root: Directory of the store.
@@ -42,7 +42,7 @@ class Task:
     """
 
     plan: str
-    scenario: str
+    scenario: Mapping[str, bytes]
     replication: int
     observe: Observe
     root: str
@@ -110,13 +110,15 @@ class Found:
     environment: dict[str, Any]
 
 
-def keep(root: Path, identity: Identity, scenario: str, replication: int, found: Found) -> Outcome:
+def keep(
+    root: Path, identity: Identity, scenario: Mapping[str, bytes], replication: int, found: Found
+) -> Outcome:
     """Keeps a run in the store.
 
     Args:
         root: Directory of the store.
         identity: Of the run.
-        scenario: The scenario's text.
+        scenario: Its files, by name.
         replication: From 0.
         found: What came of it.
 
@@ -124,7 +126,7 @@ def keep(root: Path, identity: Identity, scenario: str, replication: int, found:
         StoreError: The results cannot be written.
     """
     files = {
-        "scenario.toml": scenario.encode(),
+        **scenario,
         "plan.json": identity.plan.encode(),
         "identity.json": identity.json.encode(),
         "verdict.json": found.verdict.encode(),

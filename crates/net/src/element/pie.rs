@@ -35,11 +35,11 @@ const FEW_BYTES: u64 = 2 * 1500;
 
 /// The controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Controller {
-    pub(crate) p: f64,
-    pub(crate) wait: Span,
-    pub(crate) wait_before: Span,
-    pub(crate) burst_allowance: Span,
+struct Controller {
+    p: f64,
+    wait: Span,
+    wait_before: Span,
+    burst_allowance: Span,
 }
 
 impl Controller {
@@ -188,5 +188,52 @@ impl Discipline for Pie {
 
     fn bytes(&self) -> u64 {
         self.room.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    fn defaults() -> PieSettings {
+        PieSettings {
+            target: MS(15),
+            update: MS(15),
+            max_burst: MS(150),
+            alpha: 0.125,
+            beta: 1.25,
+            ecn: true,
+        }
+    }
+
+    /// Section 4.2: p = alpha (wait - target) + beta (wait - wait before), divided by what p so far asks for.
+    #[test]
+    fn the_probability_moves_as_the_rfc_says() {
+        // Wait and wait before in ms, probability before and after.
+        let step: f64 = 0.125 * 0.010 + 1.25 * 0.005;
+        for (wait, before, p, expected) in [
+            (25, 20, 0.0, step / 2048.0),
+            (25, 20, 0.000_005, 0.000_005 + step / 512.0),
+            (25, 20, 0.000_05, 0.000_05 + step / 128.0),
+            (25, 20, 0.000_5, 0.000_5 + step / 32.0),
+            (25, 20, 0.005, 0.005 + step / 8.0),
+            (25, 20, 0.05, 0.05 + step / 2.0),
+            (25, 20, 0.5, 0.5 + step),
+            // No more than two per cent at once, but as fast down as it likes.
+            (200, 20, 0.5, 0.52),
+            (20, 200, 0.5, 0.5 + 0.125 * 0.005 - 1.25 * 0.180),
+            // Both below half of the target: it fades.
+            (5, 5, 0.5, (0.5 - 0.125 * 0.010) * 0.98),
+            (0, 15, 0.001, 0.0),
+            (500, 0, 0.99, 1.0),
+        ] {
+            let mut controller =
+                Controller { p, wait: MS(wait), wait_before: MS(before), burst_allowance: MS(40) };
+            controller.update(&defaults());
+            assert!((controller.p - expected).abs() < 1e-12, "{wait} {before} {p}: {}", controller.p);
+            assert_eq!((controller.wait_before, controller.burst_allowance), (MS(wait), MS(25)));
+        }
     }
 }

@@ -95,3 +95,83 @@ impl Red {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{Capacity, Framing};
+    use crate::random::Seed;
+    use alloc::vec::Vec;
+    use voxpath_units::{Rate, Span};
+
+    fn red(settings: RedSettings) -> (Red, Serialiser) {
+        let stream = |name| Seed::new(4, 0).stream(name);
+        let capacity = Capacity::Constant(Rate::from_bits_per_sec(1_000_000).expect("above zero"));
+        (Red::new(settings, stream("red")), Serialiser::new(capacity, Framing::Ip, stream("rate")))
+    }
+
+    fn settings() -> RedSettings {
+        let max_p = Prob::new(0.02).expect("a probability");
+        RedSettings { min: 5.0, max: 15.0, max_p, weight: 0.002, gentle: true, mean_packet: 500, ecn: false }
+    }
+
+    /// Section 6.1: L packets on an empty average bring it to L + 1 + ((1 - w)^(L + 1) - 1) / w.
+    #[test]
+    fn a_burst_moves_the_average_by_equation_2_of_the_paper() {
+        let (mut red, mut serialiser) = red(settings());
+        serialiser.serve(Time::ZERO, 65_535);
+        let weight = 0.002_f64;
+        for burst in 1..=50_u32 {
+            red.judge(Time::from_nanos(1), burst, &mut serialiser);
+            let expected =
+                f64::from(burst) + 1.0 + (libm::pow(1.0 - weight, f64::from(burst) + 1.0) - 1.0) / weight;
+            assert!((red.average - expected).abs() < 1e-9, "{burst}: {} not {expected}", red.average);
+        }
+    }
+
+    #[test]
+    fn an_idle_link_forgets_as_many_packets_as_it_could_have_sent() {
+        let (mut red, mut serialiser) = red(settings());
+        red.average = 10.0;
+        // 4 ms a packet of 500 bytes.
+        red.judge(Time::ZERO + Span::from_millis(400), 0, &mut serialiser);
+        assert!((red.average - 10.0 * libm::pow(0.998, 100.0)).abs() < 1e-9, "{}", red.average);
+    }
+
+    /// Section 7: while p stays the same, each gap from 1 to 1/p is as likely.
+    #[test]
+    fn gaps_between_losses_are_uniform() {
+        let (mut red, mut serialiser) = red(settings());
+        serialiser.serve(Time::ZERO, 65_535);
+        let mut gaps = Vec::new();
+        let mut gap = 0;
+        for _ in 0..1_000_000 {
+            // Half-way: a hundredth.
+            red.average = 10.0;
+            gap += 1;
+            if red.judge(Time::from_nanos(1), 10, &mut serialiser) == Verdict::Drop {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        let longest = *gaps.iter().max().expect("some");
+        assert!((98..=100).contains(&longest), "{longest}");
+        for part in 0..4 {
+            let share = gaps.iter().filter(|&&gap| (gap - 1) / 25 == part).count() as f64 / gaps.len() as f64;
+            assert!((share - 0.25).abs() < 0.015, "quarter {part}: {share}");
+        }
+    }
+
+    #[test]
+    fn the_probability_rises_in_two_slopes_or_jumps() {
+        let p = |average, gentle| {
+            let (mut red, _) = red(RedSettings { gentle, ..settings() });
+            red.average = average;
+            red.probability()
+        };
+        let close = |p: f64, expected: f64| (p - expected).abs() < 1e-12;
+        assert!(close(p(10.0, true), 0.01) && close(p(10.0, false), 0.01));
+        assert!(close(p(22.5, true), 0.02 + 0.98 / 2.0) && close(p(15.0, false), 1.0));
+        assert!(close(p(30.0, true), 1.0));
+    }
+}

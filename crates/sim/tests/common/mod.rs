@@ -4,7 +4,7 @@
 pub mod random;
 
 use voxpath_sim::plan::{
-    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Transport, VERSION,
+    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport, VERSION,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, Table};
 use voxpath_tcp::{Config, Profile};
@@ -17,12 +17,16 @@ pub fn wire(delay_ns: u64) -> Direction {
     Direction {
         queue_packets: None,
         queue_bytes: None,
+        queueing: Queueing::DropTail,
         rate_bps: None,
+        capacity: None,
         framing: Framing::Ip,
         loss: Loss::None,
+        corruption: Loss::None,
         duplicate: 0.0,
         reorder: None,
         delay_ns,
+        delay_variation: None,
     }
 }
 

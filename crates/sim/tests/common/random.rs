@@ -1,11 +1,12 @@
 //! Random plans: any network, any flows, any weather.
 
-use super::{MS, SECOND, wire};
+use super::{MS, SECOND};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, BitErrorForm, Change, Direction, Event, Flow, Framing, Law, Link, LinkChange, Loss, Node, NodeKind,
-    ObjectCount, ObjectSize, Plan, Reorder, Transport, VERSION, Way,
+    App, BitErrorForm, Capacity, CapacityState, Change, DelayVariation, Direction, Event, Flow, Framing, Law,
+    Link, LinkChange, Loss, Node, NodeKind, ObjectCount, ObjectSize, Plan, Queueing, Reorder, Transport,
+    VERSION, Way,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -52,7 +53,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                 });
                 let links: Vec<Link> = links.collect();
                 let flows: Vec<Flow> = flows.collect();
-                let events = timeline(&events, links.len() as u32, &flows, duration_ns);
+                let events = timeline(&events, &links, &flows, duration_ns);
                 Plan {
                     limits: voxpath_sim::plan::Limits::default(),
                     events,
@@ -76,7 +77,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 /// What happens to which link or flow; what cannot happen is left out.
 fn timeline(
     drawn: &[(u32, u64, Option<LinkChange>)],
-    links: u32,
+    links: &[Link],
     flows: &[Flow],
     duration_ns: Option<u64>,
 ) -> Vec<Event> {
@@ -88,8 +89,14 @@ fn timeline(
                 // Without an end nothing would bring back what waits for a link that is down.
                 Some(LinkChange::Up { .. }) if duration_ns.is_none() => return None,
                 Some(set) => {
-                    let direction = if which % 2 == 0 { Way::Ab } else { Way::Ba };
-                    Change::Link { link: which / 2 % links, direction, set: set.clone() }
+                    let link = which / 2 % links.len() as u32;
+                    let between = &links[link as usize];
+                    let (direction, of) =
+                        if which % 2 == 0 { (Way::Ab, &between.ab) } else { (Way::Ba, &between.ba) };
+                    if matches!(set, LinkChange::Rate { .. }) && of.capacity.is_some() {
+                        return None;
+                    }
+                    Change::Link { link, direction, set: set.clone() }
                 }
                 None => {
                     let flow = which % flows.len() as u32;
@@ -150,31 +157,157 @@ fn host(i: u32, v6: bool, home: u8) -> Node {
 }
 
 pub fn direction() -> impl Strategy<Value = Direction> {
-    let rate = prop::option::weighted(0.8, 50_000..200_000_000_u64);
-    let queue = (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64));
-    let loss = prop_oneof![
+    let rate = prop_oneof![
+        1 => Just((None, None)),
+        4 => (50_000..200_000_000_u64).prop_map(|rate| (Some(rate), None)),
+        2 => capacity().prop_map(|capacity| (None, Some(capacity))),
+    ];
+    let queue = (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64), queueing());
+    let duplicate = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2_f64];
+    let reorder =
+        prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
+    let corruption = prop_oneof![3 => Just(Loss::None), 1 => loss()];
+    let delay = (0..100 * MS, prop::option::weighted(0.3, variation()));
+    (rate, queue, any::<bool>(), loss(), corruption, duplicate, reorder, delay).prop_map(
+        |(
+            (rate_bps, capacity),
+            queue,
+            ethernet,
+            loss,
+            corruption,
+            duplicate,
+            reorder,
+            (delay_ns, variation),
+        )| {
+            let limited = rate_bps.is_some() || capacity.is_some();
+            let (queue_packets, queue_bytes, queueing) =
+                if limited { queue } else { (None, None, Queueing::DropTail) };
+            let traced = matches!(capacity, Some(Capacity::Trace { .. }));
+            let stepped = matches!(variation, Some(DelayVariation::Steps { .. }));
+            Direction {
+                queue_packets,
+                queue_bytes,
+                queueing,
+                rate_bps,
+                capacity,
+                framing: if ethernet && !traced { Framing::Ethernet } else { Framing::Ip },
+                loss,
+                corruption,
+                duplicate,
+                reorder,
+                delay_ns: if stepped { 0 } else { delay_ns + 1 },
+                delay_variation: variation,
+            }
+        },
+    )
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    let p = || 0.0..=0.3_f64;
+    prop_oneof![
         5 => Just(Loss::None),
         2 => (0.0..0.15_f64).prop_map(|p| Loss::Bernoulli { p }),
         1 => (0.0..1e-5_f64).prop_map(|rate| Loss::BitErrors { rate, form: BitErrorForm::Exact }),
         1 => (0.0..1e-5_f64).prop_map(|rate| Loss::BitErrors { rate, form: BitErrorForm::Linear }),
         1 => prop::collection::btree_set(1..200_u64, 0..20)
             .prop_map(|set| Loss::List { packets: set.into_iter().collect() }),
-    ];
-    let duplicate = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2_f64];
-    let reorder =
-        prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
-    (rate, queue, any::<bool>(), loss, duplicate, reorder, 0..100 * MS).prop_map(
-        |(rate_bps, (queue_packets, queue_bytes), ethernet, loss, duplicate, reorder, delay_ns)| Direction {
-            queue_packets: queue_packets.filter(|_| rate_bps.is_some()),
-            queue_bytes: queue_bytes.filter(|_| rate_bps.is_some()),
-            rate_bps,
-            framing: if ethernet { Framing::Ethernet } else { Framing::Ip },
-            loss,
-            duplicate,
-            reorder,
-            ..wire(delay_ns)
-        },
-    )
+        1 => (p(), p(), 0.0..0.01_f64, p()).prop_map(|(to_bad, to_good, loss_good, loss_bad)| {
+            Loss::GilbertElliott { to_bad: to_bad / 10.0, to_good, loss_good, loss_bad }
+        }),
+        1 => (p(), p(), p(), p(), p()).prop_map(|(p13, p31, p32, p23, p14)| {
+            Loss::FourState { p13: p13 / 10.0, p31: p31 + 0.4, p32, p23, p14: p14 / 10.0 }
+        }),
+        1 => (1..500 * MS, 1..300 * MS, prop::option::of(0..2_000 * MS)).prop_map(|(from, length, more)| {
+            let to = from + length;
+            Loss::Outages { outages: vec![(from, to)], period_ns: more.map(|more| to + more) }
+        }),
+        1 => "[01]{1,3}0{10,40}".prop_map(|lost| Loss::Trace { lost }),
+    ]
+}
+
+fn queueing() -> impl Strategy<Value = Queueing> {
+    let (target, interval) = (|| 0..50 * MS, || 1..200 * MS);
+    prop_oneof![
+        4 => Just(Queueing::DropTail),
+        1 => (0.0..10.0_f64, 0.1..20.0_f64, 0.01..=1.0_f64, any::<bool>()).prop_map(|(min, more, max_p, gentle)| {
+            Queueing::Red {
+                min_packets: min,
+                max_packets: min + more,
+                max_p,
+                weight: 0.02,
+                gentle,
+                mean_packet_bytes: 1000,
+                ecn: true,
+            }
+        }),
+        1 => (target(), interval())
+            .prop_map(|(target_ns, interval_ns)| Queueing::Codel { target_ns, interval_ns, ecn: true }),
+        1 => (target(), interval(), 1..2000_u32, 64..4000_u32).prop_map(|(target_ns, interval_ns, queues, quantum_bytes)| {
+            Queueing::FqCodel { target_ns, interval_ns, queues, quantum_bytes, ecn: true }
+        }),
+        1 => (target(), 1..50 * MS, target()).prop_map(|(target_ns, update, max_burst_ns)| Queueing::Pie {
+            target_ns,
+            update_ns: update + 1_000,
+            max_burst_ns,
+            alpha: 0.125,
+            beta: 1.25,
+            ecn: true,
+        }),
+    ]
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    let rate = || prop_oneof![1 => Just(0), 5 => 50_000..20_000_000_u64];
+    let steps = (prop::collection::vec((1..500 * MS, rate()), 1..6), 50_000..20_000_000_u64, 1..100 * MS);
+    let schedule = (steps, any::<bool>()).prop_map(|((gaps, last, rest), repeats)| {
+        let mut at = 0;
+        let mut steps = Vec::new();
+        for (gap, rate) in gaps {
+            steps.push((at, rate));
+            at += gap;
+        }
+        steps.push((at, last));
+        Capacity::Schedule { steps, period_ns: repeats.then_some(at + rest) }
+    });
+    let state = |rate| {
+        (rate, MS..500 * MS, any::<bool>(), 0.1..0.9_f64).prop_map(|(rate_bps, dwell_ns, exponential, p)| {
+            CapacityState { rate_bps, dwell_ns, exponential, next: vec![p, 1.0 - p] }
+        })
+    };
+    let states = (state(rate().boxed()), state((50_000..20_000_000_u64).boxed()));
+    let trace = prop::collection::vec(0..30_u32, 1..100).prop_map(|gaps| {
+        let mut opportunities_ms: Vec<u32> = gaps
+            .iter()
+            .scan(0, |at, gap| {
+                *at += gap;
+                Some(*at)
+            })
+            .collect();
+        opportunities_ms.push(opportunities_ms[opportunities_ms.len() - 1] + 1);
+        Capacity::Trace { opportunities_ms }
+    });
+    prop_oneof![schedule, states.prop_map(|(a, b)| Capacity::Markov { states: vec![a, b] }), trace,]
+}
+
+fn variation() -> impl Strategy<Value = DelayVariation> {
+    let steps = (prop::collection::vec((1..500 * MS, 0..100 * MS), 1..6), any::<bool>());
+    prop_oneof![
+        (0..30 * MS, 0.0..=1.0_f64, any::<bool>()).prop_map(|(deviation_ns, correlation, overtaking)| {
+            DelayVariation::Normal { deviation_ns, correlation, overtaking }
+        }),
+        (1.5..10.0_f64, 0.0..=1.0_f64, any::<bool>()).prop_map(|(shape, correlation, overtaking)| {
+            DelayVariation::Pareto { shape, correlation, overtaking }
+        }),
+        steps.prop_map(|(gaps, repeats)| {
+            let mut at = 0;
+            let mut steps = Vec::new();
+            for (gap, delay) in gaps {
+                steps.push((at, delay));
+                at += gap;
+            }
+            DelayVariation::Steps { steps, period_ns: repeats.then_some(at) }
+        }),
+    ]
 }
 
 /// What a flow does, without its ends.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from voxpath.backends.formula.base import NotApplicableError
-from voxpath.backends.formula.wire import Hop, wire_time
+from voxpath.backends.formula.wire import Hop, need_plain, wire_time
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6
 
@@ -65,12 +65,14 @@ def stream_of(plan: Plan, index: int, path: Path, rival: str | None, links: Mapp
     app = plan.data["flows"][index]["app"]
     if app["kind"] != "cbr":
         raise NotApplicableError("it is no stream of datagrams at a constant rate")
+    hops = directions(plan, path.there)
+    need_plain(hops)
     return Stream(
         packet=_packet(plan, index),
         interval=app["interval_ns"] / 1e9,
         packets=app["packets"],
         rival=rival,
-        hops=directions(plan, path.there),
+        hops=hops,
         traffic=[links[step] for step in path.there],
     )
 
@@ -93,7 +95,8 @@ def traffic(plan: Plan, taken: Sequence[Path]) -> Mapping[Step, Traffic]:
             link.load += 1e9 * seconds / flow["app"]["interval_ns"]
             if queued:
                 link.spread = flow["name"]
-            queued = queued or hop["rate_bps"] is not None
+            varies = (hop["rate_bps"], hop["capacity"], hop["delay_variation"])
+            queued = queued or any(value is not None for value in varies)
     return links
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath.backends.formula.base import NotApplicableError
 from voxpath.backends.formula.timeout import Timer
-from voxpath.backends.formula.wire import Hop, loses, loss_probability, propagation, wire_time
+from voxpath.backends.formula.wire import Hop, loses, loss_probability, need_plain, propagation, wire_time
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6
 
@@ -212,6 +212,7 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         forward=directions(plan, there),
         backward=directions(plan, back),
     )
+    need_plain(transfer.hops)
     if transfer.round_trip == 0:
         raise NotApplicableError("the way takes no time: no link has a delay or a rate")
     return transfer

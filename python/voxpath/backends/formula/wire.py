@@ -38,10 +38,38 @@ def packet_error_rate(bit_error_rate: float, size: int, form: str = "exact") -> 
     return _engine.packet_error_rate(bit_error_rate, size, form)
 
 
+def need_plain(hops: Iterable[Hop]) -> None:
+    """Raises where a link does what no form knows: it varies, corrupts packets, or manages its queue.
+
+    Raises:
+        NotApplicableError: A link does.
+    """
+    for hop in hops:
+        if hop["capacity"] is not None:
+            raise NotApplicableError("the rate of a link varies: the forms need a constant one")
+        if hop["delay_variation"] is not None:
+            raise NotApplicableError("the delay of a link varies: the forms need a constant one")
+        if hop["queueing"]["kind"] != "drop_tail":
+            kind = hop["queueing"]["kind"]
+            raise NotApplicableError(f"a queue on the way is under {kind}: the forms know drop-tail alone")
+        if loses({"loss": hop["corruption"]}):
+            raise NotApplicableError("a link corrupts packets: the forms know loss alone")
+
+
 def loses(hop: Hop) -> bool:
     """Whether a link can lose a packet."""
     loss = hop["loss"]
-    return any(loss.get(key) for key in ("p", "rate", "packets"))
+    match loss["kind"]:
+        case "none":
+            return False
+        case "bernoulli":
+            return bool(loss["p"])
+        case "bit_errors":
+            return bool(loss["rate"])
+        case "list":
+            return bool(loss["packets"])
+        case _:
+            return True
 
 
 def loss_probability(size: int, hops: Iterable[Hop], form: str | None = None) -> float:
@@ -67,5 +95,9 @@ def _hop_loss(size: int, hop: Hop, form: str | None) -> float:
             return packet_error_rate(loss["rate"], size, form or loss["form"])
         case "list" if loss["packets"]:
             raise NotApplicableError("packets are lost by a list, not by chance")
-        case _:
+        case "none" | "list":
             return 0.0
+        case "gilbert_elliott" | "four_state":
+            raise NotApplicableError("packets are lost in bursts: the forms need independent losses")
+        case _:
+            raise NotApplicableError("packets are lost by a schedule or a trace, not by chance")

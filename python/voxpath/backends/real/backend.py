@@ -157,7 +157,7 @@ class _Run:
             room.wait(network)
             found = network.finish()
         found.environment["attempts"] = attempts
-        outcome = keep(root, self.identity, self.document.text, self.replication, found)
+        outcome = keep(root, self.identity, self.document.written, self.replication, found)
         return replace(outcome, rejected=_reasons(attempts))
 
 
