@@ -112,7 +112,7 @@ bench: setup bench-setup
 	$(BIN)/python benches/run.py
 
 bench-real: setup bench-setup
-	make --silent -C benches/peers
+	make --silent -C benches/peers all tap-creator
 	$(BIN)/python benches/real/run.py
 
 bench-sweep: setup
