@@ -22,7 +22,7 @@ help:
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
-	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md)'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
@@ -110,6 +110,7 @@ $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
 
 bench: setup bench-setup
 	$(BIN)/python benches/run.py
+	$(MAKE) bench-real
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator
