@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hint::black_box;
 use std::time::Instant;
-use voxpath_net::element::{Capacity, Framing, Limit};
+use voxpath_net::element::{Capacity, CodelSettings, FqCodelSettings, Framing, Limit, PieSettings, Queueing};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::{Place, Tap};
 use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Target};
@@ -34,7 +34,25 @@ fn main() {
     }
     for in_flight in [10, 1_000, 10_000] {
         report(&format!("hop, {in_flight} in flight, an event for each"), hop_event_each(in_flight));
-        report(&format!("hop, {in_flight} in flight, Link"), hop_link(in_flight));
+        report(&format!("hop, {in_flight} in flight, Link"), hop_link(in_flight, Queueing::DropTail));
+    }
+    let ms = Span::from_millis;
+    // Targets that are never reached: the cost of deciding, not of dropping.
+    let codel = CodelSettings { target: ms(10_000), interval: ms(100), ecn: true };
+    let pie = PieSettings {
+        target: ms(10_000),
+        update: ms(15),
+        max_burst: ms(150),
+        alpha: 0.125,
+        beta: 1.25,
+        ecn: true,
+    };
+    for (name, queueing) in [
+        ("CoDel", Queueing::Codel(codel)),
+        ("FQ-CoDel", Queueing::FqCodel(FqCodelSettings { codel, queues: 1024, quantum: 1514 })),
+        ("PIE", Queueing::Pie(pie)),
+    ] {
+        report(&format!("hop, 1000 in flight, Link under {name}"), hop_link(1_000, queueing));
     }
 }
 
@@ -157,7 +175,7 @@ fn hop_event_each(in_flight: u32) -> impl FnMut() -> u64 {
 }
 
 /// A saturated link: each delivered packet is sent again.
-fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
+fn hop_link(in_flight: u32, queueing: Queueing) -> impl FnMut() -> u64 {
     move || {
         let mut pool = Pool::new();
         let mut queue = EventQueue::new();
@@ -166,6 +184,7 @@ fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
         let config = LinkConfig {
             limit: Limit { packets: Some(in_flight), bytes: None },
             capacity: Capacity::Constant(rate),
+            queueing,
             framing: Framing::Ip,
             delay: (Span::from_micros(12) * u64::from(in_flight / 2)).into(),
             ..LinkConfig::default()
@@ -178,8 +197,13 @@ fn hop_link(in_flight: u32) -> impl FnMut() -> u64 {
         }
         let operations = 2_000_000;
         for _ in 0..operations {
-            let (now, ticket, _) = queue.pop().expect("never empty");
-            let handle = link.wake(now, ticket, &mut pool, &mut queue, &mut tap).expect("nothing overtakes");
+            let (now, handle) = loop {
+                let (now, ticket, _) = queue.pop().expect("never empty");
+                // Under a discipline an end of service wakes it too.
+                if let Some(handle) = link.wake(now, ticket, &mut pool, &mut queue, &mut tap) {
+                    break (now, handle);
+                }
+            };
             link.send(now, black_box(handle), &mut pool, &mut queue, &mut tap);
         }
         operations

@@ -4,7 +4,9 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport};
+use voxpath_sim::plan::{
+    App, Capacity, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport,
+};
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 
@@ -76,6 +78,49 @@ fn a_flow_under_random_loss_allocates_for_records_only() {
             }
         }
     }
+}
+
+#[test]
+fn a_flow_through_a_queue_discipline_allocates_for_records_only() {
+    let (target_ns, interval_ns) = (5 * MS, 100 * MS);
+    for queueing in [
+        Queueing::Red {
+            min_packets: 5.0,
+            max_packets: 15.0,
+            max_p: 0.1,
+            weight: 0.002,
+            gentle: true,
+            mean_packet_bytes: 500,
+            ecn: true,
+        },
+        Queueing::Codel { target_ns, interval_ns, ecn: true },
+        Queueing::FqCodel { target_ns, interval_ns, queues: 1024, quantum_bytes: 1514, ecn: true },
+        Queueing::Pie {
+            target_ns: 15 * MS,
+            update_ns: 15 * MS,
+            max_burst_ns: 150 * MS,
+            alpha: 0.125,
+            beta: 1.25,
+            ecn: true,
+        },
+    ] {
+        let mut plan = bulk(&rfc(Recovery::NewReno, true), Loss::None);
+        plan.links[0].ab.queueing = queueing.clone();
+        let allocated = allocations(&plan);
+        assert!(allocated <= RECORDS, "{queueing:?}: {allocated}");
+    }
+}
+
+#[test]
+fn links_that_vary_allocate_for_records_only() {
+    let mut plan = bulk(&rfc(Recovery::NewReno, true), Loss::None);
+    let steps = vec![(0, 10_000_000), (300 * MS, 2_000_000)];
+    plan.links[0].ab.rate_bps = None;
+    plan.links[0].ab.capacity = Some(Capacity::Schedule { steps, period_ns: Some(500 * MS) });
+    plan.links[0].ba.delay_variation =
+        Some(DelayVariation::Normal { deviation_ns: 2 * MS, correlation: 0.5, overtaking: true });
+    let allocated = allocations(&plan);
+    assert!(allocated <= RECORDS, "{allocated}");
 }
 
 #[test]

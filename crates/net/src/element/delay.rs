@@ -77,7 +77,15 @@ impl RandomDelay {
 
 impl Delay {
     /// The delay of a packet that leaves the serialiser at `at`.
+    #[inline]
     pub fn of(&mut self, at: Time, stream: &mut Stream) -> Span {
+        match self {
+            Self::Constant(span) => *span,
+            _ => self.varying(at, stream),
+        }
+    }
+
+    fn varying(&mut self, at: Time, stream: &mut Stream) -> Span {
         match self {
             Self::Constant(span) => *span,
             Self::Random(random) => random.draw(stream),

@@ -80,6 +80,7 @@ pub(crate) struct Gate<'a> {
 
 impl Gate<'_> {
     /// A packet is let in.
+    #[inline(always)]
     pub(crate) fn admit(&mut self, now: Time, packet: &Handle) {
         self.pool[packet].enqueued = now;
         self.tap.packet(now, self.place, Action::Enqueued, &self.pool[packet]);

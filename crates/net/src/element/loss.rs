@@ -153,7 +153,13 @@ impl Loss {
     }
 
     /// Whether the next packet is lost, which is `len` bytes long and leaves the serialiser at `at`.
+    #[inline]
     pub fn loses(&mut self, at: Time, len: u32, stream: &mut Stream) -> bool {
+        // Most wires lose nothing.
+        !matches!(self, Self::None) && self.decides(at, len, stream)
+    }
+
+    fn decides(&mut self, at: Time, len: u32, stream: &mut Stream) -> bool {
         match self {
             Self::None => false,
             Self::Bernoulli(threshold) => stream.below(*threshold),

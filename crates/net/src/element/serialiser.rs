@@ -124,19 +124,19 @@ impl Serialiser {
 
     /// Takes a packet of `len` IP bytes that arrived at `now` into service as soon as those before it are
     /// through, and says when its service starts and when it ends.
+    #[inline(always)]
     pub fn serve(&mut self, now: Time, len: u32) -> (Time, Time) {
-        let start = match &mut self.pace {
-            Pace::Unlimited => now,
-            Pace::Trace(trace) if self.free_at > now => trace.go_on(),
-            Pace::Trace(trace) => trace.seek_after(now),
-            Pace::Constant(_) | Pace::Varying(_) if self.free_at < now => {
-                // Idle since: what was owed of a nanosecond has passed. A packet that comes just as the last one
-                // leaves still owes it, or packets that take less than a nanosecond would take no time at all.
-                self.forget();
-                now
-            }
-            Pace::Constant(_) | Pace::Varying(_) => self.free_at,
-        };
+        if let Pace::Trace(trace) = &mut self.pace {
+            let start = if self.free_at > now { trace.go_on() } else { trace.seek_after(now) };
+            return (start, self.serve_from(start, len));
+        }
+        if self.free_at < now {
+            // Idle since: what was owed of a nanosecond has passed. A packet that comes just as the last one
+            // leaves still owes it, or packets that take less than a nanosecond would take no time at all.
+            self.forget();
+            self.free_at = now;
+        }
+        let start = self.free_at;
         (start, self.serve_from(start, len))
     }
 
@@ -184,11 +184,12 @@ impl Serialiser {
         self.forget();
     }
 
+    #[inline(always)]
     fn serve_from(&mut self, start: Time, len: u32) -> Time {
         let bytes = len + self.framing.overhead();
         self.free_at = match &mut self.pace {
-            Pace::Unlimited => start,
             Pace::Constant(rate) => saturating_after(start, rate.time_for(bytes, &mut self.remainder)),
+            Pace::Unlimited => start,
             Pace::Varying(varying) => varying.serve(start, bytes),
             Pace::Trace(trace) => trace.carry(len),
         };

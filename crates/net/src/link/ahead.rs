@@ -64,7 +64,7 @@ impl Ahead {
         gate.admit(now, &packet);
 
         let (start, end) = self.serialiser.serve(now, len);
-        let fate = wire.take(end, packet, around);
+        let fate = wire.take(end, packet, len, around);
         if self.serialiser.is_limited() {
             if start <= now {
                 books.enter_service();

@@ -60,7 +60,7 @@ impl Stepwise {
             return self.serve(now, wire, books, around);
         };
         let len = around.pool[&packet].len;
-        let fate = wire.take(now, packet, around);
+        let fate = wire.take(now, packet, len, around);
         books.leave_service(len, fate);
         self.go_on(now, true, wire, books, around);
     }

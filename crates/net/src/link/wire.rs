@@ -88,9 +88,9 @@ impl Wire {
         self.delay = delay;
     }
 
-    /// Takes a packet in that leaves the serialiser at `end`.
-    pub(super) fn take(&mut self, end: Time, packet: Handle, around: &mut Around<'_>) -> Fate {
-        let len = around.pool[&packet].len;
+    /// Takes a packet of `len` bytes in that leaves the serialiser at `end`.
+    #[inline(always)]
+    pub(super) fn take(&mut self, end: Time, packet: Handle, len: u32, around: &mut Around<'_>) -> Fate {
         if self.loss.loses(end, len, &mut self.loss_stream) {
             around.tap.packet(end, self.place, Action::Lost, &around.pool[&packet]);
             around.pool.discard(packet);
@@ -125,6 +125,7 @@ impl Wire {
         packet
     }
 
+    #[inline]
     fn enter_line(&mut self, end: Time, packet: Handle, events: &mut EventQueue) {
         let ticket = events.ticket();
         let mut at = saturating_after(end, self.delay.of(end, &mut self.delay_stream));
