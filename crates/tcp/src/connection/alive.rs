@@ -21,7 +21,7 @@ impl Connection {
     pub(super) fn note_heard(&mut self, now: Time) {
         if let Some(keepalive) = &self.config.keepalive {
             (self.alive.heard, self.alive.unanswered) = (now, 0);
-            if self.is_synchronised() {
+            if self.is_synchronised() && self.ended.is_none() {
                 // Not moved on with every segment: when it expires, it looks again.
                 self.timers.keepalive.get_or_insert(now + keepalive.idle);
             }

@@ -1,6 +1,6 @@
 //! Whether the peer is still there: RFC 9293 section 3.8.4, RFC 5482.
 
-use crate::ladder::{Ladder, ack, data, ms, plain, rst, span_ms};
+use crate::ladder::{Ladder, ack, data, fin, ms, plain, rst, span_ms};
 use voxpath_tcp::config::Keepalive;
 use voxpath_tcp::{Config, Ended};
 
@@ -24,6 +24,15 @@ fn a_peer_that_does_not_answer_is_given_up() {
         t.at(ms(at)).expect(ack(1).seq(0));
     }
     t.at(ms(12_999)).ended(None).at(ms(13_000)).expect(rst(1).ack(1)).ended(Ended::TimedOut).idle();
+}
+
+#[test]
+fn a_connection_that_is_over_is_not_probed_whatever_still_comes() {
+    // Each probe of a closed connection got a reset, which counted as heard: they went on for ever.
+    let mut t = probing();
+    t.close().expect(fin(1)).recv(fin(1).ack(2)).expect(ack(2).seq(2)).ended(Ended::Closed);
+    t.at(ms(10)).recv(fin(1).ack(2)).expect(ack(2).seq(2)).at(ms(200_000)).expect_nothing();
+    t.at(ms(300_000)).recv(rst(2).ack(2)).expect_nothing().idle();
 }
 
 #[test]
