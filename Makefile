@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas testbed picture bench bench-setup bench-sweep bench-real clean
+.PHONY: help setup demo test check-rust check-python purity fidelity formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
@@ -21,6 +21,8 @@ help:
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
+	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
+	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
@@ -94,6 +96,14 @@ formulas: setup
 
 testbed: setup
 	$(BIN)/python benches/testbed/run.py
+
+fuzz: setup
+	@command -v c++ >/dev/null || { echo 'fuzz: libFuzzer is compiled by a C++ compiler: apt-get install g++'; exit 1; }
+	fuzz/run.sh
+	$(BIN)/python fuzz/scenario.py --seconds $${FUZZ_SECONDS:-60}
+
+soak:
+	cargo run --release --locked --quiet --package voxpath-fuzz --bin soak
 
 picture: setup
 	$(BIN)/python docs/images/make.py
