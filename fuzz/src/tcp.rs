@@ -47,6 +47,14 @@ struct End {
     coming: VecDeque<(Time, TcpHeader, Payload)>,
 }
 
+impl End {
+    /// A closed window is probed for ever (RFC 9293 section 3.8.6.1), by this crate also where nobody answers: a forged segment
+    /// can close it.
+    fn probes_for_ever(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.metrics().snd_wnd == 0 && tcp.counters().probes > 1_000)
+    }
+}
+
 struct Pair {
     now: Time,
     ends: [End; 2],
@@ -316,6 +324,9 @@ impl Pair {
                 while self.ends[i].coming.front().is_some_and(|&(at, ..)| at <= self.now) {
                     self.deliver(i, 0);
                 }
+            }
+            if !self.honest && self.ends.iter().any(End::probes_for_ever) {
+                return;
             }
             assert!(self.sent < limit, "livelock at {}: {}", self.now, self.describe());
         }

@@ -186,17 +186,19 @@ impl Connection {
         }
     }
 
-    /// Acknowledges a segment that nobody should have sent, but not without end: the answer may look just as wrong
-    /// to the peer (RFC 5961 section 7).
+    /// Acknowledges a segment that nobody should have sent, but not without end.
     fn challenge(&mut self, now: Time) {
+        self.rcv.ack_now |= self.may_challenge(now);
+    }
+
+    /// Whether such a segment is answered: the answer may look just as wrong to the peer (RFC 5961 section 7).
+    fn may_challenge(&mut self, now: Time) -> bool {
         let Challenges { since, count } = &mut self.rcv.challenges;
         if now.since(*since) >= CHALLENGE_PERIOD {
             (*since, *count) = (now, 0);
         }
-        if *count < CHALLENGES {
-            *count += 1;
-            self.rcv.ack_now = true;
-        }
+        *count += 1;
+        *count <= CHALLENGES
     }
 
     /// PAWS (RFC 7323 section 5.3, R1). What was taken weeks ago is no measure any more (section 5.5).
@@ -228,8 +230,8 @@ impl Connection {
             return;
         }
         if header.flags.contains(TcpFlags::SYN) && self.state == State::SynReceived {
-            // The peer has not seen our SYN|ACK.
-            self.snd.syn_pending = true;
+            // The peer has not seen our SYN|ACK; or its SYN is not the one that we have taken, and ours looks as wrong to it.
+            self.snd.syn_pending |= self.may_challenge(now);
             return;
         }
         if payload.is_empty() && !header.flags.contains(TcpFlags::FIN) {

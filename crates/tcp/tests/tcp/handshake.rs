@@ -53,6 +53,21 @@ fn a_syn_ack_is_repeated_with_back_off() {
 }
 
 #[test]
+fn two_ends_that_take_each_others_syn_for_wrong_do_not_answer_each_other_for_ever() {
+    // RFC 5961 section 7: as often as other segments that nobody should have sent; then the timer decides, and gives up.
+    let mut t = Ladder::server(Config { syn_retries: 1, ..plain() }, syn().mss(1460));
+    t.expect(syn_ack()).at(ms(10));
+    for _ in 0..10 {
+        t.recv(syn_ack().seq(200_000)).expect(syn_ack());
+    }
+    for _ in 0..10 {
+        t.recv(syn_ack().seq(200_000)).expect_nothing();
+    }
+    t.at(ms(1010)).expect(syn_ack()).recv(syn_ack().seq(200_000)).expect_nothing();
+    t.at(ms(3010)).expect_nothing().ended(Ended::TimedOut);
+}
+
+#[test]
 fn a_repeated_syn_is_answered_with_the_syn_ack_again() {
     // RFC 9293 section 3.10.7.4: ours may have been lost.
     let mut t = Ladder::server(plain(), syn().mss(1460));
