@@ -1,7 +1,8 @@
 """Scenarios in which anything was replaced by anything: refused with a place, or a plan.
 
-`python fuzz/scenario.py --seconds 60` looks for what does not hold, `tests/test_scenario_fuzz.py` tries a fixed
-number of inputs. What is found is written to fuzz/found/, and belongs into fuzz/corpus/scenario/ and a named test.
+`python fuzz/scenario.py --seconds 60` looks for what does not hold, `tests/test_scenario_fuzz.py` tries a
+fixed number of inputs. What is found is written to fuzz/found/, and belongs into fuzz/corpus/scenario/ and a
+named test.
 """
 
 from __future__ import annotations
