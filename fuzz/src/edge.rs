@@ -75,7 +75,8 @@ fn plan(shape: u8) -> Plan {
                 (way.rate_bps, way.queue_packets) = (Some(1_000_000), Some(3));
             }
             way.duplicate = if shape & 2 > 0 { 0.5 } else { 0.0 };
-            Link { name: format!("link{host}"), a: host, b: HOSTS, ab: way.clone(), ba: way }
+            let mtu = (shape & 8 > 0 && host == 2).then_some(1280);
+            Link { name: format!("link{host}"), a: host, b: HOSTS, mtu, ab: way.clone(), ba: way }
         })
         .collect();
     let config = if shape & 4 > 0 { Profile::Linux.config() } else { Profile::Rfc.config() };

@@ -1,8 +1,8 @@
 //! What `make soak` does, at any size: the tests run the same, small.
 
-use crate::common::{MS, status, wire};
+use crate::common::{MS, pipe, status, wire};
 use crate::soak::{Outcome, Talk, Weather, talk};
-use voxpath_sim::plan::{App, Flow, Link, Node, NodeKind, Plan, Transport, VERSION};
+use voxpath_sim::plan::{App, Direction, Flow, Link, Node, NodeKind, Plan, Transport};
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Congestion, Profile};
 use voxpath_units::Span;
@@ -97,15 +97,9 @@ fn crowd(count: u32) -> Plan {
     let (left, right) = (hosts, hosts + 1);
     let mut narrow = wire(10 * MS);
     (narrow.rate_bps, narrow.queue_packets) = (Some(100_000_000), Some(1_000));
-    let mut links =
-        vec![Link { name: "bottleneck".into(), a: left, b: right, ab: narrow.clone(), ba: narrow }];
-    links.extend((0..hosts).map(|i| Link {
-        name: format!("access{i}"),
-        a: i,
-        b: if i < count { left } else { right },
-        ab: wire(MS),
-        ba: wire(MS),
-    }));
+    let link = |name: String, a, b, way: Direction| Link { name, a, b, mtu: None, ab: way.clone(), ba: way };
+    let access = |i: u32| link(format!("access{i}"), i, if i < count { left } else { right }, wire(MS));
+    let bottleneck = link("bottleneck".into(), left, right, narrow);
     let config = Profile::Linux.config();
     let flows = (0..count).map(|i| Flow {
         from_address: None,
@@ -119,16 +113,9 @@ fn crowd(count: u32) -> Plan {
         app: App::Download { request_bytes: 100, response_bytes: 5_000, requests: 1, pause_ns: 0 },
     });
     Plan {
-        programs: vec![],
-        relays: vec![],
-        version: VERSION,
-        name: "a crowd".into(),
-        seed: 1,
-        duration_ns: None,
         nodes: (0..hosts).map(host).chain([router("left"), router("right")]).collect(),
-        links,
-        interfaces: vec![],
-        routes: vec![],
+        links: std::iter::once(bottleneck).chain((0..hosts).map(access)).collect(),
         flows: flows.collect(),
+        ..pipe(wire(0), wire(0))
     }
 }

@@ -64,7 +64,9 @@ fn simulate(plan: &Plan) {
                 before = progress.now;
             }
             let verdict = simulation.finish().verdict;
-            assert!(verdict.valid, "{:?}", verdict.problems);
+            // A limit of the plan that was reached is the one thing that may be said.
+            let said = usize::from(verdict.limit.is_some());
+            assert_eq!(verdict.problems.len(), said, "{:?}", verdict.problems);
         }
     }
 }

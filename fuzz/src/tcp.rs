@@ -112,7 +112,8 @@ impl Pair {
                 self.ends[i].coming.push_back(copy);
             }
             6 if !self.honest => self.forge(i, source),
-            7 | 8 => {
+            7 => self.too_big(i, source),
+            8 => {
                 let len = source.u16().into();
                 self.write(i, len);
             }
@@ -158,6 +159,17 @@ impl Pair {
                 end.tcp = Some(Connection::accept(end.config.clone(), end.iss, header));
             }
             None => {}
+        }
+    }
+
+    /// A router says that a segment was larger than the next link takes.
+    fn too_big(&mut self, from: usize, source: &mut Source<'_>) {
+        let largest = source.pick(&[1280, 576, 68, 0, 65_535, 20, 1300]);
+        let sent = self.ends[1 - from].coming.get(source.below(4));
+        let seq = sent.map_or(self.ends[from].iss, |(_, header, _)| header.seq);
+        let seq = if self.honest { seq } else { seq.wrapping_add(source.u8().into()) };
+        if let Some(tcp) = &mut self.ends[from].tcp {
+            tcp.handle_too_big(largest, seq);
         }
     }
 

@@ -66,6 +66,9 @@ class Traces:
                 raw = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise TraceError(f"{name!r} cannot be read: {error.strerror or error}") from None
+        except ValueError as error:
+            # A name with a zero byte, which no file has.
+            raise TraceError(f"{name!r} cannot be read: {error}") from None
         if len(raw) > MAX_BYTES:
             raise TraceError(f"{name!r} is larger than {_engine.format_size(MAX_BYTES)}")
         return raw
