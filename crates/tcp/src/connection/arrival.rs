@@ -126,8 +126,12 @@ impl Connection {
             self.arrive_reset(now, start);
             return;
         }
-        if self.is_old_duplicate(now, header) || !self.is_acceptable(start, end) {
+        let out_of_time = self.is_old_duplicate(now, header);
+        if out_of_time || !self.is_acceptable(start, end) {
             self.refuse(now, header, payload);
+            if !out_of_time && end <= self.rcv_nxt() {
+                self.take_late_ack(now, header, start);
+            }
             return;
         }
         if flags.contains(TcpFlags::SYN) {
@@ -199,6 +203,17 @@ impl Connection {
         }
         *count += 1;
         *count <= CHALLENGES
+    }
+
+    /// A segment from before the window may bring an acknowledgment that nothing else will: two ends that have each taken the
+    /// other's probe of a closed window do not know it, so that both go on to speak from before the other's window
+    /// (4.4BSD's tcp_input() takes it, too).
+    fn take_late_ack(&mut self, now: Time, header: &TcpHeader, start: u64) {
+        let says = header.flags.contains(TcpFlags::ACK) && !header.flags.contains(TcpFlags::SYN);
+        let ack = unwrap_offset(header.ack, self.snd.iss, self.snd.una);
+        if self.is_synchronised() && says && ack.is_some_and(|ack| ack > self.snd.una) {
+            self.arrive_ack(now, header, start, &Payload::Empty);
+        }
     }
 
     /// PAWS (RFC 7323 section 5.3, R1). What was taken weeks ago is no measure any more (section 5.5).

@@ -272,6 +272,23 @@ fn a_sender_that_filled_the_window_acknowledges_from_its_edge() {
 }
 
 #[test]
+fn two_ends_that_have_taken_each_others_probe_go_on() {
+    // Both speak from before the probe, as they do not know that it was taken, and so from before the other's window.
+    let mut t = closed_window();
+    t.recv(data(1, 100).ack(1461).window(0)).at(ms(300)).skip();
+    t.at(ms(1100)).expect(data(1461, 1));
+    t.recv(data(1, 100).ack(1462).window(2000)).expect(data(1462, 1460).ack(101));
+}
+
+#[test]
+fn an_old_segment_that_acknowledges_what_was_never_sent_is_not_believed() {
+    // RFC 5961 section 5.2
+    let mut t = sender(plain(), 5000);
+    t.write(1000).expect(data(1, 1000)).recv(data(1, 100)).at(ms(200)).skip();
+    t.recv(data(1, 100).ack(1002)).expect(ack(101)).recv(ack(1001)).expect_nothing();
+}
+
+#[test]
 fn a_window_drawn_back_with_data_under_way_is_probed_and_does_not_time_out() {
     // RFC 9293 section 3.8.6: "a sender SHOULD NOT time out the connection if data beyond the right window edge is
     // not acknowledged", and a window shrunk to zero MUST be probed.
