@@ -28,7 +28,7 @@ for name in ${*:-edge link plan tcp wire}; do
 	if [ "$keep" ]; then
 		fewest=target/fuzz/fewest/$name
 		rm -rf "$fewest" && mkdir -p "$fewest"
-		"target/fuzz/$host/fuzz/fuzz" -set_cover_merge=1 -max_len=4096 "$fewest" "$new" "$old" >"$log" 2>&1
+		"target/fuzz/$host/fuzz/fuzz" -set_cover_merge=1 -use_counters=0 -max_len=4096 "$fewest" "$new" "$old" >"$log" 2>&1
 		# libFuzzer names inputs by their SHA-1.
 		find "$old" -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
 		for input in "$fewest"/*; do
