@@ -27,15 +27,34 @@ BASELINE = ("192.168.77.1", "192.168.77.2")
 PORT = "7000"
 QUIET = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
 CLIENT, SERVER = 0, 1
+OFFERED = 1.25
+"""How many times its rate a link is offered, to see its rate."""
+BACKLOG_S = 0.1
+"""What a link that is too slow for its load holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Round trips beyond twice the link's delay, and those of the bare kernel; microseconds."""
+    """Round trips beyond twice the link's delay, and those of the bare kernel; microseconds.
+
+    Attributes:
+        one_way_ms: What was asked for.
+        error_p50: Beyond that, and beyond the bare kernel's median; `error_p99` likewise.
+        error_p99: See there.
+        least_p50: The same of the least that a delay can be; `least_p99` likewise.
+        least_p99: See there.
+        baseline_p50: Of the bare kernel; `baseline_p99` likewise.
+        baseline_p99: See there.
+        lost: Round trips that never ended.
+        late_p99: How late our loop handed packets over.
+        scheduling: How our loop was scheduled.
+    """
 
     one_way_ms: float
     error_p50: float
     error_p99: float
+    least_p50: float
+    least_p99: float
     baseline_p50: float
     baseline_p99: float
     lost: int
@@ -127,41 +146,51 @@ def start(session: Session, host: int, *command: str) -> "subprocess.Popen[str]"
     return subprocess.Popen(session.command(host, command), stdout=subprocess.PIPE, text=True)  # noqa: S603
 
 
-def delay(udp: str, one_way_ms: float, count: int) -> Delay:
-    """Round trips of 100 packets a second."""
-    with pair({"delay": f"{one_way_ms} ms"}) as session:
-        echo = start(session, SERVER, udp, "echo", PORT)
-        time.sleep(0.2)
-        emulated = _round_trips(
-            start(session, CLIENT, udp, "ping", "10.0.0.2", PORT, str(count), "10000", "100")
-        )
-        bare = _round_trips(
-            start(session, CLIENT, udp, "ping", BASELINE[1], PORT, str(count), "10000", "100")
-        )
-        _, told = session.finish()
-        echo.kill()
-        echo.wait()
-    fidelity = json.loads(told)
-    base = statistics.median(bare)
-    errors = [trip - 2 * one_way_ms * 1e6 - base for trip in emulated]
+def delay(udp: str, one_way_ms: float, least: "Joined", count: int, rounds: int = 4) -> Delay:
+    """Round trips of 100 packets a second, in rounds of ours, the bare kernel's and the least delay's."""
+    trips: dict[str, list[int]] = {"emulated": [], "bare": [], "least": []}
+    late: list[float] = []
+    each = ("10000", "100")
+    for _ in range(rounds):
+        with pair({"delay": f"{one_way_ms} ms"}) as session:
+            echo = start(session, SERVER, udp, "echo", PORT)
+            time.sleep(0.2)
+            for way, address in (("emulated", "10.0.0.2"), ("bare", BASELINE[1])):
+                trips[way] += _round_trips(
+                    start(session, CLIENT, udp, "ping", address, PORT, str(count // rounds), *each)
+                )
+            fidelity = json.loads(session.finish()[1])
+            late.append(fidelity["deliveries"]["p99_ns"] / 1e3)
+            echo.kill()
+            echo.wait()
+        with least(one_way_ms) as place:
+            trips["least"] += _pings(udp, place, count // rounds)
+    base = statistics.median(trips["bare"])
+    errors, floor = (
+        [trip - 2 * one_way_ms * 1e6 - base for trip in trips[way]] for way in ("emulated", "least")
+    )
     return Delay(
         one_way_ms,
         statistics.median(errors) / 1e3,
         _percentile(errors, 99) / 1e3,
+        statistics.median(floor) / 1e3,
+        _percentile(floor, 99) / 1e3,
         base / 1e3,
-        _percentile(bare, 99) / 1e3,
-        count - len(emulated),
-        fidelity["deliveries"]["p99_ns"] / 1e3,
+        _percentile(trips["bare"], 99) / 1e3,
+        count // rounds * rounds - len(errors),
+        statistics.median(late),
         fidelity["scheduling"],
     )
 
 
 def rate(udp: str, mbit: float, seconds: float) -> Rate:
-    """A link offered a tenth more than its rate."""
+    """A link offered more than its rate."""
     size = 1400
     wire = size + 28
-    link = {"rate": f"{mbit} Mbit/s", "delay": "5 ms", "queue": "200 packets"}
-    _, sink, told = _blast(udp, link, 1.1 * mbit * 1e6 / 8 / wire, seconds, size)
+    # Longer than the sender is ever kept from its processor: a link that runs dry says nothing about its rate.
+    backlog = mbit * 1e6 / 8 / wire * BACKLOG_S
+    link = {"rate": f"{mbit} Mbit/s", "delay": "5 ms", "queue": f"{backlog:.0f} packets"}
+    _, sink, told = _blast(udp, link, OFFERED * mbit * 1e6 / 8 / wire, seconds, size)
     got = (sink["received"] - 1) * wire * 8 / sink["seconds"] / 1e6
     return Rate(mbit, got, told["deliveries"]["p99_ns"] / 1e3)
 
@@ -203,6 +232,10 @@ class Place:
     cost: "Callable[[], Cost | None]" = lambda: None
 
 
+Joined = Callable[[float], AbstractContextManager[Place]]
+"""Joins two real hosts by a link with a delay, ms."""
+
+
 @contextmanager
 def ours(delay_ms: float) -> Iterator[Place]:
     """Joined by voxpath, by a link without a rate."""
@@ -215,10 +248,20 @@ def ours(delay_ms: float) -> Iterator[Place]:
         yield Place(lambda host, *command: start(session, host, *command), "10.0.0.2", cost)
 
 
-@contextmanager
-def tap_bridge(delay_ms: float) -> Iterator[Place]:
+def tap_bridge(delay_ms: float) -> AbstractContextManager[Place]:
     """Joined by ns-3's TapBridge: a channel without a rate between two devices."""
-    taps = ("left", "right")
+    return _joined_by([str(TAP_BRIDGE)], "tap", f"{delay_ms:g}")
+
+
+def wire(udp: str, delay_ms: float) -> AbstractContextManager[Place]:
+    """Joined by the least that a delay can be: two TUN devices and a queue, in C."""
+    return _joined_by([udp, "wire"], "tun", f"{delay_ms * 1e3:.0f}")
+
+
+@contextmanager
+def _joined_by(program: list[str], mode: str, delay: str) -> Iterator[Place]:
+    """Two hosts, joined by a program that is told two devices and a delay, and says when it is ready."""
+    devices = ("left", "right")
     with ExitStack() as stack:
 
         def held(*command: str) -> "subprocess.Popen[str]":
@@ -232,17 +275,18 @@ def tap_bridge(delay_ms: float) -> Iterator[Place]:
             return process
 
         # A tap that is down ends ns-3, and IPv6 would have it up too late.
-        made = "".join(f"ip tuntap add {tap} mode tap; ip link set {tap} up; " for tap in taps)
-        bridge = held("sh", "-c", f"{QUIET}; {made} exec {TAP_BRIDGE} {taps[0]} {taps[1]} {delay_ms:g}")
-        if bridge.stdout is None or bridge.stdout.readline() != "ready\n":
-            raise RuntimeError("ns-3's TapBridge has not started: is `make bench-setup` done?")
-        hosts = [held("sleep", "infinity") for _ in taps]
+        made = "".join(f"ip tuntap add {name} mode {mode}; ip link set {name} up; " for name in devices)
+        started = " ".join([*program, *devices, delay])
+        joint = held("sh", "-c", f"{QUIET}; {made} exec {started}")
+        if joint.stdout is None or joint.stdout.readline() != "ready\n":
+            raise RuntimeError(f"{program[0]} has not started: is `make bench-setup` done?")
+        hosts = [held("sleep", "infinity") for _ in devices]
         time.sleep(0.2)
-        for number, (tap, host) in enumerate(zip(taps, hosts, strict=True), start=1):
-            _in(bridge.pid, f"ip link set {tap} netns {host.pid}")
+        for number, (name, host) in enumerate(zip(devices, hosts, strict=True), start=1):
+            _in(joint.pid, f"ip link set {name} netns {host.pid}")
             _in(
                 host.pid,
-                f"{QUIET}; ip link set {tap} txqueuelen 10000 up; ip addr add 10.0.0.{number}/24 dev {tap}",
+                f"{QUIET}; ip link set {name} txqueuelen 10000 up; ip addr add 10.0.0.{number}/24 dev {name}",
             )
 
         # The addresses of the link layer are asked for once, before anything is measured.
@@ -259,23 +303,26 @@ def _in(process: int, script: str) -> None:
     subprocess.run(command, check=True)  # noqa: S603
 
 
-def round_trips(
-    udp: str, joined: "Callable[[float], AbstractContextManager[Place]]", count: int
-) -> list[float]:
+def round_trips(udp: str, joined: Joined, count: int) -> list[float]:
     """Round trips of 100 packets a second beyond twice a delay of 20 ms, microseconds."""
     with joined(20) as place:
-        echo = place.start(SERVER, udp, "echo", PORT)
-        time.sleep(0.2)
-        _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, "10", "10000", "100"))
-        seen = _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, str(count), "10000", "100"))
-        echo.kill()
-        echo.wait()
-    return [(trip - 40e6) / 1e3 for trip in seen]
+        return [(trip - 40e6) / 1e3 for trip in _pings(udp, place, count)]
+
+
+def _pings(udp: str, place: Place, count: int) -> list[int]:
+    """Round trips of 100 packets a second, after some that nobody counts."""
+    echo = place.start(SERVER, udp, "echo", PORT)
+    time.sleep(0.2)
+    _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, "10", "10000", "100"))
+    seen = _round_trips(place.start(CLIENT, udp, "ping", place.server, PORT, str(count), "10000", "100"))
+    echo.kill()
+    echo.wait()
+    return seen
 
 
 def capacity(
     udp: str,
-    joined: "Callable[[float], AbstractContextManager[Place]]",
+    joined: Joined,
     per_s: float,
     seconds: float,
     size: int = 172,
@@ -304,7 +351,7 @@ def capacity(
     )
 
 
-def throughput(joined: "Callable[[float], AbstractContextManager[Place]]", seconds: int) -> float:
+def throughput(joined: Joined, seconds: int) -> float:
     """What iperf3 gets through a link of 1 ms without a rate by one TCP connection; Mbit/s of payload."""
     with joined(1) as place:
         served = place.start(SERVER, "iperf3", "--server", "--one-off")

@@ -6,17 +6,25 @@
  *   udp sink PORT IDLE_MS                              prints what has come, as JSON, once it has been idle
  *   udp timer COUNT INTERVAL_US                        prints how late it was woken in ns per line, with SCHED_FIFO
  *                                                      and idle processors kept awake
+ *   udp wire TUN TUN DELAY_US                          is the least that a delay can be: what it reads from one TUN
+ *                                                      device it writes to the other one DELAY_US later, scheduled as
+ *                                                      "timer" is; says "ready" when it has opened both
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -184,13 +192,18 @@ static int sink(char **arg) {
     return 0;
 }
 
-static int timer(char **arg) {
-    uint64_t count = strtoull(arg[0], NULL, 10), interval = strtoull(arg[1], NULL, 10) * 1000u;
+static void keep_nothing_waiting(void) {
     int awake = open("/dev/cpu_dma_latency", O_WRONLY);
     int32_t latency = 0;
     struct sched_param priority = {.sched_priority = 1};
     if (awake < 0 || write(awake, &latency, sizeof latency) != sizeof latency) fail("/dev/cpu_dma_latency");
     if (sched_setscheduler(0, SCHED_FIFO, &priority)) fail("SCHED_FIFO");
+    prctl(PR_SET_TIMERSLACK, 1);
+}
+
+static int timer(char **arg) {
+    uint64_t count = strtoull(arg[0], NULL, 10), interval = strtoull(arg[1], NULL, 10) * 1000u;
+    keep_nothing_waiting();
     uint64_t start = now_ns();
     for (uint64_t number = 1; number <= count; number++) {
         uint64_t due = start + number * interval;
@@ -200,12 +213,58 @@ static int timer(char **arg) {
     return 0;
 }
 
+static int opened(const char *name) {
+    int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
+    struct ifreq device = {.ifr_flags = IFF_TUN | IFF_NO_PI};
+    strncpy(device.ifr_name, name, sizeof device.ifr_name - 1);
+    if (fd < 0 || ioctl(fd, TUNSETIFF, &device)) fail(name);
+    return fd;
+}
+
+/* How long before a packet is due the thread waits awake. */
+enum { AWAKE_NS = 100000, HELD = 1 << 12 };
+
+static _Noreturn void wire(char **arg) {
+    static struct { uint64_t due; ssize_t len; int to; char packet[LONGEST]; } held[HELD];
+    uint64_t delay = strtoull(arg[2], NULL, 10) * 1000u, first = 0, next = 0;
+    int ends[2] = {opened(arg[0]), opened(arg[1])}, epoll = epoll_create1(0);
+    for (int end = 0; end < 2; end++) {
+        struct epoll_event ready = {.events = EPOLLIN};
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, ends[end], &ready)) fail("epoll");
+    }
+    puts("ready");
+    fflush(stdout);
+    keep_nothing_waiting();
+    for (;;) {
+        while (first < next && held[first % HELD].due <= now_ns()) {
+            ssize_t taken = write(held[first % HELD].to, held[first % HELD].packet, (size_t)held[first % HELD].len);
+            if (taken < 0) fail("write");
+            first++;
+        }
+        for (int end = 0; end < 2; end++) {
+            ssize_t got;
+            while (next - first < HELD && (got = read(ends[end], held[next % HELD].packet, LONGEST)) > 0) {
+                held[next % HELD].due = now_ns() + delay;
+                held[next % HELD].len = got;
+                held[next % HELD].to = ends[!end];
+                next++;
+            }
+        }
+        struct epoll_event ready;
+        int64_t left = first < next ? (int64_t)(held[first % HELD].due - now_ns()) - AWAKE_NS : INT64_C(1000000000);
+        if (left < 0) left = 0;
+        struct timespec wait = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+        epoll_pwait2(epoll, &ready, 1, &wait, NULL);
+    }
+}
+
 int main(int count, char **arg) {
     if (count == 3 && !strcmp(arg[1], "echo")) echo(arg[2]);
     if (count == 7 && !strcmp(arg[1], "ping")) return ping(arg + 2);
     if (count == 7 && !strcmp(arg[1], "blast")) return blast(arg + 2);
     if (count == 4 && !strcmp(arg[1], "sink")) return sink(arg + 2);
     if (count == 4 && !strcmp(arg[1], "timer")) return timer(arg + 2);
-    fputs("usage: udp echo PORT | ping ADDRESS PORT COUNT INTERVAL_US SIZE | blast ADDRESS PORT PACKETS_PER_S SECONDS SIZE | sink PORT IDLE_MS | timer COUNT INTERVAL_US\n", stderr);
+    if (count == 5 && !strcmp(arg[1], "wire")) wire(arg + 2);
+    fputs("usage: udp echo PORT | ping ADDRESS PORT COUNT INTERVAL_US SIZE | blast ADDRESS PORT PACKETS_PER_S SECONDS SIZE | sink PORT IDLE_MS | timer COUNT INTERVAL_US | wire TUN TUN DELAY_US\n", stderr);
     return 2;
 }
