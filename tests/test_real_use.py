@@ -473,7 +473,7 @@ def test_known_programs_run_from_their_scenarios(
         pytest.skip(f"{program} is not installed")
     monkeypatch.setenv("PATH", f"{Path(PYTHON).parent}:{os.environ['PATH']}")
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    called = voxpath("run", f"scenarios/{name}.toml", "--backend", "real")
+    called = voxpath("run", f"scenarios/{name}.toml", "--backend", "real", "--observe", "tcp")
     (folder,) = (tmp_path / "runs").iterdir()
     verdict = json.loads((folder / "verdict.json").read_text())
     assert [problem for problem in verdict["problems"] if "late" not in problem] == []
@@ -488,6 +488,12 @@ def test_known_programs_run_from_their_scenarios(
     if name == "real-iperf3":
         found = json.loads((folder / "programs" / "client.stdout").read_text())
         assert 0 < found["end"]["sum_received"]["bits_per_second"] < 10e6
+        sent_by = f"client:{found['start']['connected'][0]['local_port']} > server:5201"
+        values = pl.read_parquet(folder / "series.parquet").filter(flow=sent_by, end="client")
+        windows = values.filter(metric="cwnd_bytes")["value"]
+        assert windows.max() > 3 * windows.min() > 0
+        round_trips = values.filter(metric="srtt_ns")["value"]
+        assert round_trips.max() > 40e6
     if name == "real-ftp":
         assert (folder / "programs" / "client.stdout").read_text().startswith("2000000 bytes")
 

@@ -15,6 +15,7 @@
 
 mod awake;
 mod clock;
+mod connections;
 mod device;
 mod drive;
 mod error;
@@ -31,6 +32,7 @@ mod tun;
 mod veth;
 
 pub use clock::Clock;
+pub use connections::ConnectionSample;
 pub use device::{Device, DeviceCounts, Kind};
 pub use drive::{Edge, Limits, Progress, Timing, drive};
 pub use error::HostError;

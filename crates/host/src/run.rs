@@ -1,6 +1,7 @@
 //! A run in real time: threads, devices and sockets around one world.
 
 use crate::clock::Clock;
+use crate::connections::{ConnectionSample, Connections};
 use crate::device::{Device, DeviceCounts, Kind};
 use crate::drive::{Progress, Timing, drive};
 use crate::error::HostError;
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub strays: Strays,
     /// The devices of real hosts.
     pub devices: Vec<DeviceReport>,
+    /// Values over time of the TCP connections of programs, if they were observed.
+    pub connections: Vec<ConnectionSample>,
     /// Datagrams of flows that reached a host and that we were too slow to read.
     pub unread: u64,
     /// How the loop was scheduled.
@@ -102,6 +105,8 @@ pub struct Run {
     board: Arc<Board>,
     world: JoinHandle<Result<Turned, HostError>>,
     sockets: JoinHandle<Result<Harvest, HostError>>,
+    /// Watches the connections of programs, where they are observed.
+    connections: Option<JoinHandle<Result<Vec<ConnectionSample>, HostError>>>,
     alarms: [Alarm; 2],
     clock: Clock,
 }
@@ -129,6 +134,8 @@ impl Run {
         let (hosts, devices): (Vec<_>, Vec<_>) = hosts.into_iter().map(Option::unzip).unzip();
         let outside = world.take_outside();
         let clock = Clock::start();
+        let flows = outside.iter().map(|end| (end.local, end.remote)).collect();
+        let connections = observe_tcp.then(|| Connections::new(&hosts, flows)).transpose()?;
         let sockets = Sockets::new(clock, &hosts, outside, observe_tcp.then_some(SAMPLE_EVERY))?;
         let board = Arc::new(Board {
             sockets: Shared::default(),
@@ -143,23 +150,31 @@ impl Run {
         let alarm = Alarm::new()?;
         let alarms = [alarm.clone(), sockets.alarm()];
         let live = Live::new(clock, devices, alarm)?;
-        let (its, theirs) = (Arc::clone(&board), Arc::clone(&board));
+        let [its, theirs, watching] = [(); 3].map(|()| Arc::clone(&board));
         let spawned = |name: &str| thread::Builder::new().name(name.into());
+        let failed = |error| HostError::new("start a thread", error);
         let world = spawned("voxpath-net")
             .spawn(move || {
                 let turned = turn(world, live, &its);
                 its.has_ended.store(true, Ordering::Release);
                 turned
             })
-            .map_err(|error| HostError::new("start a thread", error))?;
+            .map_err(failed)?;
         let sockets = spawned("voxpath-apps")
             .spawn(move || {
                 let ran = sockets.run(&theirs.sockets);
                 theirs.has_ended.store(true, Ordering::Release);
                 ran
             })
-            .map_err(|error| HostError::new("start a thread", error))?;
-        Ok(Self { hosts, board, world, sockets, alarms, clock })
+            .map_err(failed)?;
+        let connections = connections
+            .map(|connections| {
+                let watch = move || connections.watch(clock, SAMPLE_EVERY, &watching.stop);
+                spawned("voxpath-watch").spawn(watch)
+            })
+            .transpose()
+            .map_err(failed)?;
+        Ok(Self { hosts, board, world, sockets, connections, alarms, clock })
     }
 
     /// The time now.
@@ -205,6 +220,7 @@ impl Run {
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
         let Harvest { outside, samples, unread } = join(self.sockets)?;
+        let connections = self.connections.map(join).transpose()?.unwrap_or_default();
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let mut devices = Vec::new();
         for (host, (device, namespace)) in (0..).zip(live.devices().iter_mut().zip(&self.hosts)) {
@@ -220,7 +236,18 @@ impl Run {
         let kept_awake = live.keeps_awake();
         let report = world.finish(ended, outside);
         let origin_ns = self.clock.origin_ns();
-        Ok(Outcome { report, timing, strays, devices, unread, scheduling, kept_awake, spent, origin_ns })
+        Ok(Outcome {
+            report,
+            timing,
+            strays,
+            devices,
+            connections,
+            unread,
+            scheduling,
+            kept_awake,
+            spent,
+            origin_ns,
+        })
     }
 }
 

@@ -37,9 +37,6 @@ const LISTENER: u64 = 1 << 40;
 const ALARM: u64 = u64::MAX;
 /// `TCP_CLOSE` of `TCP_INFO`.
 const CLOSED: u8 = 7;
-/// `TCP_INFINITE_SSTHRESH`: no loss yet.
-const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-
 /// A value of a socket over time: when, flow, end, metric, value.
 pub type Sample = (Time, u32, u8, &'static str, u64);
 
@@ -315,34 +312,12 @@ impl Sockets {
                 continue;
             }
             let Some(info) = end.socket.as_ref().and_then(tcp_info) else { continue };
-            let before = end.watched.replace(info).map(series);
-            for (i, (name, value)) in series(info).into_iter().enumerate() {
-                let known = before.and_then(|before| before[i].1);
-                if let Some(value) = value
-                    && known != Some(value)
-                {
-                    sampling.samples.push((now, end.outside.flow, end.outside.end, name, value));
-                }
-            }
+            let (flow, number) = (end.outside.flow, end.outside.end);
+            let changes = info.changes_since(end.watched.replace(info));
+            sampling.samples.extend(changes.map(|(name, value)| (now, flow, number, name, value)));
         }
         sampling.next = now + sampling.every;
     }
-}
-
-/// The time series of the kernel's connections, under the names of the simulator's.
-fn series(info: TcpInfo) -> [(&'static str, Option<u64>); 7] {
-    let octets = |segments: u32| u64::from(segments) * u64::from(info.mss);
-    let nanos = |micros: u32| Some(u64::from(micros) * 1000);
-    let ssthresh = (info.ssthresh != INFINITE_SSTHRESH).then(|| octets(info.ssthresh));
-    [
-        ("cwnd_bytes", Some(octets(info.cwnd))),
-        ("ssthresh_bytes", ssthresh),
-        ("flight_bytes", Some(octets(info.unacked))),
-        ("srtt_ns", nanos(info.rtt_us)),
-        ("rttvar_ns", nanos(info.rttvar_us)),
-        ("rto_ns", nanos(info.rto_us)),
-        ("retransmissions", Some(info.total_retransmissions.into())),
-    ]
 }
 
 impl End {

@@ -1,7 +1,10 @@
 //! What the kernel says of a connection: `TCP_INFO`.
 
 use rustix::fd::{AsFd, AsRawFd};
-use std::mem::{MaybeUninit, size_of};
+use std::mem::{MaybeUninit, offset_of, size_of};
+
+/// `TCP_INFINITE_SSTHRESH`: no loss yet.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// A connection's numbers, as far as this kernel gives them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -69,37 +72,70 @@ struct Raw {
 
 /// What the kernel says of `socket`; none if it is no TCP socket.
 pub(crate) fn tcp_info(socket: impl AsFd) -> Option<TcpInfo> {
-    // SAFETY: `Raw` is plain data, for which all zeroes are valid.
-    let mut raw: Raw = unsafe { MaybeUninit::zeroed().assume_init() };
-    let mut len = size_of::<Raw>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes to `raw`, which outlives the call.
+    let mut bytes = [0_u8; size_of::<Raw>()];
+    let mut len = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `bytes`, which outlives the call.
     let asked = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            (&raw mut raw).cast(),
+            bytes.as_mut_ptr().cast(),
             &raw mut len,
         )
     };
-    if asked != 0 {
-        return None;
+    (asked == 0).then(|| TcpInfo::of_bytes(&bytes[..len as usize]))
+}
+
+impl TcpInfo {
+    /// Reads a `struct tcp_info`, of which an older kernel may give less, and a newer one more.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        // SAFETY: `Raw` is plain data, for which all zeroes are valid.
+        let mut raw: Raw = unsafe { MaybeUninit::zeroed().assume_init() };
+        let len = bytes.len().min(size_of::<Raw>());
+        // SAFETY: both hold `len` bytes and do not overlap, and any bytes make a `Raw`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut raw).cast(), len) };
+        let has = |end: usize| len >= end;
+        Self {
+            state: raw.state,
+            mss: raw.snd_mss,
+            cwnd: raw.snd_cwnd,
+            ssthresh: raw.snd_ssthresh,
+            unacked: raw.unacked,
+            rtt_us: raw.rtt,
+            rttvar_us: raw.rttvar,
+            rto_us: raw.rto,
+            total_retransmissions: raw.total_retrans,
+            segments_out: raw.segs_out,
+            data_segments_out: has(offset_of!(Raw, data_segs_out) + 4).then_some(raw.data_segs_out),
+            total_timeouts: has(offset_of!(Raw, total_rto) + 2).then_some(raw.total_rto),
+        }
     }
-    let has = |end: usize| len as usize >= end;
-    Some(TcpInfo {
-        state: raw.state,
-        mss: raw.snd_mss,
-        cwnd: raw.snd_cwnd,
-        ssthresh: raw.snd_ssthresh,
-        unacked: raw.unacked,
-        rtt_us: raw.rtt,
-        rttvar_us: raw.rttvar,
-        rto_us: raw.rto,
-        total_retransmissions: raw.total_retrans,
-        segments_out: raw.segs_out,
-        data_segments_out: has(std::mem::offset_of!(Raw, data_segs_out) + 4).then_some(raw.data_segs_out),
-        total_timeouts: has(std::mem::offset_of!(Raw, total_rto) + 2).then_some(raw.total_rto),
-    })
+
+    /// The time series of the kernel's connections, under the names of the simulator's.
+    fn series(self) -> [(&'static str, Option<u64>); 7] {
+        let octets = |segments: u32| u64::from(segments) * u64::from(self.mss);
+        let nanos = |micros: u32| Some(u64::from(micros) * 1000);
+        let ssthresh = (self.ssthresh != INFINITE_SSTHRESH).then(|| octets(self.ssthresh));
+        [
+            ("cwnd_bytes", Some(octets(self.cwnd))),
+            ("ssthresh_bytes", ssthresh),
+            ("flight_bytes", Some(octets(self.unacked))),
+            ("srtt_ns", nanos(self.rtt_us)),
+            ("rttvar_ns", nanos(self.rttvar_us)),
+            ("rto_ns", nanos(self.rto_us)),
+            ("retransmissions", Some(self.total_retransmissions.into())),
+        ]
+    }
+
+    /// The values of the time series that are not what they were before.
+    pub(crate) fn changes_since(self, before: Option<Self>) -> impl Iterator<Item = (&'static str, u64)> {
+        let before = before.map(Self::series);
+        self.series().into_iter().enumerate().filter_map(move |(i, (name, value))| {
+            let known = before.and_then(|before| before[i].1);
+            value.filter(|&value| known != Some(value)).map(|value| (name, value))
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Runs in real time: the machine's part of them. What a host's configuration is, Python decides.
 
-use crate::run::{Outcome, outcome, plan_of, refused, value_error};
+use crate::run::{Outcome, columns, outcome, plan_of, refused, value_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
-use voxpath_host::{Device, HostError, Kind, Namespace, Relayed, Run, Scheduling};
-use voxpath_sim::{Observe, RealTime};
+use voxpath_host::{ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run, Scheduling};
+use voxpath_sim::{Column, Data, Observe, RealTime, Table};
 
 fn os_error(error: HostError) -> PyErr {
     PyOSError::new_err(error.to_string())
@@ -220,12 +220,15 @@ impl RealRun {
         Ok(seen.map(|(at, links)| (at.as_nanos(), links.into_iter().map(state).collect())))
     }
 
-    /// Ends the run: what the simulator's `run` gives, and as JSON how faithful it was.
+    /// Ends the run: what the simulator's `run` gives, with values over time of programs' connections as one more table,
+    /// and as JSON how faithful it was.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Outcome<'py>, String)> {
         self.run()?;
         let Some(run) = self.0.take() else { unreachable!("it was there a moment ago") };
         let found = py.detach(|| run.finish()).map_err(os_error)?;
-        Ok((outcome(py, &found.report)?, fidelity(&found)))
+        let (tables, verdict, captures) = outcome(py, &found.report)?;
+        tables.set_item("connections", columns(py, &connections(&found.connections))?)?;
+        Ok(((tables, verdict, captures), fidelity(&found)))
     }
 }
 
@@ -235,6 +238,23 @@ const fn edge(kind: Kind) -> &'static str {
         Kind::Veth => "veth",
         Kind::Tap => "tap",
     }
+}
+
+/// Values of the TCP connections of programs, a row for each change.
+fn connections(samples: &[ConnectionSample]) -> Table {
+    let numbers = |of: fn(&ConnectionSample) -> u64| Data::U64(samples.iter().map(of).collect());
+    let texts = |of: fn(&ConnectionSample) -> String| Data::Text(samples.iter().map(of).collect());
+    let columns = [
+        ("time_ns", numbers(|sample| sample.at.as_nanos())),
+        ("node", numbers(|sample| sample.host.into())),
+        ("local", texts(|sample| sample.local.to_string())),
+        ("remote", texts(|sample| sample.remote.to_string())),
+        ("accepted", numbers(|sample| sample.accepted.into())),
+        ("metric", texts(|sample| sample.metric.into())),
+        ("value", numbers(|sample| sample.value)),
+    ];
+    let columns = columns.into_iter().map(|(name, data)| Column { name, data }).collect();
+    Table { name: "connections", columns }
 }
 
 /// How faithful a run was; every span in nanoseconds.

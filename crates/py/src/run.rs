@@ -153,7 +153,7 @@ fn panic_error(panic: &(dyn Any + Send)) -> PyErr {
 /// | `u64`, `f64` | little-endian bytes | one byte per row, 0 where the value is absent; or `None` |
 /// | `text` | list of strings | `None` |
 /// | `label` | little-endian `u32` indices | list of the strings that they mean |
-fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     for column in &table.columns {
         let (kind, values, extra) = match &column.data {

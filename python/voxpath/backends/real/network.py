@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from voxpath import _engine
-from voxpath.backends.real import fidelity
+from voxpath.backends.real import connections, fidelity
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
 from voxpath.results.frames import frame, parquet
@@ -141,7 +141,11 @@ class Network:
         judged["valid"] = not judged["problems"]
         faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
         faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}
-        files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
+        frames = {name: frame(table) for name, table in tables.items()}
+        watched = frames.pop("connections")
+        if "series" in frames:
+            frames["series"] = connections.joined(frames["series"], watched, plan.data)
+        files = {f"{name}.parquet": parquet(rows) for name, rows in frames.items()}
         files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
         files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}
         if self.programs.all:
