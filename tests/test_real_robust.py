@@ -208,6 +208,15 @@ def test_nothing_survives_a_runner_that_is_killed(started: Tool, tmp_path: Path)
     assert not list(tmp_path.glob("runs/*"))
 
 
+def test_nothing_survives_a_killed_runner_whose_processes_are_stopped(started: Tool):
+    runner = started.runner()
+    (first,) = [found for found in started.processes() if found.parent == runner.pid]
+    for process in (first, runner):
+        os.kill(process.pid, signal.SIGSTOP)
+    os.kill(runner.pid, signal.SIGKILL)
+    assert started.ended()[0] == 1
+
+
 def test_a_program_that_is_killed_makes_the_run_invalid(started: Tool, tmp_path: Path):
     os.kill(started.running("^sleep 86401").pid, signal.SIGKILL)
     code, err = started.ended()
@@ -440,7 +449,6 @@ def test_a_command_behind_a_link_works_without_privileges(user: User):
     assert "10.0.0.1" in device
 
 
-@pytest.mark.parametrize("user", ["tun"], indirect=True)
 def test_commands_nest_without_privileges(user: User):
     inner = (sys.executable, "-m", "voxpath", "exec", "--delay", "5 ms", "--", "id", "-u")
     done = user.voxpath("exec", "--delay", "5 ms", "--", *inner)

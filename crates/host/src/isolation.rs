@@ -140,6 +140,8 @@ fn begin_process_tree() -> Result<(i32, OwnedFd), HostError> {
         0 => {
             // SAFETY: all of these are async-signal-safe, and `byte` outlives the reads.
             unsafe {
+                // Whoever is stopped does not see the pipe's end.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // Orphans are reaped by the kernel; what a terminal sends is not for us.
                 libc::signal(libc::SIGCHLD, libc::SIG_IGN);
                 libc::signal(libc::SIGINT, libc::SIG_IGN);
