@@ -211,8 +211,8 @@ def test_nothing_survives_a_runner_that_is_killed(started: Tool, tmp_path: Path)
 def test_nothing_survives_a_killed_runner_whose_processes_are_stopped(started: Tool):
     runner = started.runner()
     (first,) = [found for found in started.processes() if found.parent == runner.pid]
-    for process in (first, runner):
-        os.kill(process.pid, signal.SIGSTOP)
+    for stopped in (first, runner):
+        os.kill(stopped.pid, signal.SIGSTOP)
     os.kill(runner.pid, signal.SIGKILL)
     assert started.ended()[0] == 1
 

@@ -541,3 +541,27 @@ def test_a_kernel_is_behind_every_kind_of_element(link: dict[str, object], place
     assert [problem for problem in result.problems if "late" not in problem] == []
     elements = result.tables["elements"].filter(pl.col("element") == place)
     assert elements[f"packets_{column}"].sum() > 0
+
+
+def test_python_asks_any_backend(tmp_path: Path):
+    flow = {"name": "data", "app": {"kind": "bulk", "size": "50 kB"}}
+    data = {**two_hosts(), "topology": {"kind": "pipe", "link": LINK}, "flows": [flow]}
+    document = voxpath_package.load(data)
+    asked = ("sim", "real", "formula")
+    result = voxpath_package.run(document, out=tmp_path, backends=asked)
+    assert result.flows["backend"].to_list() == ["sim", "real"]
+    assert result.flows["status"].to_list() == ["completed"] * 2
+    assert len(result.folders) == 2
+    told = {row.estimator for row in result.rows if row.metric == "completion_s"}
+    assert {"sim", "real"} < told
+
+    alone = voxpath_package.run(document, out=tmp_path, backends=["real"])
+    assert alone.folders == result.folders[1:]
+    assert "backend" not in alone.flows.columns
+    compared = voxpath_package.compare(document, out=tmp_path, backends=asked)
+    assert compared.flows["backend"].to_list() == ["sim", "real"]
+    assert len(list(tmp_path.iterdir())) == 2, "nothing was run again"
+    with pytest.raises(ValueError, match=r"'reel' is unknown; did you mean 'real'\?"):
+        voxpath_package.sweep(document, out=tmp_path, backends=["reel"])
+    with pytest.raises(ValueError, match="names nothing; allowed: sim, formula, real"):
+        voxpath_package.run(document, out=tmp_path, backends=[])

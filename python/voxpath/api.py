@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from voxpath.backends.base import Row
+    from voxpath.backends.base import Backend, Row
     from voxpath.formulas import Formulas
     from voxpath.realtime import RealNetwork
     from voxpath.results.answers import Answers
@@ -25,9 +25,10 @@ class Result:
     """What runs of a scenario gave.
 
     Attributes:
-        flows: One row per replication and flow; columns as in the metric dictionary.
-        rows: Means and intervals of the simulator, and the formulas' estimates.
-        folders: The runs, replication by replication.
+        flows: One row per replication and flow; columns as in the metric dictionary, and `backend` where
+            more than one made runs.
+        rows: Means and intervals of runs, and the formulas' estimates.
+        folders: The runs, replication by replication, and those in virtual time before those in real time.
     """
 
     flows: pl.DataFrame
@@ -56,6 +57,7 @@ def run(
     jobs: int = 1,
     force: bool = False,
     formulas: Formulas | None = None,
+    backends: Sequence[str] = ("sim", "formula"),
 ) -> Result:
     """Runs a scenario; runs that are in `out` already are not repeated.
 
@@ -65,28 +67,29 @@ def run(
         out: Directory of the store.
         observe: What to record besides the results: `tcp`, `packets`.
         capture: Hosts whose packets are captured.
-        jobs: Worker processes. With more than one, a script needs the usual `if __name__ == "__main__":`.
+        jobs: Worker processes, and runs in real time that are under way together. With more than one, a
+            script needs the usual `if __name__ == "__main__":`.
         force: Make runs anew that are there already.
         formulas: Of your own, asked beside those of the literature; see `voxpath.formulas`.
+        backends: Who answers: `sim`, `formula`, `real`.
 
     Raises:
-        ValueError: There is nothing of that name to observe or capture.
+        ValueError: There is nothing of that name to observe, to capture or to ask.
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
         FormulaError: A formula of your own failed, or has a name that is taken.
+        RealError: The machine cannot run it in real time.
+        UnanswerableError: A backend cannot answer such a scenario.
     """
     from voxpath.backends.base import Question
-    from voxpath.backends.formula import FormulaBackend, Formulas
-    from voxpath.backends.sim import SimBackend, observation
+    from voxpath.backends.sim import observation
+    from voxpath.sweeps.answer import ask
     from voxpath.sweeps.workers import Workers
 
-    question = Question(document, range(replications))
     observed = observation(document, observe, capture)
-    formula = FormulaBackend(formulas or Formulas())
-    sim = SimBackend(Path(out), Workers(jobs), observed, force)
-    (found,) = sim.answer([question])
-    (estimated,) = formula.answer([question])
-    return Result(sim.frames[0], [*found, *estimated], [outcome.folder for outcome in sim.outcomes[0]])
+    asked = _backends(backends, Path(out), observed, Workers(jobs), force, formulas)
+    (found,) = ask([(document.source, {}, Question(document, range(replications)))], asked)
+    return Result(found.flows, found.rows, [outcome.folder for outcome in found.outcomes])
 
 
 def sweep(
@@ -100,6 +103,7 @@ def sweep(
     dask: str | None = None,
     force: bool = False,
     formulas: Formulas | None = None,
+    backends: Sequence[str] = ("sim", "formula"),
 ) -> Answers:
     """Runs every cell of a scenario's sweep; runs that are in `out` already are not repeated.
 
@@ -113,19 +117,23 @@ def sweep(
         dask: In their place a Dask cluster: a scheduler's address, or `local:2`.
         force: Make runs anew that are there already.
         formulas: Of your own, asked beside those of the literature; see `voxpath.formulas`.
+        backends: As in `run`.
 
     Raises:
-        ValueError: There is nothing of that name to observe or capture.
-        RuntimeError: The engine failed; this is a bug of ours.
-        StoreError: The results cannot be written.
-        FormulaError: A formula of your own failed, or has a name that is taken.
+        ValueError: As `run`.
+        RuntimeError: As `run`.
+        StoreError: As `run`.
+        FormulaError: As `run`.
+        RealError: As `run`.
+        UnanswerableError: As `run`.
         ClusterError: The cluster cannot be used.
     """
     from voxpath.backends.sim import observation
     from voxpath.sweeps.workers import Workers
 
     observed = observation(document, observe, capture)
-    return _answers([document], replications, Path(out), observed, Workers(jobs, dask), force, formulas)
+    asked = _backends(backends, Path(out), observed, Workers(jobs, dask), force, formulas)
+    return _answers([document], replications, asked)
 
 
 def compare(
@@ -135,6 +143,7 @@ def compare(
     jobs: int = 1,
     dask: str | None = None,
     formulas: Formulas | None = None,
+    backends: Sequence[str] = ("sim", "formula"),
 ) -> Answers:
     """Lays scenarios, the cells of their sweeps and runs side by side; what is missing is run.
 
@@ -144,12 +153,16 @@ def compare(
         out: Directory of the store.
         jobs: As in `sweep`.
         dask: As in `sweep`.
-        formulas: As in `sweep`.
+        formulas: As in `run`.
+        backends: As in `run`.
 
     Raises:
+        ValueError: There is nothing of that name to ask.
         RuntimeError: As `sweep`.
         StoreError: As `sweep`, or a folder is no run.
         FormulaError: As `sweep`.
+        RealError: As `sweep`.
+        UnanswerableError: As `sweep`.
         ClusterError: As `sweep`.
     """
     from voxpath.results.answers import Answers
@@ -159,7 +172,8 @@ def compare(
 
     documents = [source for source in sources if not isinstance(source, (str, Path))]
     folders = [Path(source) for source in sources if isinstance(source, (str, Path))]
-    found = _answers(documents, replications, Path(out), Observe(), Workers(jobs, dask), False, formulas)
+    asked = _backends(backends, Path(out), Observe(), Workers(jobs, dask), False, formulas)
+    found = _answers(documents, replications, asked)
     return Answers([*found.variants, *kept_runs(folders)])
 
 
@@ -208,6 +222,7 @@ def write_report(
     jobs: int = 1,
     dask: str | None = None,
     force: bool = False,
+    backends: Sequence[str] = ("sim", "formula"),
 ) -> Path:
     """Writes one HTML page about a scenario or its sweep; what is missing is run.
 
@@ -221,14 +236,17 @@ def write_report(
         jobs: As in `sweep`.
         dask: As in `sweep`.
         force: As in `sweep`.
+        backends: As in `run`.
 
     Returns:
         The page.
 
     Raises:
-        ValueError: The page cannot be written, or there is nothing of a name to observe or show.
+        ValueError: The page cannot be written, or there is nothing of a name to observe, show or ask.
         RuntimeError: As `sweep`.
         StoreError: As `sweep`.
+        RealError: As `sweep`.
+        UnanswerableError: As `sweep`.
         ClusterError: As `sweep`.
     """
     from voxpath import files
@@ -237,35 +255,49 @@ def write_report(
 
     page = Path(path)
     files.check_page(page)
-    answers = sweep(document, replications, out=out, observe=observe, jobs=jobs, dask=dask, force=force)
+    answers = sweep(
+        document,
+        replications,
+        out=out,
+        observe=observe,
+        jobs=jobs,
+        dask=dask,
+        force=force,
+        backends=backends,
+    )
     asked = document.scenario.sweep
     count = replications or (asked.replications if asked else 1)
     files.save_page(render(report_of(document, answers, count, metrics, "voxpath.write_report")), page)
     return page
 
 
-def _answers(
-    documents: Sequence[Document],
-    replications: int | None,
+def _backends(
+    names: Sequence[str],
     out: Path,
     observe: Observe,
     workers: Workers,
     force: bool,
     formulas: Formulas | None,
-) -> Answers:
-    from voxpath.backends.formula import FormulaBackend, Formulas
-    from voxpath.backends.sim import SimBackend
+) -> list[Backend]:
+    from voxpath.backends import named
+    from voxpath.backends.base import BACKENDS
+    from voxpath.backends.formula import Formulas
+
+    runs = named.Runs(out, workers, workers.jobs, observe, force)
+    return named.make(named.chosen(names, BACKENDS), runs, formulas or Formulas())
+
+
+def _answers(documents: Sequence[Document], replications: int | None, backends: Sequence[Backend]) -> Answers:
     from voxpath.sweeps.answer import answer
 
     asked = [
         (f"{document.source}{f' ({number})' if number else ''}", document, document.scenario.sweep)
         for number, document in enumerate(documents)
     ]
-    sim = SimBackend(out, workers, observe, force)
     return answer(
         {
             source: (document, range(replications or (sweep.replications if sweep else 1)))
             for source, document, sweep in asked
         },
-        [sim, FormulaBackend(formulas or Formulas())],
+        backends,
     )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from voxpath import files, formulas, tables, terminal
-from voxpath.backends.base import Maker, Question, UnanswerableError
-from voxpath.backends.formula import FormulaBackend, FormulaError, Formulas
+from voxpath.backends import named
+from voxpath.backends.base import BACKENDS, RUNNING, Maker, Question, UnanswerableError
+from voxpath.backends.formula import FormulaError, Formulas
+from voxpath.backends.named import Runs
 from voxpath.backends.real.session import RealError
-from voxpath.backends.sim import OBSERVABLE, SimBackend, observation
+from voxpath.backends.sim import OBSERVABLE, observation
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
 from voxpath.results.store import Store, StoreError
@@ -35,12 +37,7 @@ if TYPE_CHECKING:
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
 
-BACKENDS = ("sim", "formula", "real")
-
 _SAID_WIDTH = 100
-
-RUNNING = frozenset({"sim", "real"})
-"""Those that make runs."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +145,8 @@ def run(path: Path, options: RunOptions) -> int:
     total = len(question.replications) * len(RUNNING.intersection(names))
     with Progress(document.scenario.name, total) as progress:
         workers = _workers(options.jobs, None)
-        runs = _Runs(options.out, workers, options.jobs or 1, observe, options.force, progress)
-        backends = _backends(names, runs, own)
+        runs = _counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
+        backends = named.make(names, runs, own)
         try:
             rows = [row for backend in backends for row in backend.answer([question])[0]]
         except UnanswerableError as error:
@@ -285,13 +282,13 @@ def study(name: str, options: StudyOptions) -> int:
     with Progress(name, None) as progress:
         at_once = options.jobs or chosen.real_at_once
         workers = _workers(options.jobs, None)
-        runs = _Runs(options.out, workers, at_once, Observe(), options.force, progress)
-        backends = _backends(names, runs, Formulas())
+        runs = _counted(Runs(options.out, workers, at_once, Observe(), options.force), progress)
+        backends = named.make(names, runs, Formulas())
         try:
             found = chosen.run(
-                lambda questions, named: ask(
+                lambda questions, asked: ask(
                     [(name, {}, question) for question in questions],
-                    [backend for backend in backends if backend.name in named],
+                    [backend for backend in backends if backend.name in asked],
                 ),
                 options.quick,
             )
@@ -320,8 +317,8 @@ def _answers(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
     with Progress(description, total) as progress:
-        runs = _Runs(options.out, workers, options.jobs or 1, observe, options.force, progress)
-        backends = _backends(names, runs, own)
+        runs = _counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
+        backends = named.make(names, runs, own)
         try:
             return answer(asked, backends)
         except UnanswerableError as error:
@@ -424,14 +421,10 @@ def _failed(error: Exception) -> int:
 
 def _chosen(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
     """The names in a list with commas between; all must be known."""
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
-    for name in names:
-        if name not in allowed:
-            hint = did_you_mean(name, allowed)
-            raise click.BadParameter(f"{name!r} is unknown; {hint}", param_hint=option)
-    if not names:
-        raise click.BadParameter(f"names nothing; allowed: {', '.join(allowed)}", param_hint=option)
-    return tuple(dict.fromkeys(names))
+    try:
+        return named.chosen([part.strip() for part in text.split(",") if part.strip()], allowed)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
 
 
 def _observation(
@@ -497,48 +490,12 @@ def _own_formulas(path: Path | None, backends: Collection[str]) -> Formulas:
         raise click.BadParameter(str(error), param_hint="--formulas") from None
 
 
-@dataclass(frozen=True)
-class _Runs:
-    """How runs are made.
+def _counted(runs: Runs, progress: Progress) -> Runs:
+    """The same with what the terminal shows of them."""
+    from voxpath.live import View
 
-    Those on real hosts one after the other, so that they are on time, unless somebody says how many at once.
-    """
-
-    out: Path
-    workers: Workers
-    real_at_once: int
-    observe: Observe
-    force: bool
-    progress: Progress
-
-    def on_done(self, outcome: Outcome) -> None:
-        """Counts a run."""
-        self.progress.advance(made=not outcome.reused)
-
-
-def _backends(names: Sequence[str], runs: _Runs, own: Formulas) -> list[Backend]:
-    return [_backend(name, runs, own) for name in names]
-
-
-def _backend(name: str, runs: _Runs, own: Formulas) -> Backend:
-    match name:
-        case "formula":
-            return FormulaBackend(own)
-        case "real":
-            from voxpath.backends.real.backend import RealBackend
-            from voxpath.live import View
-
-            watch = View(runs.progress).look
-            return RealBackend(
-                runs.out,
-                runs.observe,
-                runs.force,
-                at_once=runs.real_at_once,
-                on_done=runs.on_done,
-                on_look=watch,
-            )
-        case _:
-            return SimBackend(runs.out, runs.workers, runs.observe, runs.force, runs.on_done)
+    view = View(progress)
+    return replace(runs, on_done=lambda outcome: progress.advance(made=not outcome.reused), on_look=view.look)
 
 
 def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:

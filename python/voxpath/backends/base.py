@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from voxpath.scenario import Document
     from voxpath.sweeps.runs import Outcome
 
+BACKENDS = ("sim", "formula", "real")
+
+RUNNING = frozenset({"sim", "real"})
+"""Those that make runs."""
+
 Status = Literal["ok", "incomplete", "not applicable"]
 
 

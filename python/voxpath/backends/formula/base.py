@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from voxpath.backends.base import BACKENDS
 from voxpath.results.metrics import dictionary
 from voxpath.scenario.problems import did_you_mean
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 Case = TypeVar("Case")
 """What a formula is about: a `Transfer` or a `Stream`."""
-
-_BACKENDS = ("sim", "formula", "real")
 
 
 class NotApplicableError(Exception):
@@ -47,10 +46,10 @@ class Formula(Generic[Case]):
     estimate: Callable[[Case], Mapping[str, float]]
 
     def __post_init__(self) -> None:
-        if re.fullmatch("[a-z][a-z0-9_]*", self.name) is None or self.name in _BACKENDS:
+        if re.fullmatch("[a-z][a-z0-9_]*", self.name) is None or self.name in BACKENDS:
             raise FormulaError(
                 f"{self.name!r} is no name for a formula: write small letters, digits and _, a letter first,"
-                f" and not the name of a backend ({', '.join(_BACKENDS)})"
+                f" and not the name of a backend ({', '.join(BACKENDS)})"
             )
         if isinstance(self.metrics, str) or not self.metrics:
             raise FormulaError(f"the metrics of {self.name} are a list of one name at least")
