@@ -12,13 +12,16 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real clean
+.PHONY: help setup demo test check-rust check-python purity fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
+	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/grid.md)'
+	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: 12 hours by GRID_AT_ONCE=4; it can be interrupted'
+	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
@@ -90,6 +93,15 @@ check-python: setup
 
 fidelity: setup
 	$(BIN)/python benches/fidelity/run.py
+
+grid: setup
+	$(BIN)/python benches/fidelity/grid.py
+
+grid-record: setup
+	$(BIN)/python benches/fidelity/grid.py --record $${GRID_RUNS:-30} --at-once $${GRID_AT_ONCE:-4}
+
+grid-sample: setup
+	$(BIN)/python benches/fidelity/grid.py --sample --at-once $${GRID_AT_ONCE:-4}
 
 formulas: setup
 	$(BIN)/python benches/formulas/run.py

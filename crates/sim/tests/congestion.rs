@@ -104,6 +104,52 @@ fn vegas_alone_keeps_a_queue_of_a_few_segments_and_loses_nothing() {
 }
 
 #[test]
+fn cubic_follows_its_curve_between_losses() {
+    // RFC 9438 section 4.2, figure 1; section 4.7 for what follows a window below the last plateau
+    const SEGMENT: f64 = 1460.0;
+    let config = Config {
+        congestion: named("cubic"),
+        window_scaling: true,
+        receive_buffer: 16 << 20,
+        send_buffer: 16 << 20,
+        ..Profile::Rfc.config()
+    };
+    let there = Direction { rate_bps: Some(100_000_000), queue_bytes: Some(600_000), ..wire(50 * MS) };
+    let mut plan = with_tcp(pipe(there, wire(50 * MS)), &config, App::Bulk { bytes: None });
+    plan.duration_ns = Some(60 * SECOND);
+    let report = run_observed(&plan, 0, &Observe { tcp: true, ..Observe::default() });
+    let windows = series(&report, "cwnd_bytes");
+    let in_segments = |bytes: u64| bytes as f64 / SEGMENT;
+    let before = |at: u64| windows.iter().rev().find(|(time, _)| *time < at).map(|row| in_segments(row.1));
+    // From the end of each repair to the next loss.
+    let phases = series(&report, "phase");
+    let (mut plateau, mut followed): (Option<f64>, usize) = (None, 0);
+    for (i, &(lost, _)) in phases.iter().enumerate().filter(|(_, (_, phase))| *phase == 1) {
+        let at_loss = before(lost).expect("a window");
+        plateau = Some(match plateau {
+            Some(last) if at_loss < last => at_loss * 1.7 / 2.0,
+            _ => at_loss,
+        });
+        let Some(&(repaired, _)) = phases.get(i + 1) else { break };
+        let end = phases.get(i + 2).map_or(u64::MAX, |&(time, _)| time);
+        let stage: Vec<_> = windows.iter().filter(|row| (repaired..end).contains(&row.0)).collect();
+        // The slow start's overshoot takes two repairs, one after the other.
+        let (Some(&&(start, first)), Some(plateau)) = (stage.first(), plateau) else { continue };
+        // Section 4.2: K is 0 where the window is beyond the plateau already.
+        let plateau = plateau.max(in_segments(first));
+        let k = ((plateau - in_segments(first)) / 0.4).cbrt();
+        for &&(time, cwnd) in &stage {
+            let t = (time - start) as f64 / SECOND as f64;
+            let curve = 0.4 * (t - k).powi(3) + plateau;
+            let off = in_segments(cwnd) / curve - 1.0;
+            assert!(in_segments(cwnd) < 100.0 || off.abs() < 0.02, "{off} after {t} s of {k}");
+            followed += 1;
+        }
+    }
+    assert!(followed > 10_000, "{followed} windows");
+}
+
+#[test]
 fn pacing_spreads_what_a_window_would_send_at_once() {
     // The flight grows by single segments, in place of a burst of ten at the start of a round trip.
     let jump = |pacing: bool| {
