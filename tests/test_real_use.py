@@ -29,6 +29,7 @@ import voxpath as voxpath_package
 from conftest import ROOT, process
 from voxpath import live, terminal
 from voxpath.backends.real.relays import REACH, relays
+from voxpath.backends.real.session import RealError
 from voxpath.cli import cli
 from voxpath.scenario import from_dict
 
@@ -565,3 +566,26 @@ def test_python_asks_any_backend(tmp_path: Path):
         voxpath_package.sweep(document, out=tmp_path, backends=["reel"])
     with pytest.raises(ValueError, match="names nothing; allowed: sim, formula, real"):
         voxpath_package.run(document, out=tmp_path, backends=[])
+
+
+def test_signals_reach_programs_that_python_started(tmp_path: Path):
+    with voxpath_package.real(two_hosts(), out=tmp_path) as net:
+        client = net.host("client")
+        for end, code in (("terminate", 128 + signal.SIGTERM), ("kill", -signal.SIGKILL)):
+            script = "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.01; done"
+            program = client.popen(["sh", "-c", script], stdout=subprocess.DEVNULL)
+            getattr(program, end)()
+            assert program.wait(PATIENCE_S) == code
+        program = client.popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        assert program.stdout.readline() == "ready\n"
+        program.send_signal(signal.SIGUSR1)
+        assert program.communicate(timeout=PATIENCE_S) == ("asked\n", None)
+        assert program.returncode == 3
+        program.terminate()
+        with pytest.raises(subprocess.TimeoutExpired, match=r"Command '\['sleep', '600'\]' timed out"):
+            client.run(["sleep", "600"], timeout=0.1)
+        with pytest.raises(ValueError, match="the command is empty"):
+            client.run([])
+    assert len(list(tmp_path.glob("*/verdict.json"))) == 1, "it is kept without being asked for"
+    with pytest.raises(RealError, match="the network is over"):
+        client.run(["true"])

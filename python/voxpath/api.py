@@ -195,7 +195,8 @@ def real(
         replication: Which; random streams differ.
         observe: What to record besides the results: `tcp`, `packets`.
         capture: Hosts whose packets are captured.
-        out: Directory of the store, where the run is kept when it is finished; nowhere without it.
+        out: Directory of the store, where the run is kept, at the end of the block at the latest; nowhere
+            without it.
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.

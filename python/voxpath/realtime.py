@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -11,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from voxpath.api import Result
-from voxpath.backends.real.foreground import signals_for_the_program
+from voxpath.backends.real.foreground import programs, signals_for_the_program
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.programs import end
+from voxpath.backends.real.session import RealError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +53,23 @@ class RealResult(Result):
     fidelity: Mapping[str, Any]
 
 
+class Program(subprocess.Popen[Any]):
+    """A program on a real host; signals are for the program, not for what entered the host for it."""
+
+    def send_signal(self, sig: int) -> None:
+        """Sends a signal to the program, once it has begun; SIGKILL to all of its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            if sig == signal.SIGKILL and os.getpgid(self.pid) != os.getpgrp():
+                os.killpg(self.pid, sig)
+                return
+            while self.poll() is None:
+                if found := programs(self.pid):
+                    for process in found:
+                        os.kill(process, sig)
+                    return
+                time.sleep(_PAUSE_S)
+
+
 class RealHost:
     """A real host, on which programs are started."""
 
@@ -58,8 +79,10 @@ class RealHost:
         self.name = name
         self.addresses = addresses
 
-    def popen(self, command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    def popen(self, command: Sequence[str], **options: Any) -> Program:
         """Starts a program here; what still runs at the end of the `with` block is ended.
+
+        Its exit code is the program's; where a signal ended that, 128 and the signal's number, as of a shell.
 
         Args:
             command: The program and its arguments.
@@ -67,6 +90,8 @@ class RealHost:
 
         Raises:
             TypeError: `shell` and `preexec_fn` would run outside of the host.
+            ValueError: The command is empty.
+            RealError: The network is over.
         """
         return self._network._start(self._index, command, options)
 
@@ -124,8 +149,9 @@ class RealNetwork:
         self._observe = observe
         self._out = out
         self._network = Network(document, replication, observe)
-        self._started: list[subprocess.Popen[Any]] = []
+        self._started: list[Program] = []
         self._over = threading.Event()
+        self._finished = False
         self._error: BaseException | None = None
 
     def __enter__(self) -> Self:
@@ -146,7 +172,20 @@ class RealNetwork:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Ends everything that still runs, and removes the hosts."""
+        """Ends everything that still runs, keeps the run if it is to be kept, and removes the hosts."""
+        try:
+            if error is None and self._out is not None and not self._finished:
+                self.finish()
+        finally:
+            self._end(kind, error, traceback)
+
+    def _end(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._finished = True
         self._end_steps()
         self._end_programs()
         self._network.__exit__(kind, error, traceback)
@@ -193,6 +232,7 @@ class RealNetwork:
 
         from voxpath.backends.sim import derived, rows
 
+        self._finished = True
         self._end_steps()
         self._end_programs()
         found = self._network.finish()
@@ -223,7 +263,13 @@ class RealNetwork:
         identity = Identity(plan, "real", self._replication, _engine.BUILD, self._observe, machine=machine())
         return keep(out, identity, self._document.written, self._replication, found).folder
 
-    def _start(self, index: int, command: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[Any]:
+    def _start(self, index: int, command: Sequence[str], options: dict[str, Any]) -> Program:
+        if self._finished:
+            raise RealError(
+                "the network is over: programs are started inside of the `with` block, before `finish`"
+            )
+        if not command:
+            raise ValueError("the command is empty: give a program and its arguments")
         for key in ("shell", "preexec_fn", "executable"):
             if options.get(key):
                 raise TypeError(
@@ -233,11 +279,13 @@ class RealNetwork:
         directory = options.pop("cwd", None)
         entered = session.command(index, command, directory=None if directory is None else str(directory))
         with signals_for_the_program():
-            process = subprocess.Popen(entered, **{"start_new_session": True, **options})  # noqa: S603 - what the user says
+            process = Program(entered, **{"start_new_session": True, **options})
+        # What errors are to show.
+        process.args = list(command)
         self._started.append(process)
         return process
 
-    def _kill(self, process: subprocess.Popen[Any]) -> None:
+    def _kill(self, process: Program) -> None:
         end([process], grace_s=0)
 
     def _listens(self, index: int, port: int) -> bool:

@@ -17,6 +17,8 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxpath.backends.real.session import DEFAULT_SIGNALS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -106,12 +108,25 @@ def _pass_on(command: subprocess.Popen[bytes], number: signal.Signals) -> None:
         if os.getpgid(command.pid) != os.getpgrp():
             os.killpg(command.pid, number)
             return
-        # Behind the one that entered the host and the one that waits there.
-        found = [inner for child in _children(command.pid) for inner in _children(child)]
+        found = programs(command.pid)
         for process in found:
             os.kill(process, number)
         if not found:
             command.kill()
+
+
+def programs(entering: int) -> list[int]:
+    """What was started on a host, behind the process that entered it and the one that waits there."""
+    inner = [inner for child in _children(entering) for inner in _children(child)]
+    return [process for process in inner if _has_begun(process)]
+
+
+def _has_begun(process: int) -> bool:
+    """Whether a process is a program yet, and not what makes it deaf to no signal: see `Session.command`."""
+    try:
+        return DEFAULT_SIGNALS.encode() not in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
 
 
 def _children(process: int) -> list[int]:

@@ -256,8 +256,10 @@ def _who(program: Program) -> str:
 
 
 def _how(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        return signal.Signals(-exit_code).name
+    # A shell's code for it, where a shell waits for the program.
+    number = None if exit_code is None else -exit_code if exit_code < 0 else exit_code - 128
+    if number in set(signal.Signals):
+        return signal.Signals(number).name
     return f"exit code {exit_code}"
 
 

@@ -33,6 +33,9 @@ _ENDING_S = 5.0
 
 _SIGNALS = "INT,QUIT,TERM,HUP"
 
+DEFAULT_SIGNALS = f"--default-signal={_SIGNALS}"
+"""What `env` is told, to give the program back what was ignored on the way to it."""
+
 _OUTLIVING = f"""trap '' {_SIGNALS.replace(",", " ")}; "$@"; exit"""
 """What a group or a terminal is sent is for the program; who waits for it is to see how it took that.
 
@@ -119,7 +122,7 @@ class Session:
             "env",
             f"--chdir={directory or os.getcwd()}",  # noqa: PTH109 - as it is called, not as it resolves
             *(f"{name}={value}" for name, value in environment(self._data, host).items()),
-            *("sh", "-c", _OUTLIVING, "voxpath", "env", f"--default-signal={_SIGNALS}"),
+            *("sh", "-c", _OUTLIVING, "voxpath", "env", DEFAULT_SIGNALS),
             *command,
         ]
 
