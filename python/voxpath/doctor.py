@@ -42,7 +42,15 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Looks at everything; changes nothing on the machine."""
-    return [_engine_works(), _tshark(), _tun(), _programs(), _namespaces(), _real_hosts()]
+    return [
+        _engine_works(),
+        _tshark(),
+        _tun(),
+        _programs(),
+        _namespaces(),
+        _real_hosts("tun"),
+        _real_hosts("veth"),
+    ]
 
 
 def _engine_works() -> Finding:
@@ -101,15 +109,16 @@ def _namespaces() -> Finding:
     return Finding("namespaces", works=works, detail=text or "user and network namespaces", serves=serves)
 
 
-def _real_hosts() -> Finding:
+def _real_hosts(edge: str) -> Finding:
     """Makes two hosts with a link between them, and lets one run a program."""
-    name = "real hosts, as root" if os.geteuid() == 0 else "real hosts, without root"
+    name = f"real hosts by {edge}, {'as' if os.geteuid() == 0 else 'without'} root"
+    serves = _REAL if edge == "tun" else f"{_REAL}, where TUN cannot be used"
     if platform.system() != "Linux":
-        return Finding(name, works=False, detail="only Linux has them", serves=_REAL)
+        return Finding(name, works=False, detail="only Linux has them", serves=serves)
     from voxpath.backends.real.session import RealError, Session
     from voxpath.scenario import from_dict
 
-    host = {"profile": "linux", "real": True}
+    host = {"profile": "linux", "real": True, "edge": edge}
     topology = {"kind": "pipe", "link": {"delay": "1 ms"}}
     document = from_dict({"name": "a trial", "topology": topology, "hosts": {"client": host, "server": host}})
     try:
@@ -118,16 +127,16 @@ def _real_hosts() -> Finding:
             works, text = _try(session.command(session.host("client"), ["ip", "-brief", "address"]))
             _, told = session.finish()
     except RealError as error:
-        return Finding(name, works=False, detail=str(error), serves=_REAL)
+        return Finding(name, works=False, detail=str(error), serves=serves)
     if not works:
-        return Finding(name, works=False, detail=f"a host cannot be entered: {text}", serves=_REAL)
+        return Finding(name, works=False, detail=f"a host cannot be entered: {text}", serves=serves)
     fidelity = json.loads(told)
     detail = f"two were made and joined, with {fidelity['scheduling']}"
     if fidelity["scheduling"] != "SCHED_FIFO":
         detail += ": packets are late where others want the processors too"
     if not fidelity["kept_awake"]:
         detail += "; idle processors sleep (/dev/cpu_dma_latency is not ours to open), and wake up late"
-    return Finding(name, works=True, detail=detail, serves=_REAL)
+    return Finding(name, works=True, detail=detail, serves=serves)
 
 
 def _try(command: Sequence[str]) -> tuple[bool, str]:

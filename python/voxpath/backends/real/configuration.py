@@ -166,7 +166,8 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
                 settable = ", ".join(sorted(allowed | _SHARED))
                 raise UnanswerableError(
                     f"the real host {name!r} has the kernel's TCP, which cannot be told {key} = {value!r} "
-                    f'({place}): take the profile "linux" and change only {settable}'
+                    f'({place}; other profiles than "linux" are sets of such keys): take the profile "linux" '
+                    f"and change only {settable}"
                     f"{_CONDITIONS.get(key, '')}, or let the host or the flow be simulated"
                 )
             if key in _SHARED:
