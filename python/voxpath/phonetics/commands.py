@@ -111,15 +111,15 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
     try:
         settings = options.settings
         sounds = [praat.read_sound(path) for path in (reference, degraded)]
-        found = comparing.compare(
+        first = comparing.reference(
             sounds[0],
-            sounds[1],
-            (str(reference), str(degraded)),
+            str(reference),
             textgrid.read(grid),
             settings,
             tier=options.tier,
             contexts=options.contexts,
         )
+        found = first.shifts(sounds[1], str(degraded)).judged()
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     made = [comparison_table(found)]

@@ -19,6 +19,9 @@ from voxpath.results.intervals import summarise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from voxpath.phonetics.formants import Settings, Vowel
     from voxpath.phonetics.textgrid import TextGrid
     from voxpath.results.intervals import Summary
@@ -91,58 +94,95 @@ class Comparison:
         return [one for one in self.moved if not one.key]
 
 
-def compare(
-    reference: Any,
-    degraded: Any,
-    names: tuple[str, str],
+@dataclass(frozen=True)
+class Reference:
+    """The first version, measured once.
+
+    Attributes:
+        vowels: In the order of time.
+        spread: Of each vowel and formant, if it were measured again (`formants.repeatability`).
+        grid: What marks the vowels.
+        settings: How formants are looked for.
+    """
+
+    vowels: Sequence[Vowel]
+    spread: NDArray[np.float64]
+    grid: TextGrid
+    settings: Settings
+
+    def shifts(self, degraded: Any, name: str) -> Shifts:
+        """How far the vowels of another version, aligned with this one, have moved.
+
+        Raises:
+            PhoneticsError: It does not fit the annotation, or has no sound where the vowels are.
+        """
+        formants.check(degraded, name, self.grid, self.settings)
+        whole = formants.track(degraded, self.settings)
+        parts = [formants.middle(vowel, self.settings) for vowel in self.vowels]
+        levels = [formants.level(degraded, *part) for part in parts]
+        loudest = max(levels)
+        if loudest == -math.inf:
+            raise SilentError(f"{place(name)}: is silent wherever there is a vowel")
+        found, spread, lost = [], [], []
+        for vowel, part, db, sd in zip(self.vowels, parts, levels, self.spread, strict=True):
+            hz = formants.over(whole, *part)[0]
+            if db - loudest < formants.SILENCE_DB or not math.isfinite(hz[0]):
+                lost.append(vowel)
+                continue
+            found.append(Shift(vowel, tuple(b - a for a, b in zip(vowel.hz, hz, strict=True))))
+            spread.append(tuple(sd.tolist()))
+        return Shifts(found, spread, lost)
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """What moved, of one recording or of several.
+
+    Attributes:
+        shifts: Of each vowel that both versions have.
+        spread: Standard deviations of measuring each of them again, by formant.
+        lost: Vowels that cannot be measured in the second version.
+    """
+
+    shifts: Sequence[Shift]
+    spread: Sequence[tuple[float, ...]]
+    lost: Sequence[Vowel]
+
+    def __add__(self, other: Shifts) -> Shifts:
+        return Shifts([*self.shifts, *other.shifts], [*self.spread, *other.spread], [*self.lost, *other.lost])
+
+    def judged(self) -> Comparison:
+        """The verdicts."""
+        keys = list(dict.fromkeys(shift.reference.key for shift in self.shifts))
+        moved = [
+            _moved(key, formant, self.shifts, self.spread)
+            for key in (*keys, "")
+            for formant in range(1, formants.FORMANTS + 1)
+        ]
+        return Comparison(self.shifts, self.lost, moved)
+
+
+def reference(
+    sound: Any,
+    name: str,
     grid: TextGrid,
     settings: Settings,
     *,
     tier: str | None = None,
     contexts: str | None = None,
-) -> Comparison:
-    """Lays two versions of a recording beside each other.
-
-    Args:
-        reference: The first, a recording of one channel.
-        degraded: The second, aligned with the first.
-        names: Of both, for messages.
-        grid: What marks the vowels in both.
-        settings: How formants are looked for.
-        tier: Which tier has the vowels.
-        contexts: Which tier has their contexts.
+) -> Reference:
+    """Measures the first version.
 
     Raises:
-        PhoneticsError: A recording and the annotation do not fit, or the reference cannot be measured.
+        PhoneticsError: Recording and annotation do not fit, or it cannot be measured.
     """
-    vowels = formants.measure(reference, names[0], grid, settings, tier=tier, contexts=contexts)
-    formants.check(degraded, names[1], grid, settings)
-    spread = formants.repeatability(reference, grid, settings, tier)
-    whole = formants.track(degraded, settings)
-    levels = [formants.level(degraded, *formants.middle(vowel, settings)) for vowel in vowels]
-    loudest = max(levels)
-    if loudest == -math.inf:
-        raise SilentError(f"{place(names[1])}: is silent wherever there is a vowel")
-    shifts, lost, rows = [], [], []
-    for index, (vowel, db) in enumerate(zip(vowels, levels, strict=True)):
-        hz = formants.over(whole, *formants.middle(vowel, settings))[0]
-        if db - loudest < formants.SILENCE_DB or not math.isfinite(hz[0]):
-            lost.append(vowel)
-            continue
-        shifts.append(Shift(vowel, tuple(b - a for a, b in zip(vowel.hz, hz, strict=True))))
-        rows.append(index)
-    keys = list(dict.fromkeys(shift.reference.key for shift in shifts))
-    moved = [
-        _moved(key, formant, shifts, spread[rows])
-        for key in (*keys, "")
-        for formant in range(1, formants.FORMANTS + 1)
-    ]
-    return Comparison(shifts, lost, moved)
+    vowels = formants.measure(sound, name, grid, settings, tier=tier, contexts=contexts)
+    return Reference(vowels, formants.repeatability(sound, grid, settings, tier), grid, settings)
 
 
-def _moved(key: str, formant: int, shifts: Sequence[Shift], spread: Any) -> Moved:
+def _moved(key: str, formant: int, shifts: Sequence[Shift], spread: Sequence[tuple[float, ...]]) -> Moved:
     chosen = [
-        (shift.hz[formant - 1], float(sd[formant - 1]))
+        (shift.hz[formant - 1], sd[formant - 1])
         for shift, sd in zip(shifts, spread, strict=True)
         if (not key or shift.reference.key == key) and math.isfinite(shift.hz[formant - 1])
     ]
