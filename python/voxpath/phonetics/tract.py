@@ -23,7 +23,7 @@ WALL_MASS_KG_M2 = 15.0
 WALL_RESISTANCE = 16000.0
 """Of the walls, in kg/(m² s): soft tissue (Ishizaka, French and Flanagan 1975)."""
 
-_STEP_HZ = 2.0
+_STEP_HZ = 4.0
 _END_CORRECTION = 8 / (3 * math.pi)
 """Of a piston in a baffle, in radii."""
 
