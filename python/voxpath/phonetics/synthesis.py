@@ -155,7 +155,7 @@ def read_drawing(text: str) -> dict[str, Points]:
     inner, outer = strokes[:15], strokes[15:]
     origin = _centre(text)
     tongue = [inner[3][0], inner[4][0], *inner[5][::-1], inner[6][1]]
-    palate = [outer[6][0], *outer[5], outer[4][0]]
+    palate = [outer[6][1], *outer[5]]
     wall = [outer[4][0], outer[3][0], outer[2][0], outer[1][0]]
     found = {
         "tongue": tongue,

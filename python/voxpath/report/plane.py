@@ -161,7 +161,9 @@ def outlines(part: Outlines) -> str:
             drawn = f'<path {how} d="{_path(placed)}"/>'
         if outline.label:
             x, y = placed[len(placed) // 2]
-            drawn += svg_text(x + 8, y - 6, outline.label)
+            # Labels of several groups at one place stand below each other.
+            apart = 14 * groups.index(outline.group) if outline.group else 0
+            drawn += svg_text(x + 8, y - 6 + apart, outline.label)
         body.append(element("g", element("title", escape(told)) + drawn, data_told=told))
     bar = float(f"{float((high - low).max()) / 5:.1g}")
     ruler = f'<path class="plain" d="M{margin:.1f} {height:.1f}h{bar * scale:.1f}"/>'

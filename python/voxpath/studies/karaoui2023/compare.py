@@ -29,9 +29,9 @@ def run(ask: Ask, quick: bool) -> Answer:
     del ask
     judged = tables.comparisons()
     try:
+        passed = voice_path.find(voice_path.QUICK if quick else voice_path.FULL)
         pair, tried = vocal_tract.tuned()
         found = [vocal_tract.find(one, quick=quick) for one in (vocal_tract.untuned(), pair)]
-        passed = voice_path.find(voice_path.QUICK if quick else voice_path.FULL)
     except ValueError as error:
         raise RuntimeError(str(error)) from error
     sections = [
@@ -134,20 +134,20 @@ def _tract(found: Sequence[Found], tried: int) -> list[Part]:
     text = Text(
         [
             (
-                "The untuned pair was fixed before anything was measured: the open vowel of Praat's "
-                "tutorial, and a "
-                "quarter of the gestures that the publication's introduction names (hyoid and larynx "
-                "raised, pharynx "
-                "constricted); at half of them the pharynx closes."
+                "The untuned pair has no regard to formants: an open vowel by lowered jaw and tongue "
+                "body, and on "
+                "it a fifth of the gestures that the publication's introduction names (hyoid and larynx "
+                "raised, "
+                "pharynx constricted); towards half of them the pharynx closes."
             ),
             (
-                f"The tuned pair is the best of {tried} for the published shifts of F1 to F4 by the area "
-                f"function alone, "
-                "with the hyoid's rise set to the published 3.2 mm. That it comes close says what the "
-                "model can "
-                "reach, not what it predicts: of its claims only those not searched for (the measured "
-                "sound, the "
-                "correlations within it) could have failed."
+                f"The tuned pair is the best of {tried} for the published shifts of F1 to F4 by the "
+                f"area function "
+                "alone, with the hyoid's rise set to the published 3.2 mm. That it comes close says "
+                "what the model "
+                "can reach, not what it predicts: only what was not searched for could have failed, "
+                "which is that "
+                "the sound follows the area function, and the correlations."
             ),
             (
                 "Praat's hyoid carries the larynx: both rise together here, where the publication has 3.2 "

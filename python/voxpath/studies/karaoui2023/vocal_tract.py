@@ -1,6 +1,6 @@
 """Plain and pharyngealised /a/ of a known vocal tract: measured, and checked by the area function.
 
-Two pairs of postures. The untuned one is fixed before anything was measured: Praat's usual open vowel, and
+Two pairs of postures. The untuned one has no regard to formants: an open vowel by lowered jaw and tongue, and
 on it the gestures that the publication's introduction names, larynx raised and pharynx narrowed. The tuned
 one is the best of a search for the publication's shifts, made here by the area function alone: it shows
 what the model can reach, not what it predicts.
@@ -35,15 +35,15 @@ SPEAKER = synthesis.Speaker("Male")
 """As the publication's: a man."""
 
 PLAIN: Muscles = {"Masseter": -0.4, "Hyoglossus": 0.4}
-"""Of the untuned pair: the open vowel of Praat's tutorial of articulatory synthesis."""
+"""Of the untuned pair: jaw and tongue body lowered, our choice of an open vowel."""
 
 GESTURE: Muscles = {"Stylohyoid": 1.0, "Sphincter": 1.0}
 """Whole; what the introduction names: hyoid and larynx raised, pharynx constricted."""
 
-STRENGTH = 0.25
-"""Of the gesture, in the untuned pair: at half of it the pharynx closes."""
+STRENGTH = 0.2
+"""Of the gesture, in the untuned pair: towards half of it the pharynx closes."""
 
-JAWS = (0.0, -0.06, 0.06)
+JAWS = (0.0, -0.04, 0.04)
 """By which the jaw differs between repetitions of a vowel."""
 
 FRAME_RATE_HZ = 50.0
@@ -129,7 +129,8 @@ def tuned() -> tuple[Pair, int]:
 
     def off(pair: tuple[tuple[Muscles, tuple[float, ...]], tuple[Muscles, tuple[float, ...]]]) -> float:
         (_, a), (_, b) = pair
-        return sum((y - x - hz) ** 2 for x, y, hz in zip(a, b, wanted, strict=True))
+        # In parts of each formant, so that F2 does not outweigh F1.
+        return sum(((y - x - hz) / x) ** 2 for x, y, hz in zip(a, b, wanted, strict=True))
 
     (plain, _), (emphatic, _) = min(itertools.product(heard, heard_too), key=off)
     return Pair("tuned", plain, emphatic), len(plains) * len(emphatics)
