@@ -155,12 +155,9 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
 
 _METHOD = (
     "The limit is the repeatability limit of ISO 5725-6: two measurements of the same vowel of the "
-    "reference, "
-    "with ends 5 ms apart, windows a fifth longer or shorter, or ceilings 4 % higher or lower, lie "
-    "within it 95 "
-    "times of a hundred. A mean shift is repeatable if its whole interval lies within the limit, "
-    "shifted if the "
-    "mean lies beyond and the interval excludes 0, else undecided."
+    "reference, with ends 5 ms apart, windows a fifth longer or shorter, or ceilings 4 % higher or lower, "
+    "lie within it 95 times of a hundred. A mean shift is repeatable if its whole interval lies within the "
+    "limit, shifted if the mean lies beyond and the interval excludes 0, else undecided."
 )
 
 _MARKS: dict[str, Mark] = {"repeatable": "good", "shifted": "bad", "undecided": "open", "no answer": "open"}

@@ -181,8 +181,8 @@ def _formants(found: Measurement) -> Table:
         [
             (
                 "Medians over the vowels of each vowel's median over its middle; SD is over the vowels. "
-                "Where a value "
-                f"lies {summary.OUTLIER:g} scaled median absolute deviations off, SD is marked; it stays in."
+                f"Where a value lies {summary.OUTLIER:g} scaled median absolute deviations off, SD is "
+                "marked; it stays in."
             )
         ],
     )
@@ -230,11 +230,9 @@ def _gestures(found: Measurement) -> Table:
         lines,
         [
             (
-                "Rise and advance from the rest position, relative to the upper incisor. An opening is "
-                "the smallest "
-                "distance of the tongue by orthogonal projection, its place the length along palate and "
-                "pharynx wall "
-                "from the incisor. The primary constriction is the narrower one."
+                "Rise and advance from the rest position, relative to the upper incisor. An opening is the "
+                "smallest distance of the tongue by orthogonal projection, its place the length along "
+                "palate and pharynx wall from the incisor. The primary constriction is the narrower one."
             )
         ],
     )
@@ -368,9 +366,8 @@ def spectrogram(sound: Any, settings: Settings, vowels: Sequence[Vowel], title: 
     ]
     return Spectrogram(
         title,
-        f"Dark is loud, {_SHOWN_DB:g} dB from white to black; dots are formants of every frame, also "
-        f"where there "
-        "is no vowel; dashed lines are the vowels' ends.",
+        f"Dark is loud, {_SHOWN_DB:g} dB from white to black; dots are formants of every frame, also where "
+        "there is no vowel; dashed lines are the vowels' ends.",
         Axis("time", "s"),
         Axis("frequency", "Hz"),
         levels.tolist(),

@@ -41,9 +41,8 @@ def run(ask: Ask, quick: bool) -> Answer:
     ]
     report = Report(
         "Karaoui et al. 2023: vowels beside pharyngealised consonants",
-        "Do the printed tables follow from their rows, does an instrument of known accuracy find what "
-        "the text "
-        "says in a vocal tract whose truth is known, and what does a voice path do to vowels?",
+        "Do the printed tables follow from their rows, does an instrument of known accuracy find what the "
+        "text says in a vocal tract whose truth is known, and what does a voice path do to vowels?",
         _answer(judged, found, passed),
         sections,
         (
@@ -88,11 +87,9 @@ def _tables(judged: Sequence[Comparison]) -> list[Part]:
         [
             (
                 "Measured rows are taken as they are printed. Every number that follows from them is "
-                "computed again; it "
-                "agrees if the result rounds, or is cut, to what is printed: the publication cuts most "
-                "percentages. "
-                "P stands for the voiced pharyngeal, T for the pharyngealised stop, PTah for the word "
-                "with both."
+                "computed again; it agrees if the result rounds, or is cut, to what is printed: the "
+                "publication cuts most percentages. P stands for the voiced pharyngeal, T for the "
+                "pharyngealised stop, PTah for the word with both."
             )
         ]
     )
@@ -134,20 +131,16 @@ def _tract(found: Sequence[Found], tried: int) -> list[Part]:
     text = Text(
         [
             (
-                "The untuned pair has no regard to formants: an open vowel by lowered jaw and tongue "
-                "body, and on "
-                "it a fifth of the gestures that the publication's introduction names (hyoid and larynx "
-                "raised, "
-                "pharynx constricted); towards half of them the pharynx closes."
+                "The untuned pair has no regard to formants: an open vowel by lowered jaw and tongue body, "
+                "and on it a fifth of the gestures that the publication's introduction names (hyoid and "
+                "larynx raised, pharynx constricted); towards half of them the pharynx closes."
             ),
             (
-                f"The tuned pair is the best of {tried} for the published shifts of F1 to F4 by the "
-                f"area function "
-                "alone, with the hyoid's rise set to the published 3.2 mm. That it comes close says "
-                "what the model "
-                "can reach, not what it predicts: only what was not searched for could have failed, "
-                "which is that "
-                "the sound follows the area function, and the correlations."
+                f"The tuned pair is the best of {tried} for the published shifts of F1 to F4 by the area "
+                "function alone, with the hyoid's rise set to the published 3.2 mm. That it comes close "
+                "says what the model can reach, not what it predicts: only what was not searched for "
+                "could have failed, which is that the sound follows the area function, and the "
+                "correlations."
             ),
             (
                 "Praat's hyoid carries the larynx: both rise together here, where the publication has 3.2 "
@@ -172,11 +165,9 @@ def _path(passed: Sequence[Passed]) -> list[Part]:
         [
             (
                 "Sentences of a LibriVox reader, their vowels by forced alignment, through Opus with 20 ms "
-                "frames; packets "
-                "are lost independently of each other, the same ones for every rate and repair. A lost "
-                "frame is replaced "
-                "by the copy in the next packet (fec), by the decoder's guess (concealment), or by silence "
-                "(zero)."
+                "frames; packets are lost independently of each other, the same ones for every rate and "
+                "repair. A lost frame is replaced by the copy in the next packet (fec), by the decoder's "
+                "guess (concealment), or by silence (zero)."
             )
         ]
     )

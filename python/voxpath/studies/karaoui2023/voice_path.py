@@ -136,10 +136,8 @@ def table(found: Sequence[Passed]) -> Table:
         [
             (
                 f"Formants: median size of the shifts of {vowels} vowels; the mark judges their mean "
-                f"against the "
-                f"measurement's repeatability. Copies: {_NOTE_FEC}. PESQ and STOI are means over the "
-                f"recordings, "
-                "with 95 % intervals."
+                f"against the measurement's repeatability. Copies: {_NOTE_FEC}. PESQ and STOI are means "
+                "over the recordings, with 95 % intervals."
             )
         ],
     )
