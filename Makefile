@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium $(STAMPS)/iperf3
+PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium $(STAMPS)/iperf3 $(STAMPS)/praat $(STAMPS)/pocketsphinx-testdata
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -15,7 +15,7 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup demo test check-rust check-python purity fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real clean
 
 help:
-	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
@@ -37,13 +37,15 @@ setup: $(PROGRAMS) $(STAMPS)/python $(STAMPS)/engine
 $(STAMPS):
 	@mkdir -p $@
 
-# Programs that the tests need: installed by root, else asked for; without them these tests fail.
+# Programs, and recordings, that the tests need: installed by root, else asked for; without them these tests fail.
 $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
 $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
 $(STAMPS)/iperf3: SERVES := the tests run it on real hosts
+$(STAMPS)/praat: SERVES := the study karaoui2023 has it draw a vocal tract
+$(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which the study karaoui2023 sends through a codec
 
 $(PROGRAMS): | $(STAMPS)
-	@if command -v $(@F) >/dev/null; then \
+	@if command -v $(@F) >/dev/null || dpkg -s $(@F) >/dev/null 2>&1; then \
 		echo 'setup: $(@F) is there ($(SERVES))'; \
 		touch $@; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

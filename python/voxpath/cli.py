@@ -417,7 +417,7 @@ Examples:
 def study(name: str, **options: Any) -> int:
     """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
 
-    NAME: sarkar2022.
+    NAME: sarkar2022, karaoui2023.
     """
     from voxpath import commands
 
@@ -545,3 +545,75 @@ def doctor() -> int:
     from voxpath import commands
 
     return commands.doctor()
+
+
+@cli.group(cls=Group)
+def vowels() -> None:
+    """Formants and articulation of vowels, measured by Praat (needs voxpath[vowels])."""
+
+
+def _vowel_options(function: _Decorated) -> _Decorated:
+    options = [
+        click.option("--tier", help="The tier of the vowels; needed where the TextGrid has several."),
+        click.option("--contexts", metavar="TIER", help="The tier whose labels are the vowels' contexts."),
+        click.option(
+            "--ceiling",
+            type=click.FloatRange(1000, 20000),
+            default=5000.0,
+            show_default=True,
+            help="Formants are looked for below it, Hz: 5000 for men, 5500 for women.",
+        ),
+        click.option(
+            "--window",
+            type=click.FloatRange(5, 200),
+            default=25.0,
+            show_default=True,
+            help="Effective length of the window, ms.",
+        ),
+        click.option("--step", type=click.FloatRange(0.5, 50), help="Between frames, ms; a quarter window."),
+        click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a page."),
+        _save("a row for each vowel"),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@vowels.command(
+    "measure",
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath vowels measure speech.wav speech.TextGrid --report vowels.html
+  voxpath vowels measure film.wav film.TextGrid film.contours.json --contexts context --reference plain
+""",
+)
+@click.argument("audio", type=click.Path(path_type=Path))
+@click.argument("textgrid", type=click.Path(path_type=Path))
+@click.argument("contours", required=False, type=click.Path(path_type=Path))
+@_vowel_options
+@click.option("--reference", metavar="CONTEXT", help="What others are compared with; the first otherwise.")
+def vowels_measure(audio: Path, textgrid: Path, contours: Path | None, **options: Any) -> int:
+    """Measures F1 to F4 of the vowels that a TEXTGRID marks in an AUDIO file, and gestures from CONTOURS."""
+    from voxpath.phonetics import commands
+
+    return commands.measure(audio, textgrid, contours, commands.Options(**options))
+
+
+@vowels.command(
+    "compare",
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath vowels compare speech.wav decoded.wav speech.TextGrid --report shifts.html
+""",
+)
+@click.argument("reference", type=click.Path(path_type=Path))
+@click.argument("degraded", type=click.Path(path_type=Path))
+@click.argument("textgrid", type=click.Path(path_type=Path))
+@_vowel_options
+def vowels_compare(reference: Path, degraded: Path, textgrid: Path, **options: Any) -> int:
+    """Tells how far the formants of a REFERENCE move in a DEGRADED version of it."""
+    from voxpath.phonetics import commands
+
+    return commands.compare(reference, degraded, textgrid, commands.Options(**options))

@@ -23,6 +23,7 @@ from voxpath.results.identity import Observe
 from voxpath.results.store import Store, StoreError
 from voxpath.scenario import Document, ScenarioError, cells, read
 from voxpath.scenario.problems import did_you_mean
+from voxpath.studies.base import COMPUTE
 from voxpath.sweeps.answer import answer, ask, kept_runs
 from voxpath.sweeps.cluster import ClusterError, check_address
 from voxpath.sweeps.pool import processors
@@ -278,12 +279,13 @@ def study(name: str, options: StudyOptions) -> int:
         names = _chosen(options.backend, (*chosen.backends, *chosen.on_request), "--backend")
     page = options.report or Path(f"{name}.html")
     _check_page(page, "--report")
-    _check_store(options.out, names)
+    asking = [name for name in names if name != COMPUTE]
+    _check_store(options.out, asking)
     with Progress(name, None) as progress:
         at_once = options.jobs or chosen.real_at_once
         workers = _workers(options.jobs, None)
         runs = _counted(Runs(options.out, workers, at_once, Observe(), options.force), progress)
-        backends = named.make(names, runs, Formulas())
+        backends = named.make(asking, runs, Formulas())
         try:
             found = chosen.run(
                 lambda questions, asked: ask(

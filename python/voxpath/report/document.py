@@ -229,6 +229,104 @@ class Map:
 
 
 @dataclass(frozen=True)
+class Cloud:
+    """Points that belong together.
+
+    Attributes:
+        name: In the legend.
+        points: In the axes' units.
+        details: What each point says of itself beyond its place; or empty.
+        ellipse: Where one standard deviation of them lies, as a closed line; or empty.
+    """
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    details: Sequence[str] = ()
+    ellipse: Sequence[tuple[float, float]] = ()
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Clouds of points in a plane.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        x: The horizontal axis.
+        y: The vertical axis.
+        clouds: Drawn in this order.
+        reversed: Whether both axes run the other way, as those of the vowel space do.
+    """
+
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    clouds: Sequence[Cloud]
+    reversed: bool = False
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A line of a drawing to scale.
+
+    Attributes:
+        name: What it is.
+        points: In the drawing's unit; one point is drawn as a dot.
+        group: Outlines of one group share a colour and an entry in the legend; without one, it is drawn
+            in the colour of the text.
+        label: Beside it; or empty.
+    """
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    group: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Outlines:
+    """A drawing to scale, y upward.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        unit: Of the points.
+        outlines: Drawn in this order.
+    """
+
+    title: str
+    caption: str
+    unit: str
+    outlines: Sequence[Outline]
+
+
+@dataclass(frozen=True)
+class Spectrogram:
+    """Levels over time and frequency, with curves on top.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        x: Time.
+        y: Frequency.
+        levels: A row for each frequency, lowest first, a column for each time, between 0 and 1.
+        ends: The times of the left and right edge, the frequencies of the lower and upper one.
+        tracks: Points that lie on top, such as formants.
+        spans: Beginning, end and label of stretches of time.
+    """
+
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    levels: Sequence[Sequence[float]]
+    ends: tuple[float, float, float, float]
+    tracks: Sequence[Curve]
+    spans: Sequence[tuple[float, float, str]] = ()
+
+
+@dataclass(frozen=True)
 class Verbatim:
     """A text as it is, such as a scenario; folded until it is asked for."""
 
@@ -236,7 +334,7 @@ class Verbatim:
     text: str
 
 
-Part = Text | Facts | Table | Checks | Plot | Ladder | Map | Verbatim
+Part = Text | Facts | Table | Checks | Plot | Ladder | Map | Scatter | Outlines | Spectrogram | Verbatim
 
 
 @dataclass(frozen=True)

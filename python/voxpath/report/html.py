@@ -13,8 +13,21 @@ from functools import singledispatch
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from voxpath.report import heatmap, ladder
-from voxpath.report.document import Cell, Checks, Facts, Ladder, Map, Plot, Table, Text, Verbatim
+from voxpath.report import heatmap, ladder, plane
+from voxpath.report.document import (
+    Cell,
+    Checks,
+    Facts,
+    Ladder,
+    Map,
+    Outlines,
+    Plot,
+    Scatter,
+    Spectrogram,
+    Table,
+    Text,
+    Verbatim,
+)
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
 
 if TYPE_CHECKING:
@@ -372,7 +385,42 @@ def _(part: Map) -> str:
     return _diagram(part, heatmap.draw(part), numbers, "map")
 
 
-def _diagram(part: Ladder | Map, drawn: str, numbers: str, kind: str) -> str:
+@_part.register
+def _(part: Scatter) -> str:
+    rows = [
+        [cloud.name, exact(x), exact(y), detail]
+        for cloud in part.clouds
+        for (x, y), detail in zip(cloud.points, cloud.details or [""] * len(cloud.points), strict=True)
+    ]
+    numbers = csv_of(["group", _with_unit(part.x), _with_unit(part.y), "detail"], rows)
+    return _diagram(part, plane.scatter(part), numbers, "scatter")
+
+
+@_part.register
+def _(part: Outlines) -> str:
+    rows = [
+        [outline.group, outline.name, outline.label, exact(x), exact(y)]
+        for outline in part.outlines
+        for x, y in outline.points
+    ]
+    numbers = csv_of(["group", "outline", "label", f"x [{part.unit}]", f"y [{part.unit}]"], rows)
+    return _diagram(part, plane.outlines(part), numbers, "outlines")
+
+
+@_part.register
+def _(part: Spectrogram) -> str:
+    rows = [
+        [track.name, exact(x, 9), exact(y)]
+        for track in part.tracks
+        for x, y in zip(track.x, track.y, strict=True)
+    ]
+    numbers = csv_of(["track", _with_unit(part.x), _with_unit(part.y)], rows)
+    return _diagram(part, plane.spectrogram(part), numbers, "spectrogram")
+
+
+def _diagram(
+    part: Ladder | Map | Scatter | Outlines | Spectrogram, drawn: str, numbers: str, kind: str
+) -> str:
     body = element("div", drawn, class_="scroll", role="region", tabindex="0", aria_label=part.title)
     told = '<p class="told" aria-live="polite">&nbsp;</p>'
     return _figure(part.title, part.caption, body + told, numbers, kind)

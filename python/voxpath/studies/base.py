@@ -22,6 +22,9 @@ Verdict = Literal["agrees", "undecided", "differs", "contradicts itself", "no an
 - no answer: we have none.
 """
 
+COMPUTE = "compute"
+"""The backend of a study that asks nothing of a network: it computes by itself."""
+
 Ask = Callable[[Sequence["Question"], Collection[str]], "Sequence[Variant]"]
 """Has the chosen backends that are named answer questions, all at once so that they share the workers."""
 

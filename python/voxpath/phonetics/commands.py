@@ -1,0 +1,244 @@
+"""What `voxpath vowels` does; `cli` says how it is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from voxpath import files, terminal
+from voxpath.phonetics import compare as comparing
+from voxpath.phonetics import measurement, praat, textgrid
+from voxpath.phonetics.formants import FORMANTS, Settings
+from voxpath.phonetics.problems import PhoneticsError
+from voxpath.report.document import Cell, Facts, Report, Section, Table, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from voxpath.phonetics.compare import Comparison
+    from voxpath.report.document import Mark, Part
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of both commands, as `cli` describes them."""
+
+    tier: str | None
+    contexts: str | None
+    ceiling: float
+    window: float
+    step: float | None
+    report: Path | None
+    save: Path | None
+    reference: str | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """How formants are looked for."""
+        window = self.window / 1000
+        step = window / 4 if self.step is None else self.step / 1000
+        return Settings(ceiling_hz=self.ceiling, window_s=window, step_s=step)
+
+
+def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int:
+    """Measures the vowels of a recording; 0.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    _check(options)
+    try:
+        settings = options.settings
+        found, sound, _ = measurement.measure(
+            audio, grid, film, settings, tier=options.tier, contexts=options.contexts
+        )
+        reference = found.reference(options.reference)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    made = measurement.tables(found, reference)
+    _print(settings, made)
+    if options.save is not None:
+        import polars as pl
+
+        files.save(pl.DataFrame(measurement.rows(found)), options.save)
+        terminal.console().print(f"vowels: {options.save}")
+    if options.report is not None:
+        pictures: list[Part] = [measurement.vowel_space(found)]
+        if found.film is not None:
+            pictures.append(measurement.contour_overlay(found))
+        pictures.append(measurement.spectrogram(sound, settings, found.vowels, "Spectrogram"))
+        asked = " ".join(str(path) for path in (audio, grid, film) if path is not None)
+        _write(
+            options.report,
+            Report(
+                f"Vowels of {audio.name}",
+                "Which formants do the vowels have by context, and which gestures go with them?",
+                _answer(found, reference),
+                [
+                    Section("Method", [Facts("Settings", settings.told)]),
+                    Section("Results", list(made)),
+                    Section("Pictures", pictures),
+                ],
+                [("command", f"voxpath vowels measure {asked}")],
+            ),
+        )
+    return 0
+
+
+def _answer(found: measurement.Measurement, reference: str) -> list[str]:
+    from voxpath.phonetics import summary
+
+    told = [f"{len(found.vowels)} vowels, {len(found.keys)} kinds; the reference is {reference}."]
+    one = {group.key: group for group in summary.groups(found.vowels, 1)}
+    two = {group.key: group for group in summary.groups(found.vowels, 2)}
+    for key in found.keys:
+        if key != reference and one[key].n and one[reference].n:
+            shifts = [summary.difference(groups[key], groups[reference]).hz for groups in (one, two)]
+            told.append(f"{key}: F1 {shifts[0]:+.0f} Hz, F2 {shifts[1]:+.0f} Hz.")
+    return told
+
+
+def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> int:
+    """Lays two versions of a recording beside each other; 0.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    _check(options)
+    try:
+        settings = options.settings
+        sounds = [praat.read_sound(path) for path in (reference, degraded)]
+        first = comparing.reference(
+            sounds[0],
+            str(reference),
+            textgrid.read(grid),
+            settings,
+            tier=options.tier,
+            contexts=options.contexts,
+        )
+        found = first.shifts(sounds[1], str(degraded)).judged()
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    made = [comparison_table(found)]
+    _print(settings, made)
+    if options.save is not None:
+        import polars as pl
+
+        files.save(pl.DataFrame(shift_rows(found)), options.save)
+        terminal.console().print(f"shifts: {options.save}")
+    if options.report is not None:
+        vowels = [shift.reference for shift in found.shifts] or list(found.lost)
+        pictures: list[Part] = [
+            measurement.spectrogram(sound, settings, vowels, title)
+            for sound, title in zip(sounds, ("Reference", "Degraded"), strict=True)
+        ]
+        asked = f"{reference} {degraded} {grid}"
+        _write(
+            options.report,
+            Report(
+                f"{degraded.name} against {reference.name}",
+                "How far do the formants of the vowels move, and can that be told from chance?",
+                [verdict_sentence(found)],
+                [
+                    Section("Method", [Facts("Settings", settings.told), Text([_METHOD])]),
+                    Section("Results", list(made)),
+                    Section("Pictures", pictures),
+                ],
+                [("command", f"voxpath vowels compare {asked}")],
+            ),
+        )
+    return 0
+
+
+_METHOD = (
+    "The limit is the repeatability limit of ISO 5725-6: two measurements of the same vowel of the "
+    "reference, with ends 5 ms apart, windows a fifth longer or shorter, or ceilings 4 % higher or lower, "
+    "lie within it 95 times of a hundred. A mean shift is repeatable if its whole interval lies within the "
+    "limit, shifted if the mean lies beyond and the interval excludes 0, else undecided."
+)
+
+_MARKS: dict[str, Mark] = {"repeatable": "good", "shifted": "bad", "undecided": "open", "no answer": "open"}
+
+
+def comparison_table(found: Comparison) -> Table:
+    """The shifts by vowel, and of all of them."""
+    lines: list[list[str | Cell]] = []
+    for one in found.moved:
+        if one.shift is None:
+            lines.append(
+                [one.key or "all", f"F{one.formant}", "0", "", "", "", "", Cell("no answer", "open")]
+            )
+            continue
+        lines.append(
+            [
+                one.key or "all",
+                f"F{one.formant}",
+                str(one.shift.n),
+                str(one.shift),
+                f"{one.size:.0f}",
+                f"{one.limit_hz:.0f}",
+                f"{100 * one.beyond:.0f}",
+                Cell(one.verdict, _MARKS[one.verdict]),
+            ]
+        )
+    columns = ["vowel", "formant", "n", "mean shift Hz", "median size Hz", "limit Hz", "beyond %", "verdict"]
+    notes = ["Mean shifts have 95 % intervals over the vowels; `beyond` is the part of them past the limit."]
+    if found.lost:
+        names = ", ".join(f"{vowel.key} at {vowel.start_s:.2f} s" for vowel in found.lost)
+        notes.append(f"Not to be measured in the second recording: {names}.")
+    return Table("Shifts of the formants", columns, lines, notes)
+
+
+def verdict_sentence(found: Comparison) -> str:
+    """F1 to F4 of all vowels in one sentence."""
+    told = [f"F{one.formant} {one.verdict}" for one in found.overall]
+    lost = f"; {len(found.lost)} vowels cannot be measured any more" if found.lost else ""
+    return f"Over {len(found.shifts)} vowels: {', '.join(told)}{lost}."
+
+
+def shift_rows(found: Comparison) -> list[dict[str, object]]:
+    """A row for each vowel, for files."""
+    return [
+        {
+            "vowel": shift.reference.label,
+            "context": shift.reference.context,
+            "start_s": shift.reference.start_s,
+            **{f"f{index + 1}_hz": shift.reference.hz[index] for index in range(FORMANTS)},
+            **{f"f{index + 1}_shift_hz": shift.hz[index] for index in range(FORMANTS)},
+        }
+        for shift in found.shifts
+    ]
+
+
+def _check(options: Options) -> None:
+    try:
+        if options.report is not None:
+            files.check_page(options.report)
+        if options.save is not None:
+            files.check(options.save)
+        praat.library()
+    except PhoneticsError as error:
+        raise click.ClickException(str(error)) from None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _print(settings: Settings, made: Sequence[Table]) -> None:
+    out = terminal.console()
+    out.print("; ".join(f"{name}: {value}" for name, value in settings.told))
+    for table in made:
+        out.print(
+            terminal.table(table.title, table.columns, [[str(cell) for cell in row] for row in table.rows])
+        )
+        for note in table.notes:
+            out.print(note)
+
+
+def _write(path: Path, report: Report) -> None:
+    from voxpath.report.html import render
+
+    files.save_page(render(report), path)
+    terminal.console().print(f"report: {path}")

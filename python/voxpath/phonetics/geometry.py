@@ -1,0 +1,201 @@
+"""Distances between contours: openings, places, crossings.
+
+A contour is smooth between its corners, which are where it turns by more than 45° at a point: so few points
+are enough for what is round, and what has edges keeps them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float64]
+"""A row for each point, x and y in mm."""
+
+SPACING_MM = 0.1
+"""Of a contour's points when it is measured."""
+
+CORNER_DEG = 45.0
+"""From here on a turn at a point is a corner."""
+
+_TIE_MM = 1e-4
+"""Openings closer than this are the same; the most forward of them counts."""
+
+_ORTHOGONAL = 1e-6
+"""Cosine up to which a line is orthogonal to another."""
+
+
+@dataclass(frozen=True)
+class Constriction:
+    """Where the tongue is closest to a wall.
+
+    Attributes:
+        opening_mm: How close.
+        place_mm: Length along the wall from its beginning.
+        tongue: The point of the tongue.
+        wall: Its projection.
+    """
+
+    opening_mm: float
+    place_mm: float
+    tongue: tuple[float, float]
+    wall: tuple[float, float]
+
+
+def length(points: Points) -> float:
+    """Along a contour."""
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+
+
+def smooth(points: Points, spacing_mm: float = SPACING_MM) -> Points:
+    """A contour with a point every so often, smooth between its corners.
+
+    Raises:
+        ValueError: It has fewer than two points that differ.
+    """
+    kept = points[np.concatenate([[True], np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-9])]
+    if len(kept) < 2:
+        raise ValueError("a contour has two points at least")
+    steps = np.diff(kept, axis=0)
+    directions = np.arctan2(steps[:, 1], steps[:, 0])
+    turns = np.abs((np.diff(directions) + math.pi) % (2 * math.pi) - math.pi)
+    corners = [0, *(np.flatnonzero(turns > math.radians(CORNER_DEG)) + 1), len(kept) - 1]
+    pieces = [
+        _smooth_piece(kept[first : last + 1], spacing_mm) for first, last in itertools.pairwise(corners)
+    ]
+    return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+
+
+def _smooth_piece(points: Points, spacing_mm: float) -> Points:
+    from scipy.interpolate import CubicSpline
+
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+    wanted = np.linspace(0, along[-1], max(2, math.ceil(along[-1] / spacing_mm) + 1))
+    if len(points) == 2:
+        return np.column_stack([np.interp(wanted, along, points[:, axis]) for axis in (0, 1)])
+    found: Points = CubicSpline(along, points)(wanted)
+    return found
+
+
+def resample(points: Points, count: int) -> Points:
+    """A contour by so many points, evenly along its length."""
+    fine = smooth(points)
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(fine, axis=0), axis=1))])
+    wanted = np.linspace(0, along[-1], count)
+    return np.column_stack([np.interp(wanted, along, fine[:, axis]) for axis in (0, 1)])
+
+
+def from_end(points: Points, near: Points) -> Points:
+    """A contour in the direction that begins at the end closer to a point."""
+    ends = np.linalg.norm(points[[0, -1]] - near, axis=1)
+    found: Points = points if ends[0] <= ends[1] else points[::-1]
+    return found
+
+
+def centre(points: Points) -> Points:
+    """The middle of a contour: of its length, not of its points; a point is its own."""
+    if len(points) == 1:
+        point: Points = points[0]
+        return point
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    middles = (points[1:] + points[:-1]) / 2
+    found: Points = (middles * steps[:, None]).sum(axis=0) / steps.sum()
+    return found
+
+
+def constriction(tongue: Points, wall: Points, contact_mm: float = 0.0) -> Constriction | None:
+    """The smallest distance of the tongue to a wall by orthogonal projection, and where along the wall.
+
+    Where the tongue touches over a stretch (or is closer than what counts as contact), the most forward place
+    of it is told. None if no point of the tongue lies opposite to the wall.
+
+    Args:
+        tongue: Smooth (`smooth`), in either direction.
+        wall: Smooth, from its forward end.
+        contact_mm: Openings up to this are contact.
+    """
+    distance, place, feet, opposite = _projections(tongue, wall)
+    if not opposite.any():
+        return None
+    closest = float(distance[opposite].min())
+    limit = max(closest + _TIE_MM, contact_mm)
+    among = np.flatnonzero(opposite & (distance <= limit))
+    best = int(among[np.argmin(place[among])])
+    return Constriction(
+        float(distance[best]),
+        float(place[best]),
+        (float(tongue[best, 0]), float(tongue[best, 1])),
+        (float(feet[best, 0]), float(feet[best, 1])),
+    )
+
+
+def _projections(
+    points: Points, wall: Points
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Points, NDArray[np.bool_]]:
+    """Distance, place and foot of each point's nearest projection, and whether it is orthogonal.
+
+    The wall's points are dense, so that the nearest place lies beside its nearest point.
+    """
+    from scipy.spatial import cKDTree
+
+    steps = np.diff(wall, axis=0)
+    lengths = np.linalg.norm(steps, axis=1)
+    along = np.concatenate([[0.0], np.cumsum(lengths)])
+    beside = cKDTree(wall).query(points)[1]
+    sides = np.stack([np.maximum(beside - 1, 0), np.minimum(beside, len(steps) - 1)], axis=1)
+    away = points[:, None, :] - wall[sides]
+    part = np.clip((away * steps[sides]).sum(axis=2) / lengths[sides] ** 2, 0.0, 1.0)
+    squares = ((away - part[:, :, None] * steps[sides]) ** 2).sum(axis=2)
+    side = squares.argmin(axis=1)
+    rows = np.arange(len(points))
+    nearest, parts = sides[rows, side], part[rows, side]
+    feet = wall[nearest] + parts[:, None] * steps[nearest]
+    distance = np.sqrt(squares[rows, side])
+    # Past an end of the wall the nearest point is that end, and no projection.
+    first = (nearest == 0) & (parts == 0.0)
+    last = (nearest == len(steps) - 1) & (parts == 1.0)
+    cosine = np.abs(((points - feet) * steps[nearest]).sum(axis=1)) / lengths[nearest]
+    aslant = cosine > _ORTHOGONAL * np.maximum(distance, 1.0)
+    return distance, along[nearest] + parts * lengths[nearest], feet, ~((first | last) & aslant)
+
+
+def crossing(one: Points, other: Points) -> tuple[float, float] | None:
+    """A point at which two smooth contours pass through each other; touching is none.
+
+    A crossing has the ends of each step on either side of the other's.
+    """
+    from scipy.spatial import cKDTree
+
+    pairs = cKDTree(one).query_ball_tree(cKDTree(other), 2 * SPACING_MM)
+    near = {
+        (i, j)
+        for at, beside in enumerate(pairs)
+        for i in (at - 1, at)
+        for place in beside
+        for j in (place - 1, place)
+        if 0 <= i < len(one) - 1 and 0 <= j < len(other) - 1
+    }
+    if not near:
+        return None
+    i, j = np.asarray(sorted(near)).T
+    a, b, c, d = one[i], one[i + 1], other[j], other[j + 1]
+    sides = _side(c, d, a), _side(c, d, b), _side(a, b, c), _side(a, b, d)
+    crossed = (sides[0] * sides[1] < -(_TIE_MM**2)) & (sides[2] * sides[3] < -(_TIE_MM**2))
+    found = np.flatnonzero(crossed)
+    if not len(found):
+        return None
+    at = found[0]
+    part = sides[0][at] / (sides[0][at] - sides[1][at])
+    point = a[at] + part * (b[at] - a[at])
+    return float(point[0]), float(point[1])
+
+
+def _side(start: Points, end: Points, point: Points) -> NDArray[np.float64]:
+    """On which side of a line points lie."""
+    step, away = end - start, point - start
+    found: NDArray[np.float64] = step[..., 0] * away[..., 1] - step[..., 1] * away[..., 0]
+    return found

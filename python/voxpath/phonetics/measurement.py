@@ -1,0 +1,377 @@
+"""A recording measured: its vowels, their gestures, and what a report shows of both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voxpath.phonetics import articulation, contours, formants, praat, summary, textgrid
+from voxpath.phonetics.formants import FORMANTS, Settings, Vowel
+from voxpath.phonetics.problems import PhoneticsError
+from voxpath.report.document import (
+    Axis,
+    Cell,
+    Cloud,
+    Curve,
+    Outline,
+    Outlines,
+    Scatter,
+    Spectrogram,
+    Table,
+)
+from voxpath.scenario.problems import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from voxpath.phonetics.articulation import Components, Posture
+    from voxpath.phonetics.contours import Contours
+    from voxpath.phonetics.textgrid import TextGrid
+
+_SHOWN_DB = 50.0
+"""Of a spectrogram, below its loudest point."""
+_SPECTROGRAM_COLUMNS, _SPECTROGRAM_ROWS = 700, 160
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of a recording.
+
+    Attributes:
+        source: The recording.
+        settings: How formants were looked for.
+        vowels: In the order of time.
+        film: The contours; none without.
+        postures: Of each vowel; empty without contours.
+        components: Of the articulators, over the frames of all vowels.
+    """
+
+    source: str
+    settings: Settings
+    vowels: Sequence[Vowel]
+    film: Contours | None
+    postures: Sequence[Posture]
+    components: Sequence[Components]
+
+    @property
+    def keys(self) -> list[str]:
+        """Vowels and contexts, in the order in which they come."""
+        return list(dict.fromkeys(vowel.key for vowel in self.vowels))
+
+    def reference(self, wanted: str | None) -> str:
+        """The key of the reference: the one that is wanted, by key or by context, or the first.
+
+        Raises:
+            PhoneticsError: There is none.
+        """
+        if wanted is None:
+            return self.keys[0]
+        known = {vowel.context or vowel.key: vowel.key for vowel in self.vowels} | {k: k for k in self.keys}
+        if wanted not in known:
+            raise PhoneticsError(
+                f"{self.source}: no vowel stands in {wanted!r}; {did_you_mean(wanted, known)}"
+            )
+        return known[wanted]
+
+    def gesture(self, name: str) -> list[float]:
+        """A gesture of each vowel."""
+        return [posture.values[name] for posture in self.postures]
+
+
+def measure(
+    audio: Path,
+    grid: Path,
+    film: Path | None,
+    settings: Settings,
+    *,
+    tier: str | None = None,
+    contexts: str | None = None,
+) -> tuple[Measurement, Any, TextGrid]:
+    """Measures a recording; what it found, the sound, and the annotation.
+
+    Raises:
+        PhoneticsError: Something is wrong with a file, or Praat is not installed.
+    """
+    annotated = textgrid.read(grid)
+    annotated.tier(tier)
+    contoured = None if film is None else contours.read(film)
+    sound = praat.read_sound(audio)
+    return of_sound(sound, str(audio), annotated, contoured, settings, tier, contexts), sound, annotated
+
+
+def of_sound(
+    sound: Any,
+    source: str,
+    grid: TextGrid,
+    film: Contours | None,
+    settings: Settings,
+    tier: str | None = None,
+    contexts: str | None = None,
+) -> Measurement:
+    """Measures a sound that is there already.
+
+    Raises:
+        PhoneticsError: Sound, annotation and contours do not fit.
+    """
+    vowels = formants.measure(sound, source, grid, settings, tier=tier, contexts=contexts)
+    if film is None:
+        return Measurement(source, settings, vowels, None, [], [])
+    postures = [articulation.of_vowel(vowel, film, settings.middle) for vowel in vowels]
+    frames = [frame for vowel in vowels for frame in film.between(vowel.start_s, vowel.end_s)]
+    found = [
+        made
+        for name, count in articulation.COMPONENTS.items()
+        if (made := articulation.components(frames, film.source, name, count)) is not None
+    ]
+    return Measurement(source, settings, vowels, film, postures, found)
+
+
+def rows(found: Measurement) -> list[dict[str, object]]:
+    """A row for each vowel, for files."""
+    made = []
+    for index, vowel in enumerate(found.vowels):
+        row: dict[str, object] = {
+            "vowel": vowel.label,
+            "context": vowel.context,
+            "start_s": vowel.start_s,
+            "end_s": vowel.end_s,
+            "frames": vowel.frames,
+            "level_db": vowel.level_db,
+        }
+        for number, (hz, sd) in enumerate(zip(vowel.hz, vowel.sd_hz, strict=True), 1):
+            row |= {f"f{number}_hz": hz, f"f{number}_sd_hz": sd}
+        if found.postures:
+            posture = found.postures[index]
+            row |= {f"{name.replace(' ', '_')}_mm": posture.values[name] for name in articulation.GESTURES}
+            row["primary"] = posture.primary or ""
+        made.append(row)
+    return made
+
+
+def tables(found: Measurement, reference: str) -> list[Table]:
+    """Formants by context, differences from the reference, gestures and correlations."""
+    made = [_formants(found), _differences(found, reference)]
+    if found.postures:
+        made += [_gestures(found), _correlations(found), _components(found)]
+    return [table for table in made if table.rows]
+
+
+def _formants(found: Measurement) -> Table:
+    by_formant = [summary.groups(found.vowels, number) for number in range(1, FORMANTS + 1)]
+    lines: list[list[str | Cell]] = []
+    for groups in zip(*by_formant, strict=True):
+        cells: list[str | Cell] = [groups[0].key, str(groups[0].n)]
+        for group in groups:
+            spread = "" if group.sd is None else f"{group.sd:.0f}"
+            flagged = ", ".join(f"{group.values[index]:.0f} Hz" for index in group.outliers)
+            told = f"far from the others: {flagged}" if flagged else ""
+            cells += [number(group.median), Cell(spread, "open" if flagged else None, told)]
+        lines.append(cells)
+    columns = ["vowel", "n"]
+    for index in range(1, FORMANTS + 1):
+        columns += [f"F{index} Hz", f"SD {index}"]
+    return Table(
+        "Formants by context",
+        columns,
+        lines,
+        [
+            (
+                "Medians over the vowels of each vowel's median over its middle; SD is over the vowels. "
+                f"Where a value lies {summary.OUTLIER:g} scaled median absolute deviations off, SD is "
+                "marked; it stays in."
+            )
+        ],
+    )
+
+
+def _differences(found: Measurement, reference: str) -> Table:
+    lines: list[list[str | Cell]] = []
+    for index in range(1, FORMANTS + 1):
+        groups = {group.key: group for group in summary.groups(found.vowels, index)}
+        for key, group in groups.items():
+            if key != reference and group.n and groups[reference].n:
+                one = summary.difference(group, groups[reference])
+                lines.append(
+                    [
+                        key,
+                        f"F{index}",
+                        f"{one.hz:+.0f}",
+                        _interval(one.interval_hz, ".0f"),
+                        f"{one.percent:+.1f}",
+                        _interval(one.interval_percent, ".1f"),
+                    ]
+                )
+    columns = ["vowel", "formant", "difference Hz", "95 % interval", "difference %", "interval %"]
+    return Table(
+        f"Differences from {reference}",
+        columns,
+        lines,
+        ["Welch's intervals; in per cent of the geometric means."],
+    )
+
+
+def _gestures(found: Measurement) -> Table:
+    lines = []
+    for key in found.keys:
+        chosen = [p for vowel, p in zip(found.vowels, found.postures, strict=True) if vowel.key == key]
+        medians = [
+            float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
+            for values in ([posture.values[name] for posture in chosen] for name in articulation.GESTURES)
+        ]
+        primary = sorted({posture.primary or "" for posture in chosen})
+        lines.append([key, str(len(chosen)), *(number(value, 1) for value in medians), "/".join(primary)])
+    return Table(
+        "Gestures",
+        ["vowel", "n", *(f"{name} mm" for name in articulation.GESTURES), "primary"],
+        lines,
+        [
+            (
+                "Rise and advance from the rest position, relative to the upper incisor. An opening is the "
+                "smallest distance of the tongue by orthogonal projection, its place the length along "
+                "palate and pharynx wall from the incisor. The primary constriction is the narrower one."
+            )
+        ],
+    )
+
+
+def correlations(found: Measurement) -> Iterator[tuple[str, int, summary.Correlation]]:
+    """Of every gesture with every formant, where both vary."""
+    for name in articulation.GESTURES:
+        for index in range(FORMANTS):
+            one = summary.correlation(found.gesture(name), [vowel.hz[index] for vowel in found.vowels])
+            if one is not None:
+                yield name, index + 1, one
+
+
+def _correlations(found: Measurement) -> Table:
+    lines = [
+        [name, f"F{formant}", f"{one.r:+.2f}", _interval(one.interval, ".2f"), str(one.n)]
+        for name, formant, one in correlations(found)
+    ]
+    columns = ["gesture", "formant", "r", "95 % interval", "n"]
+    return Table("Gestures and formants", columns, lines, ["Pearson's r over the vowels, Fisher's interval."])
+
+
+def _components(found: Measurement) -> Table:
+    lines = [
+        [one.articulator, str(index), f"{100 * part:.1f}", f"{np.abs(shape).max():.1f}"]
+        for one in found.components
+        for index, (part, shape) in enumerate(zip(one.explained, one.shapes, strict=True), 1)
+    ]
+    columns = ["articulator", "component", "of the variance %", "largest movement mm/SD"]
+    return Table(
+        "Articulatory components",
+        columns,
+        lines,
+        ["Principal components of the contours of all vowels' frames."],
+    )
+
+
+def number(value: float, digits: int = 0) -> str:
+    """A value for a table; an unknown one is a dash."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+
+
+def _interval(ends: tuple[float, float] | None, form: str) -> str:
+    return "" if ends is None else f"[{ends[0]:+{form}}, {ends[1]:+{form}}]"
+
+
+def vowel_space(found: Measurement) -> Scatter:
+    """F1 over F2, axes as phoneticians have them, with an ellipse for each context."""
+    clouds = []
+    for key in found.keys:
+        chosen = [v for v in found.vowels if v.key == key and all(math.isfinite(hz) for hz in v.hz[:2])]
+        points = [(vowel.hz[1], vowel.hz[0]) for vowel in chosen]
+        around = summary.ellipse([x for x, _ in points], [y for _, y in points])
+        details = [f"{vowel.start_s:.2f} s" for vowel in chosen]
+        clouds.append(Cloud(key, points, details, [] if around is None else list(_turned(around))))
+    return Scatter(
+        "Vowel space",
+        "A point for each vowel; ellipses are one standard deviation, of three vowels or more.",
+        Axis("F2", "Hz"),
+        Axis("F1", "Hz"),
+        clouds,
+        reversed=True,
+    )
+
+
+def _turned(one: summary.Ellipse) -> Iterator[tuple[float, float]]:
+    for angle in np.linspace(0, 2 * math.pi, 60, endpoint=False):
+        a, b = one.half_major * math.cos(angle), one.half_minor * math.sin(angle)
+        turn = one.angle_rad
+        yield one.x + a * math.cos(turn) - b * math.sin(turn), one.y + a * math.sin(turn) + b * math.cos(turn)
+
+
+def overlay(frames: Mapping[str, tuple[contours.Frame, Posture]]) -> Outlines:
+    """Contours on top of each other, upper incisors in one place, constrictions marked."""
+    lines: list[Outline] = []
+    for group, (frame, posture) in frames.items():
+        incisor = frame.contours["upper_incisor"][0]
+        for name, points in frame.contours.items():
+            placed = [(float(x), float(y)) for x, y in points - incisor]
+            lines.append(Outline(name.replace("_", " "), placed, group))
+        for region, found in (("oral", posture.oral), ("pharyngeal", posture.pharyngeal)):
+            if found is not None:
+                mark = "primary" if posture.primary == region else "secondary"
+                label = f"{found.opening_mm:.1f} mm" if mark == "primary" else ""
+                told = f"{mark} constriction, {found.opening_mm:.2f} mm at {found.place_mm:.1f} mm"
+                lines.append(Outline(told, [found.tongue, found.wall], group, label))
+    return Outlines(
+        "Contours",
+        "Short lines are the constrictions, the primary one with its opening; upper incisors lie on "
+        "each other.",
+        "mm",
+        lines,
+    )
+
+
+def contour_overlay(found: Measurement) -> Outlines:
+    """One vowel of each context, the first."""
+    film = found.film
+    assert film is not None  # noqa: S101
+    chosen = {}
+    for vowel, posture in zip(found.vowels, found.postures, strict=True):
+        if vowel.key not in chosen:
+            frame = min(film.frames, key=lambda one: abs(one.time_s - posture.time_s))
+            chosen[vowel.key] = (frame, articulation.posture(frame, film))
+    return overlay(chosen)
+
+
+def spectrogram(sound: Any, settings: Settings, vowels: Sequence[Vowel], title: str) -> Spectrogram:
+    """A recording's spectrogram with its formants on top, around the vowels."""
+    start = max(sound.xmin, vowels[0].start_s - 0.1)
+    end = min(sound.xmax, vowels[-1].end_s + 0.1)
+    part = sound.extract_part(start, end, preserve_times=True)
+    made = part.to_spectrogram(
+        window_length=0.005,
+        maximum_frequency=settings.ceiling_hz,
+        time_step=max(0.002, (end - start) / _SPECTROGRAM_COLUMNS),
+        frequency_step=settings.ceiling_hz / _SPECTROGRAM_ROWS,
+    )
+    power = np.asarray(made.values, float)
+    db = 10 * np.log10(np.maximum(power, 1e-12 * float(power.max() or 1.0)))
+    levels = np.clip(1 + (db - db.max()) / _SHOWN_DB, 0, 1)
+    whole = formants.track(part, settings)
+    tracks = [
+        Curve(
+            f"F{index + 1}",
+            whole.times_s.tolist(),
+            [None if math.isnan(v) else v for v in whole.hz[:, index]],
+        )
+        for index in range(FORMANTS)
+    ]
+    return Spectrogram(
+        title,
+        f"Dark is loud, {_SHOWN_DB:g} dB from white to black; dots are formants of every frame, also where "
+        "there is no vowel; dashed lines are the vowels' ends.",
+        Axis("time", "s"),
+        Axis("frequency", "Hz"),
+        levels.tolist(),
+        (start, end, 0.0, settings.ceiling_hz),
+        tracks,
+        [(vowel.start_s, vowel.end_s, vowel.label) for vowel in vowels],
+    )

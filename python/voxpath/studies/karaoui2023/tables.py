@@ -1,0 +1,184 @@
+"""The printed tables against themselves: every number that follows from others, computed again.
+
+A number agrees if what its rows give lies within one unit of its last digit, so that rounding and
+cutting both
+do. What does not is a contradiction of the publication, whatever anybody measures. Measured rows are taken as
+they are printed: nothing here could refuse them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from voxpath.report.document import Cell, Check, Table
+from voxpath.results.intervals import summarise
+from voxpath.studies.base import Comparison, Published, Tolerance, contradiction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_OPERATIONS: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean": statistics.fmean,
+    "sd": statistics.stdev,
+    "min": min,
+    "max": max,
+    "same": lambda of: of[0],
+    "difference": lambda of: of[0] - sum(of[1:]),
+    "change": lambda of: 100 * (of[0] / of[1] - 1),
+    "change of differences": lambda of: 100 * ((of[0] - of[1]) / of[2] - 1),
+}
+"""How a number follows from others; changes are in per cent."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A number that the publication derives.
+
+    Attributes:
+        where: Table or section.
+        what: Which number.
+        printed: As it is printed.
+        op: How it follows.
+        of: From which cells, `table.column.row`.
+        note: The right reading.
+        digits: Decimals that the numbers it is made of allow; those printed otherwise.
+    """
+
+    where: str
+    what: str
+    printed: str
+    op: str
+    of: Sequence[str]
+    note: str = ""
+    digits: int | None = None
+
+    @property
+    def unit_of_last_digit(self) -> float:
+        """Of what is printed, or of what it is made of."""
+        printed = len(self.printed.partition(".")[2])
+        return float(10.0 ** -(printed if self.digits is None else self.digits))
+
+    @property
+    def value(self) -> float:
+        """Computed from the printed cells."""
+        return _OPERATIONS[self.op]([cell(name) for name in self.of])
+
+    @property
+    def agrees(self) -> bool:
+        """Whether rounding or cutting gives what is printed."""
+        return abs(self.value - float(self.printed)) <= self.unit_of_last_digit + _ROUNDING
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
+
+
+def cell(name: str) -> float:
+    """A printed cell, `table.column.row`."""
+    table, column, row = name.split(".")
+    found = _data()[table]
+    return float(found["rows"][row][found["columns"].index(column)])
+
+
+def row(table: str, name: str) -> list[float]:
+    """A printed row."""
+    return [float(value) for value in _data()[table]["rows"][name]]
+
+
+def derived() -> list[Derived]:
+    """Every number that follows from others."""
+    return [Derived(**entry) for entry in _data()["derived"]]
+
+
+def comparisons() -> list[Comparison]:
+    """A verdict for each."""
+    found = []
+    for one in derived():
+        printed = float(one.printed)
+        published = Published(
+            one.where,
+            one.what,
+            "",
+            "",
+            printed,
+            printed,
+            Tolerance(absolute=one.unit_of_last_digit),
+            one.note,
+        )
+        ours = summarise([one.value])
+        told = f"{one.op} of {', '.join(one.of)} gives {one.value:.6g}"
+        if one.agrees:
+            found.append(Comparison(published, ours, "agrees", told))
+        else:
+            found.append(contradiction(published, ours, f"{told}: {one.note}" if one.note else told))
+    return found
+
+
+def table(where: str, judged: Sequence[Comparison]) -> Table:
+    """The numbers of a table or section with their verdicts."""
+    rows: list[list[str | Cell]] = [
+        [
+            item.published.column,
+            f"{item.published.printed:g}",
+            "" if item.ours is None else f"{item.ours.mean:.6g}",
+            Cell(item.verdict, "good" if item.verdict == "agrees" else "bad", item.reason),
+        ]
+        for item in judged
+        if item.published.table == where
+    ]
+    return Table(f"{where}, recomputed", ["number", "printed", "recomputed", "verdict"], rows)
+
+
+def subsets(column: str) -> list[tuple[str, ...]]:
+    """Which choices of the rows of /a/ in Table I have the printed average."""
+    rows = [name for name in _data()["table1"]["rows"] if name[:2] in {"a_", "a1", "a2", "a3"}]
+    rows = [name for name in rows if name not in {"a_T_average", "a_plain"}]
+    printed = cell(f"table1.{column}.a_T_average")
+    return [
+        chosen
+        for count in range(2, len(rows) + 1)
+        for chosen in itertools.combinations(rows, count)
+        if abs(statistics.fmean(cell(f"table1.{column}.{name}") for name in chosen) - printed)
+        <= 1e-4 + _ROUNDING
+    ]
+
+
+def checks() -> list[Check]:
+    """What is known of the tables beyond single numbers."""
+    made = []
+    for column in _data()["table1"]["columns"]:
+        found = subsets(column)
+        made.append(
+            Check(
+                f"Some choice of the printed rows has the printed average of /a/, {column}.",
+                bool(found),
+                "; ".join(", ".join(chosen) for chosen in found)
+                or "none of the 57 choices of two rows or more",
+            )
+        )
+    shift = [a - b for a, b in zip(row("table2", "a_T_average"), row("text", "plain"), strict=True)]
+    percent = [
+        100 * (a / b - 1) for a, b in zip(row("table2", "a_T_average"), row("table2", "a_plain"), strict=True)
+    ]
+    signs = [math.copysign(1, a) == math.copysign(1, b) for a, b in zip(shift, percent, strict=True)]
+    made.append(
+        Check(
+            "Differences in Hz and in per cent beside T have the same sign.",
+            all(signs),
+            "; ".join(
+                f"F{i + 1} {a:+.1f} Hz, {b:+.1f} %"
+                for i, (a, b) in enumerate(zip(shift, percent, strict=True))
+            ),
+        )
+    )
+    return made

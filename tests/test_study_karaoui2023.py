@@ -1,0 +1,224 @@
+"""The study of vowels: verdicts on the printed numbers, a known tract, a voice path, and what is said "
+"without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reports import text_of
+from voxpath.audio import losses, opus, quality, speech
+from voxpath.audio.problems import AudioError
+from voxpath.phonetics import praat, synthesis, tract
+from voxpath.phonetics.problems import PhoneticsError
+from voxpath.report.document import Checks
+from voxpath.report.html import render
+from voxpath.studies import load
+from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return load("karaoui2023").run(lambda *_: [], True)
+
+
+def verdicts() -> dict[str, bool]:
+    return {one.what: one.agrees for one in tables.derived()}
+
+
+def test_known_misprints_contradict_and_the_rest_agrees():
+    found = verdicts()
+    for known in (
+        "SD of T, hyoid",
+        "SD of T, larynx",
+        "average of /a/, hyoid",
+        "average of /a/, larynx",
+        "average of /a/, opening",
+        "average of /a/, location",
+        "T, larynx rises",
+        "/a/ beside T, F1, %",
+        "/a/ in PTah, F2, %",
+        "/a/ in PTah, F4 moves by, Hz",
+        "/a/ beside P, F4 moves by, Hz",
+        "/a/ in PTah, F1 more than beside T, %",
+        "plain /a/, F1",
+        # Not in the list that was known before.
+        "P in PTah, hyoid more than P elsewhere",
+        "place of P less secondary place of T, at most",
+        "/a/ in PTah, larynx more than beside T, %",
+    ):
+        assert not found[known], known
+    for right in (
+        "average of T, location",
+        "/a/ beside T, F1 moves by, Hz",
+        "/a/ in PTah, larynx rises",
+        "average of /a/ beside T, F4",
+    ):
+        assert found[right], right
+    assert len(found) == len(tables.derived())
+
+
+def test_a_number_agrees_by_rounding_or_cutting_and_not_by_more():
+    def one(printed: str) -> tables.Derived:
+        return tables.Derived("x", "y", printed, "change", ["table2.F1.a_P", "table2.F1.a_plain"])
+
+    assert one("48.5").value == pytest.approx(48.5562, abs=1e-4)
+    assert [one(printed).agrees for printed in ("48.55", "48.56", "48.54", "48.58")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_the_right_readings_of_the_facts_are_what_comes_out():
+    by = {one.what: one.value for one in tables.derived()}
+    assert by["/a/ beside T, F1, %"] == pytest.approx(49.40, abs=0.01)
+    assert by["/a/ in PTah, F2, %"] == pytest.approx(-5.47, abs=0.01)
+    assert by["T, larynx rises"] == pytest.approx(0.44, abs=0.01)
+    assert by["/a/ in PTah, F4 moves by, Hz"] == pytest.approx(124.06, abs=0.01)
+
+
+def test_front_constrictions_alone_have_the_average_location():
+    assert ("a_PTah", "a2_maTaruf", "a2_baTaTa") in tables.subsets("location")
+    assert [tables.subsets(column) for column in ("hyoid", "larynx", "opening")] == [[], [], []]
+
+
+def test_the_synthesiser_s_drawing_is_to_scale():
+    """The tongue's body is an arc of 20 mm, and the tract's male speaker 1.1 times as large."""
+    shapes = synthesis.contours(vocal_tract.SPEAKER, [{}, {"Stylohyoid": 0.5}], 50)
+    body = shapes[0].contours["tongue"][3:-2]
+    centre = np.linalg.lstsq(
+        np.column_stack([2 * body, np.ones(len(body))]), (body**2).sum(axis=1), rcond=None
+    )[0]
+    assert np.sqrt(centre[2] + centre[0] ** 2 + centre[1] ** 2) == pytest.approx(22, abs=0.05)
+    # The muscle raises the hyoid by 20 mm times the size, at full activity.
+    rise = shapes[1].contours["hyoid"] - shapes[0].contours["hyoid"]
+    assert rise[0] == pytest.approx([0, 11], abs=0.05)
+    with pytest.raises(PhoneticsError, match="draws the tract in another way"):
+        synthesis.read_drawing("N 1 2 moveto 3 4 L stroke")
+
+
+def test_formants_of_the_synthesiser_follow_the_area_function():
+    """Of a posture that no pair has."""
+    muscles = {"Masseter": -0.2, "Genioglossus": 0.3}
+    known = tract.resonances(synthesis.areas(vocal_tract.SPEAKER, muscles).tolist(), synthesis.SECTION_M)
+    sound = synthesis.sound(vocal_tract.SPEAKER, muscles, 0.25)
+    from voxpath.phonetics import formants
+
+    found = formants.over(formants.track(sound, formants.Settings()), 0.1, 0.2)[0]
+    assert found[0] == pytest.approx(known[0], rel=vocal_tract.F1_WITHIN)
+    assert found[1:] == pytest.approx(known[1:], rel=vocal_tract.OTHERS_WITHIN)
+
+
+def test_tuning_finds_the_published_directions_and_the_untuned_pair_was_not_searched_for():
+    pair, tried = vocal_tract.tuned()
+    plain, emphatic = vocal_tract.resonances(pair.plain), vocal_tract.resonances(pair.emphatic)
+    assert plain is not None
+    assert emphatic is not None
+    assert tried > 100
+    assert emphatic[0] > plain[0]
+    assert emphatic[1] < plain[1]
+    assert vocal_tract.untuned().plain == vocal_tract.PLAIN
+
+
+def test_the_quick_study_answers_every_part(quick):
+    assert all(item.verdict in {"agrees", "contradicts itself"} for item in quick.comparisons)
+    text = text_of(render(quick.report))
+    for told in (
+        "untuned, shift",
+        "tuned, shift",
+        "published, shift",
+        "Vowel space",
+        "Opus with lost packets",
+        "Contours",
+    ):
+        assert told in text
+    held = {
+        check.claim: check.holds
+        for section in quick.report.sections
+        for part in section.parts
+        if isinstance(part, Checks)
+        for check in part.checks
+    }
+    assert all(held[claim] for claim in held if claim.startswith("Measured formants lie within"))
+    assert held["F1 rises."]
+    assert held["F2 falls."]
+    assert any("the encoder sends no copies" in claim and holds for claim, holds in held.items())
+
+
+def test_a_study_that_computes_needs_no_store(voxpath, tmp_path, monkeypatch):
+    monkeypatch.setattr(speech, "FOLDER", tmp_path / "nowhere")
+    called = voxpath("study", "karaoui2023", "--quick")
+    assert called.code == 1
+    assert "apt-get install pocketsphinx-testdata" in called.err
+    assert not (tmp_path / "runs").exists()
+
+
+# The voice path's parts, which RTP will share
+
+
+@pytest.fixture(scope="module")
+def sentence() -> speech.Recording:
+    return speech.recordings()[1]
+
+
+def test_what_is_lost_is_lost_at_every_higher_loss_too():
+    low, high = losses.independent(1000, 0.1, 3), losses.independent(1000, 0.2, 3)
+    assert all(here or not there for here, there in zip(low, high, strict=True))
+    assert 60 < low.count(False) < 140
+    assert all(losses.independent(100, 0.0, 3))
+    assert losses.independent(100, 1.0, 3).count(True) == 1
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        losses.independent(10, 1.5, 3)
+
+
+def test_opus_gives_back_what_it_was_given_in_time(sentence):
+    stream = opus.encode(sentence.values, speech.RATE_HZ, 32000)
+    heard = opus.decode(stream, [True] * len(stream.packets), "zero")
+    assert len(heard) == len(sentence.values)
+    assert stream.bits_per_second == pytest.approx(32000, rel=0.1)
+    # Aligned: no shift of the decoded speech is more like the recording.
+    one, other = sentence.values.astype(float), heard.astype(float)
+    alike = {shift: float(np.dot(one[100:-100], np.roll(other, shift)[100:-100])) for shift in range(-40, 41)}
+    assert abs(max(alike, key=alike.__getitem__)) <= 2
+
+
+def test_copies_repair_better_than_guesses_and_guesses_better_than_silence(sentence):
+    scores = {}
+    for repair in voice_path.REPAIRS:
+        stream = opus.encode(sentence.values, speech.RATE_HZ, 24000, expected_loss=0.2, fec=repair == "fec")
+        assert (stream.with_copy > 0) == (repair == "fec")
+        arrives = losses.independent(len(stream.packets), 0.2, 1)
+        scores[repair] = quality.judge(sentence.values, opus.decode(stream, arrives, repair)).pesq
+    assert scores["fec"] > scores["concealment"] > scores["zero"]
+
+
+def test_silence_stands_where_packets_are_lost(sentence):
+    stream = opus.encode(sentence.values, speech.RATE_HZ, 24000)
+    arrives = [True] * len(stream.packets)
+    arrives[60:65] = [False] * 5
+    heard = opus.decode(stream, arrives, "zero")
+    begin = 60 * 320 - stream.lookahead
+    assert not heard[begin : begin + 5 * 320].any()
+    assert heard[begin - 320 : begin].any()
+    with pytest.raises(AudioError, match="makes no encoder"):
+        opus.encode(sentence.values, 11025, 24000)
+
+
+def test_vowels_are_where_the_words_put_them(sentence):
+    vowels = speech.align(sentence).tier("vowel").labelled
+    assert {one.label for one in vowels} >= {"IY", "AA", "AE"}
+    assert all(0 < one.start_s < one.end_s < sentence.duration_s for one in vowels)
+    values = sentence.values / 32768
+
+    def power(start: float, end: float) -> float:
+        return float(np.mean(values[round(start * 16000) : round(end * 16000)] ** 2))
+
+    assert np.median([power(one.start_s, one.end_s) for one in vowels]) > power(0, sentence.duration_s)
+
+
+def test_without_the_program_praat_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(PhoneticsError, match="apt-get install praat"):
+        praat.program()

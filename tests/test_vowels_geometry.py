@@ -1,0 +1,242 @@
+"""Openings and places against shapes with known answers, whatever the contours' direction, place and "
+"density."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from voxpath.phonetics import articulation, contours, geometry
+from voxpath.phonetics.problems import PhoneticsError
+
+LIMIT_MM = 0.1
+"""Within which openings and places have to lie."""
+
+
+def arc(centre: tuple[float, float], radius: float, first: float, last: float, count: int) -> np.ndarray:
+    angles = np.radians(np.linspace(first, last, count))
+    return np.column_stack([centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)])
+
+
+def constriction(tongue, wall, contact: float = 0.0) -> geometry.Constriction:
+    found = geometry.constriction(
+        geometry.smooth(np.array(tongue, float)), geometry.smooth(np.array(wall, float)), contact
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("points", [9, 25, 200])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("moved", [(0.0, 0.0), (130.0, -47.5)])
+def test_a_circle_below_a_straight_wall(points: int, reverse: bool, moved: tuple[float, float]):
+    tongue = arc((-30, 0), 20, 10, 170, points) + moved
+    wall = np.array([[0, 25], [-80, 25]], float) + moved
+    found = constriction(tongue[::-1] if reverse else tongue, wall)
+    assert found.opening_mm == pytest.approx(5, abs=LIMIT_MM)
+    assert found.place_mm == pytest.approx(30, abs=LIMIT_MM)
+
+
+@pytest.mark.parametrize("points", [12, 60])
+@pytest.mark.parametrize("toward", [40.0, 90.0, 150.0])
+def test_circles_inside_of_each_other(points: int, toward: float):
+    """A circle of 20 mm inside one of 40, 12 mm off its centre: 8 mm are left in that direction."""
+    off = 12 * np.array([math.cos(math.radians(toward)), math.sin(math.radians(toward))])
+    found = constriction(arc(tuple(off), 20, 0, 180, points), arc((0, 0), 40, 0, 180, points))
+    assert found.opening_mm == pytest.approx(8, abs=LIMIT_MM)
+    assert found.place_mm == pytest.approx(40 * math.radians(toward), abs=LIMIT_MM)
+
+
+def test_parallel_walls_are_closest_at_their_most_forward_place():
+    found = constriction([[-10, 0], [-50, 0]], [[0, 3], [-80, 3]])
+    assert (found.opening_mm, found.place_mm) == pytest.approx((3, 10), abs=LIMIT_MM)
+
+
+def test_contours_that_touch_over_a_stretch_touch_at_its_most_forward_place():
+    tongue = [[-5, -4], [-20, 10], [-30, 10], [-60, -10]]
+    found = constriction(tongue, [[0, 10], [-80, 10]])
+    assert (found.opening_mm, found.place_mm) == pytest.approx((0, 20), abs=LIMIT_MM)
+    assert (
+        geometry.crossing(
+            geometry.smooth(np.array(tongue, float)), geometry.smooth(np.array([[0, 10], [-80, 10]], float))
+        )
+        is None
+    )
+
+
+def test_what_counts_as_contact_is_taken_at_its_most_forward_place():
+    tongue = arc((-30, 0), 20, 10, 170, 80)
+    assert constriction(tongue, [[0, 20.2], [-80, 20.2]]).place_mm == pytest.approx(30, abs=LIMIT_MM)
+    forward = constriction(tongue, [[0, 20.2], [-80, 20.2]], contact=0.5)
+    # 0.5 mm below the wall the circle is 19.7 mm high: 3.46 mm beside its top.
+    assert forward.place_mm == pytest.approx(30 - math.sqrt(20**2 - 19.7**2), abs=LIMIT_MM)
+
+
+def test_a_tongue_beyond_the_end_of_a_wall_has_no_projection():
+    assert (
+        geometry.constriction(
+            geometry.smooth(np.array([[10.0, 0], [20, 0]])), geometry.smooth(np.array([[0, 5.0], [-50, 5]]))
+        )
+        is None
+    )
+
+
+def test_corners_stay_and_round_contours_need_few_points():
+    square = geometry.smooth(np.array([[0, 0], [0, 30], [-40, 30]], float))
+    assert square.max(axis=0) == pytest.approx([0, 30], abs=1e-9)
+    assert geometry.length(square) == pytest.approx(70, abs=1e-6)
+    circle = geometry.smooth(arc((0, 0), 20, 0, 180, 7))
+    assert np.abs(np.linalg.norm(circle, axis=1) - 20).max() < LIMIT_MM
+
+
+def film(**more) -> dict:
+    """A tract of a circle below a palate and before a wall, 50 frames/s, the larynx rising by 1 mm a "
+    "frame."""
+    frames = [
+        {
+            "time_s": 0.02 * index,
+            "contours": {
+                "upper_incisor": [[100, 50]],
+                "tongue": arc((60, 20), 20, 10, 190, 30).tolist(),
+                "larynx": [[30, -60 + index], [40, -60 + index]],
+                "hyoid": [[45, -30 + 2 * index]],
+            },
+        }
+        for index in range(10)
+    ]
+    fixed = {"palate": [[98, 48], [40, 48]], "pharynx_wall": [[35, 40], [35, -60]]}
+    rest = {"upper_incisor": [[100, 50]], "larynx": [[30, -60], [40, -60]], "hyoid": [[45, -30]]}
+    return {
+        "format": contours.FORMAT,
+        "unit": "mm",
+        "rate_hz": 50,
+        "fixed": fixed,
+        "rest": rest,
+        "frames": frames,
+        **more,
+    }
+
+
+def test_gestures_of_a_film_with_known_answers():
+    read = contours.parse(film(), "film.json")
+    found = articulation.posture(read.frames[3], read)
+    assert found.values["larynx rise"] == pytest.approx(3)
+    assert found.values["hyoid rise"] == pytest.approx(6)
+    assert found.values["oral opening"] == pytest.approx(8, abs=LIMIT_MM)
+    # From the incisor to the palate's front end, along it to above the circle's centre.
+    assert found.values["oral place"] == pytest.approx(math.hypot(2, 2) + 38, abs=LIMIT_MM)
+    assert found.values["pharyngeal opening"] == pytest.approx(5, abs=LIMIT_MM)
+    assert found.values["pharyngeal place"] == pytest.approx(
+        math.hypot(2, 2) + 58 + math.hypot(5, 8) + 20, abs=LIMIT_MM
+    )
+    assert found.primary == "pharyngeal"
+
+
+def test_units_axes_grid_and_direction_change_nothing():
+    plain = articulation.posture(*_frame_of(film()))
+    turned = film(unit="cm", forward="-y", up="+x")
+    for row in [turned["fixed"], turned["rest"], *(frame["contours"] for frame in turned["frames"])]:
+        for name, points in row.items():
+            row[name] = [[y / 10, -x / 10] for x, y in points][::-1]
+    other = articulation.posture(*_frame_of(turned))
+    for name, value in plain.values.items():
+        assert other.values[name] == pytest.approx(value, abs=1e-6), name
+
+
+def test_a_grid_that_is_turned_turns_rises():
+    values = articulation.posture(*_frame_of(film(grid_angle_deg=90))).values
+    # What went up in the picture went forward in a grid that is turned by 90°.
+    assert values["larynx rise"] == pytest.approx(0, abs=1e-9)
+    assert values["larynx advance"] == pytest.approx(3)
+
+
+def _frame_of(data: dict):
+    read = contours.parse(data, "film.json")
+    return read.frames[3], read
+
+
+def test_components_find_the_factors_that_made_the_contours():
+    rng = np.random.default_rng(3)
+    base = arc((60, 20), 20, 10, 170, 25)
+    up, forward = rng.normal(0, 2, 40), rng.normal(0, 0.7, 40)
+    rows = [
+        contours.Frame(
+            index / 50,
+            {
+                "upper_incisor": np.array([[100.0, 50]]),
+                "tongue": base + np.array([forward[index], up[index]]),
+            },
+        )
+        for index in range(40)
+    ]
+    found = articulation.components(rows, "film.json", "tongue", 3)
+    assert found is not None
+    assert sum(found.explained[:2]) == pytest.approx(1, abs=1e-6)
+    assert abs(np.corrcoef(found.scores[:, 0], up)[0, 1]) > 0.99
+    assert articulation.components(rows, "film.json", "larynx", 2) is None
+
+
+def broken(path: str, value: object) -> dict:
+    data = film()
+    here: object = data
+    *way, last = [int(word) if word.isdigit() else word for word in path.split(".")]
+    for word in way:
+        here = here[word]  # type: ignore[index]
+    here[last] = value  # type: ignore[index]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (broken("format", "other"), "no file of contours"),
+        (broken("unit", "inch"), "'unit' is"),
+        (broken("rate_hz", 0), "'rate_hz' has to be above 0"),
+        (broken("rate_hz", 30), "0.000 s: the next frame follows after 20.0 ms, which 30 frames/s"),
+        (broken("frames.4.time_s", 0.06), "0.060 s: the next frame is not later"),
+        (
+            broken("frames.4.contours.tounge", [[0, 0]]),
+            "0.080 s: 'tounge' is no articulator; did you mean 'tongue'?",
+        ),
+        (broken("frames.4.contours.tongue", [[0, "x"]]), "0.080 s: 'tongue' has to be a list of points"),
+        (broken("frames", []), "has no frames"),
+        (broken("forward", "+y"), "'forward' and 'up'"),
+    ],
+)
+def test_a_broken_film_is_refused_by_file_and_time(data: dict, told: str):
+    with pytest.raises(PhoneticsError, match=r"^film\.json") as raised:
+        contours.parse(data, "film.json")
+    assert told in str(raised.value)
+
+
+def test_contours_that_cross_or_are_missing_are_refused_by_file_and_time():
+    crossed = broken("frames.3.contours.tongue", arc((50, 20), 30, 10, 190, 30).tolist())
+    with pytest.raises(PhoneticsError, match=r"film\.json, 0\.060 s: tongue and palate cross at"):
+        articulation.posture(*_frame_of(crossed))
+    missing = film()
+    del missing["frames"][3]["contours"]["tongue"]
+    with pytest.raises(PhoneticsError, match=r"film\.json, 0\.060 s: the tongue is missing"):
+        articulation.posture(*_frame_of(missing))
+
+
+def test_missing_frames_inside_of_a_vowel_are_told():
+    data = film()
+    del data["frames"][4:7]
+    read = contours.parse(data, "film.json")
+    with pytest.raises(PhoneticsError, match=r"film\.json, 0\.060 s: frames are missing: none for 80 ms"):
+        read.between(0.02, 0.16)
+    assert len(read.between(0.0, 0.06)) == 4
+    with pytest.raises(PhoneticsError, match="no frame between"):
+        read.between(1.0, 1.1)
+
+
+def test_a_film_that_is_written_is_read_the_same():
+    read = contours.parse(film(), "film.json")
+    import json
+
+    again = contours.parse(json.loads(contours.render(read)), "film.json")
+    assert articulation.posture(again.frames[5], again).values == pytest.approx(
+        articulation.posture(read.frames[5], read).values, abs=1e-3
+    )
