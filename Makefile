@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
 PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium $(STAMPS)/iperf3
+SPEECH   := /usr/share/pocketsphinx/test/data
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -32,7 +33,7 @@ help:
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
-setup: $(PROGRAMS) $(STAMPS)/python $(STAMPS)/engine
+setup: $(PROGRAMS) $(STAMPS)/pocketsphinx-testdata $(STAMPS)/python $(STAMPS)/engine
 
 $(STAMPS):
 	@mkdir -p $@
@@ -53,6 +54,19 @@ $(PROGRAMS): | $(STAMPS)
 	else \
 		echo 'setup: $(@F) is missing, and only root can install it: apt-get install $(@F)'; \
 		echo 'setup: tests will fail without it ($(SERVES))'; \
+	fi
+
+# Recorded speech with what is said in it: `sample:cards` and `sample:librivox`.
+$(STAMPS)/pocketsphinx-testdata: | $(STAMPS)
+	@if test -d $(SPEECH); then \
+		touch $@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'setup: installing $(@F): recorded speech, which the tests have recognised'; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(@F) \
+		&& touch $@; \
+	else \
+		echo 'setup: $(@F) is missing, and only root can install it: apt-get install $(@F)'; \
+		echo 'setup: tests of speech recognition will fail without it'; \
 	fi
 
 $(STAMPS)/python: requirements.lock | $(STAMPS)
