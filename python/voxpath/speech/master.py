@@ -15,6 +15,7 @@ import logging
 import time
 import uuid
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 _HEARTBEAT_S = 10.0
 _EVENT_LIMIT = 1 << 20
 _REFERENCE_LIMIT = 1 << 20
+_PAGE = Path(__file__).parent / "page.html"
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,11 @@ class Master:
             link = Link(socket, request.query.get("acknowledges") == "1")
             await self.pool.add(link)
             try:
-                async for message in socket:
+                while (message := await socket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
                     if message.type is WSMsgType.TEXT:
                         await link.events.put(message.data)
+                # The socket's own code tells also whether our answer to its close could be sent.
+                link.has_closed = message.type is WSMsgType.CLOSE and message.data == WSCloseCode.OK
             finally:
                 await self.pool.remove(link)
                 # Whoever listens takes what is there first; nobody does if it was free.
@@ -171,7 +175,7 @@ class Master:
         # Vosk's own clients open the root.
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._vosk(request)
-        raise web.HTTPNotFound(text=f"speech recognition: {protocol.CLIENT_SPEECH}, {protocol.VOSK}\n")
+        return web.FileResponse(_PAGE)
 
     async def _recognise(self, request: web.Request) -> web.StreamResponse:
         self._admit(request, self._settings.client_token)
@@ -307,7 +311,7 @@ class Master:
                 told["timing"]["waiting"] = round(waited, 6)
             await front.deliver(told | {"id": request.id})
         failed = bool(told.get("status"))
-        if not failed and not (ended.is_set() and link.socket.close_code == WSCloseCode.OK):
+        if not failed and not (ended.is_set() and link.has_closed):
             raise _Refusal(Status.ABORTED, "the worker was lost")
         up.cancel()
 

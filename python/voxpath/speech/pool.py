@@ -23,6 +23,8 @@ class Link:
     """It answers message by message where it is asked to, as only our own workers do."""
     events: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(EVENTS))
     """What it says; none in the end."""
+    has_closed: bool = False
+    """It has ended as it should, and was not lost."""
 
 
 @dataclass(eq=False)
