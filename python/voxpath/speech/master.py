@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 log = logging.getLogger(__name__)
-_HEARTBEAT_S = 10.0
+_HEARTBEAT_S = 30.0
+"""A peer that has ended is noticed at once; this is for machines that have gone, and spares busy ones."""
 _EVENT_LIMIT = 1 << 20
 _REFERENCE_LIMIT = 1 << 20
 _PAGE = Path(__file__).parent / "page.html"

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 PIECE = 32_000
 """Octets that are decoded at a time: what a client that has gone costs us at most."""
 _RETRY_S = (0.1, 5.0)
-_HEARTBEAT_S = 10.0
+_HEARTBEAT_S = 30.0
 
 
 @dataclass(frozen=True)

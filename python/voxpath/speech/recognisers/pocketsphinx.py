@@ -31,6 +31,8 @@ _WARM = RATE
 """Samples from which the first mean is taken."""
 _RENEW = RATE // 4
 """Samples from one mean to the next."""
+_PIECE = RATE // 10
+"""Octets that it hears at a time."""
 _PRIOR_WEIGHT = 50
 """Frames of 10 ms that an earlier session's mean counts as."""
 _WINDOW = 500
@@ -145,7 +147,9 @@ class PocketSphinx:
         first = self._heard(self._decoder.n_frames())
         self._tell(first.with_(self._session, _PRIOR_WEIGHT))
         self._decoder.start_utt()
-        self._decoder.process_raw(held)
+        # It does not let other threads run meanwhile, and somebody has to answer the master.
+        for at in range(0, len(held), _PIECE):
+            self._decoder.process_raw(held[at : at + _PIECE])
         self._started = True
 
     def _renew(self) -> None:
