@@ -71,7 +71,7 @@ class _Workers:
     def __init__(
         self, count: int, recogniser: str, model: Path | None, token: str | None, certificate: Path | None
     ) -> None:
-        self._count = count
+        self.count = count
         self._arguments = ["--recogniser", recogniser]
         self._arguments += ["--model", str(model)] if model is not None else []
         # What it serves with is what they trust.
@@ -80,7 +80,7 @@ class _Workers:
         self._processes: list[asyncio.subprocess.Process] = []
 
     async def start(self, url: str) -> None:
-        for _ in range(self._count):
+        for _ in range(self.count):
             command = [sys.executable, "-m", "voxpath", "speech", "work", url, *self._arguments]
             self._processes.append(
                 await asyncio.create_subprocess_exec(*command, env=self._environment, process_group=0)
@@ -110,7 +110,7 @@ async def _serve(
     settings: master.Settings, host: str, port: int, context: tls.SSLContext | None, own: _Workers
 ) -> int:
     try:
-        runner, _, bound = await master.serve(settings, host, port, context)
+        runner, made, bound = await master.serve(settings, host, port, context)
     except OSError as error:
         raise click.UsageError(f"cannot listen at {host}:{port}: {error.strerror}") from error
     here = _REACHED.get(host, host)
@@ -118,8 +118,18 @@ async def _serve(
     url = f"{'wss' if context else 'ws'}://{here}:{bound}"
     try:
         await own.start(url)
-        click.echo(f"serving at {url}")
-        await own.failed()
+        failed = asyncio.create_task(own.failed())
+        # Who reads this finds somebody who listens.
+        ready = asyncio.create_task(made.pool.until_available(own.count))
+        try:
+            await asyncio.wait((failed, ready), return_when=asyncio.FIRST_COMPLETED)
+            if not failed.done():
+                click.echo(f"serving at {url}")
+                await failed
+        finally:
+            failed.cancel()
+            ready.cancel()
+            await asyncio.gather(failed, ready, return_exceptions=True)
         click.echo("Error: a worker has ended; its messages are above", err=True)
         return _FAILED
     finally:

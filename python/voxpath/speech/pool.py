@@ -48,6 +48,11 @@ class Pool:
         """Workers that are free."""
         return len(self._free)
 
+    async def until_available(self, count: int) -> None:
+        """Returns when so many workers are free."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.available >= count)
+
     async def add(self, link: Link) -> None:
         """A worker is free."""
         for waiting in self._waiting:
