@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from voxpath.speech.recognisers import DEFAULT, NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
@@ -28,8 +30,8 @@ def _token(name: str, whose: str) -> Callable[[_Command], _Command]:
 
 _RECOGNISER = click.option(
     "--recogniser",
-    type=click.Choice(["pocketsphinx", "vosk"]),
-    default="pocketsphinx",
+    type=click.Choice(NAMES),
+    default=DEFAULT,
     show_default=True,
     help="Whose model listens.",
 )

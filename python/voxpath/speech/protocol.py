@@ -1,8 +1,7 @@
 """What clients, master and workers say to each other: the Kaldi GStreamer server's protocol.
 
-Keys and codes are those of its README; what we add stands in [`Request`][voxpath.speech.protocol.Request]
-and is sent only where it was asked for, so that clients and workers written for the original notice
-nothing.
+Keys and codes are those of its README; what we add stands in `Request` and is sent only where it was asked
+for, so that clients and workers written for the original notice nothing.
 """
 
 from __future__ import annotations

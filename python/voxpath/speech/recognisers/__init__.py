@@ -4,7 +4,6 @@
 | --- | --- | --- |
 | `pocketsphinx` | `speech` | US English, in the package |
 | `vosk` | `speech-vosk` | a directory that `--model` names |
-| `whisper` | `speech-whisper` | a directory that `--model` names, in CTranslate2's form |
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 DEFAULT = "pocketsphinx"
-NAMES = ("pocketsphinx", "vosk", "whisper")
+NAMES = ("pocketsphinx", "vosk")
 
 
 @dataclass(frozen=True)
