@@ -42,7 +42,7 @@ $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
 $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
 $(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 $(STAMPS)/praat: SERVES := the study karaoui2023 has it draw a vocal tract
-$(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which the study karaoui2023 sends through a codec
+$(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which is recognised and sent through a codec
 
 $(PROGRAMS): | $(STAMPS)
 	@if command -v $(@F) >/dev/null || dpkg -s $(@F) >/dev/null 2>&1; then \

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from voxpath.speech.cli import speech
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
@@ -109,6 +111,9 @@ Examples:
 )
 def cli() -> None:
     """Tells what a network does to an application, with a given transport."""
+
+
+cli.add_command(speech)
 
 
 def _names(known: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:

@@ -1,0 +1,121 @@
+"""`voxpath speech ...`: what the commands take; what they do stands in `commands.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from voxpath.speech.recognisers import DEFAULT, NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+_Command = TypeVar("_Command", bound="Callable[..., object]")
+_PORT = 8888
+_PATH = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+@click.group()
+def speech() -> None:
+    """Speech recognition over a network: a service, and a client that measures it."""
+
+
+def _token(name: str, whose: str) -> Callable[[_Command], _Command]:
+    variable = "VOXPATH_" + name.strip("-").replace("-", "_").upper()
+    return click.option(name, envvar=variable, help=f"What {whose} has to know; better in {variable}.")
+
+
+_RECOGNISER = click.option(
+    "--recogniser",
+    type=click.Choice(NAMES),
+    default=DEFAULT,
+    show_default=True,
+    help="Whose model listens.",
+)
+_MODEL = click.option(
+    "--model", type=click.Path(path_type=Path, exists=True), help="Another model than the recogniser brings."
+)
+_CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for wss://.")
+
+
+@speech.command()
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 is every one."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0 is a free one."
+)
+@click.option(
+    "--workers", type=click.IntRange(0, 256), default=1, show_default=True, help="Processes beside it."
+)
+@_RECOGNISER
+@_MODEL
+@click.option(
+    "--wait", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds for a worker."
+)
+@click.option("--sessions", type=click.IntRange(1), default=256, show_default=True, help="At the same time.")
+@click.option("--session", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds of one.")
+@click.option(
+    "--idle", type=click.FloatRange(0.1), default=30.0, show_default=True, help="Seconds without audio."
+)
+@click.option(
+    "--message", type=click.IntRange(1024), default=1 << 20, show_default=True, help="Bytes of a message."
+)
+@_token("--token", "clients")
+@_token("--worker-token", "workers")
+@click.option("--certificate", type=_PATH, help="For TLS, with its chain.")
+@click.option("--key", type=_PATH, help="Of the certificate.")
+def serve(**options: object) -> int:
+    """Serves clients, with workers of this machine and of others."""
+    return int(_commands().serve(**options))
+
+
+@speech.command()
+@click.argument("master", default=f"ws://127.0.0.1:{_PORT}")
+@_RECOGNISER
+@_MODEL
+@_token("--worker-token", "workers")
+@_CA
+def work(master: str, **options: object) -> int:
+    """Recognises for a MASTER (ws://host:port), one session after the other."""
+    return int(_commands().work(master, **options))
+
+
+@speech.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--server", default=f"ws://127.0.0.1:{_PORT}", show_default=True, help="ws:// or wss://.")
+@click.option("--protocol", type=click.Choice(["kaldi", "vosk"]), default="kaldi", show_default=True)
+@click.option(
+    "--paced/--unpaced", default=True, show_default=True, help="As it is spoken, or as fast as it goes."
+)
+@click.option(
+    "--block", type=click.FloatRange(0.005, 60), default=0.25, show_default=True, help="Seconds of audio."
+)
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the records, as JSON.")
+@_token("--token", "clients")
+@_CA
+def stream(files: tuple[str, ...], **options: object) -> int:
+    """Sends FILES (WAV, Ogg Opus, sample:cards, sample:librivox) and says what was understood, and when."""
+    return int(_commands().stream(files, **options))
+
+
+@speech.command()
+@click.option("--server", default=f"ws://127.0.0.1:{_PORT}", show_default=True, help="ws:// or wss://.")
+@click.option("--watch", is_flag=True, help="Also every change, until Ctrl-C.")
+@_token("--token", "clients")
+@_CA
+def status(**options: object) -> int:
+    """Says how many workers are free, and how many sessions have ended."""
+    return int(_commands().status(**options))
+
+
+def _commands() -> ModuleType:
+    from voxpath.speech import needs
+
+    needs.check()
+    from voxpath.speech import commands
+
+    return commands

@@ -1,0 +1,274 @@
+"""What `voxpath speech ...` does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import ssl as tls
+import sys
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import click
+
+from voxpath.speech import client, master, worker
+from voxpath.speech.audio_files import AudioError, audio_of
+from voxpath.speech.protocol import CLIENT_STATUS
+from voxpath.speech.recognisers import UnavailableError, load
+from voxpath.speech.samples import SampleError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
+
+_FAILED = 1
+_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where whoever listens everywhere is reached from here
+
+
+def serve(
+    *,
+    host: str,
+    port: int,
+    workers: int,
+    recogniser: str,
+    model: Path | None,
+    wait: float,
+    sessions: int,
+    session: float,
+    idle: float,
+    message: int,
+    token: str | None,
+    worker_token: str | None,
+    certificate: Path | None,
+    key: Path | None,
+) -> int:
+    """Serves until it is told to end."""
+    limits = master.Limits(
+        message_bytes=message, session_s=session, idle_s=idle, sessions=sessions, wait_s=wait
+    )
+    context = None
+    if certificate is not None:
+        context = tls.create_default_context(tls.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(certificate, key)
+        except (tls.SSLError, OSError) as error:
+            raise click.UsageError(f"--certificate: {error}") from error
+    elif key is not None:
+        raise click.UsageError("--key: belongs to --certificate")
+    settings = master.Settings(limits, token, worker_token)
+    own = _Workers(workers, recogniser, model, worker_token, certificate)
+    _log()
+    return _run(_serve(settings, host, port, context, own))
+
+
+class _Workers:
+    """Processes beside the master, which end with it."""
+
+    def __init__(
+        self, count: int, recogniser: str, model: Path | None, token: str | None, certificate: Path | None
+    ) -> None:
+        self.count = count
+        self._arguments = ["--recogniser", recogniser]
+        self._arguments += ["--model", str(model)] if model is not None else []
+        # What it serves with is what they trust.
+        self._arguments += ["--ca", str(certificate)] if certificate is not None else []
+        self._environment = os.environ | ({"VOXPATH_WORKER_TOKEN": token} if token else {})
+        self._processes: list[asyncio.subprocess.Process] = []
+
+    async def start(self, url: str) -> None:
+        for _ in range(self.count):
+            command = [sys.executable, "-m", "voxpath", "speech", "work", url, *self._arguments]
+            self._processes.append(
+                await asyncio.create_subprocess_exec(*command, env=self._environment, process_group=0)
+            )
+
+    async def failed(self) -> int:
+        """Returns when one of them has ended by itself."""
+        if not self._processes:
+            await asyncio.Event().wait()
+        ends = [asyncio.create_task(one.wait()) for one in self._processes]
+        try:
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            return next(iter(done)).result()
+        finally:
+            for end in ends:
+                end.cancel()
+
+    async def end(self) -> None:
+        for one in self._processes:
+            with contextlib.suppress(ProcessLookupError):
+                one.terminate()
+        for one in self._processes:
+            await one.wait()
+
+
+async def _serve(
+    settings: master.Settings, host: str, port: int, context: tls.SSLContext | None, own: _Workers
+) -> int:
+    try:
+        runner, made, bound = await master.serve(settings, host, port, context)
+    except OSError as error:
+        raise click.UsageError(f"cannot listen at {host}:{port}: {error.strerror}") from error
+    here = _REACHED.get(host, host)
+    here = f"[{here}]" if ":" in here else here
+    url = f"{'wss' if context else 'ws'}://{here}:{bound}"
+    try:
+        await own.start(url)
+        failed = asyncio.create_task(own.failed())
+        # Who reads this finds somebody who listens.
+        ready = asyncio.create_task(made.pool.until_available(own.count))
+        try:
+            await asyncio.wait((failed, ready), return_when=asyncio.FIRST_COMPLETED)
+            if not failed.done():
+                click.echo(f"serving at {url}")
+                await failed
+        finally:
+            failed.cancel()
+            ready.cancel()
+            await asyncio.gather(failed, ready, return_exceptions=True)
+        click.echo("Error: a worker has ended; its messages are above", err=True)
+        return _FAILED
+    finally:
+        await own.end()
+        await runner.cleanup()
+
+
+def work(
+    address: str, *, recogniser: str, model: Path | None, worker_token: str | None, ca: Path | None
+) -> int:
+    """Works until it is told to end."""
+    _log()
+    try:
+        loaded = load(recogniser, model)
+    except UnavailableError as error:
+        raise click.UsageError(str(error)) from error
+    settings = worker.Settings(_url(address), worker_token, _trust(ca))
+
+    async def until_refused() -> int:
+        await worker.work(settings, loaded)
+        return 0
+
+    try:
+        return _run(until_refused())
+    except worker.RefusedError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def stream(
+    files: tuple[str, ...],
+    *,
+    server: str,
+    protocol: str,
+    paced: bool,
+    block: float,
+    save: Path | None,
+    token: str | None,
+    ca: Path | None,
+) -> int:
+    """Streams one after the other."""
+    try:
+        audios = [audio for name in files for audio in audio_of(name)]
+    except (AudioError, SampleError) as error:
+        raise click.UsageError(str(error)) from error
+    settings = client.Settings(
+        _url(server), protocol == "vosk", paced, block_s=block, token=token, ssl=_trust(ca)
+    )
+    if settings.vosk and any(not audio.content_type.startswith("audio/x-raw") for audio in audios):
+        raise click.UsageError(
+            "Vosk's protocol carries raw samples only: a WAV file of 16 bits and one channel"
+        )
+    records: list[client.Utterance] = []
+
+    async def all_of_them() -> int:
+        async with aiohttp.ClientSession() as http:
+            for audio in audios:
+                records.append(await client.stream(http, audio, settings))
+                _show(records[-1])
+        return 0 if all(record.status == 0 for record in records) else _FAILED
+
+    code = _run(all_of_them())
+    if save is not None:
+        save.write_text(json.dumps([record.to_json() for record in records], indent=1) + "\n", "utf-8")
+    return code
+
+
+def _show(record: client.Utterance) -> None:
+    if record.status != 0:
+        code = "no status" if record.status is None else f"status {record.status}"
+        click.echo(f"{record.name}: {code}: {record.message}", err=True)
+        return
+    click.echo(f"{record.name}: {record.transcript}")
+    told = [f"{record.length_s:.2f} s of audio"]
+    for name, value, unit in (
+        ("result after", record.latency_s, " s"),
+        ("word error rate", record.word_error_rate, ""),
+        ("real-time factor total", record.total_factor, ""),
+        ("decoding", record.decoding_factor, ""),
+    ):
+        told += [f"{name} {value:.3f}{unit}"] if value is not None else []
+    click.echo("  " + ", ".join(told))
+    if record.shares is not None:
+        parts = {name.removesuffix("_s"): value for name, value in vars(record.shares).items()}
+        told = [f"{name.replace('_', '-')} {1e3 * value:.1f} ms" for name, value in parts.items()]
+        click.echo(f"  {1e3 * record.shares.total_s:.1f} ms from the end of speech: " + ", ".join(told))
+
+
+def status(*, server: str, watch: bool, token: str | None, ca: Path | None) -> int:
+    """Prints what the status socket says."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    async def listen() -> int:
+        try:
+            async with (
+                aiohttp.ClientSession() as http,
+                http.ws_connect(
+                    _url(server).rstrip("/") + CLIENT_STATUS, headers=headers, ssl=_trust(ca) or True
+                ) as socket,
+            ):
+                async for message in socket:
+                    told = json.loads(message.data)
+                    free, ended = told["num_workers_available"], told["num_requests_processed"]
+                    click.echo(f"{free} workers available, {ended} requests processed")
+                    if not watch:
+                        return 0
+        except aiohttp.WSServerHandshakeError as error:
+            click.echo(f"Error: {server} answers {error.status}", err=True)
+        except (aiohttp.ClientError, OSError) as error:
+            click.echo(f"Error: {error}", err=True)
+        return _FAILED
+
+    return _run(listen())
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("ws://", "wss://")):
+        raise click.UsageError(f"{text}: an address begins with ws:// or wss://")
+    return text
+
+
+def _trust(ca: Path | None) -> tls.SSLContext | None:
+    return None if ca is None else tls.create_default_context(cafile=ca)
+
+
+def _log() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+
+
+def _run(what: Coroutine[Any, Any, int]) -> int:
+    """Runs until it returns; SIGTERM ends it like Ctrl-C, but is no failure."""
+
+    async def until_terminated() -> int:
+        task = asyncio.ensure_future(what)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                raise
+            return 0
+
+    return asyncio.run(until_terminated())

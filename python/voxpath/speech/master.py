@@ -1,0 +1,348 @@
+"""The master: joins each client with a worker for one session, and forwards.
+
+A session (`Master._session`) is two pumps, client to worker and worker to client, in one task group:
+whichever ends first ends the session, and nothing outlives it. All limits are here; a worker trusts its
+master.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import logging
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from voxpath.speech import protocol
+from voxpath.speech.fronts import CORS, Front, GoneError, Http, Kaldi, Vosk, refuse
+from voxpath.speech.pool import Link, Pool
+from voxpath.speech.protocol import EOS, Request, Status
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator
+
+log = logging.getLogger(__name__)
+_HEARTBEAT_S = 30.0
+"""A peer that has ended is noticed at once; this is for machines that have gone, and spares busy ones."""
+_EVENT_LIMIT = 1 << 20
+_REFERENCE_LIMIT = 1 << 20
+_PAGE = Path(__file__).parent / "page.html"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client may do."""
+
+    message_bytes: int = 1 << 20
+    session_bytes: int = 64 << 20
+    """Of one session, also the bound of what waits at a worker."""
+    session_s: float = 600.0
+    idle_s: float = 30.0
+    """Between two messages before the end of the audio."""
+    sessions: int = 256
+    """At the same time, those that wait for a worker among them."""
+    wait_s: float = 0.0
+    """For a worker; the original does not wait."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a master."""
+
+    limits: Limits = field(default_factory=Limits)
+    client_token: str | None = None
+    worker_token: str | None = None
+
+
+class _Refusal(Exception):  # noqa: N818 - it is an outcome
+    """A session's end before its time."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Master:
+    """One master."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.pool = Pool()
+        self._sessions = 0
+        self._sockets: set[web.WebSocketResponse] = set()
+
+    def application(self) -> web.Application:
+        """What serves it."""
+        app = web.Application(client_max_size=_REFERENCE_LIMIT)
+        app.router.add_get(protocol.CLIENT_SPEECH, self._client)
+        app.router.add_get(protocol.CLIENT_STATUS, self._status)
+        app.router.add_get(protocol.WORKER_SPEECH, self._worker)
+        app.router.add_get(protocol.VOSK, self._vosk)
+        app.router.add_get("/", self._root)
+        for method in ("PUT", "POST"):
+            app.router.add_route(method, protocol.CLIENT_RECOGNISE, self._recognise)
+        app.router.add_post(protocol.CLIENT_REFERENCE, self._reference)
+        for path in (protocol.CLIENT_RECOGNISE, protocol.CLIENT_REFERENCE):
+            app.router.add_options(path, self._options)
+        app.on_shutdown.append(self._shutdown)
+        return app
+
+    async def _shutdown(self, app: web.Application) -> None:
+        del app
+        for socket in list(self._sockets):
+            with contextlib.suppress(ConnectionError):
+                await socket.close(code=WSCloseCode.GOING_AWAY)
+
+    @contextlib.asynccontextmanager
+    async def _open(self, request: web.Request, most: int) -> AsyncIterator[web.WebSocketResponse]:
+        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_S, max_msg_size=most)
+        await socket.prepare(request)
+        self._sockets.add(socket)
+        try:
+            yield socket
+        finally:
+            self._sockets.discard(socket)
+            await socket.close()
+
+    def _admit(self, request: web.Request, token: str | None) -> None:
+        """Refuses who does not know the token; a browser's socket can give it in the query only."""
+        if token is None:
+            return
+        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        given = given if kind == "Bearer" else request.query.get("token", "")
+        if not hmac.compare_digest(given.encode(), token.encode()):
+            raise web.HTTPUnauthorized(text="a token is needed, and this is not it", headers=CORS)
+
+    # Workers
+
+    async def _worker(self, request: web.Request) -> web.StreamResponse:
+        self._admit(request, self._settings.worker_token)
+        async with self._open(request, _EVENT_LIMIT) as socket:
+            link = Link(socket, request.query.get("acknowledges") == "1")
+            await self.pool.add(link)
+            try:
+                while (message := await socket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    if message.type is WSMsgType.TEXT:
+                        await link.events.put(message.data)
+                # The socket's own code tells also whether our answer to its close could be sent.
+                link.has_closed = message.type is WSMsgType.CLOSE and message.data == WSCloseCode.OK
+            finally:
+                await self.pool.remove(link)
+                # Whoever listens takes what is there first; nobody does if it was free.
+                with contextlib.suppress(asyncio.QueueFull):
+                    link.events.put_nowait(None)
+            return socket
+
+    # Clients
+
+    async def _client(self, request: web.Request) -> web.StreamResponse:
+        self._admit(request, self._settings.client_token)
+        async with self._open(request, self._settings.limits.message_bytes) as socket:
+            told = Request(
+                id=str(uuid.uuid4()),
+                content_type=request.query.get("content-type", ""),
+                user_id=request.query.get("user-id", "none"),
+                content_id=request.query.get("content-id", "none"),
+                timing=request.query.get("timing") == "1",
+            )
+            await self._serve(Kaldi(socket), told)
+            return socket
+
+    async def _vosk(self, request: web.Request) -> web.StreamResponse:
+        self._admit(request, self._settings.client_token)
+        async with self._open(request, self._settings.limits.message_bytes) as socket:
+            front = Vosk(socket)
+            told = Request(id=str(uuid.uuid4()), content_type="", acknowledge=True)
+            try:
+                async with asyncio.timeout(self._settings.limits.idle_s):
+                    content_type = await front.content_type()
+            except ValueError as error:
+                await refuse(front, Status.NOT_ALLOWED, str(error), told.id)
+            except (TimeoutError, GoneError):
+                pass
+            else:
+                await self._serve(front, Request(id=told.id, content_type=content_type, acknowledge=True))
+            return socket
+
+    async def _root(self, request: web.Request) -> web.StreamResponse:
+        # Vosk's own clients open the root.
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return await self._vosk(request)
+        return web.FileResponse(_PAGE)
+
+    async def _recognise(self, request: web.Request) -> web.StreamResponse:
+        self._admit(request, self._settings.client_token)
+        front = Http(request)
+        told = Request(
+            id=str(uuid.uuid4()),
+            content_type=request.headers.get("Content-Type", ""),
+            user_id=request.headers.get("device-id", "none"),
+            content_id=request.headers.get("content-id", "none"),
+        )
+        await self._serve(front, told)
+        return front.response()
+
+    async def _reference(self, request: web.Request) -> web.StreamResponse:
+        """A correction that a client sends; the original logs it, and so do we, by its length."""
+        self._admit(request, self._settings.client_token)
+        text = await request.text()
+        log.info("%s: a reference of %d characters", request.headers.get("content-id", "none"), len(text))
+        return web.Response(headers=CORS)
+
+    async def _options(self, request: web.Request) -> web.StreamResponse:
+        del request
+        return web.Response(headers=CORS)
+
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        self._admit(request, self._settings.client_token)
+        async with self._open(request, self._settings.limits.message_bytes) as socket:
+            telling = asyncio.create_task(self._tell_status(socket))
+            try:
+                async for _ in socket:
+                    pass
+            finally:
+                telling.cancel()
+                with contextlib.suppress(asyncio.CancelledError, ConnectionError):
+                    await telling
+            return socket
+
+    async def _tell_status(self, socket: web.WebSocketResponse) -> None:
+        told = None
+        while not socket.closed:
+            now = {
+                "num_workers_available": self.pool.available,
+                "num_requests_processed": self.pool.processed,
+            }
+            if now != told:
+                await socket.send_str(json.dumps(now))
+                told = now
+                continue
+            async with self.pool.changed:
+                await self.pool.changed.wait()
+
+    # Sessions
+
+    async def _serve(self, front: Front, request: Request) -> None:
+        """A session from its beginning to its end, whatever happens."""
+        begun = time.monotonic()
+        limits = self._settings.limits
+        if self._sessions >= limits.sessions:
+            with contextlib.suppress(GoneError):
+                await refuse(front, Status.NOT_AVAILABLE, protocol.UNAVAILABLE, request.id)
+            await self.pool.done()
+            return
+        self._sessions += 1
+        link = None
+        try:
+            link = await self.pool.take(limits.wait_s, acknowledging=front.acknowledging)
+            if link is None:
+                await refuse(front, Status.NOT_AVAILABLE, protocol.UNAVAILABLE, request.id)
+            else:
+                await self._session(front, link, request, time.monotonic() - begun)
+                await front.close()
+        except _Refusal as refusal:
+            with contextlib.suppress(GoneError):
+                await refuse(front, refusal.status, str(refusal), request.id)
+        except GoneError:
+            log.info("%s: the client has gone", request.id)
+        finally:
+            if link is not None:
+                # It reconnects, and so returns to the pool, also from the middle of an utterance.
+                await link.socket.close()
+            self._sessions -= 1
+            await self.pool.done()
+
+    async def _session(self, front: Front, link: Link, request: Request, waited: float) -> None:
+        ended = asyncio.Event()
+        try:
+            async with asyncio.timeout(self._settings.limits.session_s), asyncio.TaskGroup() as group:
+                await self._to_worker(link, request.to_json())
+                up = group.create_task(self._up(front, link, ended))
+                group.create_task(self._down(front, link, request, waited, ended, up))
+        except TimeoutError:
+            message = f"longer than {self._settings.limits.session_s:g} s"
+            raise _Refusal(Status.ABORTED, message) from None
+        except BaseExceptionGroup as group_error:
+            raise _first(group_error) from None
+
+    async def _up(self, front: Front, link: Link, ended: asyncio.Event) -> None:
+        """What the client says, to the worker."""
+        limits, octets = self._settings.limits, 0
+        while True:
+            try:
+                async with asyncio.timeout(None if ended.is_set() else limits.idle_s):
+                    data = await front.receive()
+            except TimeoutError:
+                raise _Refusal(Status.NO_SPEECH, f"nothing came for {limits.idle_s:g} s") from None
+            except ValueError as error:
+                raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
+            if ended.is_set():
+                raise _Refusal(Status.NOT_ALLOWED, "audio after the end of the audio")
+            octets += len(data)
+            if octets > limits.session_bytes:
+                raise _Refusal(Status.ABORTED, f"more than {limits.session_bytes} bytes")
+            if data in (EOS, EOS.encode()):
+                ended.set()
+            await self._to_worker(link, data)
+            if ended.is_set() and isinstance(front, Http):
+                return
+
+    async def _down(
+        self,
+        front: Front,
+        link: Link,
+        request: Request,
+        waited: float,
+        ended: asyncio.Event,
+        up: asyncio.Task[None],
+    ) -> None:
+        """What the worker says, to the client; the session ends where the worker closes."""
+        told: dict[str, Any] = {}
+        while (text := await link.events.get()) is not None:
+            told = json.loads(text)
+            if request.timing and "timing" in told:
+                told["timing"]["waiting"] = round(waited, 6)
+            await front.deliver(told | {"id": request.id})
+        failed = bool(told.get("status"))
+        if not failed and not (ended.is_set() and link.has_closed):
+            raise _Refusal(Status.ABORTED, "the worker was lost")
+        up.cancel()
+
+    @staticmethod
+    async def _to_worker(link: Link, data: str | bytes) -> None:
+        try:
+            if isinstance(data, str):
+                await link.socket.send_str(data)
+            else:
+                await link.socket.send_bytes(data)
+        except (ConnectionError, RuntimeError):
+            # The other pump hears that it has gone.
+            return
+
+
+def _first(group: BaseExceptionGroup[Any]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def serve(
+    settings: Settings, host: str, port: int, ssl: ssl.SSLContext | None
+) -> tuple[web.AppRunner, Master, int]:
+    """Begins to serve; what has to be cleaned up, the master, and the port (0 asks for a free one)."""
+    master = Master(settings)
+    runner = web.AppRunner(master.application(), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    site = web.TCPSite(runner, host, port, ssl_context=ssl)
+    await site.start()
+    bound: int = runner.addresses[0][1]
+    return runner, master, bound

@@ -1,0 +1,84 @@
+"""What clients, master and workers say to each other: the Kaldi GStreamer server's protocol.
+
+Keys and codes are those of its README; what we add stands in `Request` and is sent only where it was asked
+for, so that clients and workers written for the original notice nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+CLIENT_SPEECH = "/client/ws/speech"
+CLIENT_STATUS = "/client/ws/status"
+CLIENT_RECOGNISE = "/client/dynamic/recognize"
+CLIENT_REFERENCE = "/client/dynamic/reference"
+WORKER_SPEECH = "/worker/ws/speech"
+VOSK = "/vosk"
+EOS = "EOS"
+"""Ends the audio; as text or as binary."""
+RESET = '{"reset" : 1}'
+"""Ends a segment, not the session; Vosk's, forwarded to our own workers only."""
+UNAVAILABLE = "No decoder available, try again later"
+
+
+class Status(IntEnum):
+    """The result codes of the protocol."""
+
+    SUCCESS = 0
+    NO_SPEECH = 1
+    ABORTED = 2
+    AUDIO_CAPTURE = 3
+    NETWORK = 4
+    NOT_ALLOWED = 5
+    SERVICE_NOT_ALLOWED = 6
+    BAD_GRAMMAR = 7
+    LANGUAGE_NOT_SUPPORTED = 8
+    NOT_AVAILABLE = 9
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a worker is told of a session before its audio."""
+
+    id: str
+    content_type: str
+    user_id: str = "none"
+    content_id: str = "none"
+    timing: bool = False
+    """Ours: results carry what they took."""
+    acknowledge: bool = False
+    """Ours: each message is acknowledged after its results, for clients that are answered one by one."""
+
+    def to_json(self) -> str:
+        """As the worker reads it; our own keys only where they are set."""
+        told: dict[str, Any] = {
+            "id": self.id,
+            "content_type": self.content_type,
+            "user_id": self.user_id,
+            "content_id": self.content_id,
+        }
+        told |= {key: True for key in ("timing", "acknowledge") if getattr(self, key)}
+        return json.dumps(told)
+
+    @classmethod
+    def from_json(cls, text: str) -> Request:
+        """What a master said; other keys than ours are another master's affair.
+
+        Raises:
+            ValueError: It is no request.
+        """
+        told = json.loads(text)
+        if not isinstance(told, dict) or not isinstance(told.get("id"), str):
+            raise ValueError(f"not the beginning of a session: {text[:200]}")
+        names = ("content_type", "user_id", "content_id")
+        content_type, user_id, content_id = (str(told.get(name) or "") for name in names)
+        timing, acknowledge = (told.get(name) is True for name in ("timing", "acknowledge"))
+        return cls(told["id"], content_type, user_id, content_id, timing, acknowledge)
+
+
+def failure(status: Status, message: str) -> dict[str, Any]:
+    """An event after which the server closes."""
+    return {"status": int(status), "message": message}

@@ -1,0 +1,251 @@
+"""A worker: a recogniser behind a WebSocket that it opens to a master, for one session after the other.
+
+The connection is read at once, whatever the recogniser does, so that a client that has gone is noticed
+between two blocks; what waits is bounded by the master's limit on a session. The recogniser runs in one
+thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from voxpath.speech.formats import FormatError, reader_of
+from voxpath.speech.protocol import EOS, RESET, WORKER_SPEECH, Request, Status, failure
+from voxpath.speech.session import Final, NoSpeechError, Partial, Session
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator
+
+    from voxpath.speech.recognisers import Recogniser
+
+log = logging.getLogger(__name__)
+PIECE = 32_000
+"""Octets that are decoded at a time: what a client that has gone costs us at most."""
+_RETRY_S = (0.1, 5.0)
+_HEARTBEAT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which master, and what it has to be told."""
+
+    master: str
+    """As ws://host:port."""
+    token: str | None = None
+    ssl: ssl.SSLContext | None = None
+
+
+@dataclass
+class _Clock:
+    """What a session took, on this machine's clock."""
+
+    decoding_s: float = 0.0
+    arrived_at: float = 0.0
+    """When what is decoded now had come."""
+
+
+class RefusedError(Exception):
+    """The master does not want this worker."""
+
+
+async def work(settings: Settings, recogniser: Recogniser) -> None:
+    """Serves session after session until it is cancelled.
+
+    Raises:
+        RefusedError: The token is wrong.
+    """
+    pause = _RETRY_S[0]
+    headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
+    url = f"{settings.master.rstrip('/')}{WORKER_SPEECH}?acknowledges=1"
+    with ThreadPoolExecutor(1, "recogniser") as thread:
+        async with aiohttp.ClientSession() as http:
+            while True:
+                try:
+                    async with http.ws_connect(
+                        url, headers=headers, heartbeat=_HEARTBEAT_S, max_msg_size=0, ssl=settings.ssl or True
+                    ) as socket:
+                        pause = _RETRY_S[0]
+                        if await _Connection(socket, recogniser, thread).serve():
+                            continue
+                except aiohttp.WSServerHandshakeError as error:
+                    if error.status in (401, 403):
+                        raise RefusedError(f"{settings.master} refuses the worker's token") from error
+                    log.warning("%s answers %s", url, error.status)
+                except (aiohttp.ClientError, OSError) as error:
+                    log.info("no master at %s: %s", settings.master, error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _RETRY_S[1])
+
+
+@dataclass
+class _Connection:
+    """One connection: it waits for a session, serves it, and closes."""
+
+    socket: aiohttp.ClientWebSocketResponse
+    recogniser: Recogniser
+    thread: ThreadPoolExecutor
+    waiting: deque[tuple[float, str | bytes]] = field(default_factory=deque)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: bool = False
+
+    async def serve(self) -> bool:
+        """Whether there was a session."""
+        first = await self.socket.receive()
+        if first.type is not aiohttp.WSMsgType.TEXT:
+            return False
+        request = Request.from_json(first.data)
+        log.info("%s: begins (%s)", request.id, request.content_type or "detected")
+        reading = asyncio.create_task(self._read())
+        try:
+            await self._recognise(request)
+        finally:
+            reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reading
+            await self.socket.close()
+            log.info("%s: ends", request.id)
+        return True
+
+    async def _read(self) -> None:
+        async for message in self.socket:
+            if message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+                self.waiting.append((time.monotonic(), message.data))
+                self.arrived.set()
+        self.gone = True
+        self.arrived.set()
+
+    async def _next(self) -> tuple[float, str | bytes] | None:
+        while not self.waiting and not self.gone:
+            self.arrived.clear()
+            await self.arrived.wait()
+        return None if self.gone else self.waiting.popleft()
+
+    async def _recognise(self, request: Request) -> None:
+        """Decodes until the audio's end; a client that has gone ends it at once."""
+        clock = _Clock()
+        try:
+            session = Session(self.recogniser, reader_of(request.content_type))
+        except FormatError as error:
+            await self._tell(failure(Status.NOT_ALLOWED, str(error)))
+            return
+        self.recogniser.adapt(None)
+        try:
+            while (message := await self._next()) is not None:
+                clock.arrived_at, data = message
+                if data in (EOS, EOS.encode()):
+                    await self._run(request, clock, session.finish)
+                    await self._adaptation(request)
+                    return
+                await self._message(request, clock, session, data)
+                if request.acknowledge:
+                    await self._tell({"status": int(Status.SUCCESS), "acknowledged": True})
+        except NoSpeechError as error:
+            await self._tell(failure(Status.NO_SPEECH, str(error)))
+        except (FormatError, ValueError) as error:
+            await self._tell(failure(Status.NOT_ALLOWED, str(error)))
+        finally:
+            session.close()
+
+    async def _message(self, request: Request, clock: _Clock, session: Session, data: str | bytes) -> None:
+        if isinstance(data, bytes):
+            for at in range(0, len(data), PIECE):
+                if self.gone:
+                    return
+                piece = data[at : at + PIECE]
+                await self._run(request, clock, partial(session.feed, piece))
+        elif data == RESET:
+            await self._run(request, clock, session.cut)
+        else:
+            self.recogniser.adapt(_adaptation_state(data))
+
+    async def _run(
+        self, request: Request, clock: _Clock, what: Callable[[], Iterator[Partial | Final]]
+    ) -> None:
+        """Has the recogniser's thread do something, and tells what came of it."""
+
+        def timed() -> list[Partial | Final]:
+            begun = time.monotonic()
+            events = list(what())
+            clock.decoding_s += time.monotonic() - begun
+            return events
+
+        for event in await asyncio.get_running_loop().run_in_executor(self.thread, timed):
+            told = _told(event)
+            if request.timing:
+                told["timing"] = {
+                    "decoding": round(clock.decoding_s, 6),
+                    "since_arrival": round(time.monotonic() - clock.arrived_at, 6),
+                }
+                if isinstance(event, Final):
+                    told["timing"] |= {"end_of_speech": event.end_s, "decided": event.decided_s}
+            await self._tell(told)
+
+    async def _adaptation(self, request: Request) -> None:
+        state = self.recogniser.adaptation()
+        if state is not None:
+            told = {
+                "id": request.id,
+                "value": state,
+                "type": "string+gzip+base64",
+                "time": time.strftime("%Y-%m-%dT%H:%M:%S"),
+            }
+            await self._tell({"status": int(Status.SUCCESS), "adaptation_state": told})
+
+    async def _tell(self, event: dict[str, Any]) -> None:
+        # A master that has gone is noticed by the reading task.
+        with contextlib.suppress(ConnectionError, RuntimeError):
+            await self.socket.send_str(json.dumps(event))
+
+
+def _adaptation_state(text: str) -> str | None:
+    """What a client's first text message gives; none where it says nothing of it.
+
+    Raises:
+        ValueError: It is no message of the protocol.
+    """
+    try:
+        told = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"a text message that is neither EOS nor JSON: {text[:80]}") from error
+    state = told.get("adaptation_state") if isinstance(told, dict) else None
+    value = state.get("value") if isinstance(state, dict) else None
+    if value is not None and not isinstance(value, str):
+        raise ValueError("an adaptation state whose value is not a text")
+    return value
+
+
+def _told(event: Partial | Final) -> dict[str, Any]:
+    """An event as the protocol has it."""
+    final = isinstance(event, Final)
+    hypothesis: dict[str, Any] = {"transcript": event.text}
+    told: dict[str, Any] = {
+        "status": int(Status.SUCCESS),
+        "segment": event.segment,
+        "result": {"hypotheses": [hypothesis], "final": final},
+    }
+    if isinstance(event, Final):
+        hypothesis["word-alignment"] = [
+            {
+                "word": word.word,
+                "start": round(word.start_s - event.start_s, 3),
+                "length": round(word.length_s, 3),
+                "confidence": round(word.confidence, 6),
+            }
+            for word in event.words
+        ]
+        told["segment-start"] = round(event.start_s, 3)
+        told["segment-length"] = round(event.end_s - event.start_s, 3)
+        told["total-length"] = round(event.decided_s, 3)
+    return told

@@ -1,0 +1,250 @@
+"""Our client's records, the command line around it, TLS, and the page in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from browser import _NAMES
+from test_speech_service import CAPS, CARD, Service, Stub, run, service
+from voxpath.speech import client, master, worker
+from voxpath.speech.samples import samples
+
+AUDIO = client.Audio("card", CARD, CAPS, 32_000.0, "ten of clubs")
+
+
+def settings(one: Service, **more) -> client.Settings:
+    return client.Settings(one.url(""), **more)
+
+
+@pytest.mark.parametrize("paced", [True, False])
+def test_a_record_tells_when_everything_happened_and_shares_add_up(paced: bool):
+    async def test() -> None:
+        async with service() as one:
+            record = await client.stream(one.http, AUDIO, settings(one, paced=paced, block_s=0.1))
+            assert record.status == 0
+            assert record.bytes == len(CARD)
+            times = [
+                record.connected_s,
+                record.first_sent_s,
+                record.last_sent_s,
+                record.final_s,
+                record.closed_s,
+            ]
+            assert times == sorted(times)
+            at = [result.at_s for result in record.results]
+            assert at == sorted(at)
+            assert [result.final for result in record.results] == [False] * (len(at) - 1) + [True]
+            assert record.word_error_rate is not None
+            # The last speech was sent with the last block or before.
+            assert record.shares.total_s >= record.latency_s - 1e-3
+            assert min(vars(record.shares).values()) >= 0
+            if paced:
+                assert record.last_sent_s >= AUDIO.length_s
+                assert record.total_factor > 1 - 0.1 / AUDIO.length_s
+            json.dumps(record.to_json())
+
+    run(test)
+
+
+def test_the_delay_of_end_pointing_is_not_the_networks():
+    """Speech, then silence until its end is decided: what was waited for is told as such."""
+
+    async def test() -> None:
+        async with service() as one:
+            audio = client.Audio("card", CARD + bytes(48_000), CAPS, 32_000.0)
+            record = await client.stream(one.http, audio, settings(one, block_s=0.05))
+            assert 0.4 < record.shares.end_pointing_s < 1.0
+            assert record.shares.end_pointing_s > 5 * record.shares.network_s
+
+    run(test)
+
+
+def test_vosks_protocol_gives_the_same_transcript():
+    async def test() -> None:
+        async with service() as one:
+            both = [
+                await client.stream(one.http, AUDIO, settings(one, paced=False, vosk=vosk, block_s=block))
+                for vosk, block in itertools.product((False, True), (0.02, 0.25))
+            ]
+            assert len({record.transcript for record in both}) == 1
+            assert {record.status for record in both} == {0}
+
+    run(test)
+
+
+def test_what_goes_wrong_is_in_the_record():
+    async def test() -> None:
+        async with service(0, settings=master.Settings(client_token="c")) as one:
+            record = await client.stream(one.http, AUDIO, settings(one))
+            assert record.message == "the server answers 401"
+            record = await client.stream(one.http, AUDIO, settings(one, token="c"))
+            assert (record.status, record.final_s) == (9, None)
+            gone = await client.stream(one.http, AUDIO, client.Settings("ws://127.0.0.1:1"))
+            assert gone.status is None
+            assert gone.message
+
+    run(test)
+
+
+def test_tls_carries_clients_and_workers(tmp_path: Path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    subprocess.run([*command, "-out", certificate, "-keyout", key], check=True, capture_output=True)
+
+    async def test() -> None:
+        serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        serving.load_cert_chain(certificate, key)
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        runner, _, port = await master.serve(
+            master.Settings(master.Limits(wait_s=5.0)), "127.0.0.1", 0, serving
+        )
+        url = f"wss://127.0.0.1:{port}"
+        working = asyncio.create_task(worker.work(worker.Settings(url, ssl=trusting), Stub()))
+        try:
+            async with aiohttp.ClientSession() as http:
+                to = client.Settings(url, paced=False, ssl=trusting)
+                assert (await client.stream(http, AUDIO, to)).status == 0
+                doubting = await client.stream(http, AUDIO, client.Settings(url))
+                assert "CERTIFICATE_VERIFY_FAILED" in doubting.message
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            await runner.cleanup()
+            # A connection over TLS takes a turn more to be gone.
+            await asyncio.sleep(0.1)
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stream", "nothing.wav"], "nothing.wav: No such file"),
+        (["stream", "sample:none"], "the sets are cards, librivox"),
+        (["stream", "sample:cards/001", "--server", "http://x"], "begins with ws:// or wss://"),
+        (["serve", "--key", "small.toml"], "belongs to --certificate"),
+        (["work", "localhost"], "begins with ws:// or wss://"),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_bad_input_of_the_commands_is_told(voxpath, arguments: list[str], message: str):
+    called = voxpath("speech", *arguments)
+    assert called.code == 2
+    assert message in called.err
+
+
+class Browser:
+    """Chromium by its DevTools protocol."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket, self._ids, self._session = socket, itertools.count(1), {}
+
+    async def call(self, method: str, **params):
+        number = next(self._ids)
+        await self._socket.send_json({"id": number, "method": method, "params": params, **self._session})
+        while (told := await self._socket.receive_json()).get("id") != number:
+            pass
+        assert "error" not in told, told
+        return told["result"]
+
+    async def open(self, url: str) -> None:
+        target = await self.call("Target.createTarget", url=url)
+        attached = await self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = {"sessionId": attached["sessionId"]}
+
+    async def value(self, expression: str):
+        told = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in told, told
+        return told["result"].get("value")
+
+    async def until(self, expression: str) -> None:
+        while not await self.value(expression):
+            await asyncio.sleep(0.05)
+
+    async def choose(self, selector: str, file: Path) -> None:
+        root = await self.call("DOM.getDocument")
+        node = await self.call("DOM.querySelector", nodeId=root["root"]["nodeId"], selector=selector)
+        await self.call("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[str(file)])
+
+
+@contextlib.asynccontextmanager
+async def chromium(profile: Path) -> AsyncIterator[Browser]:
+    program = next(filter(None, map(shutil.which, _NAMES)), None)
+    assert program is not None, "Chromium is missing: make setup installs it"
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0"]
+    flags += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    process = await asyncio.create_subprocess_exec(
+        program, *flags, f"--user-data-dir={profile}", stderr=subprocess.DEVNULL, process_group=0
+    )
+    try:
+        port = profile / "DevToolsActivePort"
+        while not port.is_file() or port.read_text().count("\n") < 1:
+            await asyncio.sleep(0.05)
+        number, path = port.read_text().split("\n")[:2]
+        async with (
+            aiohttp.ClientSession() as http,
+            http.ws_connect(f"ws://127.0.0.1:{number}{path}", max_msg_size=0) as socket,
+        ):
+            yield Browser(socket)
+            await socket.send_json({"id": 0, "method": "Browser.close"})
+            async for _ in socket:
+                pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def test_the_page_streams_a_file_and_a_microphone_in_a_real_browser(tmp_path: Path):
+    async def test() -> None:
+        async with service() as one, chromium(tmp_path / "profile") as browser:
+            await browser.open(one.url("/", "http"))
+            await browser.until("document.readyState === 'complete' && typeof Session === 'function'")
+            await browser.choose("#file", samples("sample:cards/001")[0].path)
+            await browser.until("session && session.over && session.latency !== undefined")
+            assert (
+                (await browser.value("document.getElementById('text').textContent"))
+                .strip()
+                .endswith("octets")
+            )
+            told = await browser.value("({sent: session.sent, results: session.results, "
+                                       "seconds: session.seconds, factor: session.factor})")  # fmt: skip
+            assert told["seconds"] == pytest.approx(AUDIO.length_s, abs=1e-3)
+            assert len(told["sent"]) == 5
+            # Blocks are sent when they are over, so the audio takes as long as it lasts.
+            assert told["sent"][-1] >= AUDIO.length_s
+            assert told["factor"] > 0.7
+            times = [result["at"] for result in told["results"]]
+            assert times == sorted(times)
+            drawn = "document.querySelectorAll('#diagram line.{}').length"
+            assert await browser.value(drawn.format("sent")) == 5
+            assert await browser.value(drawn.format("final")) == 1
+            figures = await browser.value("document.getElementById('figures').textContent")
+            assert "result after the last audio" in figures
+            assert "real-time factor" in figures
+            await one.until(lambda: one.master.pool.available == 1)
+            # The browser's own microphone beeps.
+            await browser.call(
+                "Runtime.evaluate",
+                expression="document.getElementById('microphone').click()",
+                userGesture=True,
+            )
+            await browser.until("session.sent.length >= 4 && session.rate !== undefined && !session.over")
+            await browser.value("document.getElementById('stop').click()")
+            await browser.until("session.over")
+            assert await browser.value("session.status || 0") == 0
+
+    run(test)

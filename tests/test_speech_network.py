@@ -1,0 +1,54 @@
+"""The service across an emulated network: what is understood is what is understood without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import process
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
+
+PATIENCE_S = 120
+SPEECH = (sys.executable, "-m", "voxpath", "speech")
+SAID = ("sample:cards/001", "sample:cards/003")
+
+
+def streamed(
+    server: str, cwd: Path, *, behind: tuple[str, ...] = (), more: tuple[str, ...] = ()
+) -> list[dict]:
+    command = [*behind, *SPEECH, "stream", *SAID, "--server", server, "--save", "records.json", *more]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads((cwd / "records.json").read_text())
+
+
+def test_transcripts_are_the_same_across_a_network_by_both_protocols(tmp_path: Path):
+    with process("speech", "serve", "--port", "0", "--wait", "60", cwd=tmp_path) as serving:
+        try:
+            port = serving.stdout.readline().strip().rpartition(":")[2]
+            link = ("--delay", "60 ms", "--loss", "0.3 %", "--rate", "10 Mbit/s", "--reach", port)
+            behind = (sys.executable, "-m", "voxpath", "exec", *link, "--")
+            patient = ("--unpaced",)
+            near = streamed(f"ws://127.0.0.1:{port}", tmp_path, more=patient)
+            far = streamed(f"ws://machine:{port}", tmp_path, behind=behind)
+            vosk = streamed(f"ws://machine:{port}", tmp_path, behind=behind, more=("--protocol", "vosk"))
+        finally:
+            serving.terminate()
+            serving.communicate()
+    assert [one["transcript"] for one in near] == ["ten of clubs", "seven of clubs"]
+    for records in (far, vosk):
+        assert [one["transcript"] for one in records] == [one["transcript"] for one in near]
+    # A round trip of 120 ms for the WebSocket, after that of TCP.
+    assert min(one["connected_s"] for one in far) >= 0.24
+    for one in far:
+        at = [result["at_s"] for result in one["results"]]
+        assert at == sorted(at)
+        assert one["results"][-1]["final"]
+        # A round trip is 120 ms; the result's way back is half of it.
+        assert one["latency_s"] >= 0.12

@@ -1,0 +1,397 @@
+"""The speech service, held against the protocols as they are described: no client of ours is used here.
+
+URLs, keys and codes are spelled out. Only where decoding is not the point does a stub recognise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import aiohttp
+import pytest
+
+from conftest import ROOT
+from voxpath.speech import master, worker
+from voxpath.speech.recognisers import Heard, load
+from voxpath.speech.samples import samples
+
+CAPS = "audio/x-raw, layout=(string)interleaved, rate=(int)16000, format=(string)S16LE, channels=(int)1"
+CARD = samples("sample:cards/001")[0].pcm()
+PATIENCE_S = 60
+
+
+class Stub:
+    """Understands how much it has heard."""
+
+    def __init__(self) -> None:
+        self.octets, self.state = 0, None
+
+    def begin(self) -> None:
+        self.octets = 0
+
+    def feed(self, pcm: bytes) -> None:
+        self.octets += len(pcm)
+
+    def partial(self) -> str:
+        return f"{self.octets // 9600} so far"
+
+    def finish(self) -> Heard:
+        return Heard(f"{self.octets} octets")
+
+    def adaptation(self) -> str | None:
+        return f"after {self.state}"
+
+    def adapt(self, state: str | None) -> None:
+        self.state = state
+
+
+@dataclass
+class Service:
+    """A master with workers, in this process."""
+
+    port: int
+    master: master.Master
+    workers: list[asyncio.Task[None]]
+    http: aiohttp.ClientSession
+
+    def url(self, path: str, scheme: str = "ws") -> str:
+        return f"{scheme}://127.0.0.1:{self.port}{path}"
+
+    def speak(self, caps: str = CAPS, path: str = "/client/ws/speech", **options):
+        return self.http.ws_connect(f"{self.url(path)}?content-type={quote(caps)}", **options)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():
+                await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def service(
+    recognisers: int = 1, *, make: Callable[[], object] = Stub, settings: master.Settings | None = None
+) -> AsyncIterator[Service]:
+    settings = settings or master.Settings(master.Limits(wait_s=5.0))
+    runner, made, port = await master.serve(settings, "127.0.0.1", 0, None)
+    to = worker.Settings(f"ws://127.0.0.1:{port}", settings.worker_token)
+    workers = [asyncio.create_task(worker.work(to, make())) for _ in range(recognisers)]
+    try:
+        async with aiohttp.ClientSession() as http:
+            one = Service(port, made, workers, http)
+            await one.until(lambda: made.pool.available == recognisers)
+            yield one
+    finally:
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        await runner.cleanup()
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    """Runs a test, and looks that no task outlives it."""
+
+    async def watched() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await test()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, left
+
+    asyncio.run(watched())
+
+
+async def events(socket: aiohttp.ClientWebSocketResponse) -> list[dict]:
+    return [json.loads(message.data) async for message in socket]
+
+
+async def transcribe(one: Service, pcm: bytes, block: int = 8000, caps: str = CAPS, **options) -> list[dict]:
+    async with one.speak(caps, **options) as socket:
+        for at in range(0, len(pcm), block):
+            await socket.send_bytes(pcm[at : at + block])
+        await socket.send_str("EOS")
+        return await events(socket)
+
+
+def finals(told: list[dict]) -> str:
+    results = [event["result"] for event in told if "result" in event]
+    return " ".join(r["hypotheses"][0]["transcript"] for r in results if r["final"])
+
+
+def test_speech_is_recognised_with_partial_results_in_order_and_the_server_closes():
+    async def test() -> None:
+        async with service(make=lambda: load("pocketsphinx", None)) as one:
+            pcm = samples("sample:cards/005")[0].pcm()
+            told = await transcribe(one, pcm)
+            results = [event for event in told if "result" in event]
+            assert {event["status"] for event in told} == {0}
+            assert len({event["id"] for event in told}) == 1
+            assert [event["result"]["final"] for event in results[:-1]] == [False] * (len(results) - 1)
+            assert len(results) > 2
+            assert "seven of hearts" in finals(told)
+            last = results[-1]
+            assert set(last) >= {"segment", "segment-start", "segment-length", "total-length"}
+            assert last["result"]["hypotheses"][0]["word-alignment"][0]["word"] == "eight"
+            state = told[-1]["adaptation_state"]
+            assert set(state) == {"id", "value", "type", "time"}
+            # What was learnt may be given back.
+            async with one.speak() as socket:
+                await socket.send_str(json.dumps({"adaptation_state": state}))
+                await socket.send_bytes(CARD)
+                await socket.send_bytes(b"EOS")
+                assert finals(await events(socket)) == "ten of clubs"
+
+    run(test)
+
+
+def test_no_worker_is_status_9_and_503():
+    async def test() -> None:
+        async with service(0, settings=master.Settings()) as one:
+            told = await transcribe(one, b"")
+            assert [(event["status"], event["message"]) for event in told] == [
+                (9, "No decoder available, try again later")
+            ]
+            async with one.http.put(one.url("/client/dynamic/recognize", "http"), data=CARD) as answer:
+                assert answer.status == 503
+                assert await answer.text() == "No workers available"
+
+    run(test)
+
+
+def test_http_put_answers_with_one_utterance():
+    async def chunks() -> AsyncIterator[bytes]:
+        for at in range(0, len(CARD), 5000):
+            yield CARD[at : at + 5000]
+
+    async def test() -> None:
+        async with service() as one:
+            url = one.url("/client/dynamic/recognize", "http")
+            async with one.http.put(url, data=chunks(), headers={"Content-Type": CAPS}) as answer:
+                assert answer.status == 200
+                told = await answer.json()
+            assert told["status"] == 0
+            assert set(told) == {"status", "hypotheses", "id"}
+            assert told["hypotheses"][0]["utterance"].endswith("octets")
+            async with one.http.options(url) as answer:
+                assert answer.status == 200
+                assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+    run(test)
+
+
+def test_the_status_socket_tells_every_change():
+    async def test() -> None:
+        async with service(2) as one, one.http.ws_connect(one.url("/client/ws/status")) as socket:
+            first = await socket.receive_json()
+            assert first == {"num_workers_available": 2, "num_requests_processed": 0}
+            await transcribe(one, CARD)
+            seen = [first]
+            while seen[-1] != {"num_workers_available": 2, "num_requests_processed": 1}:
+                seen.append(await socket.receive_json())
+            assert 1 in {one["num_workers_available"] for one in seen}
+
+    run(test)
+
+
+def test_a_worker_of_the_original_protocol_serves_clients():
+    """Connects, is told of the session, hears frames as they were sent, answers, closes."""
+
+    async def test() -> None:
+        async with service(0) as one, one.http.ws_connect(one.url("/worker/ws/speech")) as original:
+            await one.until(lambda: one.master.pool.available == 1)
+            client = asyncio.create_task(transcribe(one, b"ab" * 10, block=20))
+            begin = await original.receive_json()
+            assert begin["content_type"] == CAPS
+            assert set(begin) == {"id", "content_type", "user_id", "content_id"}
+            assert await original.receive_bytes() == b"ab" * 10
+            assert await original.receive_str() == "EOS"
+            result = {"hypotheses": [{"transcript": "tere"}], "final": True}
+            await original.send_json({"status": 0, "segment": 0, "result": result})
+            await original.close()
+            told = await client
+            assert finals(told) == "tere"
+            assert told[0]["id"] == begin["id"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("path", ["/vosk", "/"])
+def test_vosk_answers_every_message_of_audio_once(path: str):
+    async def test() -> None:
+        async with service() as one, one.http.ws_connect(one.url(path)) as socket:
+            await socket.send_str('{"config": {"sample_rate": 16000, "words": true}}')
+            replies = []
+            for at in range(0, len(CARD), 6400):
+                await socket.send_bytes(CARD[at : at + 6400])
+                replies.append(await socket.receive_json())
+            assert all(set(reply) == {"partial"} for reply in replies)
+            assert replies[-1]["partial"].endswith("so far")
+            await socket.send_str('{"reset" : 1}')
+            assert (await socket.receive_json())["text"].endswith("octets")
+            await socket.send_str('{"eof" : 1}')
+            assert await socket.receive_json() == {"text": "", "result": []}
+            assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("caps", "said", "status"),
+    [
+        ("video/mp4", [CARD], 5),
+        ("audio/x-raw, rate=(int)99999999", [CARD], 5),
+        ("audio/x-raw, format=(string)S24LE", [CARD], 5),
+        ("audio/x-wav", [b"RIFF....AVI LIST", "EOS"], 5),
+        ("audio/x-wav", [b"RIFF", "EOS"], 5),
+        ("audio/ogg", [b"OggX" + bytes(60), "EOS"], 5),
+        (CAPS, ["not JSON", "EOS"], 5),
+        (CAPS, ['{"adaptation_state": {"value": 5}}', "EOS"], 5),
+        (CAPS, [CARD, "EOS", CARD], 5),
+    ],
+)
+def test_what_cannot_be_heard_is_refused_and_the_worker_returns(
+    caps: str, said: list[str | bytes], status: int
+):
+    async def test() -> None:
+        async with service() as one:
+            async with one.speak(caps) as socket:
+                for part in said:
+                    await (socket.send_str(part) if isinstance(part, str) else socket.send_bytes(part))
+                told = await events(socket)
+            # Audio behind the end may come when the session is over already: then nobody hears it.
+            late = said[-1] is CARD and len(said) == 3 and told[-1]["status"] == 0
+            assert told[-1]["status"] == status or late
+            assert late or told[-1]["message"]
+            await one.until(lambda: one.master.pool.available == 1)
+            assert finals(await transcribe(one, CARD)).endswith("octets")
+
+    run(test)
+
+
+def test_limits_end_a_session_with_a_status():
+    async def test() -> None:
+        limits = master.Limits(message_bytes=50_000, session_bytes=60_000, idle_s=0.3, wait_s=5.0)
+        async with service(settings=master.Settings(limits)) as one:
+            assert (await transcribe(one, bytes(100_000)))[-1]["status"] == 2
+            async with one.speak() as socket:
+                await socket.send_bytes(CARD)
+                assert (await events(socket))[-1]["status"] == 1
+            async with one.speak() as socket:
+                await socket.send_bytes(bytes(50_001))
+                await events(socket)
+                assert socket.close_code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+            await one.until(lambda: one.master.pool.available == 1)
+        short = master.Settings(master.Limits(session_s=0.3, wait_s=5.0))
+        async with service(settings=short) as one, one.speak() as socket:
+            await socket.send_bytes(CARD)
+            last = (await events(socket))[-1]
+            assert (last["status"], last["message"]) == (2, "longer than 0.3 s")
+
+    run(test)
+
+
+def test_half_a_minute_without_speech_is_status_1():
+    async def test() -> None:
+        async with service() as one:
+            told = await transcribe(one, bytes(2 * 16_000 * 31), block=64_000)
+            assert told[-1]["status"] == 1
+
+    run(test)
+
+
+def test_a_client_that_is_killed_frees_its_worker():
+    async def test() -> None:
+        async with service() as one:
+            for _ in range(3):
+                socket = await one.speak()
+                await socket.send_bytes(CARD[:8001])
+                await one.until(lambda: one.master.pool.available == 0)
+                # As the kernel closes for a process that was killed.
+                socket._response.connection.transport.abort()
+                await one.until(lambda: one.master.pool.available == 1)
+                await socket.close()
+            assert finals(await transcribe(one, CARD)).endswith("octets")
+
+    run(test)
+
+
+def test_a_worker_that_is_lost_is_status_2():
+    async def test() -> None:
+        async with service() as one, one.speak() as socket:
+            await socket.send_bytes(CARD)
+            assert (await socket.receive_json())["status"] == 0
+            one.workers[0].cancel()
+            assert (await events(socket))[-1]["status"] == 2
+
+    run(test)
+
+
+def test_tokens_are_asked_of_clients_and_workers():
+    async def test() -> None:
+        settings = master.Settings(master.Limits(wait_s=5.0), client_token="c", worker_token="w")
+        async with service(settings=settings) as one:
+            for headers in ({}, {"Authorization": "Bearer w"}, {"Authorization": "Basic c"}):
+                with pytest.raises(aiohttp.WSServerHandshakeError, match="401"):
+                    await transcribe(one, CARD, headers=headers)
+            told = await transcribe(one, CARD, headers={"Authorization": "Bearer c"})
+            assert finals(told).endswith("octets")
+            async with one.http.ws_connect(one.url("/client/ws/status?token=c")) as socket:
+                assert "num_workers_available" in await socket.receive_json()
+            with pytest.raises(worker.RefusedError):
+                await worker.work(worker.Settings(one.url("", "ws"), "wrong"), Stub())
+
+    run(test)
+
+
+def test_two_hundred_clients_are_served_or_refused_and_nothing_is_left():
+    async def test() -> None:
+        limits = master.Limits(wait_s=0.5, sessions=100)
+        async with service(4, settings=master.Settings(limits)) as one:
+            connector = aiohttp.TCPConnector(limit=0)
+            async with aiohttp.ClientSession(connector=connector) as http:
+                many = Service(one.port, one.master, one.workers, http)
+                told = await asyncio.gather(*(transcribe(many, CARD) for _ in range(200)))
+            statuses = [events[-1]["status"] for events in told]
+            assert set(statuses) == {0, 9}
+            assert statuses.count(0) >= 4
+            texts = {finals(one) for one, status in zip(told, statuses, strict=True) if status == 0}
+            assert len(texts) == 1
+            await one.until(lambda: one.master.pool.available == 4)
+            assert one.master.pool.processed == 200
+
+    run(test)
+
+
+def test_a_service_of_two_processes_begins_serves_and_ends(tmp_path):
+    """`voxpath speech serve` with a worker of its own, from beginning to end."""
+
+    async def test() -> None:
+        command = [sys.executable, "-m", "voxpath", "speech", "serve", "--port", "0", "--workers", "1"]
+        server = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+        )  # fmt: skip
+        try:
+            line = (await server.stdout.readline()).decode()
+            port = int(line.strip().rpartition(":")[2])
+            async with aiohttp.ClientSession() as http:
+                one = Service(port, None, [], http)
+                async with http.ws_connect(one.url("/client/ws/status")) as socket:
+                    while (await socket.receive_json())["num_workers_available"] < 1:
+                        pass
+                assert finals(await transcribe(one, CARD)) == "ten of clubs"
+            server.send_signal(signal.SIGTERM)
+            assert await server.wait() == 0
+        finally:
+            if server.returncode is None:
+                server.kill()
+            await server.communicate()
+
+    run(test)
