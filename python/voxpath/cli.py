@@ -417,7 +417,7 @@ Examples:
 def study(name: str, **options: Any) -> int:
     """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
 
-    NAME: sarkar2022.
+    NAME: ficiu2023, sarkar2022.
     """
     from voxpath import commands
 

@@ -283,7 +283,8 @@ def study(name: str, options: StudyOptions) -> int:
         at_once = options.jobs or chosen.real_at_once
         workers = _workers(options.jobs, None)
         runs = _counted(Runs(options.out, workers, at_once, Observe(), options.force), progress)
-        backends = named.make(names, runs, Formulas())
+        # A study that computes by itself asks nobody.
+        backends = named.make([each for each in names if each != "compute"], runs, Formulas())
         try:
             found = chosen.run(
                 lambda questions, asked: ask(
