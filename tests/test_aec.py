@@ -8,14 +8,12 @@ import threading
 import numpy as np
 import pytest
 
-from voxpath.aec import Canceller, Paths, Solver, nlms, rls, widely_linear
+from voxpath.aec import Canceller, Paths, Solver, nlms, rls, synthetic_world, widely_linear
 from voxpath.aec.measures import erle, misalignment, spectrum
 from voxpath.aec.signals import (
     autoregressive,
     half_wave,
-    room,
     speech_like,
-    stereo,
     synthetic_paths,
     with_noise,
 )
@@ -24,11 +22,7 @@ LENGTH = 16
 
 
 def world(count: int = 20_000, seed: int = 3):
-    rng = np.random.default_rng(seed)
-    far = stereo(autoregressive(count, [0.9], seed), [room(4 * LENGTH, rng) for _ in range(2)])
-    far = half_wave(far, 0.4)
-    paths = synthetic_paths(LENGTH, seed)
-    return far, with_noise(paths.echo(far), 30.0, seed + 1), paths
+    return synthetic_world(LENGTH, count, seed)
 
 
 def test_each_filter_learns_and_cancels():

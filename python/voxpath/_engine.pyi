@@ -75,6 +75,7 @@ class EchoFilter:
         bits: int,
         updates: int,
         reading: str,
+        guard: float | None,
     ) -> EchoFilter: ...
     @staticmethod
     def nlms(precision: str, length: int, step: float, regularisation: float) -> EchoFilter: ...

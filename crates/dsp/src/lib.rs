@@ -14,6 +14,7 @@ extern crate alloc;
 pub mod canceller;
 pub mod dcd;
 pub mod dense;
+pub mod guard;
 pub mod matrix;
 pub mod nlms;
 pub mod paths;

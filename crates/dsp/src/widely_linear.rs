@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use crate::canceller::{Canceller, Invalid, Kept, Stereo, require};
 use crate::dcd::{Dcd, PLANES, Unknown};
+use crate::guard::Guard;
 use crate::matrix::{Conjugate, Matrix};
 use crate::paths::Paths;
 use crate::real::Real;
@@ -58,6 +59,8 @@ pub struct Config {
     pub dcd: Dcd,
     /// Of the equations.
     pub reading: Reading,
+    /// What the guard against double-talk keeps of its scale at each sample; none is the publication's filter.
+    pub guard: Option<f64>,
 }
 
 impl Config {
@@ -71,6 +74,7 @@ impl Config {
             reuse,
             dcd: Dcd::PUBLISHED,
             reading: Reading::Corrected,
+            guard: None,
         }
     }
 }
@@ -85,6 +89,7 @@ impl Config {
             (self.dcd.range > 0.0 && self.dcd.range.is_finite(), "range", "above 0"),
             ((1..=64).contains(&self.dcd.bits), "bits", "between 1 and 64"),
             ((1..=1000).contains(&self.dcd.updates), "updates", "between 1 and 1000"),
+            (self.guard.is_none_or(|kept| kept > 0.0 && kept < 1.0), "guard", "above 0 and below 1"),
         ])
     }
 
@@ -99,6 +104,9 @@ impl Config {
             *value = count as u32;
         }
         self.reading.visit(archive);
+        let mut guard = self.guard.unwrap_or(0.0);
+        archive.parameter(&mut guard);
+        self.guard = (guard != 0.0).then_some(guard);
     }
 
     /// The longest path: the correlation matrix of longer ones fills a gigabyte in single precision.
@@ -133,6 +141,7 @@ pub struct WidelyLinear<T> {
     /// r: of h and h', real and imaginary parts, one after another.
     residual: Vec<T>,
     paths: Paths<T>,
+    guards: Option<[Guard<T>; 2]>,
     changes: u64,
 }
 
@@ -158,6 +167,7 @@ impl<T: Real> WidelyLinear<T> {
             }),
             residual: vec![T::ZERO; PLANES * length],
             paths: Paths::silent(length),
+            guards: config.guard.map(|kept| [Guard::new(kept); 2]),
             changes: 0,
         })
     }
@@ -181,6 +191,9 @@ impl<T: Real> WidelyLinear<T> {
         self.matrix.visit(archive);
         archive.reals(&mut self.residual);
         self.paths.visit(archive);
+        for guard in self.guards.iter_mut().flatten() {
+            guard.visit(archive);
+        }
         archive.count(&mut self.changes);
     }
 
@@ -285,7 +298,11 @@ impl<T: Real> Canceller<T> for WidelyLinear<T> {
     fn advance(&mut self, far: Stereo<T>, near: Stereo<T>) -> Stereo<T> {
         self.window.push(far);
         self.correlate();
-        let first = self.paths.error(&self.window, near);
+        let out = self.paths.error(&self.window, near);
+        let first = match &mut self.guards {
+            Some([left, right]) => Stereo::new(left.limit(out.left), right.limit(out.right)),
+            None => out,
+        };
         let mut error = first;
         for using in 0..self.config.reuse {
             self.aim((using == 0).then_some(self.forgetting), error);
@@ -296,6 +313,6 @@ impl<T: Real> Canceller<T> for WidelyLinear<T> {
                 Reading::PrintedError => first,
             };
         }
-        first
+        out
     }
 }

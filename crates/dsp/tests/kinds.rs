@@ -56,6 +56,7 @@ fn with_enough_changes_coordinate_descent_is_exact() {
         reuse: 1,
         dcd,
         reading: config.reading,
+        guard: None,
     })
     .expect("valid");
     let mut solved = ExactRls::<f64>::new(config).expect("valid");
@@ -124,6 +125,8 @@ fn what_was_saved_goes_on() {
     goes_on(WidelyLinear::new(Config::published(21, 8.0, 2)).expect("valid"), |state| {
         WidelyLinear::restore(state)
     });
+    let guarded = Config { guard: Some(0.99), ..Config::published(7, 8.0, 1) };
+    goes_on(WidelyLinear::new(guarded).expect("valid"), |state| WidelyLinear::restore(state));
     goes_on(Rls::new(exact(5, 1, Reading::PrintedSign)).expect("valid"), Rls::restore);
     goes_on(ExactRls::new(exact(5, 2, Reading::Corrected)).expect("valid"), ExactRls::restore);
     goes_on(Nlms::new(5, 0.5, 0.1).expect("valid"), Nlms::restore);
@@ -183,10 +186,49 @@ fn what_cannot_be_made_is_refused() {
         (Config { forgetting: f64::NAN, ..fine }, "forgetting"),
         (Config { regularisation: 0.0, ..fine }, "regularisation"),
         (Config { reuse: 0, ..fine }, "reuse"),
+        (Config { guard: Some(1.0), ..fine }, "guard"),
         (Config { dcd: Dcd { bits: 0, ..fine.dcd }, ..fine }, "bits"),
         (Config { dcd: Dcd { updates: 0, ..fine.dcd }, ..fine }, "updates"),
         (Config { dcd: Dcd { range: f64::INFINITY, ..fine.dcd }, ..fine }, "range"),
     ] {
         assert_eq!(WidelyLinear::<f32>::new(config).expect_err("not allowed").key, key);
     }
+}
+
+/// Misalignment after a near-end talker has spoken for 2000 samples, and 10 000 samples after the signs have changed.
+fn with_talker(guard: Option<f64>) -> (f64, f64) {
+    let mut world = World::new(16, 30.0);
+    let config = Config { guard, ..Config::published(16, 64.0, 1) };
+    let mut filter = WidelyLinear::<f64>::new(config).expect("valid");
+    let mut talker = Noise::new(9);
+    for index in 0..12_000 {
+        let (far, mut near) = world.sample();
+        if index >= 10_000 {
+            near.left += 0.5 * talker.normal();
+            near.right += 0.5 * talker.normal();
+        }
+        filter.advance(far, near);
+    }
+    let spoken = misalignment(&world.paths, &filter.paths());
+    for path in [
+        &mut world.paths.left_left,
+        &mut world.paths.left_right,
+        &mut world.paths.right_left,
+        &mut world.paths.right_right,
+    ] {
+        path.iter_mut().for_each(|tap| *tap = -*tap);
+    }
+    for _ in 0..10_000 {
+        let (far, near) = world.sample();
+        filter.advance(far, near);
+    }
+    (spoken, misalignment(&world.paths, &filter.paths()))
+}
+
+#[test]
+fn the_guard_keeps_what_was_learnt_and_lets_go_of_what_has_changed() {
+    let (open, _) = with_talker(None);
+    let (guarded, changed) = with_talker(Some(0.999));
+    assert!(guarded < open - 6.0, "guarded {guarded:.1} dB, open {open:.1} dB");
+    assert!(changed < -15.0, "after a change {changed:.1} dB");
 }

@@ -82,10 +82,11 @@ impl EchoFilter {
         bits: u32,
         updates: u32,
         reading: &str,
+        guard: Option<f64>,
     ) -> PyResult<Self> {
         let reading = self::reading(reading)?;
         let dcd = Dcd { range: amplitude, bits, updates };
-        let config = Config { length, forgetting, regularisation, reuse, dcd, reading };
+        let config = Config { length, forgetting, regularisation, reuse, dcd, reading, guard };
         filter!(precision, WidelyLinear, config)
     }
 

@@ -2,5 +2,6 @@
 
 from voxpath.aec.filters import Canceller, Solver, nlms, rls, widely_linear
 from voxpath.aec.paths import Paths
+from voxpath.aec.signals import synthetic_world
 
-__all__ = ["Canceller", "Paths", "Solver", "nlms", "rls", "widely_linear"]
+__all__ = ["Canceller", "Paths", "Solver", "nlms", "rls", "synthetic_world", "widely_linear"]

@@ -102,6 +102,7 @@ def widely_linear(
     solver: Solver | None = None,
     regularisation: float = 1.0,
     reading: Reading = "corrected",
+    guard: float | None = None,
     precision: Precision = "single",
 ) -> Canceller:
     """WL-DR-RLS-DCD of Ficiu et al. 2023.
@@ -113,6 +114,8 @@ def widely_linear(
         solver: Of the normal equations.
         regularisation: ε: what the correlation matrix begins with, in squared units of the samples.
         reading: Of (12) and (13).
+        guard: Against double-talk: what the scale that errors are limited by keeps of itself at each sample
+            (Gänsler et al. 2000), such as 0.999; samples have to be parts of full scale then.
         precision: Of the arithmetic.
 
     Raises:
@@ -130,6 +133,7 @@ def widely_linear(
             solver.bits,
             solver.updates,
             reading,
+            guard,
         )
     )
 

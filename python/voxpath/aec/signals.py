@@ -116,3 +116,24 @@ def speech_like(count: int, rate: float, seed: int) -> Samples:
         if rng.random() < 0.2:
             at += int(rate * rng.uniform(0.05, 0.5))
     return out
+
+
+def synthetic_world(
+    length: int, count: int, seed: int, snr_db: float = 30.0
+) -> tuple[Samples, Samples, Paths]:
+    """AR(1) noise with the pole 0.9 in a far room, half-wave distorted by 0.4, and its echo in ours.
+
+    Args:
+        length: Samples of each echo path; the far room's responses are four times as long.
+        count: Samples.
+        seed: Of rooms, signal and noise.
+        snr_db: Of the echo over the microphones' noise.
+
+    Returns:
+        Loudspeakers, microphones, and the paths between them.
+    """
+    rng = np.random.default_rng([seed, 1])
+    rooms = [room(4 * length, rng) for _ in range(2)]
+    far = half_wave(stereo(autoregressive(count, [0.9], seed), rooms), 0.4)
+    paths = synthetic_paths(length, seed)
+    return far, with_noise(paths.echo(far), snr_db, seed + 1_000), paths
