@@ -51,7 +51,7 @@ def test_a_recording_loses_its_echo(voxpath, tmp_path, recording, kind):
     save(tmp_path / "mic.wav", near, kind)
     called = voxpath("aec", "--far", "far.wav", "--mic", "mic.wav", "-o", "out.wav")
     assert called.code == 0, called.err
-    assert "delay: 5" in called.err
+    assert "delay: 5" in called.out
     out = read(tmp_path / "out.wav")
     assert (out.rate, out.channels, out.kind) == (RATE, 2, np.dtype(kind))
     half = near.shape[1] // 2
@@ -67,7 +67,7 @@ def test_mono_is_left_mono(voxpath, tmp_path, recording):
     save(tmp_path / "mic.wav", heard[:1])
     called = voxpath("aec", "--far", "far.wav", "--mic", "mic.wav", "-o", "out.wav")
     assert called.code == 0, called.err
-    assert "sooner" in called.err
+    assert "sooner" in called.out
     out = read(tmp_path / "out.wav")
     assert out.channels == 1
     part = slice(6 * RATE, 11 * RATE)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from voxpath.aec.filters import Canceller
     from voxpath.aec.signals import Samples
 
-_EARLY_S = 0.002
+_EARLY_S = 0.005
 """The echo is looked for from so much before the delay that was found: the loudest way is not the first."""
 
 _GUARD_S = 0.0625
@@ -99,7 +99,7 @@ def cancel_files(far_path: Path, mic_path: Path, out_path: Path, options: Option
     loud = np.zeros_like(near.samples)
     shared = min(count, far.samples.shape[1])
     loud[:, :shared] = far.samples[:, :shared]
-    told = console(stderr=True)
+    told = console()
     if shared < count:
         told.print(f"{far_path} ends {(count - shared) / far.rate:.3f} s sooner: silence from then on")
     lag = _lag(loud, near.samples, near.rate, options, told.print)
