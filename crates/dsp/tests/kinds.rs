@@ -122,11 +122,9 @@ fn goes_on<F: Canceller<f64> + Clone>(mut filter: F, restore: impl Fn(&[u8]) -> 
 
 #[test]
 fn what_was_saved_goes_on() {
-    goes_on(WidelyLinear::new(Config::published(21, 8.0, 2)).expect("valid"), |state| {
-        WidelyLinear::restore(state)
-    });
+    goes_on(WidelyLinear::new(Config::published(21, 8.0, 2)).expect("valid"), WidelyLinear::restore);
     let guarded = Config { guard: Some(0.99), ..Config::published(7, 8.0, 1) };
-    goes_on(WidelyLinear::new(guarded).expect("valid"), |state| WidelyLinear::restore(state));
+    goes_on(WidelyLinear::new(guarded).expect("valid"), WidelyLinear::restore);
     goes_on(Rls::new(exact(5, 1, Reading::PrintedSign)).expect("valid"), Rls::restore);
     goes_on(ExactRls::new(exact(5, 2, Reading::Corrected)).expect("valid"), ExactRls::restore);
     goes_on(Nlms::new(5, 0.5, 0.1).expect("valid"), Nlms::restore);
