@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real clean
+.PHONY: help setup demo test check-rust check-python purity fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real bench-aec soak-aec clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -26,6 +26,8 @@ help:
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
+	@echo 'make bench-aec    the echo canceller: samples a second of processor time, by length and uses'
+	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
@@ -139,6 +141,12 @@ bench: setup bench-setup
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator
 	$(BIN)/python benches/real/run.py
+
+bench-aec:
+	cargo bench --locked --quiet --package voxpath-dsp
+
+soak-aec:
+	cargo run --release --locked --quiet --package voxpath-dsp --example endurance
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py

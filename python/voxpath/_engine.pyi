@@ -1,11 +1,12 @@
 """The signature of the engine, `crates/py`; stubtest holds the two together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 __all__ = [
     "BUILD",
     "PLAN_VERSION",
+    "EchoFilter",
     "Isolation",
     "RealHost",
     "RealRun",
@@ -60,6 +61,44 @@ _Outcome: TypeAlias = tuple[
 ]
 
 def run(plan: str, replication: int, observe: str, /) -> _Outcome: ...
+
+@final
+class EchoFilter:
+    @staticmethod
+    def widely_linear(
+        precision: str,
+        length: int,
+        forgetting: float,
+        regularisation: float,
+        reuse: int,
+        amplitude: float,
+        bits: int,
+        updates: int,
+        reading: str,
+        guard: float | None,
+    ) -> EchoFilter: ...
+    @staticmethod
+    def nlms(precision: str, length: int, step: float, regularisation: float) -> EchoFilter: ...
+    @staticmethod
+    def rls(
+        precision: str,
+        length: int,
+        forgetting: float,
+        regularisation: float,
+        reuse: int,
+        reading: str,
+        solve: bool,
+    ) -> EchoFilter: ...
+    @staticmethod
+    def restore(state: bytes) -> EchoFilter: ...
+    def save(self) -> bytes: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def precision(self) -> str: ...
+    def paths(self) -> list[bytes]: ...
+    # Pairs of buffers of the filter's precision.
+    def block(self, far: Sequence[Any], near: Sequence[Any], out: Sequence[Any]) -> None: ...
 
 # Linux only.
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+mod dsp;
 mod errors;
 mod quantity;
 #[cfg(target_os = "linux")]
@@ -23,6 +24,8 @@ mod _engine {
 
     #[pymodule_export]
     use crate::document::{format_toml, parse_toml};
+    #[pymodule_export]
+    use crate::dsp::EchoFilter;
     #[pymodule_export]
     use crate::errors::packet_error_rate;
     #[pymodule_export]

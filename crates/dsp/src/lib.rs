@@ -1,0 +1,33 @@
+//! Acoustic echo cancellers of a stereophonic endpoint: two loudspeakers, two microphones, four echo paths.
+//!
+//! Read [`widely_linear`] (the filter of Ficiu et al. 2023, below "the publication") and [`canceller`] (what all
+//! filters have in common) first. [`matrix`] and [`dcd`] are its two mechanisms: a correlation matrix that is shifted
+//! by moving its origin, and the dichotomous coordinate descent that solves with it.
+//!
+//! A filter's arithmetic is a [`Real`]: `f32` or `f64`. Sums are formed in a
+//! fixed order, so the same samples give the same bits on every machine.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod canceller;
+pub mod dcd;
+pub mod dense;
+pub mod guard;
+pub mod matrix;
+pub mod nlms;
+pub mod paths;
+pub mod real;
+pub mod state;
+pub mod widely_linear;
+pub mod window;
+
+pub use canceller::{Canceller, Invalid, Kept, Stereo, Unusable};
+pub use dcd::Dcd;
+pub use dense::{DenseConfig, ExactRls, Rls};
+pub use nlms::Nlms;
+pub use paths::{Paths, WidelyLinearPaths};
+pub use real::Real;
+pub use state::Damaged;
+pub use widely_linear::{Config, Reading, WidelyLinear};

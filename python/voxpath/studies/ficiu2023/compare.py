@@ -1,0 +1,133 @@
+"""The study: runs, checks each sentence, and puts the report together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from voxpath import _engine
+from voxpath.report.document import Check, Checks, Facts, Report, Section, Table, Text
+from voxpath.studies.base import Answer, Study
+from voxpath.studies.ficiu2023 import claims, experiment, figures
+from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+    from typing import TypeVar
+
+    from voxpath.studies.base import Ask
+    from voxpath.studies.ficiu2023.claims import Courses
+    from voxpath.studies.ficiu2023.experiment import Course, Effort, Trial
+
+    K = TypeVar("K", bound=Hashable)
+
+
+def run(ask: Ask, quick: bool) -> Answer:
+    """Runs everything here: there is no network to ask about."""
+    del ask
+    effort = QUICK if quick else FULL
+    first = _courses(experiment.figure1(effort))
+    second = _courses(experiment.figure2(effort))
+    misprints = figures.misprints(_each(experiment.misprints()))
+    landscape = figures.landscape(_each(experiment.landscape(effort)), effort)
+    checks = [*claims.of_figure1(first), *claims.of_figure2(second)]
+    sections = [
+        _set_up(effort, quick),
+        Section(
+            "Figures 1 and 2",
+            [
+                figures.plot(
+                    first, "Figure 1: noise, signs change", "As the publication's Figure 1.", effort.after1
+                ),
+                figures.plot(
+                    second, "Figure 2: microphones swapped", "As the publication's Figure 2.", effort.after2
+                ),
+                figures.numbers(first, "Figure 1 in numbers"),
+                figures.numbers(second, "Figure 2 in numbers"),
+                Checks("The publication's sentences", checks),
+            ],
+        ),
+        misprints,
+        landscape,
+        Section("What a sample costs", [figures.cost()]),
+    ]
+    every = [
+        check
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Checks)
+        for check in part.checks
+    ]
+    held = _held(every)
+    report = Report(
+        "Stereophonic echo cancellation: Ficiu, Stanciu, Paleologu and Albu 2023",
+        "Does using each sample several times let WL-RLS-DCD track faster, what does it cost, and are the "
+        "published equations right?",
+        [held],
+        sections,
+        (
+            ("command", "voxpath study ficiu2023" + (" --quick" if quick else "")),
+            ("engine", _engine.BUILD),
+            ("replications", str(effort.replications)),
+        ),
+    )
+    rows = [[check.claim, "holds" if check.holds else "does not hold", check.evidence] for check in every]
+    table = Table("Ficiu et al. 2023", ("claim", "verdict", "evidence"), rows, (held,))
+    return Answer(table, [], report)
+
+
+def _courses(trials: Mapping[tuple[float, int], Sequence[Trial]]) -> Courses:
+    """The courses of all replications of every curve, all run at once."""
+    flat = [trial for found in trials.values() for trial in found]
+    courses = iter(run_all(flat))
+    return {curve: [next(courses) for _ in found] for curve, found in trials.items()}
+
+
+def _each(trials: Mapping[K, Trial]) -> dict[K, Course]:
+    return dict(zip(trials, run_all(list(trials.values())), strict=True))
+
+
+def _held(checks: Sequence[Check]) -> str:
+    failed = [check.claim for check in checks if not check.holds]
+    if not failed:
+        return f"All {len(checks)} checks hold."
+    return f"{len(failed)} of {len(checks)} checks do not hold: " + " ".join(failed)
+
+
+def _set_up(effort: Effort, quick: bool) -> Section:
+    first, second = published()["figure1"], published()["figure2"]
+    swapped = second["change_at_s"] * second["rate"]
+    facts = Facts(
+        "Set-up",
+        (
+            ("solver", "H = 1, N_u = 4, M_b = 16; single precision"),
+            (
+                "Figure 1",
+                f"L = {first['length']}, K = {first['memory']}, AR(1) noise with the pole {first['pole']}",
+            ),
+            (
+                "Figure 2",
+                f"L = {second['length']}, K = {second['memory']}, synthetic syllables at {second['rate']} Hz",
+            ),
+            ("signs change", f"after {effort.before1:,} samples (published: {first['change_at']:,})"),
+            ("microphones swapped", f"after {effort.before2:,} samples (published: {swapped:,})"),
+            ("rooms", "synthetic: Gaussian noise that decays by 35 dB; the far ones 2.5 times as long"),
+            ("noise", f"white, SNR {first['snr_db']} dB at each microphone"),
+            ("replications", f"{effort.replications}, each with its own rooms, signal and noise"),
+        ),
+    )
+    text = ["The publication prints curves and no numbers; each of its sentences is a check that can fail."]
+    if quick:
+        text.append(
+            f"This is the quick version: rooms change sooner (in full after {FULL.before1:,} samples), "
+            f"with {effort.replications} replications where it has "
+            f"{FULL.replications}, and a smaller map."
+        )
+    return Section("Set-up", [facts, Text(text)])
+
+
+STUDY = Study(
+    name="ficiu2023",
+    title="Ficiu, Stanciu, Paleologu, Albu: A Low-Complexity Data-Reuse RLS Algorithm for SAEC, 2023",
+    backends=("compute",),
+    run=run,
+)

@@ -1,0 +1,267 @@
+"""What is run: Figures 1 and 2, the misprints, and the map; all of it deterministic."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from voxpath.aec import Solver, rls, widely_linear
+from voxpath.aec.measures import misalignment
+from voxpath.aec.signals import (
+    autoregressive,
+    half_wave,
+    room,
+    speech_like,
+    stereo,
+    synthetic_paths,
+    with_noise,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voxpath.aec import Canceller
+    from voxpath.aec.filters import Reading
+    from voxpath.aec.signals import Samples
+
+Source = Literal["noise", "speech"]
+
+_REGULARISATION = 100.0
+"""ε; the loudspeakers' samples have unit power.
+
+With less, a filter that uses each sample five times overshoots by 30 dB at first, which the publication,
+leaving out the initial convergence, does not show.
+"""
+
+_FAR_ROOM = 2.5
+"""Length of the far room's responses in path lengths. The text has measured rooms and says no length.
+
+It decides how much α_r matters: with 1 the paths are hard to tell apart even with α_r = 0.4, with 8 they are
+told apart even without distortion.
+"""
+
+
+@cache
+def published() -> dict[str, Any]:
+    """The contents of `published.toml`."""
+    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A filter in a room that changes.
+
+    Attributes:
+        length: L.
+        memory: K.
+        reuse: N_it.
+        alpha: α_r of the pre-distortion.
+        source: What the far talker is.
+        before: Samples until the room changes.
+        after: Samples from then on.
+        updates: N_u.
+        exact: With exact recursive least squares in place of the coordinate descent.
+        reading: Of (12) and (13).
+        seed: Of rooms, signal and noise.
+    """
+
+    length: int
+    memory: float
+    reuse: int
+    alpha: float
+    source: Source
+    before: int
+    after: int
+    updates: int = 4
+    exact: bool = False
+    reading: Reading = "corrected"
+    seed: int = 1
+
+    def filter(self) -> Canceller:
+        """The filter that is tried."""
+        if self.exact:
+            return rls(
+                self.length,
+                memory=self.memory,
+                reuse=self.reuse,
+                reading=self.reading,
+                regularisation=_REGULARISATION,
+                solve=True,
+            )
+        return widely_linear(
+            self.length,
+            memory=self.memory,
+            reuse=self.reuse,
+            solver=Solver(updates=self.updates),
+            reading=self.reading,
+            regularisation=_REGULARISATION,
+        )
+
+
+@dataclass(frozen=True)
+class Course:
+    """How the misalignment went.
+
+    Attributes:
+        samples: When it was measured, in samples since the change.
+        values: (16), in dB; infinite from where the filter's numbers no longer were any.
+    """
+
+    samples: Samples
+    values: Samples
+
+    @property
+    def steady(self) -> float:
+        """Mean over the last quarter before the change."""
+        before = self.samples <= 0
+        start = self.samples[0] / 4
+        return float(np.mean(self.values[before & (self.samples > start)]))
+
+    @property
+    def tracking(self) -> float:
+        """Mean over what was measured after the change: the lower, the faster."""
+        return float(np.mean(self.values[self.samples > 0]))
+
+    def early(self, samples: int) -> float:
+        """Mean over so many samples from the beginning."""
+        return float(np.mean(self.values[self.samples <= self.samples[0] + samples]))
+
+    def recovery(self, level: float) -> float | None:
+        """Samples from the change until the misalignment is at most `level` dB; none if it never is."""
+        reached = (self.samples > 0) & (self.values <= level)
+        return float(self.samples[reached][0]) if reached.any() else None
+
+
+def run(trial: Trial, stride: int = 250) -> Course:
+    """Runs a trial; the misalignment is measured after every `stride` samples."""
+    count = trial.before + trial.after
+    rng = np.random.default_rng([trial.seed, 1])
+    source = (
+        autoregressive(count, [published()["figure1"]["pole"]], trial.seed)
+        if trial.source == "noise"
+        else speech_like(count, published()["figure2"]["rate"], trial.seed)
+    )
+    far = half_wave(stereo(source, [room(int(_FAR_ROOM * trial.length), rng) for _ in range(2)]), trial.alpha)
+    first = synthetic_paths(trial.length, trial.seed)
+    second = first.inverted() if trial.source == "noise" else first.swapped()
+    at = trial.before
+    near = first.echo(far)
+    near[:, at:] = second.echo(far)[:, at:]
+    near = with_noise(near, published()["figure1"]["snr_db"], trial.seed + 1_000)
+    canceller = trial.filter()
+    samples, values = [], []
+    for start in range(0, count - stride + 1, stride):
+        end = start + stride
+        canceller.process(far[:, start:end], near[:, start:end])
+        with np.errstate(all="ignore"):
+            value = misalignment(first if end <= at else second, canceller.paths)
+        samples.append(end - at)
+        values.append(value if np.isfinite(value) else np.inf)
+    return Course(np.array(samples, dtype=float), np.array(values))
+
+
+def run_all(trials: Sequence[Trial], stride: int = 250) -> list[Course]:
+    """Runs trials, as many at once as there are processors: the engine works without Python's lock."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda trial: run(trial, stride), trials))
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is run.
+
+    Attributes:
+        replications: Independent rooms, signals and noises of each curve.
+        before1: Samples before the change of Figure 1.
+        after1: And after it.
+        before2: Samples before the change of Figure 2.
+        after2: And after it.
+        memories: K of the map.
+        updates: N_u of the map.
+    """
+
+    replications: int
+    before1: int
+    after1: int
+    before2: int
+    after2: int
+    memories: Sequence[int]
+    updates: Sequence[int]
+
+
+FULL = Effort(5, 1_200_000, 100_000, 1_200_000, 200_000, (4, 16, 64, 256), (1, 2, 4, 8, 16))
+QUICK = Effort(2, 80_000, 40_000, 60_000, 30_000, (4, 64), (1, 4))
+
+REUSES = (1, 2, 3, 4, 5)
+
+CURVES: tuple[tuple[float, int], ...] = (*((0.4, reuse) for reuse in REUSES), (0.0, 1), (0.0, 5), (0.8, 1))
+"""α_r and N_it of the curves of Figure 1; Figure 2 has no 0.8."""
+
+
+def figure1(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
+    """Trials of Figure 1."""
+    set_up = published()["figure1"]
+    base = Trial(set_up["length"], set_up["memory"], 1, 0, "noise", effort.before1, effort.after1)
+    return _curves(base, CURVES, effort)
+
+
+def figure2(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
+    """Trials of Figure 2."""
+    set_up = published()["figure2"]
+    base = Trial(set_up["length"], set_up["memory"], 1, 0, "speech", effort.before2, effort.after2)
+    return _curves(base, [curve for curve in CURVES if curve[0] < 0.8], effort)
+
+
+def _curves(
+    base: Trial, curves: Sequence[tuple[float, int]], effort: Effort
+) -> dict[tuple[float, int], list[Trial]]:
+    return {
+        (alpha, reuse): [
+            replace(base, alpha=alpha, reuse=reuse, seed=seed + 1) for seed in range(effort.replications)
+        ]
+        for alpha, reuse in curves
+    }
+
+
+MISPRINT_MEMORIES = (1.5, 3.0, 8.0, 64.0)
+"""K of the experiment that tells the readings apart."""
+
+READINGS: tuple[Reading, ...] = ("corrected", "printed sign", "printed error")
+
+
+def misprints() -> dict[tuple[bool, float, Reading], Trial]:
+    """Short paths, each sample used five times, by exact solutions and by the coordinate descent."""
+    return {
+        (exact, memory, reading): Trial(
+            16, memory, 5, 0.4, "noise", 4_000, 1_000, exact=exact, reading=reading
+        )
+        for exact in (True, False)
+        for memory in MISPRINT_MEMORIES
+        for reading in READINGS
+    }
+
+
+def landscape(effort: Effort) -> dict[tuple[int, int, int], Trial]:
+    """The map: K, N_u and N_it of paths of 32 samples."""
+    return {
+        (memory, updates, reuse): Trial(
+            32,
+            memory,
+            reuse,
+            0.4,
+            "noise",
+            max(20_000, 5 * 32 * memory),
+            2_000,
+            updates=updates,
+        )
+        for memory in effort.memories
+        for updates in effort.updates
+        for reuse in (1, 3, 5)
+    }
