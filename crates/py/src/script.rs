@@ -9,12 +9,13 @@ fn script(text: &str) -> PyResult<Script> {
     text.parse().map_err(|error: ParseError| value_error(error))
 }
 
+/// Rules, stacks, and both reasons.
+type Head = (Vec<String>, Vec<String>, Option<String>, Option<String>);
+
 /// What the head of a script says: its rules, its stacks, and why kernel and `linux` differ or the kernel is left out.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
-pub(crate) fn parse_script(
-    text: &str,
-) -> PyResult<(Vec<String>, Vec<String>, Option<String>, Option<String>)> {
+pub(crate) fn parse_script(text: &str) -> PyResult<Head> {
     let Script { rules, stacks, differs, simulated, .. } = script(text)?;
     Ok((rules, stacks.iter().map(ToString::to_string).collect(), differs, simulated))
 }
