@@ -12,12 +12,14 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real bench-aec soak-aec clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real bench-aec soak-aec clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
+	@echo 'make tcp-scripts  runs the conformance scripts of TCP, on the live kernel too, and lists what they cover (docs/tcp-coverage.md)'
+	@echo 'make ladders      kernel and simulator over the same exact losses, packet by packet (docs/ladders.md)'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/grid.md)'
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: 12 hours by GRID_AT_ONCE=4; it can be interrupted'
@@ -94,6 +96,12 @@ check-python: setup
 	$(BIN)/mypy
 	MYPYPATH=python $(BIN)/stubtest voxpath._engine --mypy-config-file pyproject.toml
 	$(BIN)/pytest
+
+tcp-scripts: setup
+	$(BIN)/python benches/scripts/coverage.py
+
+ladders: setup
+	$(BIN)/python benches/fidelity/ladders.py
 
 fidelity: setup
 	$(BIN)/python benches/fidelity/run.py

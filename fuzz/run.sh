@@ -19,7 +19,7 @@ sancov="$sancov -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args
 RUSTFLAGS="$sancov" cargo build --quiet --locked --package voxpath-fuzz --bin fuzz --features libfuzzer \
 	--profile fuzz --target "$host" --target-dir target/fuzz
 mkdir -p fuzz/found
-for name in ${*:-edge link plan tcp wire}; do
+for name in ${*:-edge link plan script tcp wire}; do
 	new=target/fuzz/corpus/$name
 	old=fuzz/corpus/$name
 	log=target/fuzz/$name.log

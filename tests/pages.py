@@ -123,7 +123,7 @@ class Session:
                     self._command(block, command)
             case "diff":
                 self._edit(block)
-            case "python" | "toml" | "rust" if "file" in block.words:
+            case "python" | "toml" | "rust" | "text" if "file" in block.words:
                 path = self.directory / block.words["file"]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text)

@@ -58,6 +58,7 @@ def help_examples() -> list[str]:
 @pytest.mark.parametrize("line", sorted(set(help_examples())))
 def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     if line.startswith("show "):
         voxpath("run", "scenarios/lossy-download.toml", "--replication", "0", "--observe", "tcp")
         (folder,) = (tmp_path / "runs").iterdir()

@@ -9,6 +9,7 @@ pub mod endurance;
 pub mod link;
 pub mod mutate;
 pub mod plan;
+pub mod script;
 pub mod soak;
 pub mod source;
 pub mod tcp;
@@ -27,10 +28,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "edge", run: edge::run },
     Target { name: "link", run: link::run },
     Target { name: "plan", run: plan::run },
+    Target { name: "script", run: script::run },
     Target { name: "tcp", run: tcp::run },
     Target { name: "wire", run: wire::run },
 ];

@@ -59,6 +59,11 @@ fn plan() {
 }
 
 #[test]
+fn script() {
+    hold("script");
+}
+
+#[test]
 fn tcp() {
     hold("tcp");
 }
@@ -70,5 +75,5 @@ fn wire() {
 
 #[test]
 fn every_target_has_a_test_here() {
-    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "tcp", "wire"]);
+    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "script", "tcp", "wire"]);
 }

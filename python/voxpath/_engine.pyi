@@ -21,6 +21,7 @@ __all__ = [
     "packet_error_rate",
     "parse_prob",
     "parse_rate",
+    "parse_script",
     "parse_size",
     "parse_span",
     "parse_toml",
@@ -29,6 +30,7 @@ __all__ = [
     "profiles",
     "real_hosts",
     "run",
+    "run_script",
     "shortest_delay",
 ]
 
@@ -61,6 +63,8 @@ _Outcome: TypeAlias = tuple[
 ]
 
 def run(plan: str, replication: int, observe: str, /) -> _Outcome: ...
+def parse_script(text: str, /) -> tuple[list[str], list[str], str | None, str | None]: ...
+def run_script(text: str, stack: str, /) -> tuple[list[str], tuple[int, str] | None]: ...
 
 @final
 class EchoFilter:

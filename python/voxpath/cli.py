@@ -695,3 +695,29 @@ def vowels_compare(reference: Path, degraded: Path, textgrid: Path, **options: A
     from voxpath.phonetics import commands
 
     return commands.compare(reference, degraded, textgrid, commands.Options(**options))
+
+
+@cli.command(
+    "tcp-script",
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath tcp-script tests/scripts/newreno.pkt
+  voxpath tcp-script tests/scripts/zero-window.pkt --stack linux --ladder
+""",
+)
+@click.argument("scripts", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--stack",
+    default="",
+    help="Where: rfc, linux, riverbed16, kernel, with commas between; else all of a script's but the kernel.",
+)
+@click.option("--ladder", is_flag=True, help="Print what left and what arrived, also where all holds.")
+def tcp_script(scripts: tuple[Path, ...], stack: str, ladder: bool) -> int:
+    """Runs conformance SCRIPTS of TCP: in virtual time, or on the live kernel.
+
+    What a script is stands in docs/tcp-scripts.md.
+    """
+    from voxpath import scripts as module
+
+    return module.command(scripts, stack, ladder)

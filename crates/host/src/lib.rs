@@ -8,6 +8,7 @@
 //! | [`drive`] | the loop: frames in, time on, frames out; over an [`Edge`], so that tests bring their own |
 //! | [`sockets`] | the applications of `voxpath-apps` over the kernel's sockets |
 //! | [`Relay`] | between a host and the machine's own loopback |
+//! | [`run_on_kernel`] | a conformance script over the kernel's TCP |
 //! | [`Run`] | all of it together |
 //!
 //! This is the only crate with hand-written `unsafe`; each use says what makes it sound.
@@ -20,6 +21,8 @@ mod device;
 mod drive;
 mod error;
 mod isolation;
+mod kernel;
+mod kernel_settings;
 mod lateness;
 mod live;
 mod namespace;
@@ -37,6 +40,7 @@ pub use device::{Device, DeviceCounts, Kind};
 pub use drive::{Edge, Limits, Progress, Timing, drive};
 pub use error::HostError;
 pub use isolation::Isolation;
+pub use kernel::{KernelRun, run_on_kernel};
 pub use lateness::Lateness;
 pub use namespace::Namespace;
 pub use relay::{Relay, Relayed};

@@ -276,7 +276,7 @@ fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, Ho
 }
 
 /// Asks for SCHED_FIFO, which needs a privilege.
-fn real_time_scheduling() -> Scheduling {
+pub(crate) fn real_time_scheduling() -> Scheduling {
     let parameters = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: the kernel reads one `sched_param`, which outlives the call; 0 is the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
@@ -286,7 +286,7 @@ fn real_time_scheduling() -> Scheduling {
 }
 
 /// What this thread has had until now.
-fn spent() -> Spent {
+pub(crate) fn spent() -> Spent {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let mut columns = text.split_whitespace().map(|column| column.parse().unwrap_or(0));
     let [processor, waited] = [0, 1].map(|_| Span::from_nanos(columns.next().unwrap_or(0)));

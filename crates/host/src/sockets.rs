@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use voxpath_apps::{Datagrams, Stream};
 use voxpath_sim::outside::{Machine, Outside};
 use voxpath_tcp::Ended;
-use voxpath_tcp::config::Profile;
+use voxpath_tcp::config::{Config, Profile};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
@@ -592,18 +592,24 @@ fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Result<OwnedF
 fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostError> {
     let socket = bound(host, SocketType::STREAM, outside.local)?;
     let asked = outside.tcp.as_ref().expect("TCP has parameters");
+    set_tcp_options(&socket, outside.local, asked)?;
+    Ok(socket)
+}
+
+/// Asks of a socket what `asked` says and a socket can be told.
+pub(crate) fn set_tcp_options(socket: &OwnedFd, local: SocketAddr, asked: &Config) -> Result<(), HostError> {
     let usual = Profile::Linux.config();
-    let option = |name: &'static str| move || format!("set {name} at {}", outside.local);
+    let option = |name: &'static str| move || format!("set {name} at {local}");
     let congestion = asked.congestion.name();
-    sockopt::set_tcp_congestion(&socket, congestion).context(option("TCP_CONGESTION"))?;
+    sockopt::set_tcp_congestion(socket, congestion).context(option("TCP_CONGESTION"))?;
     if !asked.nagle {
-        sockopt::set_tcp_nodelay(&socket, true).context(option("TCP_NODELAY"))?;
+        sockopt::set_tcp_nodelay(socket, true).context(option("TCP_NODELAY"))?;
     }
     if asked.receive_buffer != usual.receive_buffer {
         let size = asked.receive_buffer as usize;
-        sockopt::set_socket_recv_buffer_size(&socket, size).context(option("SO_RCVBUF"))?;
+        sockopt::set_socket_recv_buffer_size(socket, size).context(option("SO_RCVBUF"))?;
         // Above its limit the kernel takes the limit, and says nothing.
-        let granted = sockopt::socket_recv_buffer_size(&socket).context(option("SO_RCVBUF"))? / 2;
+        let granted = sockopt::socket_recv_buffer_size(socket).context(option("SO_RCVBUF"))? / 2;
         if granted < size {
             let reason = format!("the kernel gives {granted} of {size} bytes; raise net.core.rmem_max");
             return Err(HostError::new(option("SO_RCVBUF")(), reason));
@@ -612,12 +618,12 @@ fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostErr
     if asked.send_buffer != usual.send_buffer {
         // The kernel doubles what it is asked for, to have room for its own accounts.
         let size = asked.send_buffer as usize / 2;
-        sockopt::set_socket_send_buffer_size(&socket, size).context(option("SO_SNDBUF"))?;
-        let granted = sockopt::socket_send_buffer_size(&socket).context(option("SO_SNDBUF"))? / 2;
+        sockopt::set_socket_send_buffer_size(socket, size).context(option("SO_SNDBUF"))?;
+        let granted = sockopt::socket_send_buffer_size(socket).context(option("SO_SNDBUF"))? / 2;
         if granted < size {
             let reason = format!("the kernel gives {granted} of {size} bytes; raise net.core.wmem_max");
             return Err(HostError::new(option("SO_SNDBUF")(), reason));
         }
     }
-    Ok(socket)
+    Ok(())
 }

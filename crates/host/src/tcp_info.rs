@@ -11,6 +11,8 @@ const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 pub(crate) struct TcpInfo {
     /// `TCP_ESTABLISHED` is 1, `TCP_CLOSE` 7.
     pub(crate) state: u8,
+    /// `TCP_CA_Open` is 0, `TCP_CA_Disorder` 1, `TCP_CA_CWR` 2, `TCP_CA_Recovery` 3, `TCP_CA_Loss` 4.
+    pub(crate) ca_state: u8,
     pub(crate) mss: u32,
     /// Segments.
     pub(crate) cwnd: u32,
@@ -32,7 +34,8 @@ pub(crate) struct TcpInfo {
 #[derive(Clone, Copy)]
 struct Raw {
     state: u8,
-    bytes_1: [u8; 7],
+    ca_state: u8,
+    bytes_1: [u8; 6],
     rto: u32,
     ato: u32,
     snd_mss: u32,
@@ -98,6 +101,7 @@ impl TcpInfo {
         let has = |end: usize| len >= end;
         Self {
             state: raw.state,
+            ca_state: raw.ca_state,
             mss: raw.snd_mss,
             cwnd: raw.snd_cwnd,
             ssthresh: raw.snd_ssthresh,

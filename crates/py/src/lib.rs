@@ -11,6 +11,7 @@ mod quantity;
 #[cfg(target_os = "linux")]
 mod real;
 mod run;
+mod script;
 
 use pyo3::prelude::*;
 
@@ -34,6 +35,9 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::run::{check, congestions, paths, profile, profiles, real_hosts, run, shortest_delay};
+
+    #[pymodule_export]
+    use crate::script::{parse_script, run_script};
 
     #[cfg(target_os = "linux")]
     #[pymodule_export]

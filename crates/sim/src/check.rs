@@ -405,55 +405,8 @@ impl Checker<'_> {
     }
 
     fn tcp(&mut self, path: &str, config: &voxpath_tcp::Config) {
-        let rules = [
-            ("mss", (64..=65_495).contains(&config.mss), "a segment carries 64 to 65495 bytes"),
-            ("receive_buffer", config.receive_buffer > 0, "a receive buffer holds at least one byte"),
-            (
-                "receive_buffer",
-                config.receive_buffer <= 1 << 30,
-                "a window is at most 1 GiB (RFC 7323 section 2.3)",
-            ),
-            ("send_buffer", config.send_buffer > 0, "a send buffer holds at least one byte"),
-            (
-                "send_buffer",
-                config.send_buffer <= 1 << 30,
-                "a flight is at most 1 GiB (RFC 7323 section 2.3)",
-            ),
-            ("initial_window", config.initial_window > 0, "an initial window is at least one segment"),
-            ("dupack_threshold", config.dupack_threshold > 0, "at least one duplicate signals a loss"),
-            ("slow_start_limit", config.slow_start_limit > 0, "slow start adds at least one segment"),
-            (
-                "delayed_ack.max_segments",
-                config.delayed_ack.max_segments > 0,
-                "at least one segment is acknowledged",
-            ),
-            ("max_reordering", config.max_reordering > 0, "at least one duplicate signals a loss"),
-            (
-                "keepalive",
-                config.keepalive.as_ref().is_none_or(|alive| {
-                    alive.idle.as_nanos() > 0 && alive.interval.as_nanos() > 0 && alive.probes > 0
-                }),
-                "a connection is idle for some time, and probed at least once",
-            ),
-            (
-                "user_timeout",
-                config.user_timeout.is_none_or(|timeout| timeout.as_nanos() > 0),
-                "a timeout is above zero",
-            ),
-            ("rto.initial", config.rto.initial.as_nanos() > 0, "a timeout is above zero"),
-            ("rto.min", config.rto.min.as_nanos() > 0, "a timeout is above zero"),
-            ("rto.max", config.rto.max >= config.rto.min, "the longest timeout is not below the shortest"),
-            ("persist.min", config.persist.min.as_nanos() > 0, "a probe interval is above zero"),
-            (
-                "persist.max",
-                config.persist.max >= config.persist.min,
-                "the longest interval is not below the shortest",
-            ),
-        ];
-        for (key, holds, message) in rules {
-            if !holds {
-                self.fail(format_args!("{path}.{key}"), message);
-            }
+        for (key, message) in config.problems() {
+            self.fail(format_args!("{path}.{key}"), message);
         }
         let spans = [
             ("delayed_ack.max_delay", config.delayed_ack.max_delay),

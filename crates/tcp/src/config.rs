@@ -31,6 +31,8 @@ pub struct Config {
     pub recovery: Recovery,
     /// Initial window in segments (RFC 5681 section 3.1, RFC 6928).
     pub initial_window: u32,
+    /// Repetitions of the SYN after which the initial window is still whole, and not one segment (RFC 5681 section 3.1).
+    pub tolerated_syn_losses: u32,
     /// Initial slow-start threshold in bytes; none is "arbitrarily high" (RFC 5681 section 3.1).
     pub initial_ssthresh: Option<u32>,
     /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
@@ -91,6 +93,54 @@ pub struct Config {
     /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293 section 3.4.2).
     #[serde(with = "nanos")]
     pub msl: Span,
+}
+
+impl Config {
+    /// What no endpoint can have: the key, and what is allowed.
+    pub fn problems(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let rules = [
+            ("mss", (64..=65_495).contains(&self.mss), "a segment carries 64 to 65495 bytes"),
+            ("receive_buffer", self.receive_buffer > 0, "a receive buffer holds at least one byte"),
+            (
+                "receive_buffer",
+                self.receive_buffer <= 1 << 30,
+                "a window is at most 1 GiB (RFC 7323 section 2.3)",
+            ),
+            ("send_buffer", self.send_buffer > 0, "a send buffer holds at least one byte"),
+            ("send_buffer", self.send_buffer <= 1 << 30, "a flight is at most 1 GiB (RFC 7323 section 2.3)"),
+            ("initial_window", self.initial_window > 0, "an initial window is at least one segment"),
+            ("dupack_threshold", self.dupack_threshold > 0, "at least one duplicate signals a loss"),
+            ("slow_start_limit", self.slow_start_limit > 0, "slow start adds at least one segment"),
+            (
+                "delayed_ack.max_segments",
+                self.delayed_ack.max_segments > 0,
+                "at least one segment is acknowledged",
+            ),
+            ("max_reordering", self.max_reordering > 0, "at least one duplicate signals a loss"),
+            (
+                "keepalive",
+                self.keepalive.as_ref().is_none_or(|alive| {
+                    alive.idle.as_nanos() > 0 && alive.interval.as_nanos() > 0 && alive.probes > 0
+                }),
+                "a connection is idle for some time, and probed at least once",
+            ),
+            (
+                "user_timeout",
+                self.user_timeout.is_none_or(|timeout| timeout.as_nanos() > 0),
+                "a timeout is above zero",
+            ),
+            ("rto.initial", self.rto.initial.as_nanos() > 0, "a timeout is above zero"),
+            ("rto.min", self.rto.min.as_nanos() > 0, "a timeout is above zero"),
+            ("rto.max", self.rto.max >= self.rto.min, "the longest timeout is not below the shortest"),
+            ("persist.min", self.persist.min.as_nanos() > 0, "a probe interval is above zero"),
+            (
+                "persist.max",
+                self.persist.max >= self.persist.min,
+                "the longest interval is not below the shortest",
+            ),
+        ];
+        rules.into_iter().filter(|(_, holds, _)| !holds).map(|(key, _, message)| (key, message))
+    }
 }
 
 /// How a loss is repaired without selective acknowledgment.
@@ -252,6 +302,8 @@ fn rfc() -> Config {
         recovery: Recovery::NewReno,
         // RFC 6928 section 2.
         initial_window: 10,
+        // RFC 5681 section 3.1
+        tolerated_syn_losses: 0,
         initial_ssthresh: None,
         dupack_threshold: 3,
         max_reordering: 3,
@@ -309,6 +361,8 @@ fn linux() -> Config {
         congestion: Congestion::Cubic,
         // TCP_INIT_CWND
         initial_window: 10,
+        // tcp_init_transfer(), and tests/scripts/syn-lost-window-linux.pkt
+        tolerated_syn_losses: 1,
         // tcp_slow_start() adds all that was acknowledged; tcp_is_cwnd_limited() guards growth.
         slow_start_limit: u32::MAX,
         cwnd_validation: true,
@@ -378,6 +432,8 @@ fn riverbed16() -> Config {
         recovery: Recovery::Reno,
         // "Slow-Start Initial Count (MSS): 2"
         initial_window: 2,
+        // RFC 5681 section 3.1; no row.
+        tolerated_syn_losses: 0,
         initial_ssthresh: None,
         // "Duplicate ACK Threshold: 3"
         dupack_threshold: 3,

@@ -10,7 +10,8 @@ const PERSIST: u32 = 16;
 /// RACK's state (RFC 8985 section 5.2).
 #[derive(Debug)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one that was sent last.
+    /// RACK.xmit_ts, and what orders segments sent at the same time: of the segments delivered, the one that was sent last. The RFC's
+    /// RACK.end_seq orders originals alike; a repetition it would take for older than all that was sent with it and ends above.
     newest: Option<(Time, u64)>,
     /// RACK.rtt.
     rtt: Span,
@@ -51,15 +52,15 @@ impl Rack {
         if delivered.lowest_original.is_some_and(|lowest| lowest < highest) {
             self.reordering_seen = true;
         }
-        let Some((at, end, retransmitted)) = delivered.newest else { return };
+        let Some((at, order, retransmitted)) = delivered.newest else { return };
         let rtt = now - at;
         // The repetition cannot have been answered yet: it was the original.
         if retransmitted && self.min_rtt.is_some_and(|min| rtt < min) {
             return;
         }
         self.rtt = rtt;
-        if self.newest.is_none_or(|newest| newest < (at, end)) {
-            self.newest = Some((at, end));
+        if self.newest.is_none_or(|newest| newest < (at, order)) {
+            self.newest = Some((at, order));
         }
     }
 
@@ -100,8 +101,8 @@ impl Rack {
         wait: &'a mut Span,
     ) -> impl FnMut(Time, u64) -> Option<bool> + use<'a> {
         let (newest, limit) = (self.newest, self.rtt + self.window(srtt, eager));
-        move |at, end| {
-            if newest.is_none_or(|newest| newest <= (at, end)) {
+        move |at, order| {
+            if newest.is_none_or(|newest| newest <= (at, order)) {
                 return None;
             }
             let elapsed = now - at;

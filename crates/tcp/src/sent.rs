@@ -23,6 +23,8 @@ struct Sent {
     end: u64,
     /// When it was sent last.
     at: Time,
+    /// SND.NXT then, itself included: tells what was sent before and after it at the same time.
+    order: u64,
     retransmitted: bool,
     sacked: bool,
     /// Given up, and not sent again since.
@@ -34,6 +36,7 @@ struct Sent {
 struct Again {
     end: u64,
     at: Time,
+    order: u64,
 }
 
 /// What one acknowledgment said of the segments that it delivered, cumulatively or selectively.
@@ -41,7 +44,7 @@ struct Again {
 pub(crate) struct Delivered {
     /// Octets, each counted once in its life.
     pub(crate) octets: u64,
-    /// The delivered segment that was sent last: when, its end, and whether it had been sent before.
+    /// The delivered segment that was sent last: when, SND.NXT then, and whether it had been sent before.
     pub(crate) newest: Option<(Time, u64, bool)>,
     /// The send time of the last segment sent once, in the order of octets.
     newest_original: Option<Time>,
@@ -59,9 +62,9 @@ pub(crate) struct Delivered {
 
 impl Delivered {
     fn take(&mut self, sent: &Sent, start: u64) {
-        let order = (sent.at, sent.end);
-        if self.newest.is_none_or(|(at, end, _)| (at, end) < order) {
-            self.newest = Some((sent.at, sent.end, sent.retransmitted));
+        let order = (sent.at, sent.order);
+        if self.newest.is_none_or(|(at, order_then, _)| (at, order_then) < order) {
+            self.newest = Some((sent.at, sent.order, sent.retransmitted));
             self.snapshot = sent.snapshot;
         }
         if !sent.retransmitted {
@@ -88,17 +91,19 @@ impl Delivered {
 impl SentSegments {
     /// New octets up to `end` were sent.
     pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Snapshot) {
-        let sent = Sent { end, at: now, retransmitted: false, sacked: false, lost: false, snapshot };
+        let sent =
+            Sent { end, at: now, order: end, retransmitted: false, sacked: false, lost: false, snapshot };
         self.segments.push_back(sent);
     }
 
     /// These octets were sent again.
     pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time, snapshot: Snapshot) {
         let first = self.index_of(range.start);
+        let order = self.segments.back().map_or(range.end, |last| last.end);
         for sent in self.segments.range_mut(first..) {
-            (sent.at, sent.retransmitted, sent.lost) = (now, true, false);
+            (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
             sent.snapshot = snapshot;
-            self.again.push_back(Again { end: sent.end, at: now });
+            self.again.push_back(Again { end: sent.end, at: now, order });
             if sent.end >= range.end {
                 break;
             }
@@ -139,7 +144,7 @@ impl SentSegments {
         }
     }
 
-    /// Judges segments in the order of time: `verdict(sent at, end)` of each one under way is whether it is lost, or none for it and
+    /// Judges segments in the order of time: `verdict(sent at, SND.NXT then)` of each one under way is whether it is lost, or none for it and
     /// all that were sent later. Those lost are given to `lose`.
     pub(crate) fn judge(
         &mut self,
@@ -154,7 +159,7 @@ impl SentSegments {
                 sent.end == again.end && sent.at == again.at && !sent.sacked && !sent.lost
             });
             let lost = if current {
-                match verdict(again.at, again.end) {
+                match verdict(again.at, again.order) {
                     None => break,
                     Some(lost) => lost,
                 }

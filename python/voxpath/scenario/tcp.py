@@ -111,6 +111,9 @@ class Stack(Socket):
         None, description="What repairs a loss without selective acknowledgment."
     )
     initial_window: Annotated[Segments, Field(le=1000)] | None = Field(None, description="RFC 6928.")
+    tolerated_syn_losses: Annotated[int, Field(ge=0, le=255)] | None = Field(
+        None, description="Repetitions of the SYN that leave the initial window whole (RFC 5681: none)."
+    )
     initial_ssthresh: Annotated[Size, Field(le=2**32 - 1)] | None = Field(
         None, description="Initial slow-start threshold in bytes."
     )

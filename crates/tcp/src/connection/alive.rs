@@ -33,9 +33,11 @@ impl Connection {
         let Some(keepalive) = &self.config.keepalive else { return };
         let (idle, interval, probes) = (keepalive.idle, keepalive.interval, keepalive.probes);
         let quiet = now.since(self.alive.heard);
-        if quiet < idle || self.flight() > 0 {
+        if quiet < idle {
+            self.timers.keepalive = Some(self.alive.heard + idle);
+        } else if self.flight() > 0 {
             // Outstanding data asks by itself.
-            self.timers.keepalive = Some((self.alive.heard + idle).max(now + interval));
+            self.timers.keepalive = Some(now + idle);
         } else if self.alive.unanswered >= probes {
             self.snd.reset = Some(self.reset());
             self.end(Ended::TimedOut);

@@ -87,7 +87,7 @@ impl Connection {
         self.state = State::Established;
         self.note_heard(now);
         self.snd.syn_pending = false;
-        let syn_was_repeated = self.timers.expiries > 0;
+        let syn_losses = self.timers.expiries;
         self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
         self.timers.retransmit = None;
         self.timers.expiries = 0;
@@ -95,11 +95,11 @@ impl Connection {
             self.scoreboard.see_losses_by_time();
         }
         let smss = u64::from(self.smss());
-        // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
-        let segments = if syn_was_repeated { 1 } else { self.config.initial_window };
+        let whole = syn_losses <= self.config.tolerated_syn_losses;
+        let segments = if whole { self.config.initial_window } else { 1 };
         self.window.smss = smss;
         self.window.cwnd = smss * u64::from(segments);
-        if syn_was_repeated {
+        if syn_losses > 0 {
             self.rtt.after_syn_timeout();
         }
     }
@@ -305,6 +305,8 @@ impl Connection {
         }
         let plain =
             payload.is_empty() && !header.flags.contains(TcpFlags::FIN) && self.snd.wnd == window_before;
+        // First: an acknowledgment with an echo lets the window grow no more (RFC 3168 section 6.1.2).
+        self.take_echo(now, header.flags);
         if ack > self.snd.una {
             self.acknowledge(now, ack, header, &mut delivered, highest);
         } else if ack == self.snd.una && self.flight() > 0 && self.snd.wnd > 0 {
@@ -325,7 +327,6 @@ impl Connection {
                 delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
             }
         }
-        self.take_echo(now, header.flags);
         if self.by_rate {
             self.control_by_rate(now, &delivered, prior_in_flight, lost_before);
         }

@@ -64,6 +64,8 @@ impl Connection {
         }
         if flags.contains(TcpFlags::CWR) {
             self.ecn.echo = false;
+            // Linux' tcp_ecn_accept_cwr(): a window as small as one segment may wait for it.
+            self.rcv.ack_now |= self.config.delayed_ack.adaptive;
         }
         if marked {
             self.counters.marked += 1;

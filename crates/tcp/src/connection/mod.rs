@@ -440,6 +440,11 @@ impl Connection {
         }
     }
 
+    /// Octets that a full-sized segment carries: SMSS.
+    pub fn segment_size(&self) -> u64 {
+        self.window.smss
+    }
+
     /// FlightSize.
     fn flight(&self) -> u64 {
         self.snd.nxt - self.snd.una

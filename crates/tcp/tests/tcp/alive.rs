@@ -43,6 +43,15 @@ fn what_comes_from_the_peer_puts_the_probe_off() {
 }
 
 #[test]
+fn the_next_probe_counts_from_what_was_heard_last() {
+    // The timer looked again an interval later at the earliest: with an interval as long as the silence, probes came late.
+    let keepalive = Keepalive { idle: span_ms(1000), interval: span_ms(1000), probes: 2 };
+    let mut t = Ladder::established(Config { keepalive: Some(keepalive), ..plain() });
+    t.at(ms(1000)).expect(ack(1).seq(0)).at(ms(1050)).recv(ack(1));
+    t.at(ms(2050)).expect(ack(1).seq(0));
+}
+
+#[test]
 fn unacknowledged_data_has_the_user_timeout() {
     // RFC 5482 section 3; by retransmissions alone it would take minutes.
     let mut t = Ladder::established(Config { user_timeout: Some(span_ms(5000)), ..plain() });

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.report.document import Check, Checks, Facts, Report, Section, Table, Text
-from voxpath.studies.base import Answer, Study
+from voxpath.studies.base import COMPUTE, Answer, Study
 from voxpath.studies.ficiu2023 import claims, experiment, figures
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
@@ -128,6 +128,6 @@ def _set_up(effort: Effort, quick: bool) -> Section:
 STUDY = Study(
     name="ficiu2023",
     title="Ficiu, Stanciu, Paleologu, Albu: A Low-Complexity Data-Reuse RLS Algorithm for SAEC, 2023",
-    backends=("compute",),
+    backends=(COMPUTE,),
     run=run,
 )

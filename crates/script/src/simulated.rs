@@ -1,0 +1,188 @@
+//! The endpoint in virtual time: our TCP, whose every time is exact.
+
+use crate::peer::{OURS, Peer, THEIRS};
+use crate::run::{Endpoint, Failure, Observed, Sent, run};
+use crate::script::{Call, Script, Stack, State};
+use std::collections::VecDeque;
+use voxpath_tcp::{Config, Connection};
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
+
+/// The numbers of both SYNs, near the point of wrapping so that every script crosses it.
+const ISS: Seq = Seq(u32::MAX - 3000);
+const IRS: Seq = Seq(u32::MAX - 2000);
+/// More than this at one time is no transmission.
+const MOST_AT_ONCE: usize = 100_000;
+/// Expiries between two segments that a script may wait for.
+const MOST_TIMEOUTS: u32 = 100_000;
+/// The IPv4 header, which a link's size counts.
+const IP_HEADER: u32 = 20;
+
+/// Our TCP in virtual time.
+#[derive(Debug)]
+pub struct Simulated {
+    config: Config,
+    now: Time,
+    listening: bool,
+    tcp: Option<Connection>,
+    sent: VecDeque<Sent>,
+    written: u64,
+    read: u64,
+}
+
+/// Runs a script in virtual time; the ladder that came of it.
+///
+/// # Errors
+/// The first event that does not hold, or a parameter that does not exist.
+pub fn run_simulated(script: &Script, stack: Stack) -> Result<Vec<String>, Failure> {
+    let config = script.config(stack).map_err(|(line, reason)| Failure {
+        line,
+        at: Time::ZERO,
+        reason,
+        ladder: Vec::new(),
+    })?;
+    run(script, stack, &mut Simulated::new(config), Peer::new(IRS, Some(ISS)))
+}
+
+impl Simulated {
+    /// An endpoint with these parameters, at time zero.
+    pub const fn new(config: Config) -> Self {
+        Self {
+            config,
+            now: Time::ZERO,
+            listening: false,
+            tcp: None,
+            sent: VecDeque::new(),
+            written: 0,
+            read: 0,
+        }
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, String> {
+        self.tcp.as_mut().ok_or_else(|| "there is no connection yet".into())
+    }
+
+    /// Polls until there is nothing more to send, as every driver does.
+    fn drain(&mut self) -> Result<(), String> {
+        let Some(tcp) = &mut self.tcp else { return Ok(()) };
+        for _ in 0..MOST_AT_ONCE {
+            let Some((header, payload)) = tcp.poll_transmit(self.now) else {
+                return match tcp.poll_timeout() {
+                    Some(due) if due <= self.now => Err("a timer makes no progress".into()),
+                    _ => Ok(()),
+                };
+            };
+            let ecn_capable = tcp.is_ecn_capable();
+            self.sent.push_back(Sent { at: self.now, header, payload, ecn_capable });
+        }
+        Err("endless transmission".into())
+    }
+}
+
+impl Endpoint for Simulated {
+    fn tolerance(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn sent(&mut self, until: Time) -> Result<Option<Sent>, String> {
+        for _ in 0..MOST_TIMEOUTS {
+            if let Some(sent) = self.sent.pop_front() {
+                return Ok(Some(sent));
+            }
+            let due = self.tcp.as_ref().and_then(Connection::poll_timeout).filter(|due| *due <= until);
+            let Some(due) = due else {
+                self.now = self.now.max(until);
+                return Ok(None);
+            };
+            self.now = self.now.max(due);
+            self.connection()?.handle_timeout(due);
+            self.drain()?;
+        }
+        Err(format!("timers expired {MOST_TIMEOUTS} times, and nothing was sent"))
+    }
+
+    fn arrive(&mut self, header: &TcpHeader, payload: &Payload, marked: bool) -> Result<(), String> {
+        match &mut self.tcp {
+            Some(tcp) => {
+                if marked {
+                    tcp.congestion_experienced();
+                }
+                tcp.handle_segment(self.now, header, payload);
+            }
+            None if self.listening && header.flags.contains(TcpFlags::SYN) => {
+                self.tcp = Some(Connection::accept(self.config.clone(), ISS, header));
+            }
+            None => return Err("nobody listens, or not for what is no SYN".into()),
+        }
+        self.drain()
+    }
+
+    fn too_big(&mut self, mtu: u16, segment: &TcpHeader) -> Result<(), String> {
+        let largest = u32::from(mtu).saturating_sub(IP_HEADER);
+        self.connection()?.handle_too_big(largest, segment.seq);
+        self.drain()
+    }
+
+    fn call(&mut self, call: Call) -> Result<(), String> {
+        match call {
+            Call::Listen => self.listening = true,
+            Call::Connect => self.tcp = Some(Connection::connect(self.config.clone(), ISS)),
+            Call::Write(len) => {
+                let data = Payload::pattern(OURS, self.written, len);
+                let taken = self.connection()?.write(&data);
+                self.written += u64::from(taken);
+                if taken < len {
+                    return Err(format!("the socket takes {taken} octets of {len}"));
+                }
+            }
+            Call::Read(len) => {
+                let end = self.read + u64::from(len);
+                while self.read < end {
+                    let (at, left) = (self.read, end - self.read);
+                    let part = self.connection()?.read(u32::try_from(left).unwrap_or(u32::MAX));
+                    if part.is_empty() {
+                        return Err(format!("{left} of {len} octets are not there"));
+                    }
+                    if part != Payload::pattern(THEIRS, at, part.len()) {
+                        return Err("what was read is not what the peer sent".into());
+                    }
+                    self.read += u64::from(part.len());
+                }
+            }
+            Call::Shutdown | Call::Close => self.connection()?.close(),
+            Call::Abort => self.connection()?.abort(),
+        }
+        self.drain()
+    }
+
+    fn observe(&mut self) -> Result<Observed, String> {
+        if self.listening && self.tcp.is_none() {
+            return Err("it listens, and there is nothing to say of a connection".into());
+        }
+        let tcp = self.connection()?;
+        let metrics = tcp.metrics();
+        Ok(Observed {
+            state: State::from(metrics.state),
+            segment: tcp.segment_size(),
+            cwnd: metrics.cwnd,
+            ssthresh: metrics.ssthresh,
+            rto: metrics.rto,
+            srtt: metrics.srtt,
+            phase: metrics.phase,
+            readable: tcp.readable(),
+            at_end: tcp.is_at_end(),
+            ended: tcp.ended(),
+            retransmissions: metrics.retransmissions,
+            counts_segments: false,
+        })
+    }
+
+    fn stamp_base(&self, _: u32, _: Time) -> u32 {
+        0
+    }
+}
