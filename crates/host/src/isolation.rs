@@ -54,7 +54,8 @@ impl Isolation {
             keep_privileges().context(|| "keep privileges".into())?;
         }
         // SAFETY: no memory or descriptors are unshared.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context(|| "make a mount namespace (sysctl user.max_mnt_namespaces bounds them)".into())?;
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
+            .context(|| "make a mount namespace (sysctl user.max_mnt_namespaces bounds them)".into())?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .context(|| "keep mounts to ourselves".into())?;
         let (first_process, alive) = begin_process_tree()?;
@@ -136,7 +137,10 @@ fn begin_process_tree() -> Result<(i32, OwnedFd), HostError> {
         libc::syscall(libc::SYS_clone, libc::CLONE_NEWPID | libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize)
     };
     match pid {
-        -1 => Err(HostError::new("make a PID namespace (sysctl user.max_pid_namespaces bounds them)", std::io::Error::last_os_error())),
+        -1 => Err(HostError::new(
+            "make a PID namespace (sysctl user.max_pid_namespaces bounds them)",
+            std::io::Error::last_os_error(),
+        )),
         0 => {
             // SAFETY: all of these are async-signal-safe, and `byte` outlives the reads.
             unsafe {

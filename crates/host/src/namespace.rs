@@ -25,7 +25,8 @@ impl Namespace {
         let made = thread::spawn(|| {
             // SAFETY: a new network namespace shares no descriptors, memory or credentials with the rest of the
             // process, and the thread that enters it ends here.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.context(|| "make a network namespace (sysctl user.max_net_namespaces bounds them)".into())?;
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+                .context(|| "make a network namespace (sysctl user.max_net_namespaces bounds them)".into())?;
             own().map(|descriptor| Self { descriptor })
         });
         made.join().expect("making a namespace does not panic")
