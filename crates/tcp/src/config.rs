@@ -17,6 +17,8 @@ pub struct Config {
     pub send_buffer: u32,
     /// Octets of received data that the endpoint holds; bounds the announced window.
     pub receive_buffer: u32,
+    /// What the receive buffer is counted in.
+    pub receive_accounting: ReceiveAccounting,
     /// Offer window scaling (RFC 7323 section 2).
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 section 3).
@@ -93,6 +95,18 @@ pub struct Config {
     /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293 section 3.4.2).
     #[serde(with = "nanos")]
     pub msl: Span,
+}
+
+/// What a receive buffer is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiveAccounting {
+    /// Octets of data.
+    Octets,
+    /// Memory, as Linux does: twice the buffer, of which a window takes a half until full segments have shown how much of it is data
+    /// (`scaling_ratio`); then it grows by two segments with each that arrives (tcp_grow_window()). An unscaled window is of whole
+    /// segments (__tcp_select_window()).
+    Memory,
 }
 
 impl Config {
@@ -292,6 +306,7 @@ fn rfc() -> Config {
         mss: 1460,
         send_buffer: 4 << 20,
         receive_buffer: 4 << 20,
+        receive_accounting: ReceiveAccounting::Octets,
         // RFC 7323 and RFC 2018 are on the standards track and recommended by RFC 7414 section 3.
         window_scaling: true,
         timestamps: true,
@@ -358,6 +373,7 @@ fn linux() -> Config {
         // net.ipv4.tcp_wmem and tcp_rmem, maxima; autotuning is not modelled.
         send_buffer: 4 << 20,
         receive_buffer: 6 << 20,
+        receive_accounting: ReceiveAccounting::Memory,
         congestion: Congestion::Cubic,
         // TCP_INIT_CWND
         initial_window: 10,
@@ -419,6 +435,7 @@ fn riverbed16() -> Config {
         send_buffer: 4 << 20,
         // "Receiver Buffer (bytes): 8760"; "Receive Buffer Adjustment: None".
         receive_buffer: 8760,
+        receive_accounting: ReceiveAccounting::Octets,
         // "Window Scaling: Disabled"
         window_scaling: false,
         // "Timestamp: Disabled"

@@ -36,5 +36,5 @@ mod send_buffer;
 mod sent;
 
 pub use cc::Congestion;
-pub use config::{Config, Profile, Recovery};
+pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};

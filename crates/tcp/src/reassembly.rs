@@ -72,6 +72,11 @@ impl Reassembly {
         self.capacity
     }
 
+    /// Takes in more from now on; never less.
+    pub(crate) fn grow(&mut self, capacity: u32) {
+        self.capacity = self.capacity.max(capacity);
+    }
+
     /// The first octets of `from..to` beyond the gap that are here already.
     pub(crate) fn first_known(&self, from: u64, to: u64) -> Option<Range<u64>> {
         let ranges = self.waiting_ranges.as_slice();

@@ -1,7 +1,7 @@
 //! Segment arrival (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
 
 use super::recovery::{Acknowledged, Phase};
-use super::{Connection, Ended, MAX_UNSCALED_WINDOW, MAX_WINDOW_SHIFT, State};
+use super::{Connection, Ended, MAX_WINDOW_SHIFT, State};
 use crate::cc::{RateSample, Sample};
 use crate::reassembly::Arrival;
 use crate::sent::Delivered;
@@ -580,6 +580,7 @@ impl Connection {
         match arrival {
             Arrival::InOrder => {
                 self.rcv.unacked += to - from;
+                self.grow_receive_buffer();
                 self.acknowledge_data(now, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
@@ -600,31 +601,6 @@ impl Connection {
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}
         }
-    }
-
-    /// The application made room: tells the peer if that opens the window by enough (RFC 9293 section
-    /// 3.8.6.2.2; two segments or half the buffer, one segment if the window was closed).
-    pub(super) fn announce_room(&mut self) {
-        let gained = self.window_edge().saturating_sub(self.rcv.advertised);
-        let segment = u64::from(self.rcv.full_size.max(1));
-        let closed = self.rcv.advertised <= self.rcv_nxt();
-        let worth = if closed { segment } else { 2 * segment };
-        if self.is_synchronised()
-            && gained >= worth.min(u64::from(self.rcv.buffer.capacity()) / 2)
-            && !self.rcv.fin_taken
-        {
-            self.rcv.ack_now = true;
-        }
-    }
-
-    /// The right edge that can be announced: never to the left of an earlier one, and moved only by a
-    /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2).
-    pub(super) fn window_edge(&self) -> u64 {
-        let limit = MAX_UNSCALED_WINDOW << self.options.rcv_shift;
-        let room = self.rcv.buffer.room().min(limit);
-        let edge = self.rcv.buffer.next() + u64::from(room);
-        let step = (self.rcv.buffer.capacity() / 2).min(u32::from(self.config.mss));
-        if edge < self.rcv.advertised + u64::from(step) { self.rcv.advertised } else { edge }
     }
 
     /// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1 so that 0 can mean none.

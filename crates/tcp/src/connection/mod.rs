@@ -20,6 +20,7 @@ mod path_mtu;
 mod probe;
 mod prr;
 mod recovery;
+mod room;
 mod timers;
 mod transmit;
 mod undo;

@@ -1,7 +1,7 @@
 //! Flow control: RFC 9293 section 3.8.6, RFC 7323 section 2.
 
 use crate::ladder::{Ladder, ack, data, fin, ms, plain, prompt, span_ms, syn};
-use voxpath_tcp::{Config, State};
+use voxpath_tcp::{Config, ReceiveAccounting, State};
 
 fn receiver(receive_buffer: u32) -> Ladder {
     Ladder::established(Config { receive_buffer, ..prompt() })
@@ -19,6 +19,20 @@ fn the_announced_window_follows_the_buffer() {
     t.recv(data(1, 1460)).expect(ack(1461).window(7300));
     t.recv(data(1461, 1460)).expect(ack(2921).window(5840));
     t.read(2920).expect(ack(2921).window(8760));
+}
+
+#[test]
+fn a_window_counted_in_memory_grows_by_two_segments_an_arrival() {
+    // Linux 6.18, SO_RCVBUF = 20000 (docs/kernel.md): 13 segments at first, 16 in the end; one of them is yet to be read here.
+    let config = Config { receive_buffer: 20_000, receive_accounting: ReceiveAccounting::Memory, ..prompt() };
+    let mut t = Ladder::established(config);
+    t.recv(data(1, 1460)).expect(ack(1461).window(14 * 1460)).read(1460);
+    for n in 2..6 {
+        t.recv(data(1 + (n - 1) * 1460, 1460)).expect(ack(1 + n * 1460).window(15 * 1460)).read(1460);
+    }
+    let mut t = receiver(20_000);
+    t.recv(data(1, 1460)).expect(ack(1461).window(20_000 - 1460)).read(1460);
+    t.recv(data(1461, 1460)).expect(ack(2921).window(20_000 - 1460));
 }
 
 #[test]
