@@ -54,7 +54,7 @@ class Socket(Table):
     send_buffer: _Buffer | None = Field(None, description="Sent or waiting data; SO_SNDBUF.")
     receive_buffer: _Buffer | None = Field(None, description="Received data; bounds the window; SO_RCVBUF.")
     receive_accounting: Literal["octets", "memory"] | None = Field(
-        None, description="What the receive buffer is counted in; `memory` is Linux's way, whose window grows."
+        None, description="What the receive buffer counts; in `memory`, as in Linux, the window grows."
     )
     nagle: bool | None = Field(None, description="Hold back small segments; false is TCP_NODELAY.")
     congestion: Congestion | None = Field(None, description="Algorithm; TCP_CONGESTION.")

@@ -54,7 +54,7 @@ HYOID_MM = 3.2
 _MM_PER_STYLOHYOID = 22.0
 
 F1_WITHIN, OTHERS_WITHIN = 0.10, 0.06
-"""Of the area function's resonances: the formants' tolerance, written before the first run."""
+"""Of the area function's resonances: the formants' tolerance, set after some postures had been seen."""
 STILL = 0.06
 """F3 and F4 are nearly still if they move by less."""
 
