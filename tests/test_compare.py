@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from conftest import SMALL
+from conftest import ROOT, SMALL
 from voxpath.backends.base import Row
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.intervals import Summary, along_a_line, paired, quantile, summarise
@@ -161,6 +162,12 @@ def test_answers_are_compared_with_the_first_runs_whatever_was_asked_before(orde
 def test_closed_forms_alone_are_compared_with_the_first():
     lines = answers_of(("one", [8.0]), ("other", [10.0])).lines
     assert [line.difference for line in lines] == [None, Summary(1, 25.0, None)]
+
+
+def test_a_comparison_tells_who_declines_and_why(voxpath):
+    called = voxpath("compare", ROOT / "scenarios" / "two-paths.toml", "--backend", "formula")
+    assert called.code == 0, called.err
+    assert re.search(r"(?s)do(es)? not apply to utterance: \w", called.out), called.out
 
 
 def test_scenarios_and_runs_are_compared_and_replications_of_one_plan_are_one_variant(

@@ -202,3 +202,19 @@ def test_what_is_too_late(p99_ms: float, max_ms: float, ended_s: int, said: str 
     problems = fidelity.problems(faithful(p99_ms, max_ms), *limits, ["client", "server"])
     assert len(problems) == (said is not None)
     assert said is None or re.search(said, problems[0])
+
+
+def test_what_was_lost_without_a_word():
+    counts = {"send_dropped": 0, "receive_dropped": 0, "unread": 0}
+    limits = fidelity.limit_ns(20_000_000), fidelity.stall_limit_ns(10**9)
+
+    def problems(**changed: int) -> list[str]:
+        devices = [{"node": 0, **counts}, {"node": 1, **counts, **changed}]
+        return fidelity.problems(faithful(0.1, 1) | {"devices": devices}, *limits, ["client", "server"])
+
+    assert problems() == []
+    assert problems(unread=3) == [
+        "3 datagrams had reached host 'server' and found their sockets full: who reads them could not keep up"
+    ]
+    assert "host 'server' sent 4 packets that its device dropped" in problems(send_dropped=4)[0]
+    assert problems(receive_dropped=5) == ["host 'server' dropped 5 packets that reached it"]

@@ -589,3 +589,33 @@ def test_signals_reach_programs_that_python_started(tmp_path: Path):
     assert len(list(tmp_path.glob("*/verdict.json"))) == 1, "it is kept without being asked for"
     with pytest.raises(RealError, match="the network is over"):
         client.run(["true"])
+
+
+DEAF = """
+import socket, sys, time
+deaf = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+deaf.bind(("", 7000))
+print("ready", flush=True)
+time.sleep(600)
+"""
+TALK = """
+import socket
+talking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(100):
+    talking.sendto(bytes(500), ("server", 7000))
+"""
+
+
+def test_datagrams_that_a_program_does_not_read_make_a_run_invalid():
+    with voxpath_package.real(two_hosts()) as net:
+        deaf = net.host("server").popen([PYTHON, "-c", DEAF], stdout=subprocess.PIPE, text=True)
+        assert deaf.stdout.readline() == "ready\n"
+        net.host("client").run([PYTHON, "-c", TALK], check=True)
+        time.sleep(0.5)
+        result = net.finish()
+        deaf.communicate()
+    assert not result.valid
+    (device,) = (device for device in result.fidelity["devices"] if device["unread"])
+    assert 50 < device["unread"] < 100
+    assert any("host 'server' and found their sockets full" in problem for problem in result.problems)

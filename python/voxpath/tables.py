@@ -10,7 +10,7 @@ from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.sweep import split, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from voxpath.backends.base import Row
     from voxpath.results.answers import Answers, Line
@@ -119,18 +119,27 @@ def print_sweep(name: str, answers: Answers, replications: int) -> None:
         "incomplete",
     ]
     _print_used(f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells", columns, lines)
+    _print_declined(declined(answers))
+
+
+def _print_declined(found: Iterable[tuple[list[str], list[str], str]]) -> None:
     out = terminal.console()
-    for estimators, where, reason in declined(answers):
+    for estimators, where, reason in found:
         out.print(f"{_do_not_apply(estimators)} to {listed(where)}: {reason}")
 
 
-def declined(answers: Answers) -> Iterator[tuple[list[str], list[str], str]]:
-    """Which estimators have no answer, for which flows in how many cells, and why."""
+def declined(answers: Answers, metrics: Collection[str] = ()) -> Iterator[tuple[list[str], list[str], str]]:
+    """Who has no answer, for which flows in how many cells, and why; of all metrics if none is named."""
+    rows = (
+        (index, row)
+        for index, variant in enumerate(answers.variants)
+        for row in variant.rows
+        if not metrics or row.metric in metrics
+    )
     silent: dict[tuple[str, str], dict[str, set[int]]] = {}
-    for index, variant in enumerate(answers.variants):
-        for row in variant.rows:
-            if row.status == "not applicable":
-                silent.setdefault((row.estimator, row.reason), {}).setdefault(row.entity, set()).add(index)
+    for index, row in rows:
+        if row.status == "not applicable":
+            silent.setdefault((row.estimator, row.reason), {}).setdefault(row.entity, set()).add(index)
     counted = {
         key: tuple((flow, len(cells)) for flow, cells in flows.items()) for key, flows in silent.items()
     }
@@ -210,6 +219,7 @@ def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
     same = {"source"} if len({variant.source for variant in answers.variants}) == 1 else set()
     title = "intervals are of 95 %; runs are compared with the first cell's, other answers with these"
     _print_used(title, columns, cells, same)
+    _print_declined(declined(answers, {line.row.metric for line in lines}))
 
 
 def _print_used(

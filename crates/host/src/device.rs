@@ -50,6 +50,8 @@ pub struct DeviceCounts {
     pub received: u64,
     /// Packets that we handed over and the host did not take.
     pub receive_dropped: u64,
+    /// Datagrams that found their socket full: whoever reads it was too slow.
+    pub unread: u64,
 }
 
 impl Device {
@@ -118,9 +120,16 @@ impl Device {
     /// The namespace cannot be entered.
     pub fn counts(&mut self, namespace: &Namespace) -> Result<DeviceCounts, HostError> {
         let path = "/proc/thread-self/net/dev";
-        let text = namespace.inside(|| std::fs::read_to_string(path).context(|| format!("read {path}")))?;
+        let (text, unread) = namespace.inside(|| {
+            let text = std::fs::read_to_string(path).context(|| format!("read {path}"))?;
+            // Without IPv6 there is no table of it.
+            let [v4, v6] = ["snmp", "snmp6"]
+                .map(|table| std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default());
+            Ok((text, unread_v4(&v4) + unread_v6(&v6)))
+        })?;
         let mut found = counts(&text, &self.name)
             .ok_or_else(|| HostError::new(format!("find {} in {path}", self.name), text))?;
+        found.unread = unread;
         if let End::Veth(veth) = &mut self.end {
             // The host's end takes for sent what our ring then had no room for.
             let dropped = veth.dropped()?;
@@ -149,7 +158,21 @@ fn counts(table: &str, device: &str) -> Option<DeviceCounts> {
     else {
         return None;
     };
-    Some(DeviceCounts { sent, send_dropped, received, receive_dropped })
+    Some(DeviceCounts { sent, send_dropped, received, receive_dropped, unread: 0 })
+}
+
+/// `RcvbufErrors` of UDP: a line of names, then one of values.
+fn unread_v4(table: &str) -> u64 {
+    let mut lines = table.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
+    let mut columns = names.split(' ').zip(values.split(' '));
+    columns.find(|(name, _)| *name == "RcvbufErrors").and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+}
+
+/// The same of IPv6: a name and a value a line.
+fn unread_v6(table: &str) -> u64 {
+    let value = table.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors"));
+    value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -162,8 +185,18 @@ mod tests {
             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
             lo:     100       2    0    0    0     0          0         0      100       2    0    0    0     0       0          0\n  \
             net0: 9000      11    1    3    0     0          0         0     7000      13    0    5    0     0       0          0\n";
-        let expected = DeviceCounts { sent: 13, send_dropped: 5, received: 11, receive_dropped: 3 };
+        let expected =
+            DeviceCounts { sent: 13, send_dropped: 5, received: 11, receive_dropped: 3, unread: 0 };
         assert_eq!(counts(table, "net0"), Some(expected));
         assert_eq!(counts(table, "net"), None);
+    }
+
+    #[test]
+    fn datagrams_that_found_no_room_are_read_from_the_kernels_tables() {
+        let v4 = "Tcp: RtoAlgorithm RtoMin\nTcp: 1 200\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
+            Udp: 9369 1 7 9377 7 0\nUdpLite: InDatagrams RcvbufErrors\nUdpLite: 0 5\n";
+        let v6 = "Udp6InErrors                    \t3\nUdp6RcvbufErrors                \t2\nUdpLite6RcvbufErrors            \t9\n";
+        assert_eq!((unread_v4(v4), unread_v6(v6)), (7, 2));
+        assert_eq!((unread_v4(""), unread_v6("")), (0, 0));
     }
 }

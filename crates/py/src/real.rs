@@ -277,6 +277,7 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
             "send_dropped": device.counts.send_dropped,
             "received": device.counts.received,
             "receive_dropped": device.counts.receive_dropped,
+            "unread": device.counts.unread,
         })
     });
     let timing = &found.timing;

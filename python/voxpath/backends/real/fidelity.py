@@ -61,11 +61,11 @@ def problems(found: Mapping[str, Any], limit: int, stall_limit: int, names: Sequ
             )
         if device["receive_dropped"]:
             told.append(f"host {host!r} dropped {device['receive_dropped']} packets that reached it")
+        if device["unread"]:
+            told.append(
+                f"{device['unread']} datagrams had reached host {host!r} and found their sockets full: who "
+                "reads them could not keep up"
+            )
     if found["packets_refused"]:
         told.append(f"devices refused {found['packets_refused']} packets")
-    if found["datagrams_unread"]:
-        told.append(
-            f"{found['datagrams_unread']} datagrams had reached their host and were not read in time: "
-            "the machine could not keep up"
-        )
     return told
