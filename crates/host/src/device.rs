@@ -123,8 +123,9 @@ impl Device {
         let (text, unread) = namespace.inside(|| {
             let text = std::fs::read_to_string(path).context(|| format!("read {path}"))?;
             // Without IPv6 there is no table of it.
-            let [v4, v6] = ["snmp", "snmp6"]
-                .map(|table| std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default());
+            let [v4, v6] = ["snmp", "snmp6"].map(|table| {
+                std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default()
+            });
             Ok((text, unread_v4(&v4) + unread_v6(&v6)))
         })?;
         let mut found = counts(&text, &self.name)
