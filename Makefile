@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(STAMPS)/tshark $(STAMPS)/chromium $(STAMPS)/iperf3 $(STAMPS)/praat $(STAMPS)/pocketsphinx-testdata
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 curl tshark chromium iperf3 praat pocketsphinx-testdata)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -42,6 +42,8 @@ $(STAMPS):
 	@mkdir -p $@
 
 # Programs, and recordings, that the tests need: installed by root, else asked for; without them these tests fail.
+$(STAMPS)/iproute2: SERVES := real hosts are configured by it
+$(STAMPS)/curl: SERVES := the tests run it on real hosts
 $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
 $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
 $(STAMPS)/iperf3: SERVES := the tests run it on real hosts

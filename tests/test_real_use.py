@@ -470,8 +470,7 @@ def test_a_run_shows_its_time_and_its_links():
 def test_known_programs_run_from_their_scenarios(
     name: str, program: str, voxpath, monkeypatch, tmp_path: Path
 ):
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+    assert shutil.which(program), f"{program} is missing: make setup installs it"
     monkeypatch.setenv("PATH", f"{Path(PYTHON).parent}:{os.environ['PATH']}")
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     called = voxpath("run", f"scenarios/{name}.toml", "--backend", "real", "--observe", "tcp")

@@ -73,10 +73,12 @@ def _answer(judged: Sequence[Comparison], found: Sequence[Found], passed: Sequen
     by = {(one.bitrate, one.loss, one.repair): one for one in passed}
     clean, silent = by[24, 0.0, None], by[24, worst, "zero"]
     sizes = [one.formants.overall[0].size for one in (clean, silent)]
+    gain = voice_path.gain(passed, 24, worst)
+    # One sentence has no interval, and none of the digits that one would leave.
+    told_gain = f"{gain.mean:.2f}" if gain.half_width is None else str(gain)
     told.append(
         f"Opus at 24 kbit/s moves F1 by {sizes[0]:.0f} Hz (median); with {100 * worst:g} % loss filled "
-        f"by silence, "
-        f"by {sizes[1]:.0f} Hz. Error correction is worth {voice_path.gain(passed, 24, worst)} of PESQ over "
+        f"by silence, by {sizes[1]:.0f} Hz. Error correction is worth {told_gain} of PESQ over "
         "concealment there."
     )
     return told
