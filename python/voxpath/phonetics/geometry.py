@@ -25,6 +25,11 @@ CORNER_DEG = 45.0
 _TIE_MM = 1e-4
 """Openings closer than this are the same; the most forward of them counts."""
 
+MOST_TURN_DEG = 20.0
+"""Of a head, to both sides."""
+_REGISTERED = 40
+"""Points of a contour that is laid on another."""
+
 _ORTHOGONAL = 1e-6
 """Cosine up to which a line is orthogonal to another."""
 
@@ -163,6 +168,46 @@ def _projections(
     return distance, along[nearest] + parts * lengths[nearest], feet, ~((first | last) & aslant)
 
 
+def distance(one: Points, other: Points) -> float:
+    """The smallest distance of two smooth contours."""
+    places = _projections(one, other)[0]
+    return float(places.min())
+
+
+def turned(points: Points, known: Points) -> tuple[float, float]:
+    """By how many radians about the origin a contour is turned from a known one, and how far it is off then.
+
+    Points beyond the ends of the known one do not count, as nobody traces the same stretch twice.
+    """
+    from scipy.optimize import minimize_scalar
+
+    wall = smooth(known)
+    fine = resample(points, _REGISTERED)
+
+    def off(angle: float) -> float:
+        back = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+        away, _, _, opposite = _projections(fine @ back, wall)
+        if np.count_nonzero(opposite) < _REGISTERED // 2:
+            return float(np.sqrt(np.mean(away**2)))
+        return float(np.sqrt(np.mean(away[opposite] ** 2)))
+
+    angles = np.radians(np.arange(-MOST_TURN_DEG, MOST_TURN_DEG + 0.5, 1.0))
+    start = float(min(angles, key=off))
+    step = math.radians(1.0)
+    found = minimize_scalar(
+        off, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-6}
+    )
+    return float(found.x), float(found.fun)
+
+
+def tangle(points: Points) -> tuple[float, float] | None:
+    """A point at which a contour crosses itself; an end that meets the other is no crossing."""
+    if len(points) < 4:
+        return None
+    i, j = np.triu_indices(len(points) - 1, k=2)
+    return _crossed(points[i], points[i + 1], points[j], points[j + 1])
+
+
 def crossing(one: Points, other: Points) -> tuple[float, float] | None:
     """A point at which two smooth contours pass through each other; touching is none.
 
@@ -182,7 +227,11 @@ def crossing(one: Points, other: Points) -> tuple[float, float] | None:
     if not near:
         return None
     i, j = np.asarray(sorted(near)).T
-    a, b, c, d = one[i], one[i + 1], other[j], other[j + 1]
+    return _crossed(one[i], one[i + 1], other[j], other[j + 1])
+
+
+def _crossed(a: Points, b: Points, c: Points, d: Points) -> tuple[float, float] | None:
+    """Where the first of some pairs of steps cross each other."""
     sides = _side(c, d, a), _side(c, d, b), _side(a, b, c), _side(a, b, d)
     crossed = (sides[0] * sides[1] < -(_TIE_MM**2)) & (sides[2] * sides[3] < -(_TIE_MM**2))
     found = np.flatnonzero(crossed)
