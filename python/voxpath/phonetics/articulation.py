@@ -40,6 +40,9 @@ COMPONENTS = {"tongue": 3, "larynx": 2, "lower_lip": 2}
 PALATE_MM = 2.0
 """Root mean square by which a palate may be off that at rest; tracings of the same one lie closer."""
 
+_LEAST_PART = 5e-4
+"""Of the variance, for a component: less is rounding."""
+
 _POINTS = 40
 """Of a contour whose components are sought."""
 
@@ -263,7 +266,7 @@ def components(frames: Sequence[Frame], film: Contours, articulator: str, count:
     total = float((values**2).sum())
     if total < 1e-12:
         return None
-    kept = [index for index in range(min(count, len(values))) if values[index] ** 2 > 1e-9 * total]
+    kept = [index for index in range(min(count, len(values))) if values[index] ** 2 > _LEAST_PART * total]
     signs = [1.0 if right[i][np.abs(right[i]).argmax()] > 0 else -1.0 for i in kept]
     deviations = [values[i] / math.sqrt(len(frames) - 1) for i in kept]
     return Components(
