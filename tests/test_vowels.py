@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -9,9 +10,11 @@ import wave
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from reports import text_of
+from test_vowels_geometry import film
 from voxpath.phonetics import accuracy, compare, formants, klatt, praat, summary, textgrid, tract
 from voxpath.phonetics.formants import Settings
 from voxpath.phonetics.problems import SilentError
@@ -310,6 +313,85 @@ def test_a_broken_annotation_is_refused_by_file_tier_and_time(voxpath, tmp_path:
     assert called.code == 2
     assert told in called.err
     assert not (tmp_path / "x.csv").exists()
+
+
+def long_film() -> dict:
+    """As long as the recording, nothing moving."""
+    data = film()
+    data["frames"] = [
+        {"time_s": round(0.02 * index, 3), "contours": dict(data["frames"][0]["contours"])}
+        for index in range(91)
+    ]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda data: data["frames"][10]["contours"].update(tongue=[[90, 20], [60, 60], [40, 20]]),
+            "film.json, 0.200 s: tongue and palate cross at",
+        ),
+        (
+            lambda data: data["frames"][10]["contours"].update(
+                tongue=[[70, 20], [60, 40], [65, 40], [60, 20]]
+            ),
+            "film.json, 0.200 s: 'tongue' crosses itself at",
+        ),
+        (
+            lambda data: data["frames"].__delitem__(slice(9, 12)),
+            "film.json, 0.160 s: frames are missing: none for 80 ms inside of a vowel",
+        ),
+        (lambda data: data["frames"].__delitem__(slice(40, None)), "film.json, 0.780 s: frames are missing"),
+        (lambda data: data.update(rate_hz=30), "film.json, 0.000 s: the next frame follows after 20.0 ms"),
+        (
+            lambda data: data["frames"][10]["contours"].pop("tongue"),
+            "film.json, 0.200 s: the tongue is missing",
+        ),
+        (
+            lambda data: data["frames"][10]["contours"].update(tongue=[[60, 30]]),
+            "film.json, 0.200 s: the tongue has 1 point",
+        ),
+    ],
+)
+def test_a_broken_film_is_refused_by_file_and_time(voxpath, tmp_path: Path, change, told: str):
+    audio, grid = recording(tmp_path)
+    data = long_film()
+    change(data)
+    (tmp_path / "film.json").write_text(json.dumps(data))
+    called = voxpath("vowels", "measure", audio, grid, "film.json", "--tier", "vowel", "--save", "x.csv")
+    assert called.code == 2
+    assert told in called.err
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_film_with_few_points_or_backwards_measures_the_same(voxpath, tmp_path: Path):
+    audio, grid = recording(tmp_path)
+    saved = []
+    for name, points in (
+        ("many", slice(None)),
+        ("few", slice(None, None, 4)),
+        ("back", slice(None, None, -1)),
+    ):
+        data = long_film()
+        for frame in data["frames"]:
+            # 30 points, and the last of them every time.
+            tongue = frame["contours"]["tongue"]
+            frame["contours"]["tongue"] = (
+                tongue[points] if name == "back" else [*tongue[:-1][points], tongue[-1]]
+            )
+        (tmp_path / f"{name}.json").write_text(json.dumps(data))
+        called = voxpath(
+            "vowels", "measure", audio, grid, f"{name}.json", "--tier", "vowel", "--contexts", "context",
+            "--save", f"{name}.csv", "--report", f"{name}.html",
+        )  # fmt: skip
+        assert called.code == 0, called.err
+        saved.append(pl.read_csv(tmp_path / f"{name}.csv"))
+    many, few, back = saved
+    for column in ("oral_opening_mm", "oral_place_mm", "pharyngeal_opening_mm", "pharyngeal_place_mm"):
+        assert many[column].to_list() == pytest.approx(back[column].to_list(), abs=1e-6)
+        assert many[column].to_list() == pytest.approx(few[column].to_list(), abs=0.1)
+    assert "Contours" in text_of((tmp_path / "few.html").read_text())
 
 
 def test_a_missing_file_tier_or_context_is_told(voxpath, tmp_path: Path):

@@ -66,6 +66,21 @@ def test_contours_that_touch_over_a_stretch_touch_at_its_most_forward_place():
     )
 
 
+@pytest.mark.parametrize("height", [48.0, 48.03, 47.951])
+@pytest.mark.parametrize("flip", [False, True])
+def test_contours_that_cross_do_so_wherever_their_points_lie(height: float, flip: bool):
+    """Also where a point of one lies on the other."""
+    one = geometry.smooth(np.array([[90, 20], [60, 60], [40, 20]], float))
+    other = geometry.smooth(np.array([[98, height], [40, height]], float))
+    found = geometry.crossing(other, one) if flip else geometry.crossing(one, other)
+    assert found is not None
+    assert found[1] == pytest.approx(height, abs=LIMIT_MM)
+    beyond = geometry.smooth(np.array([[60, 10], [60, 15], [98, 15]], float))
+    assert geometry.crossing(one, beyond) is None
+    touching = geometry.smooth(np.array([[98, 60], [40, 60]], float))
+    assert geometry.crossing(one, touching) is None
+
+
 def test_what_counts_as_contact_is_taken_at_its_most_forward_place():
     tongue = arc((-30, 0), 20, 10, 170, 80)
     assert constriction(tongue, [[0, 20.2], [-80, 20.2]]).place_mm == pytest.approx(30, abs=LIMIT_MM)
@@ -202,7 +217,7 @@ def test_lips_have_an_opening_and_a_protrusion():
     # The foremost points are 113 and 111, the incisor's is 100.
     assert values["lip protrusion"] == pytest.approx(12, abs=LIMIT_MM)
     assert math.isnan(articulation.posture(*_frame_of(film())).values["lip opening"])
-    data["frames"][3]["contours"]["lower_lip"] = [[100, 55], [112, 53]]
+    data["frames"][3]["contours"]["lower_lip"] = [[100, 52], [116, 52]]
     with pytest.raises(PhoneticsError, match=r"film\.json, 0\.060 s: upper_lip and lower_lip cross at"):
         articulation.posture(*_frame_of(data))
 

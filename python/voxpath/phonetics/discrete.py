@@ -5,8 +5,8 @@ method) takes the harmonics for peaks of the tract and is drawn to the nearest o
 pitch (Vallabha and Tuller 2002). Here the model's spectrum is held against the one at the harmonics only, by
 the discrete Itakura-Saito distance (El-Jaroudi and Makhoul 1991). Left alone, that puts a pole without
 bandwidth onto a harmonic where few of them surround a formant; so the poles are formants with bandwidths, and
-bandwidths far from those of vocal tracts cost something. What is heard between the harmonics is noise, and
-stands beside the model at them.
+bandwidths far from those of vocal tracts cost something. What is heard where it is quietest between the
+harmonics is noise, and stands beside the model at them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 PITCH_HZ = (60.0, 500.0)
 """Where a voice's pitch is looked for."""
 
-PERIODS_PER_S = 160.0
-"""Of the voice in the window, for each second of Praat's window: 4 for 25 ms, whatever the pitch. With a
+PERIODS_PER_S = 120.0
+"""Of the voice in the window, for each second of Praat's window: 3 for 25 ms, whatever the pitch. With a
 whole number of periods, harmonics lie at the zeros of each other's Hann window."""
 
 TOLERANCE = 4.0
@@ -38,8 +38,9 @@ BANDWIDTH_SPREAD = math.log(2)
 _LEAST_HZ = 50.0
 """From the ends of the band, as Praat's."""
 _BANDWIDTHS_HZ = (10.0, 1500.0)
-_SMOOTHED = 7
-"""Harmonics over which noise is taken together."""
+_QUIET = 0.25
+"""The part of the places between harmonics that have nothing but white noise, whose powers are exponentially
+distributed; elsewhere a voice that is not quite regular is heard between its harmonics too."""
 _ROUNDS = 30
 _ENOUGH = 1e-5
 """Of the distance: a round that gains less was the last."""
@@ -87,7 +88,7 @@ class Harmonics:
 
     Attributes:
         power: Of each harmonic, in parts of the frame's mean; 0 above the ceiling.
-        noise: At each harmonic, from between them; likewise.
+        noise: At each harmonic, from where it is quietest between them; likewise.
         there: Which of them lie below the ceiling.
         angle: Their frequencies, in radians per sample at twice the ceiling.
         ceiling_hz: Of the formants.
@@ -101,8 +102,6 @@ class Harmonics:
 
 
 def _harmonics(sound: Any, times_s: Array, voice_hz: Array, settings: Settings) -> Harmonics:
-    from scipy.ndimage import uniform_filter1d
-
     rate, values, origin = sound.sampling_frequency, sound.values[0], sound.x1
     most = int(settings.ceiling_hz // voice_hz.min())
     power, noise = np.zeros((2, len(times_s), most))
@@ -119,7 +118,7 @@ def _harmonics(sound: Any, times_s: Array, voice_hz: Array, settings: Settings) 
         # Not by a matrix product: libraries spread so small ones over threads, at many times the cost.
         found = np.abs(np.einsum("ks,s->k", phasors, values[first:last] * window)) ** 2
         power[row, :count] = found[1::2]
-        noise[row, :count] = uniform_filter1d(found[::2], min(_SMOOTHED, count), mode="nearest")
+        noise[row, :count] = np.quantile(found[::2], _QUIET) / -math.log(1 - _QUIET)
     hz = voice_hz[:, None] * np.arange(1, most + 1)
     there = hz <= settings.ceiling_hz
     # Praat's pre-emphasis: a difference of samples, less steep below a frequency.
