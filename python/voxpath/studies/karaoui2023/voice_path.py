@@ -169,8 +169,8 @@ def table(found: Sequence[Passed]) -> Table:
             f"{one.burst:g}" if one.loss else "–",
             one.repair or "–",
             f"{100 * one.copies:.0f}" if one.repair == "fec" else "",
-            str(summarise(one.pesq)),
-            str(summarise(one.stoi)),
+            _shown(one.pesq),
+            _shown(one.stoi, 3),
         ]
         for moved in one.formants.overall:
             mark = marks[moved.verdict]
@@ -188,7 +188,7 @@ def table(found: Sequence[Passed]) -> Table:
                 f"Formants: median size of the shifts of {vowels} vowels; the mark judges their mean "
                 "against the measurement's repeatability. Burst: mean length of losses in a row, in "
                 f"packets; 1 is independent of each other. Copies: {_NOTE_FEC}. PESQ and STOI are means "
-                "over the recordings, with 95 % intervals."
+                "over the recordings, with 95 % intervals where there are several."
             )
         ],
     )
@@ -212,8 +212,8 @@ def voices_table(found: Sequence[Passed]) -> Table | None:
                     f"{100 * one.loss:g}",
                     f"{one.burst:g}" if one.loss else "–",
                     one.repair or "–",
-                    str(summarise([one.pesq[index] for index in mine])),
-                    str(summarise([one.stoi[index] for index in mine])),
+                    _shown([one.pesq[index] for index in mine]),
+                    _shown([one.stoi[index] for index in mine], 3),
                     *(f"{moved.size:.0f}" for moved in one.by_voice[name].overall),
                 ]
             )
@@ -314,8 +314,10 @@ def independent(found: Sequence[Passed]) -> dict[tuple[int, float, Repair | None
     return {(one.bitrate, one.loss, one.repair): one for one in found if one.burst == 1}
 
 
-def _shown(values: Sequence[float]) -> Summary:
-    return summarise(values)
+def _shown(values: Sequence[float], digits: int = 2) -> str:
+    """Mean and interval; one value has no interval, and none of the digits that one would leave."""
+    found = summarise(values)
+    return f"{found.mean:.{digits}f}" if found.half_width is None else str(found)
 
 
 def gain(found: Sequence[Passed], bitrate: int, loss: float) -> Summary:
