@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from reports import text_of
 from voxpath.audio import losses, opus, quality, speech
 from voxpath.audio.problems import AudioError
-from voxpath.phonetics import praat, synthesis, tract
+from voxpath.phonetics import discrete, praat, synthesis, tract
 from voxpath.phonetics.problems import PhoneticsError
 from voxpath.report.document import Checks
 from voxpath.report.html import render
@@ -160,7 +162,7 @@ def test_a_study_that_computes_needs_no_store(voxpath, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def sentence() -> speech.Recording:
-    return speech.recordings()[1]
+    return speech.recordings("reader")[1]
 
 
 def test_what_is_lost_is_lost_at_every_higher_loss_too():
@@ -171,6 +173,40 @@ def test_what_is_lost_is_lost_at_every_higher_loss_too():
     assert losses.independent(100, 1.0, 3).count(True) == 1
     with pytest.raises(ValueError, match="between 0 and 1"):
         losses.independent(10, 1.5, 3)
+
+
+def test_losses_in_bursts_have_their_length_and_their_part():
+    arrives = losses.bursty(200_000, 0.1, 3.0, 5)
+    lost = arrives.count(False)
+    begun = sum(before and not after for before, after in itertools.pairwise(arrives))
+    assert lost / len(arrives) == pytest.approx(0.1, rel=0.05)
+    assert lost / begun == pytest.approx(3.0, rel=0.05)
+    assert all(losses.bursty(100, 0.0, 3.0, 5))
+    assert losses.bursty(100, 0.5, 1.0, 5)[0]
+    for loss, length in ((1.0, 3.0), (0.1, 0.5), (0.9, 2.0)):
+        with pytest.raises(ValueError, match="burst"):
+            losses.bursty(10, loss, length, 5)
+
+
+def test_both_voices_go_through_bursts_and_are_told_apart():
+    effort = voice_path.Effort(("reader", "cards"), 1, (24,), (0.0, 0.2), (1.0, voice_path.BURST))
+    found = voice_path.find(effort)
+    assert len(found) == 1 + 2 * 3
+    assert set(found[0].by_voice) == {"reader", "cards"}
+    told = voice_path.voices_table(found)
+    assert told is not None
+    assert len(told.rows) == 2 * len(found)
+    overall = found[0].formants
+    assert len(overall.shifts) == sum(len(one.shifts) for one in found[0].by_voice.values())
+    (claim,) = [one for one in voice_path.checks(found).checks if "bursts" in one.claim]
+    assert claim.holds, claim.evidence
+
+
+def test_the_speakers_are_men_as_their_ceiling_takes_them_for():
+    for voice in speech.VOICES:
+        one = speech.recordings(voice)[-1]
+        heard = discrete.pitch(voice_path.sound_of(one.values), np.arange(0.2, one.duration_s - 0.2, 0.01))
+        assert 75 < np.nanmedian(heard) < 130
 
 
 def test_opus_gives_back_what_it_was_given_in_time(sentence):

@@ -630,10 +630,15 @@ def vowels() -> None:
     """Formants and articulation of vowels, measured by Praat (needs voxpath[vowels])."""
 
 
-def _vowel_options(function: _Decorated) -> _Decorated:
+def _formant_options(function: _Decorated) -> _Decorated:
     options = [
-        click.option("--tier", help="The tier of the vowels; needed where the TextGrid has several."),
-        click.option("--contexts", metavar="TIER", help="The tier whose labels are the vowels' contexts."),
+        click.option(
+            "--method",
+            type=click.Choice(["burg", "dap"]),
+            default="burg",
+            show_default=True,
+            help="Burg's linear prediction, or resonances fitted to the harmonics of a voice.",
+        ),
         click.option(
             "--ceiling",
             type=click.FloatRange(1000, 20000),
@@ -649,6 +654,17 @@ def _vowel_options(function: _Decorated) -> _Decorated:
             help="Effective length of the window, ms.",
         ),
         click.option("--step", type=click.FloatRange(0.5, 50), help="Between frames, ms; a quarter window."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _vowel_options(function: _Decorated) -> _Decorated:
+    options = [
+        click.option("--tier", help="The tier of the vowels; needed where the TextGrid has several."),
+        click.option("--contexts", metavar="TIER", help="The tier whose labels are the vowels' contexts."),
+        _formant_options,
         click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a page."),
         _save("a row for each vowel"),
     ]
@@ -695,6 +711,22 @@ def vowels_compare(reference: Path, degraded: Path, textgrid: Path, **options: A
     from voxpath.phonetics import commands
 
     return commands.compare(reference, degraded, textgrid, commands.Options(**options))
+
+
+@vowels.command(
+    "accuracy",
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath vowels accuracy --method dap
+""",
+)
+@_formant_options
+def vowels_accuracy(**options: Any) -> int:
+    """Tells how far F1 to F3 are off at vowels with known resonances, with these settings."""
+    from voxpath.phonetics import commands
+
+    return commands.accuracy(commands.Finding(**options))
 
 
 @cli.command(

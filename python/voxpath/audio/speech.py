@@ -1,6 +1,7 @@
 """Recorded speech with its words, and its vowels by forced alignment.
 
-Debian's pocketsphinx-testdata (BSD-2): a reader of LibriVox, five sentences of 3 to 7 s.
+Debian's pocketsphinx-testdata (BSD-2): a reader of LibriVox, five sentences of 3 to 7 s, and a speaker who
+names playing cards, five times 1 to 4 s. Both are men: their pitch is 100 Hz.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from voxpath.phonetics.textgrid import Interval, TextGrid, of_tiers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FOLDER = Path("/usr/share/pocketsphinx/test/data/librivox")
+FOLDER = Path("/usr/share/pocketsphinx/test/data")
 RATE_HZ = 16000
-CEILING_HZ = 5500.0
-"""Of the reader's formants: a woman."""
+CEILING_HZ = 5000.0
+"""Of the speakers' formants: men."""
+VOICES = {"reader": ("librivox", "transcription"), "cards": ("cards", "cards.transcription")}
+"""By name: the folder of its recordings, and the file of its words."""
 
 _FRAME_S = 0.01
 """Of the aligner."""
@@ -39,11 +42,13 @@ class Recording:
     """A sentence.
 
     Attributes:
+        voice: Of `VOICES`.
         name: Of the file.
         words: What is said.
         values: Samples, 16 kHz.
     """
 
+    voice: str
     name: str
     words: str
     values: NDArray[np.int16]
@@ -54,22 +59,25 @@ class Recording:
         return len(self.values) / RATE_HZ
 
 
-def recordings() -> list[Recording]:
-    """All sentences.
+def recordings(voice: str) -> list[Recording]:
+    """All sentences of a voice.
 
     Raises:
         AudioError: They are not installed.
     """
-    listed = FOLDER / "transcription"
+    folder, words = VOICES[voice]
+    listed = FOLDER / folder / words
     if not listed.is_file():
-        raise AudioError(f"there is no recorded speech in {FOLDER}: apt-get install pocketsphinx-testdata")
+        raise AudioError(
+            f"there is no recorded speech in {listed.parent}: apt-get install pocketsphinx-testdata"
+        )
     found = []
     for line in listed.read_text("utf-8").splitlines():
         said = _LINE.fullmatch(line.strip())
         if said is not None:
-            with wave.open(str(FOLDER / f"{said['name']}.wav")) as file:
+            with wave.open(str(listed.parent / f"{said['name']}.wav")) as file:
                 values = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.int16)
-            found.append(Recording(said["name"].rpartition("_")[2], said["words"], values))
+            found.append(Recording(voice, said["name"].rpartition("_")[2], said["words"].strip(), values))
     return found
 
 

@@ -12,7 +12,7 @@ from voxpath.phonetics import geometry
 from voxpath.phonetics.problems import PhoneticsError, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from voxpath.phonetics.contours import Contours, Frame
     from voxpath.phonetics.formants import Vowel
@@ -29,11 +29,19 @@ GESTURES = (
     "oral place",
     "pharyngeal opening",
     "pharyngeal place",
+    "lip opening",
+    "lip protrusion",
 )
 """All in mm; rises and advances are from the rest position, relative to the upper incisor."""
 
 COMPONENTS = {"tongue": 3, "larynx": 2, "lower_lip": 2}
 """Factors of each articulator, as many as X-articulators takes of it."""
+
+PALATE_MM = 2.0
+"""Root mean square by which a palate may be off that at rest; tracings of the same one lie closer."""
+
+_LEAST_PART = 5e-4
+"""Of the variance, for a component: less is rounding."""
 
 _POINTS = 40
 """Of a contour whose components are sought."""
@@ -48,12 +56,14 @@ class Posture:
         values: By gesture, in mm; `nan` where a contour for it is missing.
         oral: The constriction at the palate; none without palate.
         pharyngeal: The constriction at the rear wall of the pharynx; none without one.
+        head_turn_deg: By which the head is turned from the rest position; what is measured is turned back.
     """
 
     time_s: float
     values: dict[str, float]
     oral: Constriction | None
     pharyngeal: Constriction | None
+    head_turn_deg: float = 0.0
 
     @property
     def primary(self) -> Region | None:
@@ -72,19 +82,16 @@ def posture(frame: Frame, film: Contours) -> Posture:
     Raises:
         PhoneticsError: The upper incisor or the tongue is missing, or contours cross.
     """
-    incisor = _needed(frame, "upper_incisor", film.source)[0]
-    tongue = geometry.smooth(_needed(frame, "tongue", film.source) - incisor)
+    contours = placed(frame, film)
+    tongue = geometry.smooth(_needed(contours, "tongue", frame, film))
     oral = pharyngeal = None
     before = 0.0
     origin = np.zeros(2)
     for name in ("palate", "pharynx_wall"):
-        if name not in frame.contours:
+        if name not in contours:
             continue
-        wall = geometry.smooth(geometry.from_end(frame.contours[name] - incisor, origin))
-        crossed = geometry.crossing(tongue, wall)
-        if crossed is not None:
-            told = f"tongue and {name} cross at {crossed[0]:.1f}, {crossed[1]:.1f} mm from the upper incisor"
-            raise problem(told, film.source, time_s=_time(frame))
+        wall = geometry.smooth(geometry.from_end(_needed(contours, name, frame, film), origin))
+        _apart({"tongue": tongue, name: wall}, frame, film)
         # Lengths go on from one wall to the next, over the gap between them.
         before += float(np.linalg.norm(wall[0] - origin))
         found = geometry.constriction(tongue, wall, film.contact_mm)
@@ -98,12 +105,67 @@ def posture(frame: Frame, film: Contours) -> Posture:
         origin = wall[-1]
     values: dict[str, float] = {}
     for name in ("larynx", "hyoid"):
-        advance, rise = _moved(frame, film, name)
+        advance, rise = _moved(contours, film, name)
         values |= {f"{name} rise": rise, f"{name} advance": advance}
     for region, found in (("oral", oral), ("pharyngeal", pharyngeal)):
         values[f"{region} opening"] = math.nan if found is None else found.opening_mm
         values[f"{region} place"] = math.nan if found is None else found.place_mm
-    return Posture(frame.time_s, values, oral, pharyngeal)
+    values["lip opening"], values["lip protrusion"] = _lips(contours, frame, film)
+    return Posture(frame.time_s, values, oral, pharyngeal, math.degrees(head_turn(frame, film)))
+
+
+def placed(frame: Frame, film: Contours) -> dict[str, Points]:
+    """The contours of a frame in the head's place at rest: upper incisor at the origin, palate on palate.
+
+    Raises:
+        PhoneticsError: The upper incisor is missing, or the palate is another one.
+    """
+    angle = head_turn(frame, film)
+    back = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    incisor = _incisor(frame, film)
+    return {name: (points - incisor) @ back for name, points in frame.contours.items()}
+
+
+def head_turn(frame: Frame, film: Contours) -> float:
+    """By how much a head is turned from its rest position, in radians; without that, from the first frame.
+
+    About the upper incisor, so that the palate's points lie as close as they can to the palate at rest.
+
+    Raises:
+        PhoneticsError: The upper incisor is missing, or the palate is another one.
+    """
+    rest = film.frames[0] if film.rest is None or "palate" not in film.rest.contours else film.rest
+    if "palate" not in rest.contours or "palate" not in frame.contours:
+        return 0.0
+    known = rest.contours["palate"] - _incisor(rest, film)
+    points = _needed(frame.contours, "palate", frame, film) - _incisor(frame, film)
+    if np.array_equal(known, points):
+        return 0.0
+    angle, off = geometry.turned(points, _needed({"palate": known}, "palate", rest, film))
+    if off > PALATE_MM:
+        told = f"the palate lies {off:.1f} mm off the one at rest, however the head is turned"
+        raise problem(told, film.source, time_s=_time(frame))
+    return angle
+
+
+def _lips(contours: Mapping[str, Points], frame: Frame, film: Contours) -> tuple[float, float]:
+    """How far the lips are apart, and how far they stand before the upper incisor, each at its foremost."""
+    if not {"upper_lip", "lower_lip"} <= set(contours):
+        return math.nan, math.nan
+    lips = {
+        name: geometry.smooth(_needed(contours, name, frame, film)) for name in ("upper_lip", "lower_lip")
+    }
+    _apart(lips, frame, film)
+    upper, lower = lips.values()
+    return geometry.distance(upper, lower), float(upper[:, 0].max() + lower[:, 0].max()) / 2
+
+
+def _apart(contours: Mapping[str, Points], frame: Frame, film: Contours) -> None:
+    one, other = contours.values()
+    crossed = geometry.crossing(one, other)
+    if crossed is not None:
+        told = f"{' and '.join(contours)} cross at {crossed[0]:.1f}, {crossed[1]:.1f} mm"
+        raise problem(f"{told} from the upper incisor", film.source, time_s=_time(frame))
 
 
 def of_vowel(vowel: Vowel, film: Contours, middle: float) -> Posture:
@@ -120,7 +182,7 @@ def of_vowel(vowel: Vowel, film: Contours, middle: float) -> Posture:
         raise problem("no frame in the middle of the vowel", film.source, time_s=vowel.middle_s)
     closest = min(found, key=lambda one: abs(one.time_s - vowel.middle_s))
     values = {name: _median([one.values[name] for one in found]) for name in GESTURES}
-    return Posture(closest.time_s, values, closest.oral, closest.pharyngeal)
+    return Posture(closest.time_s, values, closest.oral, closest.pharyngeal, closest.head_turn_deg)
 
 
 def _median(values: Sequence[float]) -> float:
@@ -128,25 +190,30 @@ def _median(values: Sequence[float]) -> float:
     return float(np.median(known)) if known else math.nan
 
 
-def _moved(frame: Frame, film: Contours, name: str) -> tuple[float, float]:
+def _moved(contours: Mapping[str, Points], film: Contours, name: str) -> tuple[float, float]:
     """How far forward and up something is from its rest position, both relative to the upper incisor."""
-    if film.rest is None or name not in frame.contours or name not in film.rest.contours:
+    if film.rest is None or name not in contours or name not in film.rest.contours:
         return math.nan, math.nan
-    here, rest = (
-        geometry.centre(one.contours[name]) - _needed(one, "upper_incisor", film.source)[0]
-        for one in (frame, film.rest)
-    )
-    return float(here[0] - rest[0]), float(here[1] - rest[1])
+    rest = geometry.centre(film.rest.contours[name]) - _incisor(film.rest, film)
+    advance, rise = geometry.centre(contours[name]) - rest
+    return float(advance), float(rise)
 
 
-def _needed(frame: Frame, name: str, source: str) -> Points:
-    if name not in frame.contours:
-        raise problem(f"the {name} is missing", source, time_s=_time(frame))
-    points = frame.contours[name]
-    if name != "upper_incisor" and len(points) < 2:
-        raise problem(
-            f"the {name} has {len(points)} point, and a contour two at least", source, time_s=_time(frame)
-        )
+def _incisor(frame: Frame, film: Contours) -> Points:
+    """The point that everything is measured from."""
+    if "upper_incisor" not in frame.contours:
+        raise problem("the upper_incisor is missing", film.source, time_s=_time(frame))
+    point: Points = frame.contours["upper_incisor"][0]
+    return point
+
+
+def _needed(contours: Mapping[str, Points], name: str, frame: Frame, film: Contours) -> Points:
+    if name not in contours:
+        raise problem(f"the {name} is missing", film.source, time_s=_time(frame))
+    points = contours[name]
+    if len(points) < 2:
+        told = f"the {name} has {len(points)} point, and a contour two at least"
+        raise problem(told, film.source, time_s=_time(frame))
     return points
 
 
@@ -173,7 +240,7 @@ class Components:
     scores: Points
 
 
-def components(frames: Sequence[Frame], source: str, articulator: str, count: int) -> Components | None:
+def components(frames: Sequence[Frame], film: Contours, articulator: str, count: int) -> Components | None:
     """Principal components of an articulator's contours; none where it is missing or does not move.
 
     The sign of a component is such that its largest movement is positive.
@@ -182,7 +249,7 @@ def components(frames: Sequence[Frame], source: str, articulator: str, count: in
         return None
     rows, before = [], None
     for frame in frames:
-        points = frame.contours[articulator] - _needed(frame, "upper_incisor", source)[0]
+        points = placed(frame, film)[articulator]
         if len(points) > 1:
             points = geometry.resample(points, _POINTS)
             # Each frame runs in the direction of the first.
@@ -193,13 +260,13 @@ def components(frames: Sequence[Frame], source: str, articulator: str, count: in
         stacked = np.asarray(rows)
     except ValueError:
         told = f"the {articulator} is a point in some frames and a contour in others"
-        raise PhoneticsError(f"{source}: {told}") from None
+        raise PhoneticsError(f"{film.source}: {told}") from None
     mean = stacked.mean(axis=0)
     left, values, right = np.linalg.svd(stacked - mean, full_matrices=False)
     total = float((values**2).sum())
     if total < 1e-12:
         return None
-    kept = [index for index in range(min(count, len(values))) if values[index] ** 2 > 1e-9 * total]
+    kept = [index for index in range(min(count, len(values))) if values[index] ** 2 > _LEAST_PART * total]
     signs = [1.0 if right[i][np.abs(right[i]).argmax()] > 0 else -1.0 for i in kept]
     deviations = [values[i] / math.sqrt(len(frames) - 1) for i in kept]
     return Components(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from voxpath import files, terminal
+from voxpath.phonetics import accuracy as judging
 from voxpath.phonetics import compare as comparing
 from voxpath.phonetics import measurement, praat, textgrid
 from voxpath.phonetics.formants import FORMANTS, Settings
@@ -19,28 +20,36 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voxpath.phonetics.compare import Comparison
+    from voxpath.phonetics.formants import Method
     from voxpath.report.document import Mark, Part
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of both commands, as `cli` describes them."""
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """How formants are looked for, as `cli` describes it."""
 
-    tier: str | None
-    contexts: str | None
+    method: Method
     ceiling: float
     window: float
     step: float | None
-    report: Path | None
-    save: Path | None
-    reference: str | None = None
 
     @property
     def settings(self) -> Settings:
         """How formants are looked for."""
         window = self.window / 1000
         step = window / 4 if self.step is None else self.step / 1000
-        return Settings(ceiling_hz=self.ceiling, window_s=window, step_s=step)
+        return Settings(ceiling_hz=self.ceiling, window_s=window, step_s=step, method=self.method)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Finding):
+    """Options of what measures recordings."""
+
+    tier: str | None
+    contexts: str | None
+    report: Path | None
+    save: Path | None
+    reference: str | None = None
 
 
 def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int:
@@ -150,6 +159,19 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
                 [("command", f"voxpath vowels compare {asked}")],
             ),
         )
+    return 0
+
+
+def accuracy(options: Finding) -> int:
+    """Measures vowels with known resonances; 0.
+
+    Raises:
+        click.ClickException: Praat is not installed, or settings that cannot be.
+    """
+    try:
+        _print(options.settings, [judging.table(options.settings)])
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
     return 0
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voxpath.phonetics import geometry
 from voxpath.phonetics.problems import PhoneticsError, problem
 from voxpath.scenario.problems import did_you_mean
 
@@ -36,6 +37,9 @@ ARTICULATORS = (
     "hyoid",
 )
 """What a contour may be of; larynx, hyoid and upper incisor may be a single point."""
+
+_LINES = frozenset(["tongue", "palate", "pharynx_wall", "upper_lip", "lower_lip"])
+"""Of which the line counts, not the centre."""
 
 _UNITS = {"mm": 1.0, "cm": 10.0}
 _AXES = {"+x": (0, 1.0), "-x": (0, -1.0), "+y": (1, 1.0), "-y": (1, -1.0)}
@@ -220,6 +224,10 @@ def _contours(
         if values.ndim != 2 or values.shape[1:] != (2,) or not np.isfinite(values).all():
             raise problem(f"{name!r} has to be a list of points [x, y]", source, time_s=time_s)
         found[name] = values @ turn.T
+        crossed = geometry.tangle(found[name]) if name in _LINES else None
+        if crossed is not None:
+            told = f"{name!r} crosses itself at {crossed[0]:.1f}, {crossed[1]:.1f} mm"
+            raise problem(f"{told}: its points have to follow each other", source, time_s=time_s)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Formants of the vowels that a TextGrid marks, by Burg's method (Praat).
+"""Formants of the vowels that a TextGrid marks, by Burg's method (Praat) or by `discrete.py`.
 
 `measure` is the way in. A vowel's formant is the median of the frames in its middle, so that the transitions
 of its neighbours and single frames that went wrong count little.
@@ -9,17 +9,22 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from voxpath.phonetics import praat
+from voxpath.phonetics import discrete, praat
 from voxpath.phonetics.problems import SilentError, place, problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.phonetics.textgrid import Interval, TextGrid, Tier
+
+Method = Literal["burg", "dap"]
+"""How formants are found: Praat's linear prediction, or discrete all-pole modelling of the harmonics."""
+
+METHODS: tuple[Method, ...] = get_args(Method)
 
 FORMANTS = 4
 """F1 to F4."""
@@ -42,6 +47,7 @@ class Settings:
         step_s: Between frames.
         emphasis_hz: From here on the spectrum is raised by 6 dB an octave.
         middle: The part of a vowel that counts, around its middle.
+        method: `burg` needs no voice; `dap` finds nothing where there is none, and is not drawn to harmonics.
     """
 
     ceiling_hz: float = 5000.0
@@ -50,11 +56,12 @@ class Settings:
     step_s: float = 0.00625
     emphasis_hz: float = 50.0
     middle: float = 0.5
+    method: Method = "burg"
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not (math.isfinite(value) and value > 0):
+            if not isinstance(value, str) and not (math.isfinite(value) and value > 0):
                 raise ValueError(f"{field.name} has to be above 0, not {value:g}")
         if self.middle > 1:
             raise ValueError(f"middle is a part of the vowel, at most 1, not {self.middle:g}")
@@ -62,10 +69,16 @@ class Settings:
     @property
     def told(self) -> list[tuple[str, str]]:
         """The settings as a report shows them."""
+        if self.method == "burg":
+            method, window = "Burg", f"Gaussian, {1000 * self.window_s:g} ms effective"
+        else:
+            low, high = discrete.PITCH_HZ
+            method = f"discrete all-pole model of the harmonics, pitch from {low:g} to {high:g} Hz"
+            window = f"Hann, {discrete.periods(self):.3g} periods of the voice"
         return [
-            ("method", f"Burg, {praat.version()}"),
+            ("method", f"{method}, {praat.version()}"),
             ("ceiling", f"{self.ceiling_hz:g} Hz, {self.poles:g} formants below it"),
-            ("window", f"Gaussian, {1000 * self.window_s:g} ms effective"),
+            ("window", window),
             ("time step", f"{1000 * self.step_s:g} ms"),
             ("pre-emphasis", f"from {self.emphasis_hz:g} Hz"),
             ("part of the vowel", f"the middle {100 * self.middle:g} %"),
@@ -122,12 +135,24 @@ class Track:
 
 def track(sound: Any, settings: Settings) -> Track:
     """The formants of a sound, frame by frame."""
+    if settings.method == "dap":
+        times = _frames(sound, settings)
+        return Track(times, discrete.track(sound, times, settings, FORMANTS))
     found = sound.to_formant_burg(
         settings.step_s, settings.poles, settings.ceiling_hz, settings.window_s, settings.emphasis_hz
     )
     times = np.asarray(found.ts(), float)
     hz = [[found.get_value_at_time(number, time) for number in range(1, FORMANTS + 1)] for time in times]
     return Track(times, np.asarray(hz, float).reshape(len(times), FORMANTS))
+
+
+def _frames(sound: Any, settings: Settings) -> NDArray[np.float64]:
+    """Where Praat has them: as many whole windows as there are, around the middle."""
+    room = sound.duration - 2 * settings.window_s
+    count = max(0, math.floor(room / settings.step_s) + 1)
+    middle = (sound.xmin + sound.xmax) / 2
+    found: NDArray[np.float64] = middle + settings.step_s * (np.arange(count) - (count - 1) / 2)
+    return found
 
 
 def measure(

@@ -25,6 +25,14 @@ CORNER_DEG = 45.0
 _TIE_MM = 1e-4
 """Openings closer than this are the same; the most forward of them counts."""
 
+_TOUCH_MM = 0.5
+"""By which a contour may be past another that it touches: pens are as wide, and smoothing bulges as much."""
+
+MOST_TURN_DEG = 20.0
+"""Of a head, to both sides."""
+_REGISTERED = 40
+"""Points of a contour that is laid on another."""
+
 _ORTHOGONAL = 1e-6
 """Cosine up to which a line is orthogonal to another."""
 
@@ -163,34 +171,79 @@ def _projections(
     return distance, along[nearest] + parts * lengths[nearest], feet, ~((first | last) & aslant)
 
 
-def crossing(one: Points, other: Points) -> tuple[float, float] | None:
-    """A point at which two smooth contours pass through each other; touching is none.
+def distance(one: Points, other: Points) -> float:
+    """The smallest distance of two smooth contours."""
+    places = _projections(one, other)[0]
+    return float(places.min())
 
-    A crossing has the ends of each step on either side of the other's.
+
+def turned(points: Points, known: Points) -> tuple[float, float]:
+    """By how many radians about the origin a contour is turned from a known one, and how far it is off then.
+
+    Points beyond the ends of the known one do not count, as nobody traces the same stretch twice.
     """
-    from scipy.spatial import cKDTree
+    from scipy.optimize import minimize_scalar
 
-    pairs = cKDTree(one).query_ball_tree(cKDTree(other), 2 * SPACING_MM)
-    near = {
-        (i, j)
-        for at, beside in enumerate(pairs)
-        for i in (at - 1, at)
-        for place in beside
-        for j in (place - 1, place)
-        if 0 <= i < len(one) - 1 and 0 <= j < len(other) - 1
-    }
-    if not near:
+    wall = smooth(known)
+    fine = resample(points, _REGISTERED)
+
+    def off(angle: float) -> float:
+        back = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+        away, _, _, opposite = _projections(fine @ back, wall)
+        if np.count_nonzero(opposite) < _REGISTERED // 2:
+            return float(np.sqrt(np.mean(away**2)))
+        return float(np.sqrt(np.mean(away[opposite] ** 2)))
+
+    angles = np.radians(np.arange(-MOST_TURN_DEG, MOST_TURN_DEG + 0.5, 1.0))
+    start = float(min(angles, key=off))
+    step = math.radians(1.0)
+    found = minimize_scalar(
+        off, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-6}
+    )
+    return float(found.x), float(found.fun)
+
+
+def tangle(points: Points) -> tuple[float, float] | None:
+    """A point at which a contour crosses itself; an end that meets the other is no crossing.
+
+    Two steps cross if the ends of each lie on either side of the other.
+    """
+    if len(points) < 4:
         return None
-    i, j = np.asarray(sorted(near)).T
-    a, b, c, d = one[i], one[i + 1], other[j], other[j + 1]
+    i, j = np.triu_indices(len(points) - 1, k=2)
+    a, b, c, d = points[i], points[i + 1], points[j], points[j + 1]
     sides = _side(c, d, a), _side(c, d, b), _side(a, b, c), _side(a, b, d)
-    crossed = (sides[0] * sides[1] < -(_TIE_MM**2)) & (sides[2] * sides[3] < -(_TIE_MM**2))
-    found = np.flatnonzero(crossed)
+    found = np.flatnonzero((sides[0] * sides[1] < -(_TIE_MM**2)) & (sides[2] * sides[3] < -(_TIE_MM**2)))
     if not len(found):
         return None
     at = found[0]
     part = sides[0][at] / (sides[0][at] - sides[1][at])
     point = a[at] + part * (b[at] - a[at])
+    return float(point[0]), float(point[1])
+
+
+def crossing(one: Points, other: Points) -> tuple[float, float] | None:
+    """A point at which a smooth contour passes through another one; touching is none.
+
+    Along the contour its side of the other changes, from close on one side to close on the other one,
+    whatever it touches in between.
+    """
+    away, place, _, opposite = _projections(one, other)
+    steps = np.diff(other, axis=0)
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(steps, axis=1))])
+    beside = np.clip(np.searchsorted(along, place, side="right") - 1, 0, len(steps) - 1)
+    side = np.sign(_side(other[beside], other[beside + 1], one))
+    # Past an end of the other one there are no sides.
+    clear = np.flatnonzero((away > _TOUCH_MM) | ~opposite)
+    side[~opposite] = 0.0
+    before, after = clear[:-1], clear[1:]
+    reach = _TOUCH_MM + 2 * SPACING_MM
+    near = (away[before] < reach) & (away[after] < reach)
+    found = np.flatnonzero(near & (side[before] * side[after] < 0))
+    if not len(found):
+        return None
+    first = found[0]
+    point = (one[before[first]] + one[after[first]]) / 2
     return float(point[0]), float(point[1])
 
 

@@ -125,7 +125,7 @@ def of_sound(
     found = [
         made
         for name, count in articulation.COMPONENTS.items()
-        if (made := articulation.components(frames, film.source, name, count)) is not None
+        if (made := articulation.components(frames, film, name, count)) is not None
     ]
     return Measurement(source, settings, vowels, film, postures, found)
 
@@ -147,7 +147,7 @@ def rows(found: Measurement) -> list[dict[str, object]]:
         if found.postures:
             posture = found.postures[index]
             row |= {f"{name.replace(' ', '_')}_mm": posture.values[name] for name in articulation.GESTURES}
-            row["primary"] = posture.primary or ""
+            row |= {"primary": posture.primary or "", "head_turn_deg": posture.head_turn_deg}
         made.append(row)
     return made
 
@@ -216,6 +216,7 @@ def _differences(found: Measurement, reference: str) -> Table:
 
 def _gestures(found: Measurement) -> Table:
     lines = []
+    turned = max(abs(posture.head_turn_deg) for posture in found.postures)
     for key in found.keys:
         chosen = [p for vowel, p in zip(found.vowels, found.postures, strict=True) if vowel.key == key]
         medians = [
@@ -232,7 +233,9 @@ def _gestures(found: Measurement) -> Table:
             (
                 "Rise and advance from the rest position, relative to the upper incisor. An opening is the "
                 "smallest distance of the tongue by orthogonal projection, its place the length along "
-                "palate and pharynx wall from the incisor. The primary constriction is the narrower one."
+                "palate and pharynx wall from the incisor. The primary constriction is the narrower one. "
+                "Lips: their smallest distance, and how far they stand before the incisor. "
+                f"Heads are turned back, by {turned:.1f}° at most."
             )
         ],
     )
@@ -306,13 +309,12 @@ def _turned(one: summary.Ellipse) -> Iterator[tuple[float, float]]:
         yield one.x + a * math.cos(turn) - b * math.sin(turn), one.y + a * math.sin(turn) + b * math.cos(turn)
 
 
-def overlay(frames: Mapping[str, tuple[contours.Frame, Posture]]) -> Outlines:
+def overlay(film: Contours, frames: Mapping[str, tuple[contours.Frame, Posture]]) -> Outlines:
     """Contours on top of each other, upper incisors in one place, constrictions marked."""
     lines: list[Outline] = []
     for group, (frame, posture) in frames.items():
-        incisor = frame.contours["upper_incisor"][0]
-        for name, points in frame.contours.items():
-            placed = [(float(x), float(y)) for x, y in points - incisor]
+        for name, points in articulation.placed(frame, film).items():
+            placed = [(float(x), float(y)) for x, y in points]
             lines.append(Outline(name.replace("_", " "), placed, group))
         for region, found in (("oral", posture.oral), ("pharyngeal", posture.pharyngeal)):
             if found is not None:
@@ -338,7 +340,7 @@ def contour_overlay(found: Measurement) -> Outlines:
         if vowel.key not in chosen:
             frame = min(film.frames, key=lambda one: abs(one.time_s - posture.time_s))
             chosen[vowel.key] = (frame, articulation.posture(frame, film))
-    return overlay(chosen)
+    return overlay(film, chosen)
 
 
 def spectrogram(sound: Any, settings: Settings, vowels: Sequence[Vowel], title: str) -> Spectrogram:

@@ -70,7 +70,7 @@ def _answer(judged: Sequence[Comparison], found: Sequence[Found], passed: Sequen
         moved = ", ".join(f"F{index + 1} {hz:+.0f} Hz" for index, hz in enumerate(one.shift))
         told.append(f"The {one.pair.name} pair of postures moves {moved}.")
     worst = max(one.loss for one in passed)
-    by = {(one.bitrate, one.loss, one.repair): one for one in passed}
+    by = voice_path.independent(passed)
     clean, silent = by[24, 0.0, None], by[24, worst, "zero"]
     sizes = [one.formants.overall[0].size for one in (clean, silent)]
     gain = voice_path.gain(passed, 24, worst)
@@ -166,14 +166,17 @@ def _path(passed: Sequence[Passed]) -> list[Part]:
     text = Text(
         [
             (
-                "Sentences of a LibriVox reader, their vowels by forced alignment, through Opus with 20 ms "
-                "frames; packets are lost independently of each other, the same ones for every rate and "
-                "repair. A lost frame is replaced by the copy in the next packet (fec), by the decoder's "
-                "guess (concealment), or by silence (zero)."
+                "Sentences of men (a reader of LibriVox; in full, also a speaker who names cards), their "
+                "vowels by forced alignment, through Opus with 20 ms frames. Packets are lost independently "
+                "of each other and, in full, in bursts (Gilbert's two states), the same ones for every rate "
+                "and repair. A lost frame is replaced by the copy in the next packet (fec), by the "
+                "decoder's guess (concealment), or by silence (zero)."
             )
         ]
     )
-    return [text, voice_path.table(passed), *voice_path.plots(passed), voice_path.checks(passed)]
+    voices = voice_path.voices_table(passed)
+    more = [] if voices is None else [voices]
+    return [text, voice_path.table(passed), *more, *voice_path.plots(passed), voice_path.checks(passed)]
 
 
 def _terminal(judged: Sequence[Comparison], sections: Sequence[Section], report: Report) -> Table:

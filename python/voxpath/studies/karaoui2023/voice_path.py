@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -15,14 +15,19 @@ from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Tabl
 from voxpath.results.intervals import Summary, paired, summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from voxpath.audio.opus import Repair
-    from voxpath.phonetics.compare import Comparison
+    from voxpath.audio.speech import Recording
+    from voxpath.phonetics.compare import Comparison, Reference
 
 SETTINGS = Settings(ceiling_hz=speech.CEILING_HZ)
 REPAIRS: tuple[Repair, ...] = get_args(opus.Repair)
 SEED = 1
+BITRATE = 24
+"""In kbit/s, of what is shown alone: the lowest of ours at which the encoder sends copies."""
 _NOTE_FEC = "packets that carry a copy of the frame before"
 
 
@@ -31,18 +36,25 @@ class Effort:
     """How much is tried.
 
     Attributes:
-        recordings: Sentences.
+        voices: Of `speech.VOICES`.
+        recordings: Sentences of each.
         bitrates: In kbit/s.
         losses: Of packets.
+        bursts: Mean lengths in packets; 1 is losses independent of each other.
     """
 
+    voices: tuple[str, ...]
     recordings: int
     bitrates: tuple[int, ...]
     losses: tuple[float, ...]
+    bursts: tuple[float, ...]
 
 
-FULL = Effort(5, (12, 16, 24, 32), (0.0, 0.05, 0.1, 0.2))
-QUICK = Effort(1, (16, 24), (0.0, 0.2))
+BURST = 3.0
+"""Packets, 60 ms: longer than a copy in the next packet reaches."""
+
+FULL = Effort(tuple(speech.VOICES), 5, (12, 16, 24, 32), (0.0, 0.05, 0.1, 0.2), (1.0, BURST))
+QUICK = Effort(("reader",), 1, (16, 24), (0.0, 0.2), (1.0,))
 
 
 @dataclass(frozen=True)
@@ -52,20 +64,26 @@ class Passed:
     Attributes:
         bitrate: In kbit/s.
         loss: Of packets.
+        burst: Mean length of what is lost in a row, in packets.
         repair: What stands for a lost frame; none without loss.
         copies: The part of packets that carry a copy.
+        voices: Of each recording.
         pesq: Of each recording.
         stoi: Of each recording.
         formants: The shifts of all vowels, judged.
+        by_voice: The same, voice by voice.
     """
 
     bitrate: int
     loss: float
+    burst: float
     repair: Repair | None
     copies: float
+    voices: Sequence[str]
     pesq: Sequence[float]
     stoi: Sequence[float]
     formants: Comparison
+    by_voice: Mapping[str, Comparison]
 
 
 def find(effort: Effort) -> list[Passed]:
@@ -74,39 +92,70 @@ def find(effort: Effort) -> list[Passed]:
     Raises:
         AudioError: A recording, the codec or a model is missing.
     """
-    sentences = speech.recordings()[-effort.recordings :]
-    sound = praat.library().Sound
+    sentences = [one for voice in effort.voices for one in speech.recordings(voice)[-effort.recordings :]]
     references = [
-        compare.reference(
-            sound(one.values / 32768, speech.RATE_HZ), one.name, speech.align(one), SETTINGS, tier="vowel"
-        )
+        compare.reference(sound_of(one.values), one.name, speech.align(one), SETTINGS, tier="vowel")
         for one in sentences
     ]
-    found = []
-    for bitrate in effort.bitrates:
-        for loss in effort.losses:
-            for repair in REPAIRS if loss else (None,):
-                pesq, stoi, copies, packets = [], [], 0, 0
-                shifts = Shifts([], [], [])
-                for index, (one, first) in enumerate(zip(sentences, references, strict=True)):
-                    fec = repair == "fec"
-                    stream = opus.encode(
-                        one.values,
-                        speech.RATE_HZ,
-                        1000 * bitrate,
-                        expected_loss=loss if fec else 0.0,
-                        fec=fec,
-                    )
-                    arrives = losses.independent(len(stream.packets), loss, SEED + index)
-                    heard = opus.decode(stream, arrives, repair or "concealment")
-                    judged = quality.judge(one.values, heard)
-                    pesq.append(judged.pesq)
-                    stoi.append(judged.stoi)
-                    copies += stream.with_copy
-                    packets += len(stream.packets)
-                    shifts += first.shifts(sound(heard / 32768, speech.RATE_HZ), one.name)
-                found.append(Passed(bitrate, loss, repair, copies / packets, pesq, stoi, shifts.judged()))
-    return found
+    settings = [
+        (bitrate, loss, burst, repair)
+        for bitrate in effort.bitrates
+        for loss in effort.losses
+        for burst in (effort.bursts if loss else (1.0,))
+        for repair in (REPAIRS if loss else (None,))
+    ]
+    return [_passed(sentences, references, *one) for one in settings]
+
+
+def _passed(
+    sentences: Sequence[Recording],
+    references: Sequence[Reference],
+    bitrate: int,
+    loss: float,
+    burst: float,
+    repair: Repair | None,
+) -> Passed:
+    pesq, stoi, copies, packets = [], [], 0, 0
+    moved: dict[str, Shifts] = {}
+    for index, (one, first) in enumerate(zip(sentences, references, strict=True)):
+        fec = repair == "fec"
+        stream = opus.encode(
+            one.values,
+            speech.RATE_HZ,
+            1000 * bitrate,
+            expected_loss=loss if fec else 0.0,
+            fec=fec,
+        )
+        if burst > 1:
+            arrives = losses.bursty(len(stream.packets), loss, burst, SEED + index)
+        else:
+            arrives = losses.independent(len(stream.packets), loss, SEED + index)
+        heard = opus.decode(stream, arrives, repair or "concealment")
+        judged = quality.judge(one.values, heard)
+        pesq.append(judged.pesq)
+        stoi.append(judged.stoi)
+        copies += stream.with_copy
+        packets += len(stream.packets)
+        shifts = first.shifts(sound_of(heard), one.name)
+        moved[one.voice] = moved.get(one.voice, Shifts([], [], [])) + shifts
+    whole = sum(moved.values(), Shifts([], [], [])).judged()
+    return Passed(
+        bitrate,
+        loss,
+        burst,
+        repair,
+        copies / packets,
+        [one.voice for one in sentences],
+        pesq,
+        stoi,
+        whole,
+        {voice: shifts.judged() for voice, shifts in moved.items()},
+    )
+
+
+def sound_of(values: NDArray[np.int16]) -> Any:
+    """A recording as Praat's sound."""
+    return praat.library().Sound(values / 32768, speech.RATE_HZ)
 
 
 def table(found: Sequence[Passed]) -> Table:
@@ -117,17 +166,18 @@ def table(found: Sequence[Passed]) -> Table:
         cells: list[str | Cell] = [
             str(one.bitrate),
             f"{100 * one.loss:g}",
+            f"{one.burst:g}" if one.loss else "–",
             one.repair or "–",
             f"{100 * one.copies:.0f}" if one.repair == "fec" else "",
-            str(summarise(one.pesq)),
-            str(summarise(one.stoi)),
+            _shown(one.pesq),
+            _shown(one.stoi, 3),
         ]
         for moved in one.formants.overall:
             mark = marks[moved.verdict]
             told = f"{moved.verdict}: mean {moved.shift} Hz, limit {moved.limit_hz:.0f} Hz"
             cells.append(Cell(f"{moved.size:.0f}", mark, told))  # type: ignore[arg-type]
         rows.append([*cells, str(len(one.formants.lost))])
-    columns = ["kbit/s", "loss %", "repair", "copies %", "PESQ", "STOI"]
+    columns = ["kbit/s", "loss %", "burst", "repair", "copies %", "PESQ", "STOI"]
     vowels = len(found[0].formants.shifts) + len(found[0].formants.lost)
     return Table(
         "Opus with lost packets",
@@ -136,17 +186,49 @@ def table(found: Sequence[Passed]) -> Table:
         [
             (
                 f"Formants: median size of the shifts of {vowels} vowels; the mark judges their mean "
-                f"against the measurement's repeatability. Copies: {_NOTE_FEC}. PESQ and STOI are means "
-                "over the recordings, with 95 % intervals."
+                "against the measurement's repeatability. Burst: mean length of losses in a row, in "
+                f"packets; 1 is independent of each other. Copies: {_NOTE_FEC}. PESQ and STOI are means "
+                "over the recordings, with 95 % intervals where there are several."
             )
         ],
     )
 
 
+def voices_table(found: Sequence[Passed]) -> Table | None:
+    """The highest loss at one bit rate, voice by voice; none where there is one voice."""
+    worst = max(one.loss for one in found)
+    chosen = [one for one in found if one.bitrate == BITRATE and one.loss in {0.0, worst}]
+    names = list(chosen[0].by_voice)
+    if len(names) < 2:
+        return None
+    rows: list[list[str | Cell]] = []
+    for name in names:
+        for one in chosen:
+            mine = [index for index, voice in enumerate(one.voices) if voice == name]
+            rows.append(
+                [
+                    name,
+                    str(len(one.by_voice[name].shifts)),
+                    f"{100 * one.loss:g}",
+                    f"{one.burst:g}" if one.loss else "–",
+                    one.repair or "–",
+                    _shown([one.pesq[index] for index in mine]),
+                    _shown([one.stoi[index] for index in mine], 3),
+                    *(f"{moved.size:.0f}" for moved in one.by_voice[name].overall),
+                ]
+            )
+    columns = ["voice", "vowels", "loss %", "burst", "repair", "PESQ", "STOI"]
+    return Table(
+        f"Voice by voice, at {BITRATE} kbit/s",
+        [*columns, *(f"F{index + 1} Hz" for index in range(FORMANTS))],
+        rows,
+    )
+
+
 def plots(found: Sequence[Passed]) -> list[Plot]:
     """PESQ, and how far F1 and F2 move, over the loss, at the highest rate that has every repair."""
-    bitrate = 24
-    chosen = [one for one in found if one.bitrate == bitrate]
+    bitrate = BITRATE
+    chosen = [one for one in found if one.bitrate == bitrate and one.burst == 1]
     made = []
     for title, axis, value in (
         (f"PESQ at {bitrate} kbit/s", Axis("PESQ"), lambda one: float(np.mean(one.pesq))),
@@ -171,17 +253,28 @@ def plots(found: Sequence[Passed]) -> list[Plot]:
 
 def checks(found: Sequence[Passed]) -> Checks:
     """What the path does, as claims."""
-    by = {(one.bitrate, one.loss, one.repair): one for one in found}
+    by = independent(found)
     bitrate, worst = max(one.bitrate for one in found), max(one.loss for one in found)
-    if (24, worst, "fec") in by:
-        bitrate = 24
+    if (BITRATE, worst, "fec") in by:
+        bitrate = BITRATE
     clean, copied = by[bitrate, 0.0, None], by[bitrate, worst, "fec"]
     guessed, silent = by[bitrate, worst, "concealment"], by[bitrate, worst, "zero"]
     low = [one for one in found if one.repair == "fec" and one.bitrate <= 16]
     sizes = [[one.formants.overall[i].size for one in (clean, copied, silent)] for i in range(2)]
+    bursts = [one for one in found if one.burst > 1 and (one.bitrate, one.loss) == (bitrate, worst)]
+    gains = [float(np.mean(one.pesq)) - float(np.mean(copied.pesq)) for one in bursts if one.repair == "fec"]
     return Checks(
         "Claims of the voice path",
         [
+            *(
+                Check(
+                    f"At {bitrate} kbit/s and {100 * worst:g} % loss, copies repair less of losses in "
+                    "bursts, as a packet carries a copy of one frame.",
+                    more < 0,
+                    f"PESQ {more:+.2f} against independent losses",
+                )
+                for more in gains
+            ),
             Check(
                 f"At {bitrate} kbit/s and {100 * worst:g} % loss, PESQ says: error correction before "
                 f"concealment "
@@ -216,11 +309,18 @@ def checks(found: Sequence[Passed]) -> Checks:
     )
 
 
-def _shown(values: Sequence[float]) -> Summary:
-    return summarise(values)
+def independent(found: Sequence[Passed]) -> dict[tuple[int, float, Repair | None], Passed]:
+    """By bit rate, loss and repair: the settings whose losses are independent."""
+    return {(one.bitrate, one.loss, one.repair): one for one in found if one.burst == 1}
+
+
+def _shown(values: Sequence[float], digits: int = 2) -> str:
+    """Mean and interval; one value has no interval, and none of the digits that one would leave."""
+    found = summarise(values)
+    return f"{found.mean:.{digits}f}" if found.half_width is None else str(found)
 
 
 def gain(found: Sequence[Passed], bitrate: int, loss: float) -> Summary:
     """PESQ of error correction less that of concealment, paired by recording."""
-    by = {(one.bitrate, one.loss, one.repair): one for one in found}
+    by = independent(found)
     return paired(by[bitrate, loss, "fec"].pesq, by[bitrate, loss, "concealment"].pesq)
