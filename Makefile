@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 curl tshark chromium iperf3 praat pocketsphinx-testdata)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -49,6 +49,8 @@ $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
 $(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 $(STAMPS)/praat: SERVES := the study karaoui2023 has it draw a vocal tract
 $(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which is recognised and sent through a codec
+$(STAMPS)/asterisk-core-sounds-en-g722: SERVES := recorded speech of up to 30 s, CC-BY-SA-3.0, which the study ramli2018 streams
+$(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 $(PROGRAMS): | $(STAMPS)
 	@if command -v $(@F) >/dev/null || dpkg -s $(@F) >/dev/null 2>&1; then \
