@@ -529,6 +529,8 @@ pub struct Program {
     pub listens: Option<u16>,
     /// When it starts; zero where it serves.
     pub start_ns: u64,
+    /// Whether its end ends the run, whatever is still going on.
+    pub ends: bool,
     /// The stack that its sockets are to have.
     pub tcp: TcpConfig,
 }

@@ -374,6 +374,7 @@ def _programs(
                 "command": list(host.run),
                 "listens": host.listens,
                 "start_ns": host.start or 0,
+                "ends": host.ends,
                 "tcp": _stack(host, [host.tcp], v6=False, mtu=_mtus(network).get((name, None))),
             }
         )
