@@ -422,7 +422,7 @@ Examples:
 def study(name: str, **options: Any) -> int:
     """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
 
-    NAME: ficiu2023, karaoui2023, sarkar2022.
+    NAME: ficiu2023, karaoui2023, ramli2018, sarkar2022.
     """
     from voxpath import commands
 
