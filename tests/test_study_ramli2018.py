@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
+import voxpath as voxpath_package
 from voxpath.speech.samples import GROWING, samples
 from voxpath.speech.words import words
 from voxpath.studies.ramli2018 import claims, push, region
 from voxpath.studies.ramli2018.contours import crossing
-from voxpath.studies.ramli2018.measured import Measured
+from voxpath.studies.ramli2018.measured import Measured, of_program
 from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, Found
 from voxpath.studies.ramli2018.scenario import (
     SETTINGS,
@@ -145,3 +149,18 @@ def test_the_full_study_asks_more_than_the_quick_one():
     assert len(FULL.utterances) == len(FULL.simulated) == 10
     points = region.questions(QUICK.region)
     assert len(points) == 2 * len(QUICK.region.round_trips) * len(QUICK.region.losses)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
+def test_a_real_session_across_the_dumbbell_is_measured(tmp_path: Path):
+    document = real("one", first_reading(SETTINGS[0], produced=True), GROWING[:1])
+    (folder,) = voxpath_package.run(document, backends=["real"], out=tmp_path / "runs").folders
+    (one,) = of_program(folder, 0)
+    assert one.utterance == GROWING[0]
+    assert one.length_s == pytest.approx(length_s(GROWING[0]))
+    # A round trip each for TCP, the WebSocket, and between the first octet and the last result.
+    assert one.session_s > 3 * 0.120
+    assert one.network_s > 2 * 0.120
+    assert 0 < one.decoding_s < one.session_s
+    assert one.errors is not None
+    assert one.errors < 0.5
