@@ -148,7 +148,8 @@ def test_the_full_study_asks_more_than_the_quick_one():
     assert FULL.replications > QUICK.replications
     assert len(FULL.utterances) == len(FULL.simulated) == 10
     points = region.questions(QUICK.region)
-    assert len(points) == 2 * len(QUICK.region.round_trips) * len(QUICK.region.losses)
+    # Both measures of two decoders.
+    assert len(points) == 4 * len(QUICK.region.round_trips) * len(QUICK.region.losses)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")

@@ -15,6 +15,7 @@ from voxpath.speech.samples import GROWING
 from voxpath.studies.ramli2018 import candidates, region
 from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import (
+    FASTER,
     SETTINGS,
     Edge,
     Network,
@@ -44,6 +45,7 @@ class Way(NamedTuple):
         paced: Whether audio is sent as it is spoken; else as fast as TCP takes it.
         reading: Of the delays, the first or the second.
         edge: How a real client is joined.
+        faster: How many times as fast as the recorded recogniser a simulated one is.
     """
 
     source: str
@@ -51,6 +53,7 @@ class Way(NamedTuple):
     paced: bool = False
     reading: int = 1
     edge: Edge = "bridge"
+    faster: float = 1.0
 
     @property
     def name(self) -> str:
@@ -59,6 +62,7 @@ class Way(NamedTuple):
         parts.append("loss by queueing" if self.produced else "loss set")
         parts += ["live"] if self.paced else []
         parts += ["second reading"] if self.reading == 2 else []
+        parts += [f"decoder {self.faster:g} times as fast"] if self.faster != 1 else []
         return ", ".join(parts)
 
 
@@ -67,12 +71,13 @@ FILE_PRODUCED = Way(SIM, produced=True)
 LIVE_SET = Way(SIM, paced=True)
 LIVE_PRODUCED = Way(SIM, produced=True, paced=True)
 SECOND = Way(SIM, reading=2)
+FILE_FAST = Way(SIM, faster=FASTER)
 REAL_PRODUCED = Way(REAL, produced=True)
 REAL_SET = Way(REAL, edge="tun")
 REAL_LIVE = Way(REAL, produced=True, paced=True)
 REAL_TUN = Way(REAL, produced=True, edge="tun")
 
-SIMULATED = (FILE_SET, FILE_PRODUCED, LIVE_SET, LIVE_PRODUCED, SECOND)
+SIMULATED = (FILE_SET, FILE_PRODUCED, LIVE_SET, LIVE_PRODUCED, SECOND, FILE_FAST)
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,7 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
                 _network(way, setting),
                 utterance,
                 paced=way.paced,
+                faster=way.faster,
             ),
             range(effort.replications),
         )

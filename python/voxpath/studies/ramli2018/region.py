@@ -11,7 +11,7 @@ from voxpath.results.intervals import quantile, summarise
 from voxpath.speech.samples import GROWING
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import of_flows, of_programs
-from voxpath.studies.ramli2018.scenario import Network, real, simulated
+from voxpath.studies.ramli2018.scenario import FASTER, Network, real, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,12 +49,14 @@ class Change:
     tcp: Mapping[str, Any] = field(default_factory=dict)
     nagle: bool = False
     block_ms: int = 250
-    faster: float = 1.0
+    faster: float = FASTER
 
 
-BASE = "the map: 10.5 s, CUBIC, 10 Mbit/s, NODELAY, blocks of 250 ms"
+BASE = "the recorded decoder"
+FAST = f"a decoder {FASTER:g} times as fast"
 CHANGES: Mapping[str, Change] = {
-    BASE: Change(),
+    BASE: Change(faster=1.0),
+    FAST: Change(),
     "2.2 s of speech": Change(utterance=GROWING[0]),
     "30 s of speech": Change(utterance=GROWING[-1]),
     "Reno": Change(tcp={"congestion": "reno"}),
@@ -65,8 +67,11 @@ CHANGES: Mapping[str, Change] = {
     "Nagle, blocks of 40 ms": Change(nagle=True, block_ms=40),
     "blocks of 40 ms": Change(block_ms=40),
     "blocks of 1 s": Change(block_ms=1000),
-    "ten times as fast a decoder": Change(faster=10.0),
 }
+"""What is changed; all but the first with the fast decoder, so that the limits are the network's."""
+
+MAPPED = (BASE, FAST)
+"""Those whose whole map is drawn."""
 
 
 class Point(NamedTuple):
@@ -94,6 +99,7 @@ class Effort:
         losses: Rows of the map.
         replications: Of each of its cells.
         changes: Whose contours are drawn beside the map's.
+        change_round_trips: Where along these.
         change_replications: Of each of their cells.
         real: Cells of the map that are run on real hosts too.
         real_replications: Of each of these.
@@ -103,6 +109,7 @@ class Effort:
     losses: Sequence[str]
     replications: int
     changes: Sequence[str]
+    change_round_trips: Sequence[int]
     change_replications: int
     real: Sequence[tuple[int, str, bool]]
     real_replications: int
@@ -113,7 +120,8 @@ FULL = Effort(
     (10, 25, 50, 120, 200, 300, 450, 600),
     _LOSSES,
     60,
-    tuple(CHANGES)[1:],
+    tuple(CHANGES)[2:],
+    (10, 50, 120, 300, 600),
     20,
     (
         (120, "0.5 %", False),
@@ -124,7 +132,7 @@ FULL = Effort(
     ),
     5,
 )
-QUICK = Effort((10, 50, 120, 300), ("0 %", "0.5 %", "2 %", "10 %"), 10, (), 0, ((120, "2 %", False),), 1)
+QUICK = Effort((10, 50, 120, 300), ("0 %", "0.5 %", "2 %", "10 %"), 10, (), (), 0, ((120, "2 %", False),), 1)
 
 
 def network(round_trip_ms: float, loss: str, rate: str) -> Network:
@@ -135,14 +143,20 @@ def network(round_trip_ms: float, loss: str, rate: str) -> Network:
 
 def _asked(effort: Effort) -> dict[Point, int]:
     """Points with their replications."""
-    many = {BASE: effort.replications} | dict.fromkeys(effort.changes, effort.change_replications)
+    many = dict.fromkeys(MAPPED, effort.replications) | dict.fromkeys(
+        effort.changes, effort.change_replications
+    )
     return {
         Point(change, round_trip, loss, paced): replications
         for change, replications in many.items()
-        for round_trip in effort.round_trips
+        for round_trip in _along(effort, change)
         for loss in effort.losses
         for paced in (False, True)
     }
+
+
+def _along(effort: Effort, change: str) -> Sequence[int]:
+    return effort.round_trips if change in MAPPED else effort.change_round_trips
 
 
 def questions(effort: Effort) -> dict[Point, Question]:
@@ -276,26 +290,30 @@ def map_of(found: Found, measure: Measure) -> Map:
     """A measure over delay and loss."""
     effort = found.effort
 
-    def at(round_trip: int, loss: str) -> tuple[float, float | None, float | None] | None:
-        return measure.of(found, Point(BASE, round_trip, loss, measure.paced))
+    def panel(change: str) -> Panel:
+        told = [
+            [
+                measure.of(found, Point(change, round_trip, loss, measure.paced))
+                for round_trip in effort.round_trips
+            ]
+            for loss in effort.losses
+        ]
+        return Panel(
+            change,
+            [[None if cell is None else cell[0] for cell in row] for row in told],
+            [["" if cell is None else _ends(cell) for cell in row] for row in told],
+        )
 
-    told = [[at(round_trip, loss) for round_trip in effort.round_trips] for loss in effort.losses]
     return Map(
         measure.title,
-        f"{measure.caption} {effort.replications} simulated runs a cell; a line parts cells on both "
-        f"sides of {measure.limit:g}.",
+        f"{measure.caption} {effort.replications} simulated runs a cell of 10.5 s of speech, CUBIC, "
+        f"10 Mbit/s, NODELAY, blocks of 250 ms; a line parts cells on both sides of {measure.limit:g}.",
         Axis("propagation both ways"),
         Axis("loss towards the server"),
         measure.axis,
         [f"{round_trip} ms" for round_trip in effort.round_trips],
         list(effort.losses),
-        [
-            Panel(
-                BASE.removeprefix("the map: "),
-                [[None if cell is None else cell[0] for cell in row] for row in told],
-                [["" if cell is None else _ends(cell) for cell in row] for row in told],
-            )
-        ],
+        [panel(change) for change in MAPPED],
         measure.limit,
     )
 
@@ -312,12 +330,12 @@ def contours(found: Found, measure: Measure) -> Plot:
         f"Where it passes {measure.limit:g}: {measure.title.lower()}",
         "Loss up to which it is good, interpolated between the cells; the band is where the ends of the "
         "cells' intervals pass. A curve ends where a delay is too long without loss, or no loss of the map "
-        "is too much.",
+        "is too much. All but the first have the fast decoder.",
         Axis("propagation both ways", "ms", "log"),
         Axis("loss", "%", "log"),
         [
-            Curve(change, list(effort.round_trips), *_critical(found, measure, change))
-            for change in (BASE, *effort.changes)
+            Curve(change, list(_along(effort, change)), *_critical(found, measure, change))
+            for change in (*MAPPED, *effort.changes)
         ],
     )
 
@@ -326,7 +344,7 @@ def _critical(
     found: Found, measure: Measure, change: str
 ) -> tuple[list[float | None], list[float | None], list[float | None]]:
     """The contour, and those of the intervals' upper and lower ends: the upper ones pass first."""
-    along = found.effort.round_trips
+    along = _along(found.effort, change)
     values, high, low = (
         [critical(found, measure, change, round_trip, end) for round_trip in along] for end in (0, 2, 1)
     )
@@ -340,6 +358,16 @@ def critical(found: Found, measure: Measure, change: str, round_trip_ms: int, en
     ]
     values = [None if cell is None else cell[end] for cell in cells]
     return crossing([float(loss.removesuffix("%")) for loss in found.effort.losses], values, measure.limit)
+
+
+def up_to(found: Found, measure: Measure, change: str, round_trip_ms: int) -> str:
+    """The loss up to which a measure is good, in words."""
+    loss = critical(found, measure, change, round_trip_ms)
+    if loss is not None:
+        return f"{loss:.2g} %"
+    least, most = found.effort.losses[0], found.effort.losses[-1]
+    without = measure.of(found, Point(change, round_trip_ms, least, measure.paced))
+    return "none" if without is None or without[0] > measure.limit else f"more than {most}"
 
 
 def check_points(found: Found) -> Table | None:

@@ -24,6 +24,9 @@ SPEECH = "speech"
 _TIMES = ("per_second", "listening", "finishing", "finishing_per_second")
 """Of the decoder, beside its curve."""
 
+FASTER = 10.0
+"""Where a recogniser is to be no obstacle: how many times as fast as the recorded one it is."""
+
 PORT = 8888
 """Of the service: the Kaldi GStreamer server's."""
 
