@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from voxpath import _engine
+from voxpath import _engine, terminal
 from voxpath.cli import cli
 from voxpath.scenario.schema import schema
 
@@ -78,3 +78,7 @@ def test_shells_complete_commands_and_options(words: str, completed: str, shell:
     program = Path(sys.executable).with_name("voxpath")
     done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False, cwd=ROOT)
     assert completed in re.split(r"[\s,:]", done.stdout), done.stderr
+
+
+def test_what_a_program_says_steers_no_terminal():
+    assert terminal.plain("\x1b[31mred\x1b[0m\x07 x") == "red x"

@@ -546,7 +546,8 @@ def _said(path: Path) -> list[str]:
         text = path.read_text("utf-8", "replace")
     except FileNotFoundError:
         return []
-    return [line[:_SAID_WIDTH] for line in text.splitlines() if line.strip()]
+    said = (terminal.plain(line).strip() for line in text.splitlines())
+    return [line[:_SAID_WIDTH] for line in said if line]
 
 
 def _print_runs(outcomes: Sequence[Outcome]) -> int:

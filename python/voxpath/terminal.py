@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +35,11 @@ def console(*, stderr: bool = False) -> Console:
     if not found.is_terminal:
         found.width = _PIPED_WIDTH
     return found
+
+
+def plain(line: str) -> str:
+    """What a line of a program shows, without what would steer our terminal."""
+    return "".join(character for character in Text.from_ansi(line).plain if character.isprintable())
 
 
 def table(title: str | None, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

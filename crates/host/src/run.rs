@@ -43,8 +43,6 @@ pub struct Outcome {
     pub devices: Vec<DeviceReport>,
     /// Values over time of the TCP connections of programs, if they were observed.
     pub connections: Vec<ConnectionSample>,
-    /// Datagrams of flows that reached a host and that we were too slow to read.
-    pub unread: u64,
     /// How the loop was scheduled.
     pub scheduling: Scheduling,
     /// Whether idle processors were kept awake while packets were on their way.
@@ -219,7 +217,7 @@ impl Run {
         let turned = join(self.world);
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
-        let Harvest { outside, samples, unread } = join(self.sockets)?;
+        let Harvest { outside, samples } = join(self.sockets)?;
         let connections = self.connections.map(join).transpose()?.unwrap_or_default();
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let mut devices = Vec::new();
@@ -236,18 +234,7 @@ impl Run {
         let kept_awake = live.keeps_awake();
         let report = world.finish(ended, outside);
         let origin_ns = self.clock.origin_ns();
-        Ok(Outcome {
-            report,
-            timing,
-            strays,
-            devices,
-            connections,
-            unread,
-            scheduling,
-            kept_awake,
-            spent,
-            origin_ns,
-        })
+        Ok(Outcome { report, timing, strays, devices, connections, scheduling, kept_awake, spent, origin_ns })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 use crate::tcp_info::{TcpInfo, tcp_info};
 use bytes::Bytes;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::sockopt;
 use rustix::net::{
@@ -47,8 +47,6 @@ pub struct Harvest {
     pub outside: Vec<Outside>,
     /// What was sampled of them.
     pub samples: Vec<Sample>,
-    /// Datagrams that reached a host and that we were too slow to read.
-    pub unread: u64,
 }
 
 /// How the thread of the sockets and the others see each other.
@@ -224,19 +222,14 @@ impl Sockets {
                 }
             }
         }
-        let mut unread = 0;
         for index in 0..self.ends.len() {
             // What has arrived by now still counts.
             self.drive(index);
-            let end = &mut self.ends[index];
-            end.close_books();
-            if let (Machine::Receiver(_), Some(socket)) = (&end.outside.machine, &end.socket) {
-                unread += dropped(socket);
-            }
+            self.ends[index].close_books();
         }
         let samples = self.sampling.map(|sampling| sampling.samples).unwrap_or_default();
         let outside = self.ends.into_iter().map(|end| end.outside).collect();
-        Ok(Harvest { outside, samples, unread })
+        Ok(Harvest { outside, samples })
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -548,26 +541,6 @@ impl Datagrams for DatagramSocket<'_> {
             .or_else(|_| send(self.socket, &bytes, SendFlags::DONTWAIT));
         self.sent += u64::from(sent.is_ok());
     }
-}
-
-/// Packets that a socket's buffer had no room for.
-fn dropped(socket: &OwnedFd) -> u64 {
-    /// `SK_MEMINFO_DROPS` of `linux/sock_diag.h`, the last one.
-    const DROPS: usize = 8;
-    let mut values = [0_u32; DROPS + 1];
-    let mut len = size_of_val(&values) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes to `values`, which outlives the call.
-    let asked = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MEMINFO,
-            values.as_mut_ptr().cast(),
-            &raw mut len,
-        )
-    };
-    assert_eq!(asked, 0, "every socket has an account of its memory");
-    values[DROPS].into()
 }
 
 fn watch(epoll: &OwnedFd, socket: &OwnedFd, data: u64) -> Result<(), HostError> {

@@ -287,7 +287,6 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
         "packets_in": timing.packets_in,
         "packets_out": timing.packets_out,
         "packets_refused": timing.refused,
-        "datagrams_unread": found.unread,
         "frames_unparsed": found.strays.unparsed,
         "frames_unroutable": found.strays.unroutable,
         "devices": devices.collect::<Vec<_>>(),
