@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import voxpath as voxpath_package
+from voxpath.report import heatmap
+from voxpath.report.document import Axis, Map, Panel
 from voxpath.speech.samples import GROWING, samples
 from voxpath.speech.words import words
 from voxpath.studies.ramli2018 import claims, push, region
@@ -84,6 +87,15 @@ def test_a_level_is_crossed_where_it_is():
     assert crossing([0, 1], [0.5, 0.9], 1.0) is None
     assert crossing([0, 1], [1.5, 2.0], 1.0) is None
     assert crossing([0, 1, 2], [0.5, None, 2.0], 1.0) == pytest.approx(2 / 3)
+
+
+def test_a_map_has_lines_between_cells_on_both_sides_of_its_limit():
+    panel = Panel("", [[0.5, 0.6], [0.7, 2.0]])
+    drawn = Map("m", "", Axis("x"), Axis("y"), Axis("v"), ["a", "b"], ["c", "d"], [panel], 1.0)
+    assert heatmap.draw(drawn).count('class="limit"') == 2
+    assert heatmap.draw(replace(drawn, limit=None)).count('class="limit"') == 0
+    missing = replace(drawn, panels=[Panel("", [[0.5, None], [None, 2.0]])])
+    assert heatmap.draw(missing).count('class="limit"') == 0
 
 
 def test_long_polling_waits_a_round_trip_for_what_comes_meanwhile():

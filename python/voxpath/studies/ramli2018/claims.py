@@ -181,7 +181,12 @@ def matrix(found: Found, ways: Sequence[Way]) -> Table:
                 verdict = "holds" if check.holds else "does not hold"
                 row.append(Cell(verdict, "good" if check.holds else "bad", check.evidence))
         rows.append(row)
-    return Table("The publication's sentences", ("sentence", *(way.name for way in ways)), rows)
+    return Table(
+        "Whether they hold",
+        ("sentence", *(way.name for way in ways)),
+        rows,
+        ("Real runs on a machine that is short of processors (above) say more of it than of the network.",),
+    )
 
 
 def checks(found: Found, ways: Sequence[Way]) -> list[Checks]:

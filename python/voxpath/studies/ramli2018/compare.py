@@ -173,7 +173,8 @@ def _figures(found: Found) -> list[Part]:
     return [
         *parts,
         *figures.beside(found, pairs),
-        *(part for part in (words, edges) if part is not None),
+        *words,
+        *([edges] if edges is not None else []),
     ]
 
 
@@ -221,16 +222,19 @@ def _found(found: Found) -> Iterator[str]:
     here = found.region
     if here.simulated:
         for measure, what in (
-            (region.FACTOR, "A file is recognised in real time, up to a loss of"),
-            (region.WAIT, "Live, 95 % of final results come within 1 s of the last audio, up to a loss of"),
+            (region.FACTOR, "a file is recognised in real time up to a loss of"),
+            (
+                region.WAIT,
+                "95 % of final results of live speech come within 1 s of the last audio up to a loss of",
+            ),
         ):
-            for change, decoder in ((region.BASE, ""), (region.FAST, ", with a decoder ten times as fast,")):
+            for change in region.MAPPED:
                 told = [
                     f"{region.up_to(here, measure, change, round_trip)} at {round_trip} ms"
                     for round_trip in (50, 120, 300)
                     if round_trip in here.effort.round_trips
                 ]
-                yield f"{what}{decoder}: {', '.join(told)}."
+                yield f"With {change} {what} {', '.join(told)}."
 
 
 def _terminal(found: Found, held: str) -> Table:

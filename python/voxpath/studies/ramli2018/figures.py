@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Table
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from voxpath.studies.ramli2018.measured import Measured
     from voxpath.studies.ramli2018.questions import Found, Way
     from voxpath.studies.ramli2018.scenario import Setting
+    from voxpath.sweeps.runs import Outcome
 
 _LENGTH = Axis("speech length", "s")
 
@@ -167,17 +169,34 @@ def edges(found: Found, bridge: Way, tun: Way) -> Table | None:
     return Table("The client's edge: mean latency, s", ("setting", "way", "latency"), rows)
 
 
-def transcripts(found: Found, ways: Sequence[Way]) -> Table | None:
-    """Word errors of the real recogniser."""
+def transcripts(found: Found, ways: Sequence[Way]) -> list[Part]:
+    """What the real recogniser understood."""
     rows: list[list[str | Cell]] = []
+    heard: dict[str, set[str]] = {}
     for way in ways:
         for setting in found.settings(way):
-            known = [one.errors for one in found.measured(way, setting) if one.errors is not None]
-            if known:
-                rows.append([way.name, setting.name, str(len(known)), str(summarise(known))])
+            known = [one for one in found.measured(way, setting) if one.errors is not None]
+            for one in known:
+                heard.setdefault(one.utterance, set()).add(one.transcript)
+            rates = [one.errors for one in known if one.errors is not None]
+            if rates:
+                rows.append([way.name, setting.name, str(len(rates)), str(summarise(rates))])
     if not rows:
-        return None
-    return Table("Word error rate", ("way", "setting", "utterances", "rate"), rows)
+        return []
+    several = [name for name, texts in heard.items() if len(texts) > 1]
+    return [
+        Table("Word error rate", ("way", "setting", "utterances", "rate"), rows),
+        Checks(
+            "Transcripts",
+            [
+                Check(
+                    "What is understood of an utterance is the same in every setting.",
+                    not several,
+                    f"{len(heard)} utterances" + (f"; several of {', '.join(several)}" if several else ""),
+                )
+            ],
+        ),
+    ]
 
 
 def beside(found: Found, pairs: Sequence[tuple[Way, Way]]) -> list[Part]:
@@ -202,6 +221,7 @@ def beside(found: Found, pairs: Sequence[tuple[Way, Way]]) -> list[Part]:
                     real.name,
                     setting.name,
                     *map(str, medians),
+                    _short_of_processor(found.outcomes(real, setting)),
                     *(
                         f"{summarise([one.decoding_factor for one in found.measured(way, setting)])}"
                         for way in (real, simulated)
@@ -222,9 +242,20 @@ def beside(found: Found, pairs: Sequence[tuple[Way, Way]]) -> list[Part]:
     return [
         Table(
             "Real beside simulated: the session without decoding, median, s; real-time factor of decoding",
-            ("way", "setting", "real", "simulated", "decoding, real", "decoding, simulated"),
+            (
+                "way",
+                "setting",
+                "real",
+                "simulated",
+                "short of processors",
+                "decoding, real",
+                "decoding, simulated",
+            ),
             rows,
-            ("A real recogniser on a busy machine waits for its processor: that counts as decoding.",),
+            (
+                "A real recogniser on a busy machine waits for its processor: that counts as decoding.",
+                "Short of processors: the part of the run in which something on the machine waited for one.",
+            ),
         ),
         Checks("Real beside simulated", checks),
     ]
@@ -232,3 +263,15 @@ def beside(found: Found, pairs: Sequence[tuple[Way, Way]]) -> list[Part]:
 
 def _network(one: Measured) -> float:
     return one.network_s
+
+
+def _short_of_processor(outcomes: Sequence[Outcome]) -> str:
+    """The part of these runs in which some task of the machine waited for a processor."""
+    shares = []
+    for outcome in outcomes:
+        waited = json.loads((outcome.folder / "fidelity.json").read_bytes())["cpu_pressure_us"]
+        took = json.loads((outcome.folder / "environment.json").read_bytes())["wall_ns"]
+        if waited is not None:
+            # What starts the hosts counts as waiting, and not as the run's time.
+            shares.append(min(100.0, 100 * waited * 1e3 / took))
+    return f"{max(shares):.0f} %" if shares else "unknown"

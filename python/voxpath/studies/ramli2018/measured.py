@@ -33,6 +33,7 @@ class Measured:
         total_factor: From the first octet sent to the final result, per second of audio.
         decoding_s: The recogniser's time.
         errors: Word error rate; none where nothing is recognised.
+        transcript: What was understood; empty where nothing is recognised.
     """
 
     utterance: str
@@ -43,6 +44,7 @@ class Measured:
     total_factor: float
     decoding_s: float
     errors: float | None = None
+    transcript: str = ""
 
     @property
     def decoding_factor(self) -> float:
@@ -86,6 +88,7 @@ def of_program(folder: Path, replication: int) -> Iterator[Measured]:
             told["total_factor"],
             told["decoding_s"],
             told["word_error_rate"],
+            told["transcript"],
         )
 
 

@@ -57,7 +57,7 @@ def table(found: Found) -> Table | None:
     for setting in found.settings(LIVE_SET):
         outcomes = found.outcomes(LIVE_SET, setting)
         one_way = setting.round_trip_ms / 2e3
-        columns: list[list[float]] = [[] for _ in range(3 + len(POLLED_S))]
+        columns: list[list[float]] = [[] for _ in range(2 + len(POLLED_S))]
         for results in tables([[outcome] for outcome in outcomes], "results"):
             told = results.filter(pl.col("received_ns").is_not_null()).sort("understood_ns")
             understood, received = (
@@ -68,14 +68,14 @@ def table(found: Found) -> Table | None:
                 continue
             ways = [
                 [there - at for at, there in zip(understood, received, strict=True)],
-                [one_way] * len(understood),
                 long_polling(understood, one_way),
                 *(polling(understood, one_way, every) for every in POLLED_S),
             ]
             for column, waits in zip(columns, ways, strict=True):
                 column.append(1e3 * sum(waits) / len(waits))
         if columns[0]:
-            rows.append([setting.name, *(str(summarise(column)) for column in columns)])
+            simulated, *others = (str(summarise(column)) for column in columns)
+            rows.append([setting.name, simulated, f"{1e3 * one_way:g}", *others])
     if not rows:
         return None
     return Table(
