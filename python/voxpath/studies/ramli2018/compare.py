@@ -222,10 +222,10 @@ def _found(found: Found) -> Iterator[str]:
     here = found.region
     if here.simulated:
         for measure, what in (
-            (region.FACTOR, "a file is recognised in real time up to a loss of"),
+            (region.FACTOR, "a file is recognised in real time"),
             (
                 region.WAIT,
-                "95 % of final results of live speech come within 1 s of the last audio up to a loss of",
+                "95 % of final results of live speech come within 1 s of the last audio",
             ),
         ):
             for change in region.MAPPED:
@@ -234,7 +234,7 @@ def _found(found: Found) -> Iterator[str]:
                     for round_trip in (50, 120, 300)
                     if round_trip in here.effort.round_trips
                 ]
-                yield f"With {change} {what} {', '.join(told)}."
+                yield f"With {change} {what}: {', '.join(told)}."
 
 
 def _terminal(found: Found, held: str) -> Table:

@@ -364,10 +364,11 @@ def up_to(found: Found, measure: Measure, change: str, round_trip_ms: int) -> st
     """The loss up to which a measure is good, in words."""
     loss = critical(found, measure, change, round_trip_ms)
     if loss is not None:
-        return f"{loss:.2g} %"
+        return f"up to a loss of {loss:.2g} %"
     least, most = found.effort.losses[0], found.effort.losses[-1]
     without = measure.of(found, Point(change, round_trip_ms, least, measure.paced))
-    return "none" if without is None or without[0] > measure.limit else f"more than {most}"
+    late = without is None or without[0] > measure.limit
+    return "not even without loss" if late else f"up to a loss of {most} and more"
 
 
 def check_points(found: Found) -> Table | None:
