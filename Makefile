@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -26,6 +26,7 @@ help:
 	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
+	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller: samples a second of processor time, by length and uses'
@@ -123,6 +124,10 @@ formulas: setup
 
 testbed: setup
 	$(BIN)/python benches/testbed/run.py
+
+speech-compare: setup
+	$(BIN)/python benches/speech/compare.py --recogniser sleeping
+	$(BIN)/python benches/speech/compare.py
 
 fuzz: setup
 	@command -v c++ >/dev/null || { echo 'fuzz: libFuzzer is compiled by a C++ compiler: apt-get install g++'; exit 1; }
