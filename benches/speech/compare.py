@@ -2,7 +2,7 @@
 """`make speech-compare`: the recognition service on real hosts and simulated, utterance by utterance.
 
 Writes a section of docs/speech-sim.md; with `--recogniser sleeping` of a recogniser that sleeps, so that the network and
-the service are compared however busy the machine is. The recogniser's profile is recorded in the same run, for each utterance
+the service are compared however busy the machine is. That of a real recogniser is recorded in the same run, for each utterance
 on the others: the machine is as busy then as it is for the real sessions.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "benches"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from page import machine, with_section  # noqa: E402
-from sleeping import Sleeping  # noqa: E402
+from sleeping import DECODER, Sleeping  # noqa: E402
 
 from voxpath.speech.audio_files import audio_of  # noqa: E402
 from voxpath.speech.compare import SERVE, Both, Sending, compare  # noqa: E402
@@ -39,19 +39,23 @@ BAR = 0.10
 COMPARED, OTHERS = "sample:librivox", "sample:cards"
 RECOGNISERS: dict[str, tuple[Callable[[], Recogniser], Sequence[str]]] = {
     "pocketsphinx": (lambda: load("pocketsphinx", None), SERVE),
-    "sleeping": (Sleeping, (sys.executable, str(Path(__file__).parent / "sleeping.py"))),
+    "sleeping": (lambda: Sleeping(awake=True), (sys.executable, str(Path(__file__).parent / "sleeping.py"))),
 }
 """What is measured: what it decodes with, and the command that serves it."""
 TITLES = {
     "pocketsphinx": "Beside the real service",
     "sleeping": "Beside the real service, with a recogniser that sleeps",
 }
-INTRODUCTION = """\
+INTRODUCTIONS = {
+    "sleeping": """\
 `make speech-compare`: master, worker and client of [speech.md](speech.md) run as programs on two real hosts, across the network of each
-section; the same sessions are simulated. The recogniser was recorded in the same run, without a network; what is simulated of
-an utterance comes from the other nine samples. Medians, in milliseconds, real / simulated; the shares add up to the delay from the end of
-speech."""
-CONTENTION = "While the recogniser was recorded, calls took {:.2f} times the least of each."
+section, and the same sessions are simulated. The worker's recogniser sleeps (0.2 s for each second of speech, 0.15 s where a segment ends), so that
+what decoding takes is known, and what is compared is network and service. Medians, in milliseconds, real / simulated; network, decoding and
+end-pointing add up to the delay from the end of speech.""",
+    "pocketsphinx": """\
+The same with PocketSphinx, which was recorded in the same run, without a network; what is simulated of an utterance comes from the
+other nine samples.""",
+}
 
 
 def main() -> int:
@@ -68,9 +72,12 @@ def main() -> int:
     make, serve = RECOGNISERS[name]
     recogniser = make()
     audios = audio_of(COMPARED)
-    recording = record(recogniser, [*audios, *audio_of(OTHERS)], 2)
     utterances = [utterance_profile(recogniser, name, audio) for audio in audios]
-    decoders = [profile_of(recording.without(audio.name), name)["decoder"] for audio in audios]
+    decoders, recorded = [DECODER] * len(audios), ""
+    if name != "sleeping":
+        recording = record(recogniser, [*audios, *audio_of(OTHERS)], 3)
+        decoders = [profile_of(recording.without(audio.name), name)["decoder"] for audio in audios]
+        recorded = f" While the recogniser was recorded, calls took {recording.contention:.2f} times the least of each."
     found: dict[tuple[str, str], list[Both]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for network in list(NETWORKS)[: options.networks]:
@@ -88,7 +95,7 @@ def main() -> int:
                     serve=serve,
                 )
     counts = f"{options.repetitions} real and {options.replications} simulated sessions of each"
-    body = section(found, f"Measured on {on}; {counts}. {CONTENTION.format(recording.contention)}")
+    body = section(found, f"{INTRODUCTIONS[name]}\n\nMeasured on {on}; {counts}.{recorded}")
     if options.print:
         sys.stdout.write(body)
     else:
@@ -98,7 +105,7 @@ def main() -> int:
 
 def section(found: Mapping[tuple[str, str], Sequence[Both]], measured: str) -> str:
     """What the page says."""
-    lines = [INTRODUCTION, "", measured, ""]
+    lines = [measured, ""]
     for (network, how), all_of_them in found.items():
         of = "latency_s" if how == "paced" else "total_s"
         title = "from the end of speech" if how == "paced" else "from the first byte"

@@ -16,13 +16,15 @@ PER_SECOND_S, FINISHING_S = 0.2, 0.15
 """Of decoding for each second of speech, and at a segment's end."""
 DECODER = {"per_second": f"{PER_SECOND_S} s", "finishing": f"{FINISHING_S} s"}
 _BYTES_PER_S = 32_000
+_PAUSE_S = 0.1
 _PATIENCE_S = 60.0
 
 
 class Sleeping:
     """Understands how much it has heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, awake: bool = False) -> None:
+        self._awake = awake
         self._heard = 0
         self._until = 0.0
 
@@ -52,9 +54,11 @@ class Sleeping:
         """Nothing was."""
 
     def _sleep(self, seconds: float) -> None:
+        if self._awake:
+            return
         now = time.monotonic()
         # After a pause there is nothing to make up for.
-        self._until = (now if now - self._until > seconds else self._until) + seconds
+        self._until = (now if now - self._until > _PAUSE_S else self._until) + seconds
         time.sleep(max(0.0, self._until - now))
 
 
