@@ -190,7 +190,7 @@ def profile_of(recording: Recording, name: str) -> dict[str, Any]:
     segments = [segment for session in sessions for segment in session.segments if segment.heard]
     if len(segments) < _LEAST_SEGMENTS:
         raise ProfileError(f"{len(segments)} segments of speech: a profile needs {_LEAST_SEGMENTS} at least")
-    curve, slope = _curve([_increments(segment) for segment in segments])
+    curve, slope = _curve(segments)
     decoder: dict[str, Any] = {
         "curve": [[_span(x), _span(y * contention)] for x, y in curve],
         "per_second": _span(slope * contention),
@@ -298,20 +298,21 @@ def _increments(segment: _Segment) -> NDArray[np.float64]:
     return np.bincount(steps, weights=np.array(segment.took)).astype(np.float64)
 
 
-def _curve(increments: Sequence[NDArray[np.float64]]) -> tuple[list[tuple[float, float]], float]:
+def _curve(segments: Sequence[_Segment]) -> tuple[list[tuple[float, float]], float]:
     """Decoding in all after so much of a segment, and for each second after the last point."""
+    increments = [_increments(segment) for segment in segments]
     usual = round(statistics.median(len(one) for one in increments))
     bend = min(max(usual // 2, _LEAST_CURVE), max(map(len, increments)))
     means = [statistics.fmean(one[step] for one in increments if len(one) > step) for step in range(bend)]
     cumulative = np.concatenate(([0.0], np.cumsum(means)))
     points = [(step * _STEP_S, float(value)) for step, value in enumerate(cumulative)]
-    after = [float(one[bend:].sum()) for one in increments]
-    steps = sum(max(0, len(one) - bend) for one in increments)
-    if steps < _LEAST_STRAIGHT:
+    took = sum(float(one[bend:].sum()) for one in increments)
+    seconds = sum(max(0.0, segment.length_s - bend * _STEP_S) for segment in segments)
+    if seconds < _LEAST_STRAIGHT * _STEP_S:
         # All segments are short: they go on as they were at last.
         last = means[-_LEAST_STRAIGHT:]
-        after, steps = [*after, sum(last)], steps + len(last)
-    slope = sum(after) / (steps * _STEP_S)
+        took, seconds = took + sum(last), seconds + len(last) * _STEP_S
+    slope = took / seconds
     return _simplified(points, _TOLERANCE * points[-1][1])[1:], slope
 
 
