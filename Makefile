@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-sweep bench-real bench-aec soak-aec clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -26,13 +26,15 @@ help:
 	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
+	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller: samples a second of processor time, by length and uses'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
-	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-sweep (docs/benchmarks.md) and bench-real'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep (docs/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
+	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
 
@@ -125,6 +127,10 @@ formulas: setup
 testbed: setup
 	$(BIN)/python benches/testbed/run.py
 
+speech-compare: setup
+	$(BIN)/python benches/speech/compare.py --recogniser sleeping
+	$(BIN)/python benches/speech/compare.py
+
 fuzz: setup
 	@command -v c++ >/dev/null || { echo 'fuzz: libFuzzer is compiled by a C++ compiler: apt-get install g++'; exit 1; }
 	fuzz/run.sh
@@ -159,6 +165,9 @@ bench-aec:
 
 soak-aec:
 	cargo run --release --locked --quiet --package voxpath-dsp --example endurance
+
+bench-scale: setup
+	$(BIN)/python benches/scale.py
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py

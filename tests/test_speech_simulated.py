@@ -6,6 +6,7 @@ import asyncio
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -14,8 +15,11 @@ import pytest
 import voxpath as voxpath_package
 from test_speech_service import CAPS, CARD, Stub, run, service
 from voxpath.scenario import ScenarioError, from_dict
+from voxpath.scenario.speech import DecoderFile, Utterance
 from voxpath.speech import client, wire
-from voxpath.speech.profile import utterance_profile
+from voxpath.speech.audio_files import audio_of
+from voxpath.speech.profile import ProfileError, decoder_profile, utterance_profile
+from voxpath.speech.recognisers import Heard
 
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0)
 HALF = {"per_second": "500 ms", "finishing": "40 ms", "finishing_per_second": "100 ms"}
@@ -240,3 +244,73 @@ def test_a_wrong_session_is_refused_by_its_key(change: dict, key: str, says: str
     assert any(f"flows[0].{key}" in str(one) and says in str(one) for one in refused.value.problems), (
         refused.value
     )
+
+
+class Timed:
+    """On a clock of its own: nothing for a second, then half a second for that, then a third of the time."""
+
+    def __init__(self) -> None:
+        self.now, self.heard, self.slow = 0.0, 0.0, 1.0
+
+    def begin(self) -> None:
+        self.heard = 0.0
+
+    def feed(self, pcm: bytes) -> None:
+        before, self.heard = self.heard, self.heard + len(pcm) / 32_000
+        if self.heard > 1.0:
+            self.now += self.slow * (0.5 if before <= 1.0 else (self.heard - before) / 3)
+
+    def partial(self) -> str:
+        return ""
+
+    def finish(self) -> Heard:
+        self.now += self.slow * (0.04 + 0.1 * self.heard)
+        return Heard("something")
+
+    def adaptation(self) -> None:
+        return None
+
+    def adapt(self, _state: str | None) -> None:
+        # Every second time the machine is busy, and everything takes half as long again.
+        self.slow = 1.0 if self.slow > 1.0 else 1.5
+
+
+def test_a_profile_says_what_a_recogniser_took(monkeypatch: pytest.MonkeyPatch):
+    timed = Timed()
+    monkeypatch.setattr("voxpath.speech.profile.time.perf_counter", lambda: timed.now)
+    audios = audio_of("sample:librivox")
+    found = decoder_profile(timed, "pocketsphinx", audios, 4)
+    assert found["origin"]["utterances"] == [audio.name for audio in audios]
+    # Two of four wholes took 1.5 times the least.
+    assert found["origin"]["contention"] == pytest.approx(1.25)
+    decoder = DecoderFile.model_validate(found).decoder
+    s = 1_000_000_000
+    assert decoder.per_second == pytest.approx(1.25 * s / 3, rel=1e-3)
+    assert decoder.finishing == pytest.approx(1.25 * 0.04 * s, rel=1e-3)
+    assert decoder.finishing_per_second == pytest.approx(1.25 * 0.1 * s, rel=1e-3)
+    assert (decoder.listening, decoder.spread, decoder.jitter) == (0, pytest.approx(0, abs=2e-3), 0)
+    (before, nothing), (after, burst), *_ = decoder.curve
+    assert (before, nothing) == (pytest.approx(0.99 * s), 0)
+    assert (after, burst) == (pytest.approx(1.02 * s), pytest.approx(1.25 * 0.5 * s))
+
+
+def test_a_profile_needs_speech():
+    with pytest.raises(ProfileError, match="segments of speech"):
+        decoder_profile(Stub(), "pocketsphinx", [client.Audio("quiet", bytes(64_000), CAPS, 32_000.0)], 1)
+
+
+def test_an_utterance_notes_what_is_told_and_where():
+    found = utterance_profile(Stub(), "pocketsphinx", AUDIO)
+    utterance = Utterance.model_validate(found)
+    assert (utterance.audio, utterance.length) == (len(CARD), round(len(CARD) / 32_000 * 1e9))
+    (segment,) = utterance.segments
+    # Speech is known to begin once a window is speech, and what is heard by then is its lead.
+    assert segment.begins == segment.lead * 32_000 / 1e9
+    assert segment.ends is None
+    *partials, final = utterance.results
+    assert [result.spoken for result in partials] == [None] * len(partials)
+    assert final.after is None
+    assert 0 < final.spoken <= len(CARD)
+    steps = [later.after - result.after for result, later in pairwise(partials)]
+    # Every quarter second of audio, in frames of 30 ms and blocks of 20 ms.
+    assert all(8_000 <= step <= 9_600 for step in steps)

@@ -6,10 +6,10 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use std::sync::Arc;
+use voxpath_apps::Application;
 use voxpath_apps::speech::decoder::{Decoder, Segment, Service};
 use voxpath_apps::speech::server::Worker;
 use voxpath_apps::speech::{Account, Client, Server, Talk, Told, frame, masked};
-use voxpath_apps::{Application, Stream};
 use voxpath_net::Seed;
 use voxpath_units::{Span, Time};
 

@@ -164,7 +164,7 @@ impl Tap {
 
     /// Whether any sink wants events of these kinds.
     pub const fn wants(&self, kinds: Interest) -> bool {
-        self.interest.overlaps(kinds)
+        !cfg!(feature = "untapped") && self.interest.overlaps(kinds)
     }
 
     /// A packet was seen.

@@ -1,9 +1,14 @@
 //! The peers' dumbbell (benches/peers/README.md): one JSON line as theirs.
 //!
 //! `cargo run --release --example dumbbell -- --flows 100 --rate-mbps 1000 --duration-s 10`
+//!
+//! What peers have not: `--within-ms MS`, all flows start within that time; `--idle N`, as many more flows between two hosts
+//! of their own, open, but silent after one exchange; `--observe packets|tcp|all`, what is recorded; and in the line `cpu_s`,
+//! what the simulation itself had of a processor, and `rss_bytes`, what the process held at its end.
 // A command line ends in a panic where a library would not.
 #![allow(clippy::disallowed_methods, clippy::expect_used)]
 
+use std::time::Duration;
 use voxpath_sim::plan::{
     App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport, VERSION,
 };
@@ -21,16 +26,28 @@ fn main() {
     let flows: u32 = argument("--flows", 1);
     let rate_bps: u64 = argument::<u64>("--rate-mbps", 10) * 1_000_000;
     let duration_s: u64 = argument("--duration-s", 60);
-    let plan = dumbbell(flows, rate_bps, duration_s * 1_000_000_000);
-    let report = Simulation::new(&plan, 0, &Observe::default()).expect("the plan is valid").run();
+    let stagger_ns = match argument::<u64>("--within-ms", 0) {
+        0 => STAGGER_NS,
+        within => within * 1_000_000 / u64::from(flows.max(1)),
+    };
+    let mut plan = dumbbell(flows, rate_bps, duration_s * 1_000_000_000, stagger_ns);
+    add_idle(&mut plan, argument("--idle", 0));
+    let observe = observe(&argument::<String>("--observe", "nothing".into()));
+    let mut simulation = Simulation::new(&plan, 0, &observe).expect("the plan is valid");
+    let begun = cpu();
+    while !simulation.advance(1 << 20).done {}
+    let cpu_s = (cpu() - begun).as_secs_f64();
+    let rss_bytes = status_bytes("VmRSS:");
+    let report = simulation.finish();
     assert!(report.verdict.valid, "{:?}", report.verdict.problems);
     println!(
         "{{\"simulator\": \"voxpath\", \"flows\": {flows}, \"goodput_bps\": {}, \"packet_hops\": {}, \
-         \"events\": {}, \"sim_seconds\": {duration_s}, \"peak_rss_bytes\": {}}}",
+         \"events\": {}, \"sim_seconds\": {duration_s}, \"peak_rss_bytes\": {}, \"cpu_s\": {cpu_s}, \
+         \"rss_bytes\": {rss_bytes}}}",
         bytes_delivered(&report) as f64 * 8.0 / duration_s as f64,
         report.verdict.packet_hops,
         report.verdict.events,
-        peak_rss_bytes(),
+        status_bytes("VmHWM:"),
     );
 }
 
@@ -43,7 +60,7 @@ fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
     }
 }
 
-fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
+fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Plan {
     let host = |name: String, i: u32| Node {
         simulated: false,
         real: false,
@@ -87,7 +104,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64) -> Plan {
             name: format!("flow{i}"),
             from: sender,
             to: receiver,
-            start_ns: u64::from(i) * STAGGER_NS,
+            start_ns: u64::from(i) * stagger_ns,
             transport: Transport::Tcp { client: config.clone(), server: config.clone() },
             app: App::Bulk { bytes: None },
         });
@@ -140,10 +157,56 @@ fn bytes_delivered(report: &Report) -> u64 {
     }
 }
 
-/// The high-water mark of resident memory, as the kernel has it.
-fn peak_rss_bytes() -> u64 {
+/// A figure of this process's memory, as the kernel has it.
+fn status_bytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells a process about itself");
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("the kernel reports VmHWM");
+    let line = status.lines().find(|line| line.starts_with(name)).expect("the kernel reports it");
     let kib: u64 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number of kB");
     kib * 1024
+}
+
+/// What this thread had of a processor so far.
+fn cpu() -> Duration {
+    let text =
+        std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread about itself");
+    let nanos = text.split_whitespace().next().and_then(|field| field.parse().ok()).expect("nanoseconds");
+    Duration::from_nanos(nanos)
+}
+
+fn observe(what: &str) -> Observe {
+    Observe {
+        tcp: matches!(what, "tcp" | "all"),
+        packets: matches!(what, "packets" | "all"),
+        ..Observe::default()
+    }
+}
+
+/// Flows of which nothing is heard once they have exchanged one octet.
+fn add_idle(plan: &mut Plan, count: u32) {
+    if count == 0 {
+        return;
+    }
+    let host = |name: &str, last: u8| Node {
+        simulated: false,
+        real: false,
+        edge: None,
+        name: name.into(),
+        kind: NodeKind::Host,
+        addresses: vec![std::net::Ipv4Addr::new(10, 200, 0, last).into()],
+    };
+    let from = plan.nodes.len() as u32;
+    plan.nodes.extend([host("silent", 1), host("deaf", 2)]);
+    plan.links.push(link("idle", from, from + 1, direction(ACCESS_BPS, ACCESS_DELAY_NS, ACCESS_QUEUE)));
+    let config = Profile::Linux.config();
+    plan.flows.extend((0..count).map(|i| Flow {
+        from_address: None,
+        to_address: None,
+        simulated: false,
+        name: format!("idle{i}"),
+        from,
+        to: from + 1,
+        start_ns: u64::from(i) * 10_000,
+        transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+        app: App::Download { request_bytes: 1, response_bytes: 1, requests: 2, pause_ns: 3_600_000_000_000 },
+    }));
 }

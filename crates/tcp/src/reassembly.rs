@@ -121,6 +121,11 @@ impl Reassembly {
         out
     }
 
+    /// Whether something waits beyond a gap.
+    pub(crate) fn has_holes(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// The ranges beyond the gap, the one with the latest arrival first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> {
         let of = |octet: &u64| self.waiting_ranges.containing(*octet);

@@ -10,6 +10,8 @@ use voxpath_units::{Span, Time};
 #[derive(Debug, Default)]
 pub(crate) struct SentSegments {
     segments: VecDeque<Sent>,
+    /// What each of them remembers, in step with them; empty where no rate of delivery is asked for.
+    snapshots: VecDeque<Snapshot>,
     /// The end of the last segment acknowledged: where the first outstanding one begins.
     start: u64,
     /// Segments sent again, in the order of time; some may have been delivered, or sent again, since.
@@ -29,7 +31,6 @@ struct Sent {
     sacked: bool,
     /// Given up, and not sent again since.
     lost: bool,
-    snapshot: Snapshot,
 }
 
 #[derive(Debug)]
@@ -61,11 +62,11 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
-    fn take(&mut self, sent: &Sent, start: u64) {
+    fn take(&mut self, sent: &Sent, start: u64, snapshot: Option<Snapshot>) {
         let order = (sent.at, sent.order);
         if self.newest.is_none_or(|(at, order_then, _)| (at, order_then) < order) {
             self.newest = Some((sent.at, sent.order, sent.retransmitted));
-            self.snapshot = sent.snapshot;
+            self.snapshot = snapshot.unwrap_or_default();
         }
         if !sent.retransmitted {
             self.lowest_original = Some(self.lowest_original.map_or(start, |lowest| lowest.min(start)));
@@ -90,19 +91,21 @@ impl Delivered {
 
 impl SentSegments {
     /// New octets up to `end` were sent.
-    pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Snapshot) {
-        let sent =
-            Sent { end, at: now, order: end, retransmitted: false, sacked: false, lost: false, snapshot };
+    pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Option<Snapshot>) {
+        let sent = Sent { end, at: now, order: end, retransmitted: false, sacked: false, lost: false };
         self.segments.push_back(sent);
+        self.snapshots.extend(snapshot);
     }
 
     /// These octets were sent again.
-    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time, snapshot: Snapshot) {
+    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time, snapshot: Option<Snapshot>) {
         let first = self.index_of(range.start);
         let order = self.segments.back().map_or(range.end, |last| last.end);
-        for sent in self.segments.range_mut(first..) {
+        for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
-            sent.snapshot = snapshot;
+            if let (Some(known), Some(snapshot)) = (self.snapshots.get_mut(index), snapshot) {
+                *known = snapshot;
+            }
             self.again.push_back(Again { end: sent.end, at: now, order });
             if sent.end >= range.end {
                 break;
@@ -115,8 +118,9 @@ impl SentSegments {
         while let Some(sent) = self.segments.pop_front_if(|sent| sent.end <= una) {
             delivered.ambiguous |= sent.retransmitted;
             delivered.newest_original = Some(sent.at);
+            let snapshot = self.snapshots.pop_front();
             if !sent.sacked {
-                delivered.take(&sent, self.start);
+                delivered.take(&sent, self.start, snapshot);
             }
             self.start = sent.end;
         }
@@ -127,7 +131,7 @@ impl SentSegments {
     pub(crate) fn sack(&mut self, gap: Range<u64>, sacked: &RangeSet, delivered: &mut Delivered) {
         let first = self.index_of(gap.start);
         let mut start = self.start_of(first);
-        for sent in self.segments.range_mut(first..) {
+        for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             if start >= gap.end {
                 break;
             }
@@ -135,7 +139,7 @@ impl SentSegments {
                 || sacked.containing(start).is_some_and(|range| sent.end <= range.end);
             if covered && !sent.sacked {
                 (sent.sacked, sent.lost) = (true, false);
-                delivered.take(sent, start);
+                delivered.take(sent, start, self.snapshots.get(index).copied());
                 if !sent.retransmitted {
                     delivered.first_sacked.get_or_insert(sent.at);
                 }

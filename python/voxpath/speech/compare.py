@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 _HOSTS = {"client": {"profile": "linux", "real": True}, "server": {"profile": "linux", "real": True}}
 _PORT = 8888
 _SPEECH = (sys.executable, "-m", "voxpath", "speech")
-_PATIENCE_S = 60.0
+SERVE = (*_SPEECH, "serve", "--host", "0.0.0.0", "--wait", "60", "--port")  # noqa: S104 - of a namespace
+"""One worker of ours, for which the next session waits while it connects anew."""
+
+
+_ATTEMPTS = 3
+"""How often sessions are measured until the emulated network was in time."""
 
 
 class MeasurementError(Exception):
@@ -82,13 +87,13 @@ def compare(
     link: Mapping[str, Any],
     files: Sequence[str],
     utterances: Sequence[Mapping[str, Any]],
-    decoder: Mapping[str, Any],
+    decoders: Sequence[Mapping[str, Any]],
     *,
     repetitions: int,
     replications: int,
     folder: Path,
     sending: Sending = Sending(),
-    recogniser: str = "pocketsphinx",
+    serve: Sequence[str] = SERVE,
 ) -> list[Both]:
     """Measures and simulates every utterance across a link of these values.
 
@@ -96,17 +101,17 @@ def compare(
         link: Keys and texts of a link of a scenario.
         files: As `voxpath speech stream` takes them, one utterance each.
         utterances: What `voxpath speech utterance` makes of each.
-        decoder: The table `decoder` of a profile.
+        decoders: For each, the table `decoder` of a profile.
         repetitions: Of the real session.
         replications: Of the simulated one.
         folder: For the simulated runs, and what the client writes.
         sending: How.
-        recogniser: Of the worker.
+        serve: The service, at the port behind this command; says a line once its workers are free.
 
     Raises:
         MeasurementError: A session failed, or the emulated network was late.
     """
-    measured = measure(link, files, repetitions, folder, sending, recogniser)
+    measured = measure(link, files, repetitions, folder, sending, serve)
     return [
         Both(
             records[0]["name"],
@@ -114,7 +119,7 @@ def compare(
             [_real(record) for record in records],
             simulate(link, utterance, decoder, replications, folder, sending),
         )
-        for records, utterance in zip(measured, utterances, strict=True)
+        for records, utterance, decoder in zip(measured, utterances, decoders, strict=True)
     ]
 
 
@@ -124,7 +129,7 @@ def measure(
     repetitions: int,
     folder: Path,
     sending: Sending = Sending(),
-    recogniser: str = "pocketsphinx",
+    serve: Sequence[str] = SERVE,
 ) -> list[list[dict[str, Any]]]:
     """The client's records of each file."""
     scenario = {"name": "speech", "topology": {"kind": "pipe", "link": dict(link)}, "hosts": _HOSTS}
@@ -139,12 +144,21 @@ def measure(
         str(save),
     ]
     stream += ["--paced" if sending.paced else "--unpaced", "--block", str(sending.block_s)]
-    serve = [*_SPEECH, "serve", "--host", "0.0.0.0", "--port", str(_PORT)]  # noqa: S104 - of a namespace
-    # A worker connects anew after each session.
-    serve += ["--recogniser", recogniser, "--wait", str(_PATIENCE_S)]
+    for attempt in range(1, _ATTEMPTS + 1):
+        problems = _measured(scenario, stream, [*serve, str(_PORT)])
+        if not problems:
+            break
+        if attempt == _ATTEMPTS:
+            raise MeasurementError("; ".join(problems))
+    records: list[dict[str, Any]] = json.loads(save.read_text("utf-8"))
+    return [records[number :: len(files)] for number in range(len(files))]
+
+
+def _measured(scenario: Mapping[str, Any], stream: Sequence[str], serve: Sequence[str]) -> Sequence[str]:
+    """Runs client and service on real hosts; why the network was not what it was to be."""
     with voxpath.real(scenario) as net:
         server = net.host("server").popen(serve, stdout=subprocess.PIPE, text=True)
-        # It says where it serves once its workers are free.
+        # It says so once its workers are free.
         if server.stdout is None or not server.stdout.readline():
             raise MeasurementError("the service did not begin")
         done = net.host("client").run(stream, capture_output=True, text=True)
@@ -153,10 +167,7 @@ def measure(
         result = net.finish()
     if done.returncode:
         raise MeasurementError(done.stderr.strip())
-    if not result.valid:
-        raise MeasurementError("; ".join(result.problems))
-    records: list[dict[str, Any]] = json.loads(save.read_text("utf-8"))
-    return [records[number :: len(files)] for number in range(len(files))]
+    return result.problems
 
 
 def simulate(

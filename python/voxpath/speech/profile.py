@@ -5,8 +5,8 @@ are heard several times. The least time of a call is what it takes undisturbed; 
 whole to the sum of these, it is what it takes on this machine, as busy as it was. From these times follow
 
 - a curve, decoding in all after so much of a segment, the mean of the segments; straight after half of the
-  usual length of a segment (`curve`, `per_second`). What a recogniser holds back before it begins, and what
-  it repeats, is in its shape;
+  usual length of a segment, or 1.8 s (`curve`, `per_second`). What a recogniser holds back before it begins,
+  and what it repeats, is in its shape;
 - how much harder one segment is than another (`spread`), and one quarter second than another (`jitter`);
 - what the end of a segment takes, a line over its length (`finishing`, `finishing_per_second`,
   `finishing_spread`).
@@ -23,7 +23,7 @@ import os
 import platform
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,10 @@ _BYTES_PER_S = 2 * RATE
 _BLOCK_S = 0.25
 _STEP_S = 0.03
 """Of the curve: recognisers are given frames of this length."""
+_LEAST_CURVE = 60
+"""Steps that it has if segments are so long: what a recogniser does at their beginning is over then."""
+_LEAST_STRAIGHT = 30
+"""Steps that its slope is taken from."""
 _JITTER_STEPS = 8
 _TOLERANCE = 0.01
 """Of the curve's points, of its height."""
@@ -140,6 +144,31 @@ class _Session:
     """Outside of the recogniser: formats, ends of speech."""
 
 
+@dataclass(frozen=True)
+class Recording:
+    """What a recogniser took for some utterances."""
+
+    names: Sequence[str]
+    sessions: Sequence[_Session]
+    """The least that each of their calls took."""
+    contention: float
+    repetitions: int
+
+    def without(self, name: str) -> Recording:
+        """The same, had it not heard one of them."""
+        kept = [pair for pair in zip(self.names, self.sessions, strict=True) if pair[0] != name]
+        return replace(self, names=[one for one, _ in kept], sessions=[session for _, session in kept])
+
+
+def record(recogniser: Recogniser, audios: Sequence[Audio], repetitions: int) -> Recording:
+    """Has a recogniser hear utterances, each as often as said."""
+    _hear(recogniser, audios[0])  # What is slow once is not what is asked.
+    runs = [[_hear(recogniser, audio) for audio in audios] for _ in range(repetitions)]
+    sessions = [_least(of_one) for of_one in zip(*runs, strict=True)]
+    contention = statistics.median(sum(map(_whole, run)) for run in runs) / sum(map(_whole, sessions))
+    return Recording([audio.name for audio in audios], sessions, contention, repetitions)
+
+
 def decoder_profile(
     recogniser: Recogniser, name: str, audios: Sequence[Audio], repetitions: int
 ) -> dict[str, Any]:
@@ -148,15 +177,20 @@ def decoder_profile(
     Raises:
         ProfileError: There is too little speech for one.
     """
-    _hear(recogniser, audios[0])  # What is slow once is not what is asked.
-    runs = [[_hear(recogniser, audio) for audio in audios] for _ in range(repetitions)]
-    wholes = [sum(map(_whole, run)) for run in runs]
-    sessions = [_least(of_one) for of_one in zip(*runs, strict=True)]
-    contention = statistics.median(wholes) / sum(map(_whole, sessions))
+    return profile_of(record(recogniser, audios, repetitions), name)
+
+
+def profile_of(recording: Recording, name: str) -> dict[str, Any]:
+    """What follows from a recording, as the file of a profile has it.
+
+    Raises:
+        ProfileError: There is too little speech in it.
+    """
+    sessions, contention = recording.sessions, recording.contention
     segments = [segment for session in sessions for segment in session.segments if segment.heard]
     if len(segments) < _LEAST_SEGMENTS:
         raise ProfileError(f"{len(segments)} segments of speech: a profile needs {_LEAST_SEGMENTS} at least")
-    curve, slope = _curve([_increments(segment) for segment in segments])
+    curve, slope = _curve(segments)
     decoder: dict[str, Any] = {
         "curve": [[_span(x), _span(y * contention)] for x, y in curve],
         "per_second": _span(slope * contention),
@@ -174,8 +208,8 @@ def decoder_profile(
     audio_s = sum(session.audio_s for session in sessions)
     elsewhere_s = sum(session.elsewhere_s for session in sessions)
     decoder |= {"listening": _span(elsewhere_s * contention / audio_s), "piece": f"{PIECE} B"}
-    origin = _origin(name, audios) | {
-        "repetitions": repetitions,
+    origin = _origin(name, recording.names) | {
+        "repetitions": recording.repetitions,
         "segments": len(segments),
         "audio_s": round(audio_s, 3),
         "contention": round(contention, 4),
@@ -221,7 +255,7 @@ def utterance_profile(recogniser: Recogniser, name: str, audio: Audio) -> dict[s
         "length": _span(audio.length_s),
         "content_type": audio.content_type,
         "farewell": f"{0 if farewell is None else _sent_size(_adaptation(farewell))} B",
-        "origin": _origin(name, [audio]),
+        "origin": _origin(name, [audio.name]),
         "segments": segments,
         "results": results,
     }
@@ -264,19 +298,21 @@ def _increments(segment: _Segment) -> NDArray[np.float64]:
     return np.bincount(steps, weights=np.array(segment.took)).astype(np.float64)
 
 
-def _curve(increments: Sequence[NDArray[np.float64]]) -> tuple[list[tuple[float, float]], float]:
+def _curve(segments: Sequence[_Segment]) -> tuple[list[tuple[float, float]], float]:
     """Decoding in all after so much of a segment, and for each second after the last point."""
+    increments = [_increments(segment) for segment in segments]
     usual = round(statistics.median(len(one) for one in increments))
-    bend = max(1, usual // 2)
-    means = [
-        statistics.fmean(one[step] for one in increments if len(one) > step)
-        for step in range(min(bend, max(map(len, increments))))
-    ]
+    bend = min(max(usual // 2, _LEAST_CURVE), max(map(len, increments)))
+    means = [statistics.fmean(one[step] for one in increments if len(one) > step) for step in range(bend)]
     cumulative = np.concatenate(([0.0], np.cumsum(means)))
     points = [(step * _STEP_S, float(value)) for step, value in enumerate(cumulative)]
-    after = [float(one[bend:].sum()) for one in increments]
-    steps = sum(max(0, len(one) - bend) for one in increments)
-    slope = sum(after) / (steps * _STEP_S) if steps else points[-1][1] / points[-1][0]
+    took = sum(float(one[bend:].sum()) for one in increments)
+    seconds = sum(max(0.0, segment.length_s - bend * _STEP_S) for segment in segments)
+    if seconds < _LEAST_STRAIGHT * _STEP_S:
+        # All segments are short: they go on as they were at last.
+        last = means[-_LEAST_STRAIGHT:]
+        took, seconds = took + sum(last), seconds + len(last) * _STEP_S
+    slope = took / seconds
     return _simplified(points, _TOLERANCE * points[-1][1])[1:], slope
 
 
@@ -339,7 +375,7 @@ def _span(seconds: float) -> str:
     return f"{round(seconds * 1e9)} ns"
 
 
-def _origin(recogniser: str, audios: Sequence[Audio]) -> dict[str, Any]:
+def _origin(recogniser: str, names: Sequence[str]) -> dict[str, Any]:
     try:
         number = version(recogniser)
     except PackageNotFoundError:
@@ -347,7 +383,7 @@ def _origin(recogniser: str, audios: Sequence[Audio]) -> dict[str, Any]:
     return {
         "recogniser": recogniser,
         "version": number,
-        "utterances": [audio.name for audio in audios],
+        "utterances": list(names),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "python": platform.python_version(),
         "recorded": datetime.now(UTC).strftime("%Y-%m-%d"),

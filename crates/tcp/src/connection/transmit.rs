@@ -3,6 +3,7 @@
 use super::recovery::Phase;
 use super::{Connection, State};
 use crate::cc::CwndEvent;
+use crate::rate::Snapshot;
 use core::ops::Range;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
@@ -244,7 +245,7 @@ impl Connection {
         let start = self.snd.nxt;
         let end = start + u64::from(len);
         self.snd.nxt = end + u64::from(with_fin);
-        let snapshot = self.rate.snapshot(now, start == self.snd.una);
+        let snapshot = self.rate_snapshot(now, start == self.snd.una);
         self.sent.push(self.snd.nxt, now, snapshot);
         if with_fin {
             self.state = match self.state {
@@ -264,13 +265,18 @@ impl Connection {
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.counters.retransmissions += 1;
-        let snapshot = self.rate.snapshot(now, self.pipe() == 0);
+        let snapshot = self.rate_snapshot(now, self.by_rate && self.pipe() == 0);
         self.sent.mark_retransmitted(range.clone(), now, snapshot);
         let stamp = self.options.timestamps.then(|| Self::timestamp(now));
         self.undo.note_repetition(range.end - range.start, stamp);
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)
+    }
+
+    /// What a segment remembers that is sent now, `idle` if nothing is outstanding.
+    fn rate_snapshot(&mut self, now: Time, idle: bool) -> Option<Snapshot> {
+        self.by_rate.then(|| self.rate.snapshot(now, idle))
     }
 
     /// Sends the octets of `range`, which have offsets now.
@@ -303,9 +309,12 @@ impl Connection {
 
     /// Payload that fits beside the options that a segment carries now.
     pub(super) fn max_payload(&self) -> u32 {
-        let sacks = self.sack_blocks().len() as u32;
-        let sack_len = if sacks > 0 { 4 + 8 * sacks } else { 0 };
-        self.smss() - sack_len.min(self.smss() - 1)
+        let smss = self.smss();
+        if !self.has_sacks() {
+            return smss;
+        }
+        let sack_len = 4 + 8 * self.sack_ranges().count() as u32;
+        smss - sack_len.min(smss - 1)
     }
 
     /// SMSS: what a full-sized segment without SACK blocks carries.
@@ -319,11 +328,11 @@ impl Connection {
         self.snd.syn_pending = false;
         if self.snd.nxt == 0 {
             self.snd.nxt = 1;
-            let snapshot = self.rate.snapshot(now, true);
+            let snapshot = self.rate_snapshot(now, true);
             self.sent.push(1, now, snapshot);
         } else {
             self.counters.retransmissions += 1;
-            let snapshot = self.rate.snapshot(now, true);
+            let snapshot = self.rate_snapshot(now, true);
             self.sent.mark_retransmitted(0..1, now, snapshot);
         }
         self.restart_retransmit_timer(now);
@@ -400,16 +409,26 @@ impl Connection {
     /// The SACK blocks that fit (RFC 2018 section 3).
     fn sack_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
-        let Some(irs) = self.rcv.irs.filter(|_| self.options.sack && self.is_synchronised()) else {
-            return blocks;
-        };
-        let stamps = self.options.timestamps.then(Timestamps::default);
-        let room = TcpOptions { timestamps: stamps, ..TcpOptions::default() }.sack_room();
-        let duplicate = self.rcv.duplicate.clone();
-        for range in duplicate.into_iter().chain(self.rcv.buffer.sack_blocks()).take(room) {
+        if self.has_sacks()
+            && let Some(irs) = self.rcv.irs
+        {
             let at = |offset: u64| irs.wrapping_add(offset as u32);
-            blocks.push(SackBlock { left: at(range.start), right: at(range.end) });
+            for range in self.sack_ranges() {
+                blocks.push(SackBlock { left: at(range.start), right: at(range.end) });
+            }
         }
         blocks
+    }
+
+    /// Whether there is something that SACK blocks would tell: mostly not, and then nobody looks for it.
+    fn has_sacks(&self) -> bool {
+        let any = self.rcv.duplicate.is_some() || self.rcv.buffer.has_holes();
+        any && self.options.sack && self.is_synchronised()
+    }
+
+    fn sack_ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        let stamps = self.options.timestamps.then(Timestamps::default);
+        let room = TcpOptions { timestamps: stamps, ..TcpOptions::default() }.sack_room();
+        self.rcv.duplicate.clone().into_iter().chain(self.rcv.buffer.sack_blocks()).take(room)
     }
 }

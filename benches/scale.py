@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""`make bench-scale`, a part of `make bench`: what a packet-hop costs among few and many flows, what an idle flow holds, what observing costs.
+
+Every figure is of the dumbbell of peers/README.md in our simulator alone (`crates/sim/examples/dumbbell.rs`), the processor time that of
+the simulation without its set-up. Rounds take turns, medians are of ratios within a round.
+"""
+# SPDX-License-Identifier: Apache-2.0
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benches"))
+
+from page import PAGE, machine, with_section  # noqa: E402 - a folder of programs, not a package
+
+TITLE = "Many flows, idle flows, observed flows"
+ROUNDS = 5
+CROWDS = ((10, 20), (100, 4), (1000, 1), (10_000, 1))
+"""Flows, 10 Mbit/s each, and simulated seconds."""
+MOST_TIMES_DEARER = 2.5
+IDLE = 10_000
+MOST_IDLE_BYTES = 4096
+MOST_OBSERVED = 2.0
+MOST_UNUSED = 0.02
+"""What a tap may cost that nobody uses, as a part of the whole."""
+
+BUILT = ROOT / "target" / "release" / "examples" / "dumbbell"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar and what was reached."""
+
+    what: str
+    reached: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What was measured: the section for docs/benchmarks.md, and its bars."""
+
+    section: str
+    bars: list[Bar]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all bars do."""
+        return all(bar.holds for bar in self.bars)
+
+    def verdicts(self) -> list[str]:
+        """A line for each bar."""
+        return [
+            f"{bar.what}: {bar.reached}: {'holds' if bar.holds else 'DOES NOT HOLD'}" for bar in self.bars
+        ]
+
+
+def build(target: Path, *features: str) -> Path:
+    """Builds the dumbbell; its program."""
+    argv = [
+        "cargo",
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "-p",
+        "voxpath-sim",
+        "--example",
+        "dumbbell",
+    ]
+    subprocess.run([*argv, "--target-dir", str(target), *features], cwd=ROOT, check=True)  # noqa: S603
+    return target / "release" / "examples" / "dumbbell"
+
+
+def run(program: Path, *arguments: object) -> dict[str, float]:
+    """What a run tells of itself."""
+    done = subprocess.run(  # noqa: S603
+        [str(program), *(str(argument) for argument in arguments)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def crowd(program: Path, flows: int, seconds: int) -> float:
+    """Nanoseconds of a processor for a packet-hop."""
+    found = run(
+        program, "--flows", flows, "--rate-mbps", 10 * flows, "--duration-s", seconds, "--within-ms", 500
+    )
+    return found["cpu_s"] / found["packet_hops"] * 1e9
+
+
+def idle(program: Path) -> float:
+    """Bytes of this process for a flow that is open and silent: both ends, and its part of the plan."""
+    held = [
+        run(program, "--flows", 1, "--rate-mbps", 1, "--duration-s", 3, "--idle", count)["rss_bytes"]
+        for count in (0, IDLE)
+    ]
+    return (held[1] - held[0]) / IDLE
+
+
+def ten(program: Path, observe: str) -> float:
+    """Processor time of ten flows."""
+    found = run(program, "--flows", 10, "--rate-mbps", 100, "--duration-s", 30, "--observe", observe)
+    return found["cpu_s"]
+
+
+def measure() -> Scale:
+    """Builds, measures and judges."""
+    program = build(ROOT / "target")
+    untapped = ROOT / "target" / "untapped"
+    bare = build(untapped, "--features", "untapped")
+
+    costs = {flows: statistics.median(crowd(program, flows, s) for _ in range(3)) for flows, s in CROWDS}
+    dearest = max(costs.values()) / min(costs.values())
+    silent = idle(program)
+    unused, watched = [], []
+    for _ in range(ROUNDS):
+        without, off = ten(bare, "nothing"), ten(program, "nothing")
+        unused.append(off / without - 1)
+        watched.append(ten(program, "all") / off)
+    shutil.rmtree(untapped)
+
+    bars = [
+        Bar(
+            f"a packet-hop costs at most {MOST_TIMES_DEARER:g} times as much, from {CROWDS[0][0]} to {CROWDS[-1][0]} flows",
+            f"{dearest:.2f}",
+            dearest <= MOST_TIMES_DEARER,
+        ),
+        Bar(f"an idle flow holds under {MOST_IDLE_BYTES} bytes", f"{silent:.0f}", silent < MOST_IDLE_BYTES),
+        Bar(
+            f"a tap that nobody uses costs less than {MOST_UNUSED:.0%}",
+            f"{statistics.median(unused):+.1%}",
+            statistics.median(unused) < MOST_UNUSED,
+        ),
+        Bar(
+            f"observing everything costs less than {MOST_OBSERVED:g} times as much",
+            f"{statistics.median(watched):.2f}",
+            statistics.median(watched) < MOST_OBSERVED,
+        ),
+    ]
+    crowds = "\n".join(f"| {flows} | {cost:.0f} |" for flows, cost in costs.items())
+    judged = "\n".join(f"| {bar.what} | {bar.reached} | {'yes' if bar.holds else 'NO'} |" for bar in bars)
+    section = f"""The dumbbell with 10 Mbit/s for each flow, all started within half a second; processor time of the simulation alone. An idle
+flow has exchanged an octet each way: what the process grows by with {IDLE} of them, both ends and the plan included. "Unused" is against a build
+without taps; everything is every packet at every link and every change of every connection. `make bench-scale` renews this section alone.
+
+Measured on: {machine()}.
+
+| flows | ns for a packet-hop |
+| ---: | ---: |
+{crowds}
+
+| bar | reached | holds |
+| --- | ---: | --- |
+{judged}
+"""
+    return Scale(section, bars)
+
+
+def main() -> int:
+    """The command line."""
+    found = measure()
+    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), TITLE, found.section), encoding="utf-8")
+    sys.stdout.write(found.section + f"\nwritten: {PAGE.relative_to(ROOT)}\n")
+    return 0 if found.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
