@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 curl tshark chromium iperf3 praat pocketsphinx-testdata)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -26,6 +26,7 @@ help:
 	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
+	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller: samples a second of processor time, by length and uses'
@@ -50,6 +51,8 @@ $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
 $(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 $(STAMPS)/praat: SERVES := the study karaoui2023 has it draw a vocal tract
 $(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which is recognised and sent through a codec
+$(STAMPS)/asterisk-core-sounds-en-g722: SERVES := recorded speech of up to 30 s, CC-BY-SA-3.0, which the study ramli2018 streams
+$(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 $(PROGRAMS): | $(STAMPS)
 	@if command -v $(@F) >/dev/null || dpkg -s $(@F) >/dev/null 2>&1; then \
@@ -123,6 +126,10 @@ formulas: setup
 
 testbed: setup
 	$(BIN)/python benches/testbed/run.py
+
+speech-compare: setup
+	$(BIN)/python benches/speech/compare.py --recogniser sleeping
+	$(BIN)/python benches/speech/compare.py
 
 fuzz: setup
 	@command -v c++ >/dev/null || { echo 'fuzz: libFuzzer is compiled by a C++ compiler: apt-get install g++'; exit 1; }

@@ -152,6 +152,14 @@ CASES = [
         "is the host itself",
     ),
     pipe("relay", 'profile = "linux"', "simulated = true\n@reach = [80]", "hosts.client.reach", "no way out"),
+    pipe("program", 'profile = "linux"', "@ends = true", "hosts.client.ends", "without a program to run"),
+    pipe(
+        "program",
+        'profile = "linux"',
+        'run = ["serve"]\nlistens = 80\n@ends = true',
+        "hosts.client.ends",
+        "is ended with the run",
+    ),
     pipe("relay", 'profile = "linux"', "simulated = true\n@real = true", "hosts.client.real", "contradicts"),
     # Values
     pipe("missing unit", '"5 ms"', "5", f"{LINK}.delay", "has no unit"),

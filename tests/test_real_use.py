@@ -419,6 +419,14 @@ def test_a_program_is_asked_to_end_before_it_is_killed(tmp_path: Path):
     assert (tmp_path / "tidied").read_text() == "tidy\n"
 
 
+def test_the_end_of_a_program_can_be_that_of_the_run(tmp_path: Path):
+    endless = {"simulated": True, "app": {"kind": "cbr", "packet": "100 B", "interval": "20 ms"}}
+    scenario = two_hosts() | {"duration": "10 min", "flows": [endless]}
+    scenario["hosts"]["client"] = {"profile": "linux", "run": ["sleep", "0.5"], "ends": True}
+    found = voxpath_package.run(voxpath_package.load(scenario), backends=["real"], out=tmp_path)
+    assert found.flows.get_column("datagrams_sent").to_list()[0] < 60 / 0.02
+
+
 def test_a_run_that_nothing_ends_needs_a_duration(voxpath, tmp_path: Path):
     (tmp_path / "s.toml").write_text(from_dict(two_hosts(reach=[8000])).text)
     called = voxpath("run", "s.toml", "--backend", "real")

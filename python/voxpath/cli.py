@@ -403,12 +403,12 @@ Examples:
 """,
 )
 @click.argument("name", shell_complete=_names(_studies))
-@click.option("--quick", is_flag=True, help="Fewer replications: wider intervals, within seconds.")
+@click.option("--quick", is_flag=True, help="Fewer replications: wider intervals, sooner.")
 @click.option(
     "--backend",
     default=None,
     shell_complete=_names(lambda: _known().BACKENDS),
-    help="Who answers, with commas between; by default all of the study's but real, which takes long.",
+    help="Who answers, with commas between; by default the study's own, real only where it is one of these.",
 )
 @click.option(
     "--report",
@@ -422,7 +422,7 @@ Examples:
 def study(name: str, **options: Any) -> int:
     """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
 
-    NAME: ficiu2023, karaoui2023, sarkar2022.
+    NAME: ficiu2023, karaoui2023, ramli2018, sarkar2022.
     """
     from voxpath import commands
 

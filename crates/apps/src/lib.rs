@@ -9,6 +9,7 @@
 //! | bulk | [`Source`](bulk::Source) writes and closes | [`Sink`](bulk::Sink) reads to the end |
 //! | download, voice | [`Client`](dialogue::Client) asks | [`Server`](dialogue::Server) answers and closes |
 //! | web | [`Client`](web::Client) loads pages | [`Server`](web::Server) answers |
+//! | speech | [`Client`](speech::Client) sends an utterance | [`Server`](speech::Server) decodes, tells and closes |
 //! | on and off | [`Source`](onoff::Source) writes in bursts | [`Sink`](bulk::Sink) reads to the end |
 //! | constant bit rate, on and off by datagrams | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
 #![no_std]
@@ -23,6 +24,7 @@ pub mod onoff;
 mod record;
 pub mod sample;
 mod socket;
+pub mod speech;
 pub mod web;
 
 pub use record::{Record, Request, Verifier};
@@ -41,6 +43,8 @@ pub enum Application {
     WebClient(web::Client),
     WebServer(web::Server),
     OnOffSource(onoff::Source),
+    SpeechClient(speech::Client),
+    SpeechServer(alloc::boxed::Box<speech::Server>),
 }
 
 impl Application {
@@ -54,6 +58,8 @@ impl Application {
             Self::WebClient(app) => app.drive(now, socket),
             Self::WebServer(app) => app.drive(now, socket),
             Self::OnOffSource(app) => app.drive(now, socket),
+            Self::SpeechClient(app) => app.drive(now, socket),
+            Self::SpeechServer(app) => app.drive(now, socket),
         }
     }
 
@@ -64,6 +70,8 @@ impl Application {
             Self::DialogueServer(app) => app.poll_timeout(),
             Self::WebClient(app) => app.poll_timeout(),
             Self::OnOffSource(app) => app.poll_timeout(),
+            Self::SpeechClient(app) => app.poll_timeout(),
+            Self::SpeechServer(app) => app.poll_timeout(),
             Self::BulkSource(_) | Self::BulkSink(_) | Self::WebServer(_) => None,
         }
     }
@@ -76,7 +84,8 @@ impl Application {
             Self::DialogueClient(app) => app.stop(),
             Self::WebClient(app) => app.stop(),
             Self::OnOffSource(app) => app.stop(),
-            Self::BulkSink(_) | Self::DialogueServer(_) | Self::WebServer(_) => {}
+            Self::SpeechClient(app) => app.stop(),
+            Self::BulkSink(_) | Self::DialogueServer(_) | Self::WebServer(_) | Self::SpeechServer(_) => {}
         }
     }
 
@@ -90,6 +99,8 @@ impl Application {
             Self::WebClient(app) => app.record(),
             Self::WebServer(app) => app.record(),
             Self::OnOffSource(app) => app.record(),
+            Self::SpeechClient(app) => app.record(),
+            Self::SpeechServer(app) => app.record(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What an application saw.
 
 use crate::socket::Stream;
+use crate::speech::Account;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -26,13 +28,16 @@ pub struct Record {
     /// How long each page took, from the request for its main object to the last octet of its last one; at the end
     /// that asks.
     pub pages: Vec<Span>,
+    /// What an end of a speech session saw; none at other ends.
+    pub speech: Option<Box<Account>>,
 }
 
 impl Record {
     /// Bytes that it holds.
     pub fn memory(&self) -> usize {
         let spans = self.partials.capacity() + self.pages.capacity();
-        self.requests.capacity() * size_of::<Request>() + spans * size_of::<Span>()
+        let speech = self.speech.as_ref().map_or(0, |account| account.memory());
+        self.requests.capacity() * size_of::<Request>() + spans * size_of::<Span>() + speech
     }
 
     /// Reads all that has come, which `verifier` holds against what was sent; how many octets that is.

@@ -1,9 +1,14 @@
 //! From a plan's application to the machines at both ends of its flow.
 
 use crate::plan::{self, App, Flow, ObjectSize};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use voxpath_apps::dialogue::{self, Dialogue};
 use voxpath_apps::onoff::{self, Switch};
 use voxpath_apps::sample::{Count, Law, LogNormal};
+use voxpath_apps::speech::decoder::{Decoder, Segment, Service};
+use voxpath_apps::speech::server::Worker;
+use voxpath_apps::speech::{self, Talk, Told};
 use voxpath_apps::web::{self, Model};
 use voxpath_apps::{Application, bulk, cbr};
 use voxpath_net::Seed;
@@ -20,6 +25,7 @@ pub(crate) fn stream_applications(flow: &Flow, index: u32, seed: Seed) -> Option
                 Application::BulkSink(bulk::Sink::new(there, bytes)),
             ]);
         }
+        App::Speech(ref app) => return Some(speech_applications(flow, app, [there, back], seed)),
         App::Web { .. } => {
             let model = web_model(&flow.app)?;
             // Both ends draw the sizes of the same objects.
@@ -80,10 +86,68 @@ pub(crate) fn datagram_ends(flow: &Flow, index: u32, seed: Seed) -> Option<(cbr:
             let interval = Span::from_nanos(interval_ns);
             (packet_bytes, cbr::Pace::OnOff { switch: switch(flow, seed)?, interval }, packets)
         }
-        App::Bulk { .. } | App::Download { .. } | App::Voice { .. } | App::Web { .. } => return None,
+        App::Bulk { .. } | App::Download { .. } | App::Voice { .. } | App::Web { .. } | App::Speech(_) => {
+            return None;
+        }
     };
     let schedule = cbr::Schedule { stream: 2 * index, size, pace, count };
     Some((cbr::Sender::new(schedule.clone()), cbr::Receiver::new(schedule)))
+}
+
+fn speech_applications(
+    flow: &Flow,
+    app: &plan::Speech,
+    [there, back]: [u32; 2],
+    seed: Seed,
+) -> [Application; 2] {
+    let talk = Arc::new(talk(app));
+    let span = Span::from_nanos;
+    let decoder = &app.decoder;
+    let worker = Worker {
+        piece: decoder.piece_bytes,
+        waiting: span(app.waiting_ns),
+        forwarding: span(decoder.forwarding_ns),
+    };
+    let service = Service {
+        curve: decoder.curve_ns.iter().map(|&(heard, took)| (span(heard), span(took))).collect(),
+        per_second: span(decoder.per_second_ns),
+        listening: span(decoder.listening_ns),
+        finishing: span(decoder.finishing_ns),
+        finishing_per_second: span(decoder.finishing_per_second_ns),
+        spread: decoder.spread,
+        jitter: decoder.jitter,
+        finishing_spread: decoder.finishing_spread,
+    };
+    let segment = |segment: &plan::Segment| Segment {
+        begins: segment.begins_bytes,
+        lead: span(segment.lead_ns),
+        ends: segment.ends_bytes,
+    };
+    let segments = app.segments.iter().map(segment).collect();
+    let decoder = Decoder::new(service, segments, stream(flow, "decoder", seed));
+    let server = speech::Server::new(Arc::clone(&talk), worker, decoder, there, back);
+    [
+        Application::SpeechClient(speech::Client::new(talk, app.paced, there, back)),
+        Application::SpeechServer(Box::new(server)),
+    ]
+}
+
+/// What both ends of a session know.
+pub(crate) fn talk(app: &plan::Speech) -> Talk {
+    let told = |result: &plan::SpeechResult| Told {
+        after: result.after_bytes,
+        octets: result.bytes,
+        spoken: result.spoken_bytes,
+    };
+    Talk {
+        request: app.request_bytes,
+        response: app.response_bytes,
+        audio: app.audio_bytes,
+        length: Span::from_nanos(app.length_ns),
+        block: app.block_bytes,
+        results: app.results.iter().map(told).collect(),
+        farewell: app.farewell_bytes,
+    }
 }
 
 /// The laws of a web application; none of another one.

@@ -5,7 +5,9 @@
 
 use crate::applications::web_model;
 use crate::direction::takes_time;
-use crate::plan::{App, Direction, Flow, Law, NodeKind, Observe, Plan, Relay, Route, Transport, VERSION};
+use crate::plan::{
+    App, Direction, Flow, Law, NodeKind, Observe, Plan, Relay, Route, Speech, Transport, VERSION,
+};
 use crate::timeline::stop_of;
 use crate::ways::{Ways, ends};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -382,7 +384,8 @@ impl Checker<'_> {
                 | App::Download { .. }
                 | App::Voice { .. }
                 | App::Web { .. }
-                | App::OnOff { .. },
+                | App::OnOff { .. }
+                | App::Speech(_),
             ) => {
                 for (end, config) in [("client", client), ("server", server)] {
                     self.tcp(&format!("{path}.transport.{end}"), config);
@@ -394,11 +397,15 @@ impl Checker<'_> {
             }
             (
                 Transport::Udp,
-                App::Bulk { .. } | App::Download { .. } | App::Voice { .. } | App::Web { .. },
+                App::Bulk { .. }
+                | App::Download { .. }
+                | App::Voice { .. }
+                | App::Web { .. }
+                | App::Speech(_),
             ) => {
                 self.fail(
                     format_args!("{path}.app.kind"),
-                    "bulk, download, voice and web need a byte stream: their transport is tcp",
+                    "bulk, download, voice, web and speech need a byte stream: their transport is tcp",
                 );
             }
         }
@@ -487,6 +494,7 @@ impl Checker<'_> {
                 self.span(format_args!("{path}.app.interval_ns"), interval_ns);
             }
             App::Web { .. } => self.web(path, app),
+            App::Speech(ref speech) => self.speech(path, speech),
             App::OnOff { packet_bytes, interval_ns, on, off, packets } => {
                 if !(1..=65_507).contains(&packet_bytes) {
                     self.fail(format_args!("{path}.app.packet_bytes"), "a datagram carries 1 to 65507 bytes");
@@ -507,6 +515,98 @@ impl Checker<'_> {
                         "lasts a thousandth of the time from one packet to the next at least",
                     );
                 }
+            }
+        }
+    }
+
+    fn speech(&mut self, path: &str, speech: &Speech) {
+        /// When each of them was sent is kept.
+        const MOST_MESSAGES: u64 = 1_000_000;
+        let decoder = &speech.decoder;
+        self.at_least_one(
+            path,
+            [
+                ("request_bytes", speech.request_bytes),
+                ("response_bytes", speech.response_bytes),
+                ("audio_bytes", speech.audio_bytes),
+                ("length_ns", speech.length_ns),
+                ("block_bytes", speech.block_bytes),
+                ("decoder.piece_bytes", decoder.piece_bytes),
+            ],
+        );
+        let path = format!("{path}.app");
+        for (key, bytes) in [
+            ("request_bytes", speech.request_bytes),
+            ("response_bytes", speech.response_bytes),
+            ("audio_bytes", speech.audio_bytes),
+            ("farewell_bytes", speech.farewell_bytes),
+        ] {
+            self.transfer(format_args!("{path}.{key}"), bytes, 2);
+        }
+        if speech.audio_bytes / speech.block_bytes.max(1) > MOST_MESSAGES {
+            let message = format_args!("the audio is cut into {MOST_MESSAGES} messages at most");
+            self.fail(format_args!("{path}.block_bytes"), message);
+        }
+        if speech.audio_bytes / decoder.piece_bytes.max(1) > MOST_MESSAGES {
+            let message = format_args!("the audio is decoded in {MOST_MESSAGES} pieces at most");
+            self.fail(format_args!("{path}.decoder.piece_bytes"), message);
+        }
+        for (key, ns) in [
+            ("length_ns", speech.length_ns),
+            ("waiting_ns", speech.waiting_ns),
+            ("decoder.per_second_ns", decoder.per_second_ns),
+            ("decoder.listening_ns", decoder.listening_ns),
+            ("decoder.finishing_ns", decoder.finishing_ns),
+            ("decoder.finishing_per_second_ns", decoder.finishing_per_second_ns),
+            ("decoder.forwarding_ns", decoder.forwarding_ns),
+        ] {
+            self.span(format_args!("{path}.{key}"), ns);
+        }
+        for (key, deviation) in [
+            ("spread", decoder.spread),
+            ("jitter", decoder.jitter),
+            ("finishing_spread", decoder.finishing_spread),
+        ] {
+            if !(0.0..=3.0).contains(&deviation) {
+                self.fail(format_args!("{path}.decoder.{key}"), "is from 0 to 3");
+            }
+        }
+        let origin = core::iter::once((0, 0));
+        for (before, point) in origin.chain(decoder.curve_ns.iter().copied()).zip(&decoder.curve_ns) {
+            self.span(format_args!("{path}.decoder.curve_ns"), point.0.max(point.1));
+            if point.0 <= before.0 || point.1 < before.1 {
+                self.fail(format_args!("{path}.decoder.curve_ns"), "its points ascend, from the origin");
+            }
+        }
+        self.understood(&path, speech);
+    }
+
+    /// Segments and results, each of which has its place in the audio.
+    fn understood(&mut self, path: &str, speech: &Speech) {
+        let mut at = 0;
+        for (i, segment) in speech.segments.iter().enumerate() {
+            let place = format_args!("{path}.segments[{i}]");
+            self.span(place, segment.lead_ns);
+            let ends = segment.ends_bytes.unwrap_or(speech.audio_bytes);
+            if !(at <= segment.begins_bytes && segment.begins_bytes <= ends && ends <= speech.audio_bytes) {
+                self.fail(place, "begins after the one before has ended, and ends within the audio");
+            }
+            at = ends;
+        }
+        let mut at = 0;
+        for (i, result) in speech.results.iter().enumerate() {
+            let place = format_args!("{path}.results[{i}]");
+            self.transfer(place, result.bytes, 1 + speech.results.len() as u64);
+            if result.bytes == 0 {
+                self.fail(place, "has a byte at least");
+            }
+            let after = result.after_bytes.unwrap_or(u64::MAX);
+            if after < at || (after > speech.audio_bytes && after < u64::MAX) {
+                self.fail(place, "comes after the one before, and within the audio");
+            }
+            at = after;
+            if result.spoken_bytes.is_some_and(|spoken| spoken > speech.audio_bytes.min(after)) {
+                self.fail(place, "is known when its speech is over");
             }
         }
     }
@@ -649,7 +749,7 @@ fn is_endless(app: &App) -> bool {
         App::Bulk { bytes } => bytes.is_none(),
         App::Cbr { packets, .. } | App::OnOff { packets, .. } => packets.is_none(),
         App::Web { pages, .. } => pages.is_none(),
-        App::Download { .. } | App::Voice { .. } => false,
+        App::Download { .. } | App::Voice { .. } | App::Speech(_) => false,
     }
 }
 
@@ -658,6 +758,7 @@ fn is_paced(app: &App) -> bool {
     match *app {
         App::Cbr { .. } | App::OnOff { .. } => true,
         App::Web { reading_ns, .. } => reading_ns > 0,
+        App::Speech(ref speech) => speech.paced,
         App::Bulk { .. } | App::Download { .. } | App::Voice { .. } => false,
     }
 }

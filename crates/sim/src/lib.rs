@@ -20,6 +20,7 @@ mod paths;
 pub mod plan;
 mod realtime;
 mod report;
+mod session;
 mod sinks;
 mod stack;
 mod timeline;

@@ -4,6 +4,7 @@
 //! run's identity. Everything is in integer smallest units (`_ns`, `_bps`, bytes) but for probabilities.
 //! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -529,6 +530,8 @@ pub struct Program {
     pub listens: Option<u16>,
     /// When it starts; zero where it serves.
     pub start_ns: u64,
+    /// Whether its end ends the run, whatever is still going on.
+    pub ends: bool,
     /// The stack that its sockets are to have.
     pub tcp: TcpConfig,
 }
@@ -696,6 +699,86 @@ pub enum App {
         /// How many datagrams or pieces; none sends until the run ends.
         packets: Option<u64>,
     },
+    /// `from` sends an utterance over a WebSocket, `to` tells what it understands, and closes. Over TCP.
+    Speech(Box<Speech>),
+}
+
+/// A session of speech recognition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speech {
+    /// Bytes of the HTTP request that opens the WebSocket.
+    pub request_bytes: u64,
+    /// Bytes of its answer.
+    pub response_bytes: u64,
+    /// Bytes of audio.
+    pub audio_bytes: u64,
+    /// How long it sounds.
+    pub length_ns: u64,
+    /// Bytes of audio in each message but the last.
+    pub block_bytes: u64,
+    /// Each message is sent when its audio is over; else all as fast as the socket takes them.
+    pub paced: bool,
+    /// From the opening of the WebSocket until a worker is free.
+    pub waiting_ns: u64,
+    /// The segments of speech in it, in order.
+    pub segments: Vec<Segment>,
+    /// What is told, in order.
+    pub results: Vec<SpeechResult>,
+    /// Bytes that are told after the last result; zero for none.
+    pub farewell_bytes: u64,
+    /// What the recogniser takes.
+    pub decoder: Decoder,
+}
+
+/// A segment of speech, as the recogniser finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Segment {
+    /// Bytes of audio after which it is known to have begun.
+    pub begins_bytes: u64,
+    /// How much of it is heard by then.
+    pub lead_ns: u64,
+    /// Bytes of audio after which it is known to have ended; none where only the end of the audio ends it.
+    pub ends_bytes: Option<u64>,
+}
+
+/// What the recogniser tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpeechResult {
+    /// Bytes of audio after which it is known; none where the audio has to have ended.
+    pub after_bytes: Option<u64>,
+    /// Bytes of its text.
+    pub bytes: u64,
+    /// Of a final result, bytes of audio until the end of its speech.
+    pub spoken_bytes: Option<u64>,
+}
+
+/// What a recogniser takes, and its process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decoder {
+    /// Decoding in all, after so much of a segment: points of a curve from the origin.
+    pub curve_ns: Vec<(u64, u64)>,
+    /// For each second of a segment after the last of them.
+    pub per_second_ns: u64,
+    /// For each second of audio.
+    pub listening_ns: u64,
+    /// When a segment ends.
+    pub finishing_ns: u64,
+    /// For each of its seconds.
+    pub finishing_per_second_ns: u64,
+    /// Standard deviation of the logarithm of decoding, from segment to segment.
+    pub spread: f64,
+    /// The same, from quarter second to quarter second.
+    pub jitter: f64,
+    /// The same, of a segment's end.
+    pub finishing_spread: f64,
+    /// To pass a message on, to the worker or back.
+    pub forwarding_ns: u64,
+    /// Bytes of audio that are decoded at a time, at most.
+    pub piece_bytes: u64,
 }
 
 /// A lognormal size, drawn again until it lies inside of its bounds.

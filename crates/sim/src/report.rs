@@ -4,6 +4,7 @@ use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
 use crate::outside::Machine;
 use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
+use crate::session::{self, Session};
 use crate::world::World;
 use alloc::format;
 use alloc::string::String;
@@ -68,9 +69,11 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
     let elements = elements(plan, &world, &mut books);
     let flows = flows(plan, &world, ended, &mut books);
     let requests = requests(plan, &world);
+    let results = session::results(plan, &world);
     books.problems.extend(limit.map(|limit| limit.problem(ended)));
     let verdict = books.verdict(&world, ended, limit);
     let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
+    report.tables.extend(results);
     report.tables.extend(world.timeline.table(plan));
     for output in world.network.tap.finish(ended) {
         match output {
@@ -197,6 +200,7 @@ struct FlowRow {
     partials: Option<Vec<u64>>,
     /// From the request for a page's main object to the last byte of its last one, ascending.
     pages: Option<Vec<u64>>,
+    speech: Option<Session>,
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
 }
@@ -284,6 +288,9 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     for (name, delays, of) in summaries {
         columns.push(Column { name, data: maybe(&|row| delays(row).and_then(of)) });
     }
+    for (name, of) in session::MEASURES {
+        columns.push(Column { name, data: maybe(&|row| row.speech.as_ref().and_then(of)) });
+    }
     columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
     type Measure = fn(&Reception) -> Option<u64>;
     let measures: [(&'static str, Measure); 10] = [
@@ -309,7 +316,7 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
             let receiver = match app {
-                App::Download { .. } | App::Voice { .. } | App::Web { .. } => asks,
+                App::Download { .. } | App::Voice { .. } | App::Web { .. } | App::Speech(_) => asks,
                 App::Bulk { .. } | App::Cbr { .. } | App::OnOff { .. } => answers,
             };
             FlowRow {
@@ -326,6 +333,7 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
                 responses: has_requests(app).then(|| responses(receiver)),
                 partials: answers_in_part(app).then(|| ascending(receiver.partials.iter().copied())),
                 pages: matches!(app, App::Web { .. }).then(|| ascending(receiver.pages.iter().copied())),
+                speech: Session::of(app, asks, answers),
                 datagrams_sent: None,
                 reception: None,
             }
@@ -356,6 +364,7 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
                 responses: None,
                 partials: None,
                 pages: None,
+                speech: None,
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
             }
@@ -365,15 +374,15 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
 }
 
 /// One end of a flow, wherever it ran.
-struct End<'a> {
-    part: Part<'a>,
+pub(crate) struct End<'a> {
+    pub(crate) part: Part<'a>,
     established_at: Option<Time>,
     packets_sent: u64,
     tcp: Option<TcpCounts>,
 }
 
 /// What an end does in its flow.
-enum Part<'a> {
+pub(crate) enum Part<'a> {
     Stream { record: &'a Record, ended: Option<Ended> },
     Sender(&'a cbr::Sender),
     Receiver(&'a cbr::Receiver),
@@ -391,7 +400,7 @@ struct TcpCounts {
 }
 
 impl<'a> End<'a> {
-    fn of(endpoint: &'a Endpoint) -> Self {
+    pub(crate) fn of(endpoint: &'a Endpoint) -> Self {
         let simulated = |part, tcp| Self {
             part,
             established_at: endpoint.counters.established_at,
@@ -472,6 +481,7 @@ fn app_name(app: &App) -> &'static str {
         App::Cbr { .. } => "cbr",
         App::Web { .. } => "web",
         App::OnOff { .. } => "onoff",
+        App::Speech(_) => "speech",
     }
 }
 

@@ -6,7 +6,8 @@ mod common;
 use common::*;
 use std::net::Ipv6Addr;
 use voxpath_sim::plan::{
-    App, BitErrorForm, Direction, Flow, Link, Loss, Node, NodeKind, Plan, Reorder, Route, Transport,
+    App, BitErrorForm, Decoder, Direction, Flow, Link, Loss, Node, NodeKind, Plan, Reorder, Route, Segment,
+    Speech, SpeechResult, Transport,
 };
 use voxpath_sim::{Observe, Simulation, check};
 use voxpath_tcp::{Config, Profile};
@@ -202,6 +203,74 @@ fn parameters_of_tcp() {
     tcp("persist.max", |config| config.persist.max = config.persist.min - Span::from_nanos(1));
     tcp("persist.max", |config| config.persist.max = beyond);
     tcp("msl", |config| config.msl = beyond);
+}
+
+/// A second of audio with a segment of speech, a partial and a final result.
+fn speech() -> Speech {
+    let told = |after_bytes, spoken_bytes| SpeechResult { after_bytes, bytes: 200, spoken_bytes };
+    Speech {
+        request_bytes: 400,
+        response_bytes: 200,
+        audio_bytes: 32_000,
+        length_ns: 1_000_000_000,
+        block_bytes: 8_000,
+        paced: true,
+        waiting_ns: 0,
+        segments: vec![Segment { begins_bytes: 1_000, lead_ns: 0, ends_bytes: Some(30_000) }],
+        results: vec![told(Some(20_000), None), told(Some(30_000), Some(25_000)), told(None, Some(32_000))],
+        farewell_bytes: 0,
+        decoder: Decoder {
+            curve_ns: vec![(1_000, 0), (2_000, 500)],
+            per_second_ns: 300_000_000,
+            listening_ns: 0,
+            finishing_ns: 0,
+            finishing_per_second_ns: 0,
+            spread: 0.0,
+            jitter: 3.0,
+            finishing_spread: 0.0,
+            forwarding_ns: 0,
+            piece_bytes: 32_000,
+        },
+    }
+}
+
+#[test]
+fn sessions_of_speech() {
+    fn app(path: &str, change: impl FnOnce(&mut Speech)) {
+        broken(&format!("flows[0].app.{path}"), |plan| {
+            let mut speech = speech();
+            change(&mut speech);
+            plan.flows[0].app = App::Speech(Box::new(speech));
+        });
+    }
+    fine(|plan| plan.flows[0].app = App::Speech(Box::new(speech())));
+    app("request_bytes", |speech| speech.request_bytes = 0);
+    app("response_bytes", |speech| speech.response_bytes = 0);
+    app("length_ns", |speech| speech.length_ns = 0);
+    app("length_ns", |speech| speech.length_ns = BEYOND);
+    app("block_bytes", |speech| speech.block_bytes = 0);
+    app("farewell_bytes", |speech| speech.farewell_bytes = 1_000_000_000_000_000);
+    app("waiting_ns", |speech| speech.waiting_ns = BEYOND);
+    app("decoder.piece_bytes", |speech| speech.decoder.piece_bytes = 0);
+    app("decoder.per_second_ns", |speech| speech.decoder.per_second_ns = BEYOND);
+    app("decoder.spread", |speech| speech.decoder.spread = 3.1);
+    app("decoder.jitter", |speech| speech.decoder.jitter = -0.1);
+    app("decoder.finishing_spread", |speech| speech.decoder.finishing_spread = f64::NAN);
+    app("decoder.curve_ns", |speech| speech.decoder.curve_ns[0].0 = 0);
+    app("decoder.curve_ns", |speech| speech.decoder.curve_ns[0].0 = 2_000);
+    app("decoder.curve_ns", |speech| speech.decoder.curve_ns[0].1 = 501);
+    app("segments[0]", |speech| speech.segments[0].begins_bytes = 30_001);
+    app("segments[0]", |speech| speech.segments[0].ends_bytes = Some(32_001));
+    app("segments[1]", |speech| speech.segments.push(speech.segments[0]));
+    app("results[0]", |speech| speech.results[0].bytes = 0);
+    app("results[1]", |speech| speech.results[1].spoken_bytes = Some(30_001));
+    app("results[1]", |speech| speech.results[0].after_bytes = Some(30_001));
+    app("results[1]", |speech| speech.results[0].after_bytes = None);
+    // A message of an octet each: more than are kept.
+    app("block_bytes", |speech| {
+        speech.block_bytes = 1;
+        speech.audio_bytes = 1_000_002;
+    });
 }
 
 #[test]

@@ -56,10 +56,24 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "response_p95_ns",
         *_TCP,
     ),
+    "speech": (
+        "final_latency_s",
+        "after_audio_s",
+        "total_factor",
+        "decoding_factor",
+        "network_ns",
+        "waiting_ns",
+        "decoding_ns",
+        "end_pointing_ns",
+        *_TCP,
+    ),
     "cbr": _DATAGRAMS,
     "onoff": (*_DATAGRAMS, "server_retransmissions", "client_retransmissions"),
 }
 """What is summarised of a flow, by its application; names of the metric dictionary."""
+
+_SHARES = ("network", "waiting", "decoding", "end_pointing")
+"""What the delay of a final result consists of."""
 
 _COUNTS: Mapping[str, str] = {
     "partial_p50_ns": "partials_received",
@@ -153,6 +167,13 @@ def derived(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(
         ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
         (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
+        (pl.sum_horizontal(*(f"{share}_ns" for share in _SHARES), ignore_nulls=False) / 1e9).alias(
+            "final_latency_s"
+        ),
+        # A result may come before the audio ends.
+        (pl.col("final_ns") / 1e9 - pl.col("audio_last_ns") / 1e9).alias("after_audio_s"),
+        ((pl.col("final_ns") - pl.col("audio_first_ns")) / pl.col("audio_ns")).alias("total_factor"),
+        (pl.col("decoding_total_ns") / pl.col("audio_ns")).alias("decoding_factor"),
     )
 
 

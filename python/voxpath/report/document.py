@@ -216,6 +216,7 @@ class Map:
         xs: Names of the columns.
         ys: Names of the rows.
         panels: The grids.
+        limit: A value of interest: lines part the cells on both sides of it. None without one.
     """
 
     title: str
@@ -226,6 +227,7 @@ class Map:
     xs: Sequence[str]
     ys: Sequence[str]
     panels: Sequence[Panel]
+    limit: float | None = None
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,18 @@ def _panel(part: Map, panel: Panel, scale: _Colours) -> str:
             _map_cell(part, panel, scale, (row, column), (left + width * column, y, width, height))
             for column in range(len(part.xs))
         )
+    if part.limit is not None:
+        body += [
+            element(
+                "line",
+                x1=f"{left + width * x1:.1f}",
+                y1=f"{bottom - height * y1:g}",
+                x2=f"{left + width * x2:.1f}",
+                y2=f"{bottom - height * y2:g}",
+                class_="limit",
+            )
+            for (x1, y1), (x2, y2) in _borders(panel, part.limit)
+        ]
     for column, name in enumerate(part.xs):
         body.append(svg_text(left + width * (column + 0.5), bottom + 16, name, text_anchor="middle"))
     right = left + width * len(part.xs)
@@ -145,6 +157,20 @@ def _map_cell(
         below = y + height * (number + 1) / (len(lines) + 1) + 4
         drawn += svg_text(x + width / 2, below, line, text_anchor="middle", **letters)
     return element("g", element("title", escape(told)) + drawn, class_="cell", data_told=told)
+
+
+def _borders(panel: Panel, limit: float) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Edges, in cells from the lower left corner, between neighbours on both sides of the limit."""
+
+    def parted(one: float | None, other: float | None) -> bool:
+        return one is not None and other is not None and (one < limit) != (other < limit)
+
+    for row, values in enumerate(panel.values):
+        for column, value in enumerate(values):
+            if column + 1 < len(values) and parted(value, values[column + 1]):
+                yield (column + 1, row), (column + 1, row + 1)
+            if row + 1 < len(panel.values) and parted(value, panel.values[row + 1][column]):
+                yield (column, row + 1), (column + 1, row + 1)
 
 
 def _spread(half_width: float | None) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan, Rate, Size, Span
+from voxpath.scenario.speech import Speech
+from voxpath.scenario.speech import planned as planned_speech
 from voxpath.scenario.table import Table, faults
+
+if TYPE_CHECKING:
+    from voxpath.scenario.elements.traces import Traces
 
 _PARETO_SHAPE = 1.5
 
@@ -132,12 +137,18 @@ class OnOff(Table):
         return self
 
 
-App = Annotated[Bulk | Download | Voice | Cbr | Web | OnOff, Field(discriminator="kind")]
+App = Annotated[Bulk | Download | Voice | Cbr | Web | OnOff | Speech, Field(discriminator="kind")]
 
 
-def planned(app: App) -> dict[str, Any]:
-    """An application as a plan holds it."""
+def planned(app: App, files: Traces) -> dict[str, Any]:
+    """An application as a plan holds it.
+
+    Raises:
+        SpeechError: What it refers to cannot be read, or does not fit.
+    """
     match app:
+        case Speech():
+            return planned_speech(app, files)
         case Bulk():
             return {"kind": "bulk", "bytes": app.size}
         case Download():

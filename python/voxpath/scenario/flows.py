@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from voxpath.scenario.apps import App, Bulk, Cbr, Download, OnOff, Voice, Web
 from voxpath.scenario.quantities import Name, Span
+from voxpath.scenario.speech import Speech
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Socket
 
@@ -66,7 +67,7 @@ class Flow(Table):
                 return self.app.packets is None
             case Web():
                 return self.app.pages is None
-            case Download() | Voice():
+            case Download() | Voice() | Speech():
                 return False
 
     @property

@@ -57,6 +57,11 @@ class Host(Table):
         "Without one the run lasts until the program ends by itself.",
     )
     start: Span | None = Field(None, description="When the program starts, from the run's start.")
+    ends: bool = Field(
+        False,
+        description="The end of the program ends the run, whatever is still going on, such as background "
+        "without an end of its own.",
+    )
     reach: tuple[Reach, ...] = Field(
         (),
         strict=False,
@@ -82,14 +87,16 @@ class Host(Table):
         if self.run is None:
             found += [
                 ((key,), "has no effect without a program to run: give run")
-                for key in ("listens", "start")
-                if getattr(self, key) is not None
+                for key in ("listens", "start", "ends")
+                if getattr(self, key) not in (None, False)
             ]
         else:
             if self.simulated:
                 found.append((("run",), "a simulated host runs no programs: leave out one of the two keys"))
             if self.listens is not None and self.start is not None:
                 found.append((("start",), "a program that listens is there before the run starts"))
+            if self.listens is not None and self.ends:
+                found.append((("ends",), "has no effect: a program that listens is ended with the run"))
         found += [
             ((key,), "a simulated host has no way out: leave out one of the two keys")
             for key in ("reach", "publish")

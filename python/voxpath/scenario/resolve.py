@@ -23,6 +23,8 @@ from voxpath.scenario.links import Directions
 from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.problems import Path, did_you_mean
+from voxpath.scenario.speech import SpeechError
+from voxpath.scenario.tcp import Socket
 from voxpath.scenario.timeline import Timeline, times
 
 if TYPE_CHECKING:
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
 
     from voxpath.scenario.flows import Flow
     from voxpath.scenario.network import Network
-    from voxpath.scenario.tcp import Socket
 
 _MAX_NS = 2**63 - 1
 """The latest start of a flow that a plan holds."""
 
 _Faults = list[tuple[Path, str]]
+
+_USUAL = {"speech": Socket(nagle=False)}
+"""What programs ask of their sockets unless a scenario says otherwise: those of asyncio have TCP_NODELAY."""
 
 _Homes = dict[tuple[str, str], list[int]]
 """The addresses of a host at one of its links, by their index."""
@@ -92,7 +96,7 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
             "interfaces": _attached(network, homes, indices, origins),
             "routes": _routes(network, indices, origins),
         }
-    data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, origins, problems)
+    data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, traces, origins, problems)
     timeline = Timeline(network, indices, by_name, traces)
     data["events"] = timeline.planned(scenario.events, origins, problems)
     data["programs"] = _programs(scenario, network, data["nodes"], origins)
@@ -271,6 +275,7 @@ def _flows(
     network: Network,
     nodes: list[dict[str, Any]],
     homes: _Homes,
+    files: Traces,
     origins: dict[Path, list[Path]],
     problems: _Faults,
 ) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
@@ -307,6 +312,11 @@ def _flows(
         if ends is None:
             names.update(dict.fromkeys(_copies(base, flow), index))
             continue
+        try:
+            app = planned(flow.app, files)
+        except SpeechError as error:
+            problems.append(((*place, "app", error.key), str(error)))
+            continue
         transports = _Transports(flow, scenario, network, nodes)
         faults: _Faults = []
         for number, name in enumerate(_copies(base, flow)):
@@ -340,7 +350,7 @@ def _flows(
                     "simulated": flow.simulated,
                     "start_ns": start + copy * (flow.stagger or 0),
                     "transport": transports.between(client, server, between),
-                    "app": planned(flow.app),
+                    "app": app,
                 }
             )
         problems.extend(dict.fromkeys(faults))
@@ -374,6 +384,7 @@ def _programs(
                 "command": list(host.run),
                 "listens": host.listens,
                 "start_ns": host.start or 0,
+                "ends": host.ends,
                 "tcp": _stack(host, [host.tcp], v6=False, mtu=_mtus(network).get((name, None))),
             }
         )
@@ -475,7 +486,12 @@ class _Transports:
         if key not in self._ends:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
-            layers = [host.tcp, tcp, getattr(tcp, which) if tcp is not None else None]
+            layers = [
+                _USUAL.get(self._flow.app.kind),
+                host.tcp,
+                tcp,
+                getattr(tcp, which) if tcp is not None else None,
+            ]
             self._ends[key] = _stack(host, layers, v6=v6, mtu=mtu)
         return self._ends[key]
 

@@ -38,6 +38,9 @@ _RECOGNISER = click.option(
 _MODEL = click.option(
     "--model", type=click.Path(path_type=Path, exists=True), help="Another model than the recogniser brings."
 )
+_SAVED = click.option(
+    "--save", "-o", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Where to."
+)
 _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for wss://.")
 
 
@@ -110,6 +113,36 @@ def stream(files: tuple[str, ...], **options: object) -> int:
 def status(**options: object) -> int:
     """Says how many workers are free, and how many sessions have ended."""
     return int(_commands().status(**options))
+
+
+@speech.command()
+@click.argument("files", nargs=-1, required=True)
+@_SAVED
+@click.option("--repetitions", type=click.IntRange(1, 100), default=3, show_default=True)
+@_RECOGNISER
+@_MODEL
+def profile(files: tuple[str, ...], **options: object) -> int:
+    """Measures what a recogniser takes for FILES, for the simulator; on a machine that does nothing else."""
+    return int(_profiles().profile(files, **options))
+
+
+@speech.command()
+@click.argument("file")
+@_SAVED
+@_RECOGNISER
+@_MODEL
+def utterance(file: str, **options: object) -> int:
+    """Notes what a recogniser tells of FILE, and where in its audio, for the simulator."""
+    return int(_profiles().utterance(file, **options))
+
+
+def _profiles() -> ModuleType:
+    from voxpath.speech import needs
+
+    needs.check()
+    from voxpath.speech import profile
+
+    return profile
 
 
 def _commands() -> ModuleType:

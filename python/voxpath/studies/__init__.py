@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from voxpath.studies.base import Study
 
-NAMES = ("ficiu2023", "karaoui2023", "sarkar2022")
+NAMES = ("ficiu2023", "karaoui2023", "ramli2018", "sarkar2022")
 """Every study."""
 
 

@@ -99,7 +99,7 @@ class Network:
         now, flows_done = self.session.look()
         self.programs.step(now)
         duration = plan["duration_ns"]
-        if duration is not None and now >= duration:
+        if self.programs.ends_run or (duration is not None and now >= duration):
             return True
         most = plan["limits"]["time_ns"]
         if most is not None and now >= most:

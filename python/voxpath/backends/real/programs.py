@@ -43,6 +43,7 @@ class Program:
         command: What to run.
         listens: The port at which it serves, if it does.
         start_ns: When it starts, if it does not serve.
+        ends: Whether its end ends the run.
         outputs: What it says, standard output and standard error: files without names, which cannot be left
             behind.
         process: Once it is started.
@@ -55,6 +56,7 @@ class Program:
     command: Sequence[str]
     listens: int | None
     start_ns: int
+    ends: bool
     outputs: tuple[IO[bytes], IO[bytes]]
     process: subprocess.Popen[bytes] | None = None
     started_ns: int | None = None
@@ -93,6 +95,7 @@ class Programs:
                 program["command"],
                 program["listens"],
                 program["start_ns"],
+                program["ends"],
                 (self._file(), self._file()),
             )
             for program in plan["programs"]
@@ -148,6 +151,11 @@ class Programs:
     def is_done(self) -> bool:
         """Whether no program is left that the run waits for."""
         return not any(program.is_awaited for program in self.all)
+
+    @property
+    def ends_run(self) -> bool:
+        """Whether a program has ended whose end is that of the run."""
+        return any(program.ends and program.ended_ns is not None for program in self.all)
 
     @property
     def foreground(self) -> subprocess.Popen[bytes] | None:

@@ -35,18 +35,34 @@ class Traces:
     base: Path
     files: dict[str, bytes] = field(default_factory=dict)
 
-    def lines(self, name: str) -> list[tuple[int, str]]:
-        """The lines of a file that say something, with their numbers; what follows a '#' does not.
+    def raw(self, name: str) -> bytes:
+        """The octets of a file.
 
         Raises:
             TraceError: It is no file that a scenario may refer to.
         """
         if name not in self.files:
             self.files[name] = self._read(name)
+        return self.files[name]
+
+    def text(self, name: str) -> str:
+        """The text of a file.
+
+        Raises:
+            TraceError: It is no file that a scenario may refer to, or no text.
+        """
         try:
-            text = self.files[name].decode("utf-8")
+            return self.raw(name).decode("utf-8")
         except UnicodeDecodeError as error:
             raise TraceError(f"{name!r} is not UTF-8: byte {error.start}") from None
+
+    def lines(self, name: str) -> list[tuple[int, str]]:
+        """The lines of a file that say something, with their numbers; what follows a '#' does not.
+
+        Raises:
+            TraceError: It is no file that a scenario may refer to, or says nothing.
+        """
+        text = self.text(name)
         numbered = ((number, line.split("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
         lines = [(number, line) for number, line in numbered if line]
         if not lines:

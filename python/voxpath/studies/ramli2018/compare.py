@@ -1,0 +1,254 @@
+"""The study: asks, draws, judges each sentence of the text, maps the working region, and makes the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from voxpath import _engine
+from voxpath.report.document import Checks, Facts, Report, Section, Table, Text
+from voxpath.speech.samples import SampleError, samples
+from voxpath.studies.base import Answer, Study
+from voxpath.studies.ramli2018 import candidates, claims, figures, push, region
+from voxpath.studies.ramli2018.questions import (
+    FILE_FAST,
+    FILE_PRODUCED,
+    FILE_SET,
+    FULL,
+    LIVE_PRODUCED,
+    LIVE_SET,
+    QUICK,
+    REAL,
+    REAL_LIVE,
+    REAL_PRODUCED,
+    REAL_SET,
+    REAL_TUN,
+    SECOND,
+    SIM,
+    ask_all,
+)
+from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, published, second_reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from voxpath.report.document import Part
+    from voxpath.studies.base import Ask
+    from voxpath.studies.ramli2018.questions import Effort, Found, Way
+
+_NOT_ASKED = Text(("Not asked: this part needs the backends sim or real.",))
+
+
+def run(ask: Ask, quick: bool) -> Answer:
+    """Asks everything at once.
+
+    Raises:
+        RuntimeError: The recorded speech is not there, or a real client failed.
+    """
+    effort = QUICK if quick else FULL
+    try:
+        samples("sample:prompts")
+    except SampleError as error:
+        raise RuntimeError(str(error)) from error
+    found = ask_all(ask, effort)
+    sections = [
+        _set_up(found, effort, quick),
+        Section("Figures 4 and 5", _figures(found)),
+        Section("The publication's sentences", _claims(found)),
+        Section("What would make setting 1 slower than speech", candidates.parts(found.changed)),
+        Section("Live speech", _live(found)),
+        Section("Beyond: the working region", _region(found)),
+    ]
+    every = [
+        check
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Checks)
+        for check in part.checks
+    ]
+    held = f"{sum(check.holds for check in every)} of {len(every)} checks hold."
+    report = Report(
+        "Speech recognition over TCP: Ramli and Jarin 2018",
+        "When is recognition across a network that delays and loses packets still in real time, and what "
+        "decides that: how long one speaks, the loss, the delay, or the recogniser?",
+        [*_found(found), held],
+        sections,
+        (
+            ("command", "voxpath study ramli2018" + (" --quick" if quick else "")),
+            ("engine", _engine.BUILD),
+            ("replications", f"{effort.replications} simulated, {effort.real_replications} real"),
+        ),
+    )
+    return Answer(_terminal(found, held), [], report)
+
+
+def _answered(found: Found, *ways: Way) -> list[Way]:
+    return [way for way in ways if way in found.ways]
+
+
+def _told(network: Network) -> str:
+    loss = network.loss
+    return (
+        f"{network.bottleneck_ms:g} ms at the bottleneck, {network.access_ms:g} ms at each access link, "
+        f"{network.rate}, queue of {network.queue}, loss {loss}"
+    )
+
+
+def _set_up(found: Found, effort: Effort, quick: bool) -> Section:
+    text = published()["text"]
+    rows = [
+        [
+            str(setting.number),
+            f"{setting.round_trip_ms} ms",
+            setting.loss,
+            _told(first_reading(setting, produced=False)),
+            _told(second_reading(setting, produced=False)),
+            f"{setting.background.bulk} transfers, {setting.background.web} web sources",
+        ]
+        for setting in SETTINGS
+    ]
+    table = Table(
+        "The four settings (Table 1 is lost: these are ours)",
+        ("setting", "delay", "loss", "first reading", "second reading", "background where it makes the loss"),
+        rows,
+        (
+            "A 2 × 2 design: the reading that agrees with the text. Loss is on the way of the speech alone.",
+            "First reading: 50 and 120 ms are propagation both ways.",
+            "Second reading: access links have 20 ms as printed; 50 and 120 ms are the bottleneck's one way.",
+        ),
+    )
+    facts = Facts(
+        "Set-up",
+        (
+            ("network", f"dumbbell, access links of {text['access_rate']} with {text['access_queue']}"),
+            ("background", f"endless transfers and web sources of {text['web_connections']} users each"),
+            ("speech", "ten prompts of 2 to 30 s, 16 kHz, 256 kbit/s (Table 2 is lost: these are ours)"),
+            (
+                "recogniser",
+                "PocketSphinx; simulated: a queue with service times recorded on other utterances",
+            ),
+            (
+                "client",
+                "WebSocket, blocks of 250 ms, NODELAY; real ones by TAP and bridge as published, or by TUN",
+            ),
+            ("stacks", "of speech Linux (CUBIC), of the background rfc (NewReno)"),
+        ),
+    )
+    said = [
+        (
+            "Latency is counted from the opening of the connection to the final result, as a browser tells "
+            "it of a WebSocket. Two real-time factors are given. The text defines decoding time over speech "
+            "length; but its Figure 5 depends on the network, so that it has to hold the network. Total is "
+            "from the first octet sent to the final result, where the file is sent as fast as TCP takes it: "
+            "sent as it is spoken, it would be above 1 whatever the network does."
+        ),
+    ]
+    if quick:
+        said.append(
+            f"This is the quick version: {effort.replications} simulated replications where the full one has "
+            f"{FULL.replications}, real runs of {len(effort.utterances)} utterances in "
+            f"{sum(map(len, effort.real.values()))} cells where it has {len(FULL.utterances)} in "
+            f"{sum(map(len, FULL.real.values()))}, and a smaller map without the contours of other choices."
+        )
+    parts: list[Part] = [facts, table, Text(said)]
+    if found.ways:
+        parts.append(figures.losses(found, found.ways))
+    return Section("Set-up and reading", parts)
+
+
+def _figures(found: Found) -> list[Part]:
+    simulated = _answered(found, FILE_PRODUCED)
+    real = _answered(found, REAL_PRODUCED)
+    both = [*simulated, *real]
+    if not both:
+        return [_NOT_ASKED]
+    parts: list[Part] = [
+        figures.figure4(found, both),
+        figures.figure5(found, both),
+        figures.decoding(found, both),
+        figures.numbers(found, [*both, *_answered(found, FILE_SET, REAL_SET)]),
+    ]
+    words = figures.transcripts(found, _answered(found, REAL_PRODUCED, REAL_SET, REAL_TUN, REAL_LIVE))
+    edges = figures.edges(found, REAL_PRODUCED, REAL_TUN)
+    pairs = ((REAL_PRODUCED, FILE_PRODUCED), (REAL_SET, FILE_SET))
+    return [
+        *parts,
+        *figures.beside(found, pairs),
+        *words,
+        *([edges] if edges is not None else []),
+    ]
+
+
+def _claims(found: Found) -> list[Part]:
+    ways = _answered(found, FILE_SET, FILE_PRODUCED, SECOND, FILE_FAST, REAL_PRODUCED, REAL_SET)
+    if not ways:
+        return [_NOT_ASKED]
+    return [claims.matrix(found, ways), *claims.checks(found, ways)]
+
+
+def _live(found: Found) -> list[Part]:
+    ways = _answered(found, LIVE_SET, LIVE_PRODUCED, REAL_LIVE)
+    if not ways:
+        return [_NOT_ASKED]
+    pushed = push.table(found)
+    return [
+        figures.live(found, ways),
+        figures.waits(found, ways),
+        *([pushed] if pushed is not None else []),
+    ]
+
+
+def _region(found: Found) -> list[Part]:
+    here = found.region
+    if not here.simulated:
+        return [_NOT_ASKED]
+    parts: list[Part] = [
+        Text((f"{here.runs} simulated runs, one link, loss set and independent.",)),
+        region.map_of(here, region.FACTOR),
+        region.contours(here, region.FACTOR),
+        region.map_of(here, region.WAIT),
+        region.contours(here, region.WAIT),
+    ]
+    points = region.check_points(here)
+    return [*parts, *([points] if points is not None else [])]
+
+
+def _found(found: Found) -> Iterator[str]:
+    for way in _answered(found, FILE_PRODUCED, REAL_PRODUCED):
+        told = []
+        for setting in found.settings(way):
+            latency, factor = (found.summary(way, setting, of) for of in (claims.session, claims.factor))
+            told.append(f"setting {setting.number} {latency} s, {factor}")
+        yield f"{way.name[0].upper()}{way.name[1:]}: latency and total real-time factor {'; '.join(told)}."
+    here = found.region
+    if here.simulated:
+        for measure, what in (
+            (region.FACTOR, "a file is recognised in real time"),
+            (
+                region.WAIT,
+                "95 % of final results of live speech come within 1 s of the last audio",
+            ),
+        ):
+            for change in region.MAPPED:
+                told = [
+                    f"{region.up_to(here, measure, change, round_trip)} at {round_trip} ms"
+                    for round_trip in (50, 120, 300)
+                    if round_trip in here.effort.round_trips
+                ]
+                yield f"With {change} {what}: {', '.join(told)}."
+
+
+def _terminal(found: Found, held: str) -> Table:
+    ways = _answered(found, FILE_PRODUCED, FILE_FAST, REAL_PRODUCED)
+    table = claims.matrix(found, ways)
+    return Table(
+        "Ramli and Jarin 2018: the sentences about results", table.columns, table.rows, (*_found(found), held)
+    )
+
+
+STUDY = Study(
+    name="ramli2018",
+    title="Ramli, Jarin: New ns-3-based Emulation Platform for Performance Evaluation of TCP-based Speech "
+    "Recognition, IJTech 9(4), 2018",
+    backends=(SIM, REAL),
+    run=run,
+)

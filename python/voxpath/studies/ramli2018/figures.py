@@ -1,0 +1,277 @@
+"""Figures 4 and 5 as ours, their numbers, and what the delay of a result consists of."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Table
+from voxpath.results.intervals import quantile, summarise
+from voxpath.studies.ramli2018.claims import factor, session
+from voxpath.studies.ramli2018.questions import REAL
+from voxpath.studies.ramli2018.scenario import published
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from voxpath.report.document import Part
+    from voxpath.studies.ramli2018.measured import Measured
+    from voxpath.studies.ramli2018.questions import Found, Way
+    from voxpath.studies.ramli2018.scenario import Setting
+    from voxpath.sweeps.runs import Outcome
+
+_LENGTH = Axis("speech length", "s")
+
+
+def figure4(found: Found, ways: Sequence[Way]) -> Plot:
+    """Latency over length."""
+    return _over_length(
+        found,
+        ways,
+        "Figure 4: latency of each setting",
+        "From the opening of the connection to the final result, the file sent as fast as TCP takes it.",
+        Axis("latency", "s"),
+        session,
+    )
+
+
+def figure5(found: Found, ways: Sequence[Way]) -> Plot:
+    """Real-time factor over length."""
+    return _over_length(
+        found,
+        ways,
+        "Figure 5: real-time factor of each setting",
+        "Total: from the first octet sent to the final result, per second of speech, unpaced. Below 1 is "
+        "real time.",
+        Axis("real-time factor"),
+        factor,
+    )
+
+
+def decoding(found: Found, ways: Sequence[Way]) -> Plot:
+    """The other real-time factor."""
+    return _over_length(
+        found,
+        ways,
+        "Real-time factor of decoding alone",
+        "The recogniser's time per second of speech: the definition that the text gives.",
+        Axis("real-time factor"),
+        lambda one: one.decoding_factor,
+    )
+
+
+def live(found: Found, ways: Sequence[Way]) -> Plot:
+    """What who speaks waits for."""
+    return _over_length(
+        found,
+        ways,
+        "Live: from the last audio to the final result",
+        "Audio is sent as it is spoken; what is left to do after it is the end of decoding, and two ways.",
+        Axis("delay", "s"),
+        lambda one: one.response_s,
+    )
+
+
+def _over_length(
+    found: Found,
+    ways: Sequence[Way],
+    title: str,
+    caption: str,
+    axis: Axis,
+    of: Callable[[Measured], float],
+) -> Plot:
+    curves = [_curve(found, way, setting, of) for way in ways for setting in found.settings(way)]
+    return Plot(title, f"{caption} Means with 95 % intervals.", _LENGTH, axis, curves)
+
+
+def _curve(found: Found, way: Way, setting: Setting, of: Callable[[Measured], float]) -> Curve:
+    lengths = found.lengths(way, setting)
+    summaries = [summarise(found.values(way, setting, of, name)) for name in lengths]
+    ends = [summary.interval or (summary.mean, summary.mean) for summary in summaries]
+    return Curve(
+        f"{setting.name}, {way.name}",
+        list(lengths.values()),
+        [summary.mean for summary in summaries],
+        [low for low, _ in ends],
+        [high for _, high in ends],
+        "points" if way.source == REAL else "line",
+        setting.name,
+    )
+
+
+def numbers(found: Found, ways: Sequence[Way]) -> Table:
+    """Both figures utterance by utterance."""
+    rows: list[list[str | Cell]] = []
+    for way in ways:
+        for setting in found.settings(way):
+            for name, length in found.lengths(way, setting).items():
+                told = [
+                    str(summarise(found.values(way, setting, of, name)))
+                    for of in (session, factor, lambda one: one.decoding_factor)
+                ]
+                rows.append([way.name, str(setting.number), name, f"{length:.2f}", *told])
+    return Table(
+        "Figures 4 and 5 in numbers",
+        ("way", "setting", "utterance", "length, s", "latency, s", "factor, total", "factor, decoding"),
+        rows,
+    )
+
+
+def losses(found: Found, ways: Sequence[Way]) -> Table:
+    """What was set, or aimed at, and what came of it."""
+    rows: list[list[str | Cell]] = []
+    for way in ways:
+        for setting in found.settings(way):
+            lost = found.loss(way, setting)
+            background = setting.background
+            made = f"{background.bulk} transfers, {background.web} web sources" if way.produced else "set"
+            rows.append([way.name, setting.name, made, "" if lost is None else f"{lost.scaled(100)} %"])
+    return Table(
+        "Loss of packets to the servers at the bottleneck",
+        ("way", "setting", "by", "found"),
+        rows,
+        ("The background's sources send the way of the speech: packets are lost on that way alone.",),
+    )
+
+
+def waits(found: Found, ways: Sequence[Way]) -> Table:
+    """Live: quantiles of the wait, and of what it consists."""
+    rows: list[list[str | Cell]] = []
+    for way in ways:
+        for setting in found.settings(way):
+            values = [one.response_s for one in found.measured(way, setting)]
+            rows.append(
+                [
+                    way.name,
+                    setting.name,
+                    str(len(values)),
+                    *(str(quantile(values, p).scaled(1e3)) for p in (0.5, 0.95)),
+                ]
+            )
+    return Table(
+        "Live: from the last audio to the final result, ms",
+        ("way", "setting", "utterances", "median", "95 %"),
+        rows,
+        ("With the order-statistic interval of each quantile.",),
+    )
+
+
+def edges(found: Found, bridge: Way, tun: Way) -> Table | None:
+    """A client behind a bridge beside one without."""
+    rows: list[list[str | Cell]] = []
+    for setting in found.settings(tun):
+        for way in (bridge, tun):
+            summary = found.summary(way, setting, session)
+            if summary is not None:
+                rows.append([setting.name, way.name, str(summary)])
+    if not rows:
+        return None
+    return Table("The client's edge: mean latency, s", ("setting", "way", "latency"), rows)
+
+
+def transcripts(found: Found, ways: Sequence[Way]) -> list[Part]:
+    """What the real recogniser understood."""
+    rows: list[list[str | Cell]] = []
+    heard: dict[str, set[str]] = {}
+    for way in ways:
+        for setting in found.settings(way):
+            known = [one for one in found.measured(way, setting) if one.errors is not None]
+            for one in known:
+                heard.setdefault(one.utterance, set()).add(one.transcript)
+            rates = [one.errors for one in known if one.errors is not None]
+            if rates:
+                rows.append([way.name, setting.name, str(len(rates)), str(summarise(rates))])
+    if not rows:
+        return []
+    several = [name for name, texts in heard.items() if len(texts) > 1]
+    return [
+        Table("Word error rate", ("way", "setting", "utterances", "rate"), rows),
+        Checks(
+            "Transcripts",
+            [
+                Check(
+                    "What is understood of an utterance is the same in every setting.",
+                    not several,
+                    f"{len(heard)} utterances" + (f"; several of {', '.join(several)}" if several else ""),
+                )
+            ],
+        ),
+    ]
+
+
+def beside(found: Found, pairs: Sequence[tuple[Way, Way]]) -> list[Part]:
+    """Real sessions beside the simulated ones of the same utterances, without what decoding takes."""
+    share = published()["beside"]["share"]
+    rows: list[list[str | Cell]] = []
+    checks = []
+    for real, simulated in pairs:
+        for setting in found.settings(real):
+            shared = [
+                name for name in found.lengths(real, setting) if name in found.lengths(simulated, setting)
+            ]
+            ours = [
+                [value for name in shared for value in found.values(way, setting, _network, name)]
+                for way in (real, simulated)
+            ]
+            if not all(ours):
+                continue
+            medians = [quantile(values, 0.5) for values in ours]
+            rows.append(
+                [
+                    real.name,
+                    setting.name,
+                    *map(str, medians),
+                    _short_of_processor(found.outcomes(real, setting)),
+                    *(
+                        f"{summarise([one.decoding_factor for one in found.measured(way, setting)])}"
+                        for way in (real, simulated)
+                    ),
+                ]
+            )
+            off = medians[0].value / medians[1].value - 1
+            checks.append(
+                Check(
+                    f"{real.name}, {setting.name}: what is not decoding takes what is simulated, within "
+                    f"{100 * share:g} %.",
+                    abs(off) <= share,
+                    f"{medians[0].value:.3f} s, simulated {medians[1].value:.3f} s ({100 * off:+.0f} %)",
+                )
+            )
+    if not rows:
+        return []
+    return [
+        Table(
+            "Real beside simulated: the session without decoding, median, s; real-time factor of decoding",
+            (
+                "way",
+                "setting",
+                "real",
+                "simulated",
+                "short of processors",
+                "decoding, real",
+                "decoding, simulated",
+            ),
+            rows,
+            (
+                "A real recogniser on a busy machine waits for its processor: that counts as decoding.",
+                "Short of processors: the part of the run in which something on the machine waited for one.",
+            ),
+        ),
+        Checks("Real beside simulated", checks),
+    ]
+
+
+def _network(one: Measured) -> float:
+    return one.network_s
+
+
+def _short_of_processor(outcomes: Sequence[Outcome]) -> str:
+    """The part of these runs in which some task of the machine waited for a processor."""
+    shares = []
+    for outcome in outcomes:
+        waited = json.loads((outcome.folder / "fidelity.json").read_bytes())["cpu_pressure_us"]
+        took = json.loads((outcome.folder / "environment.json").read_bytes())["wall_ns"]
+        if waited is not None:
+            # What starts the hosts counts as waiting, and not as the run's time.
+            shares.append(min(100.0, 100 * waited * 1e3 / took))
+    return f"{max(shares):.0f} %" if shares else "unknown"

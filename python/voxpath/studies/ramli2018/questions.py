@@ -1,0 +1,260 @@
+"""What the study asks of whom, all at once, and what came back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from voxpath.backends.base import Question
+from voxpath.results.frames import tables
+from voxpath.results.intervals import Summary, summarise
+from voxpath.speech.samples import GROWING
+from voxpath.studies.ramli2018 import candidates, region
+from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
+from voxpath.studies.ramli2018.scenario import (
+    FASTER,
+    SETTINGS,
+    Edge,
+    Network,
+    Setting,
+    first_reading,
+    real,
+    second_reading,
+    simulated,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from voxpath.results.answers import Variant
+    from voxpath.studies.base import Ask
+    from voxpath.sweeps.runs import Outcome
+
+SIM, REAL = "sim", "real"
+
+
+class Way(NamedTuple):
+    """How a setting is made.
+
+    Attributes:
+        source: By the simulator, or on real hosts.
+        produced: Whether the background makes the loss; else it is set.
+        paced: Whether audio is sent as it is spoken; else as fast as TCP takes it.
+        reading: Of the delays, the first or the second.
+        edge: How a real client is joined.
+        faster: How many times as fast as the recorded recogniser a simulated one is.
+    """
+
+    source: str
+    produced: bool = False
+    paced: bool = False
+    reading: int = 1
+    edge: Edge = "bridge"
+    faster: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        parts = ["simulated" if self.source == SIM else f"real ({self.edge})"]
+        parts.append("loss by queueing" if self.produced else "loss set")
+        parts += ["live"] if self.paced else []
+        parts += ["second reading"] if self.reading == 2 else []
+        parts += [f"decoder {self.faster:g} times as fast"] if self.faster != 1 else []
+        return ", ".join(parts)
+
+
+FILE_SET = Way(SIM)
+FILE_PRODUCED = Way(SIM, produced=True)
+LIVE_SET = Way(SIM, paced=True)
+LIVE_PRODUCED = Way(SIM, produced=True, paced=True)
+SECOND = Way(SIM, reading=2)
+FILE_FAST = Way(SIM, faster=FASTER)
+REAL_PRODUCED = Way(REAL, produced=True)
+REAL_SET = Way(REAL, edge="tun")
+REAL_LIVE = Way(REAL, produced=True, paced=True)
+REAL_TUN = Way(REAL, produced=True, edge="tun")
+
+SIMULATED = (FILE_SET, FILE_PRODUCED, LIVE_SET, LIVE_PRODUCED, SECOND, FILE_FAST)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is run.
+
+    Attributes:
+        simulated: Utterances of the simulated settings.
+        replications: Of each of them in every setting.
+        utterances: Of the real runs.
+        real: Which settings are run how on real hosts.
+        real_replications: Of each of these.
+        region: Of the map.
+    """
+
+    simulated: Sequence[str]
+    replications: int
+    utterances: Sequence[str]
+    real: Mapping[Way, Sequence[int]]
+    real_replications: int
+    region: region.Effort
+
+
+_ALL = (1, 2, 3, 4)
+FULL = Effort(
+    GROWING,
+    30,
+    GROWING,
+    {REAL_PRODUCED: _ALL, REAL_SET: _ALL, REAL_LIVE: _ALL, REAL_TUN: (1,)},
+    5,
+    region.FULL,
+)
+QUICK = Effort(
+    (GROWING[0], GROWING[5], GROWING[-1]),
+    5,
+    (GROWING[0], GROWING[5]),
+    {REAL_PRODUCED: (1, 4), REAL_SET: (1,)},
+    1,
+    region.QUICK,
+)
+
+
+class Found:
+    """What came back."""
+
+    def __init__(
+        self,
+        effort: Effort,
+        simulated_: Mapping[tuple[Way, int, str], Variant],
+        made: Mapping[tuple[Way, int], Variant],
+        region_: region.Found,
+        changed: Mapping[tuple[str, str], Variant],
+    ) -> None:
+        """Takes what was answered.
+
+        Args:
+            effort: How much was run.
+            simulated_: By way, setting and utterance.
+            made: On real hosts, by way and setting: all utterances in one run.
+            region_: Of the map.
+            changed: Of `candidates`.
+        """
+        self.effort = effort
+        self.changed = changed
+        self.region = region_
+        self._measured: dict[tuple[Way, int], list[Measured]] = {}
+        self._variants: dict[tuple[Way, int], list[Variant]] = {}
+        for (way, number, utterance), variant in simulated_.items():
+            self._variants.setdefault((way, number), []).append(variant)
+            self.add(way, SETTINGS[number - 1], of_flows(utterance, variant.flows))
+        for (way, number), variant in made.items():
+            self._variants[way, number] = [variant]
+            self.add(way, SETTINGS[number - 1], of_programs(variant.outcomes))
+
+    def add(self, way: Way, setting: Setting, measured: Iterable[Measured]) -> None:
+        """Takes what was measured in a setting."""
+        self._measured.setdefault((way, setting.number), []).extend(measured)
+
+    @cached_property
+    def ways(self) -> list[Way]:
+        """Those with answers, simulated ones first."""
+        return [way for way in dict.fromkeys(way for way, _ in self._measured) if self.settings(way)]
+
+    def settings(self, way: Way) -> list[Setting]:
+        """Those that were made in a way."""
+        return [setting for setting in SETTINGS if self._measured.get((way, setting.number))]
+
+    def measured(self, way: Way, setting: Setting) -> list[Measured]:
+        """Every utterance of every run."""
+        return self._measured.get((way, setting.number), [])
+
+    def values(
+        self, way: Way, setting: Setting, of: Callable[[Measured], float], utterance: str | None = None
+    ) -> list[float]:
+        """A measure of an utterance, run by run; of all of them their mean in each run."""
+        runs: dict[int, list[float]] = {}
+        for one in self.measured(way, setting):
+            if utterance in (None, one.utterance):
+                runs.setdefault(one.replication, []).append(of(one))
+        return [sum(values) / len(values) for _, values in sorted(runs.items())]
+
+    def summary(
+        self, way: Way, setting: Setting, of: Callable[[Measured], float], utterance: str | None = None
+    ) -> Summary | None:
+        """Mean and interval of these."""
+        values = self.values(way, setting, of, utterance)
+        return summarise(values) if values else None
+
+    def lengths(self, way: Way, setting: Setting) -> dict[str, float]:
+        """The utterances of a way by their names, shortest first, with their lengths in seconds."""
+        found = {one.utterance: one.length_s for one in self.measured(way, setting)}
+        return dict(sorted(found.items(), key=lambda item: item[1]))
+
+    def outcomes(self, way: Way, setting: Setting) -> list[Outcome]:
+        """The runs of a setting that count."""
+        variants = self._variants.get((way, setting.number), [])
+        return [outcome for variant in variants for outcome in variant.outcomes if outcome.valid]
+
+    def loss(self, way: Way, setting: Setting) -> Summary | None:
+        """Of packets towards the server at the bottleneck: share of those that come there."""
+        shares = []
+        for frame in tables([[outcome] for outcome in self.outcomes(way, setting)], "elements"):
+            here = frame.filter(pl.col("place") == "bottleneck ab")
+            came, lost = (here.get_column(name).to_list() for name in ("packets_in", "packets_dropped"))
+            shares.append(sum(lost) / max(came))
+        return summarise(shares) if shares else None
+
+
+def ask_all(ask: Ask, effort: Effort) -> Found:
+    """Asks everything."""
+    simulated_ = {
+        (way, setting.number, utterance): Question(
+            simulated(
+                setting.name,
+                _network(way, setting),
+                utterance,
+                paced=way.paced,
+                faster=way.faster,
+            ),
+            range(effort.replications),
+        )
+        for way in SIMULATED
+        for setting in SETTINGS
+        for utterance in effort.simulated
+    }
+    made = {
+        (way, number): Question(
+            real(
+                SETTINGS[number - 1].name,
+                _network(way, SETTINGS[number - 1]),
+                effort.utterances,
+                paced=way.paced,
+                edge=way.edge,
+            ),
+            range(effort.real_replications),
+        )
+        for way, numbers in effort.real.items()
+        for number in numbers
+    }
+    changed = candidates.questions(effort.replications)
+    points, real_points = region.questions(effort.region), region.real_questions(effort.region)
+    by_sim = ask([*simulated_.values(), *changed.values(), *points.values()], (SIM,))
+    by_real = ask([*made.values(), *real_points.values()], (REAL,))
+    answers, real_answers = iter(by_sim), iter(by_real)
+    return Found(
+        effort,
+        {key: next(answers) for key in simulated_},
+        {key: next(real_answers) for key in made},
+        changed={key: next(answers) for key in changed},
+        region_=region.Found(
+            effort.region,
+            {key: next(answers) for key in points},
+            {key: next(real_answers) for key in real_points},
+        ),
+    )
+
+
+def _network(way: Way, setting: Setting) -> Network:
+    reading = first_reading if way.reading == 1 else second_reading
+    return reading(setting, produced=way.produced)

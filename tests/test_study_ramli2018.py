@@ -1,0 +1,179 @@
+"""The study of 2018: its scenarios are what the text says, and each sentence's check can fail."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import voxpath as voxpath_package
+from voxpath.report import heatmap
+from voxpath.report.document import Axis, Map, Panel
+from voxpath.speech.samples import GROWING, samples
+from voxpath.speech.words import words
+from voxpath.studies.ramli2018 import claims, push, region
+from voxpath.studies.ramli2018.contours import crossing
+from voxpath.studies.ramli2018.measured import Measured, of_program
+from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, Found
+from voxpath.studies.ramli2018.scenario import (
+    SETTINGS,
+    Network,
+    first_reading,
+    length_s,
+    published,
+    real,
+    recorded,
+    second_reading,
+    simulated,
+)
+
+LENGTHS = {"short": 2.0, "middle": 10.0, "long": 30.0}
+
+
+def test_the_prompts_grow_from_2_to_30_seconds_and_have_transcripts():
+    prompts = samples("sample:prompts")
+    assert [prompt.name for prompt in prompts] == [f"prompts/{name}" for name in GROWING]
+    lengths = [len(prompt.pcm()) / 32_000 for prompt in prompts]
+    assert lengths == sorted(lengths)
+    assert 2 < lengths[0] < 2.5
+    assert 30 < lengths[-1] < 31
+    for prompt, length in zip(prompts, lengths, strict=True):
+        # Nobody says a digit as a digit; two to four words are said in a second.
+        assert not any(character.isdigit() for character in prompt.reference)
+        assert 1.5 < len(words(prompt.reference)) / length < 5
+        # What was recorded of them is of this audio.
+        assert length_s(prompt.name.partition("/")[2]) == pytest.approx(length)
+
+
+def test_the_recorded_decoder_heard_other_utterances():
+    heard = recorded("decoder")["origin"]["utterances"]
+    assert heard
+    assert not {f"prompts/{name}" for name in GROWING} & set(heard)
+
+
+def delays(network: Network) -> float:
+    """Propagation both ways, read off the plan, in milliseconds."""
+    links = simulated("x", network, GROWING[0]).plan.data["links"]
+    one_way = {link["name"]: link["ab"]["delay_ns"] for link in links}
+    return 2 * sum(one_way[name] for name in ("client1-left", "bottleneck", "right-server1")) / 1e6
+
+
+def test_both_readings_of_the_delays_are_what_the_readme_says():
+    for setting in SETTINGS:
+        assert delays(first_reading(setting, produced=False)) == setting.round_trip_ms
+        assert delays(second_reading(setting, produced=False)) == 2 * (setting.round_trip_ms + 2 * 20)
+    high, low = published()["text"]["high_delay_ms"], published()["text"]["low_delay_ms"]
+    assert [setting.round_trip_ms for setting in SETTINGS] == [high, high, low, low]
+
+
+def test_a_real_run_has_the_programs_a_bridge_and_simulated_background():
+    document = real("x", first_reading(SETTINGS[0], produced=True), GROWING[:2])
+    hosts = document.scenario.hosts
+    assert hosts["client1"].edge == "bridge"
+    assert hosts["client1"].ends
+    assert hosts["server1"].listens == 8888
+    assert all(flow.simulated for flow in document.scenario.flows)
+    assert {flow.app.kind for flow in document.scenario.flows} == {"bulk", "web"}
+    # 16 connections of each web source.
+    web = [flow for flow in document.plan.data["flows"] if flow["name"].startswith("web")]
+    assert len(web) == 16 * SETTINGS[0].background.web
+
+
+def test_a_level_is_crossed_where_it_is():
+    assert crossing([0, 1, 10], [0.5, 0.5, 2.0], 1.0) == pytest.approx(10**0.5)
+    assert crossing([0, 1], [0.5, 1.5], 1.0) == pytest.approx(0.5)
+    assert crossing([0, 1], [0.5, 0.9], 1.0) is None
+    assert crossing([0, 1], [1.5, 2.0], 1.0) is None
+    assert crossing([0, 1, 2], [0.5, None, 2.0], 1.0) == pytest.approx(2 / 3)
+
+
+def test_a_map_has_lines_between_cells_on_both_sides_of_its_limit():
+    panel = Panel("", [[0.5, 0.6], [0.7, 2.0]])
+    drawn = Map("m", "", Axis("x"), Axis("y"), Axis("v"), ["a", "b"], ["c", "d"], [panel], 1.0)
+    assert heatmap.draw(drawn).count('class="limit"') == 2
+    assert heatmap.draw(replace(drawn, limit=None)).count('class="limit"') == 0
+    missing = replace(drawn, panels=[Panel("", [[0.5, None], [None, 2.0]])])
+    assert heatmap.draw(missing).count('class="limit"') == 0
+
+
+def test_long_polling_waits_a_round_trip_for_what_comes_meanwhile():
+    # The second and third result wait for the request that follows the first answer.
+    assert push.long_polling([1.0, 1.01, 1.02, 2.0], 0.05) == pytest.approx([0.05, 0.14, 0.13, 0.05])
+    assert push.long_polling([1.0, 1.01, 1.15], 0.05) == pytest.approx([0.05, 0.14, 0.1])
+    assert push.polling([1.0, 1.1], 0.05, 0.25) == pytest.approx([0.05, 0.2])
+
+
+def found(latency) -> Found:
+    """Two replications of three utterances in every setting, whose latency a function gives."""
+    made = Found(QUICK, {}, {}, region.Found(QUICK.region, {}, {}), {})
+    for setting in SETTINGS:
+        made.add(
+            FILE_SET,
+            setting,
+            [
+                Measured(name, run, length, *_took(latency(setting, length) + 0.01 * run, length))
+                for run in range(2)
+                for name, length in LENGTHS.items()
+            ],
+        )
+    return made
+
+
+def _took(session: float, length: float) -> tuple[float, float, float, float]:
+    return session, session, session / length, 0.1 * length
+
+
+def agreeing(setting, length: float) -> float:
+    """Of which every sentence of the publication is true."""
+    high_loss = setting.number in (1, 3)
+    each = {(120, True): 1.1, (120, False): 0.8, (50, True): 0.5, (50, False): 0.4}
+    return each[setting.round_trip_ms, high_loss] * length
+
+
+def judged(latency) -> dict[str, bool]:
+    return {name: check.holds for name, check in claims.of_way(found(latency), FILE_SET).items()}
+
+
+def test_the_sentences_hold_where_they_are_true():
+    assert judged(agreeing) == dict.fromkeys(published()["claims"], True)
+
+
+@pytest.mark.parametrize(
+    ("latency", "fails"),
+    [
+        (lambda setting, _: agreeing(setting, 5.0), {"length"}),
+        (lambda setting, length: agreeing(setting, length) + 10, {"length", "good"}),
+        (lambda setting, length: (1.1 if setting.round_trip_ms == 120 else 0.5) * length, {"loss", "good"}),
+        (lambda setting, length: (1.1 if setting.loss == "0.5 %" else 0.5) * length, {"delay", "mostly"}),
+        (lambda setting, length: agreeing(setting, length) / 2, {"setting1"}),
+        (lambda setting, length: agreeing(setting, length) / 8, {"setting1", "network"}),
+    ],
+)
+def test_each_sentence_can_fail(latency, fails):
+    failed = {name for name, holds in judged(latency).items() if not holds}
+    assert fails <= failed
+
+
+def test_the_full_study_asks_more_than_the_quick_one():
+    assert FULL.replications > QUICK.replications
+    assert len(FULL.utterances) == len(FULL.simulated) == 10
+    points = region.questions(QUICK.region)
+    # Both measures of two decoders.
+    assert len(points) == 4 * len(QUICK.region.round_trips) * len(QUICK.region.losses)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
+def test_a_real_session_across_the_dumbbell_is_measured(tmp_path: Path):
+    document = real("one", first_reading(SETTINGS[0], produced=True), GROWING[:1])
+    (folder,) = voxpath_package.run(document, backends=["real"], out=tmp_path / "runs").folders
+    (one,) = of_program(folder, 0)
+    assert one.utterance == GROWING[0]
+    assert one.length_s == pytest.approx(length_s(GROWING[0]))
+    # A round trip each for TCP, the WebSocket, and between the first octet and the last result.
+    assert one.session_s > 3 * 0.120
+    assert one.network_s > 2 * 0.120
+    assert 0 < one.decoding_s < one.session_s
+    assert one.errors is not None
+    assert one.errors < 0.5
