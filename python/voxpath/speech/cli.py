@@ -79,6 +79,7 @@ def serve(**options: object) -> int:
 @_MODEL
 @_token("--worker-token", "workers")
 @_CA
+@click.option("--attached", is_flag=True, hidden=True, help="Ends when its standard input does.")
 def work(master: str, **options: object) -> int:
     """Recognises for a MASTER (ws://host:port), one session after the other."""
     return int(_commands().work(master, **options))
@@ -110,6 +111,15 @@ def stream(files: tuple[str, ...], **options: object) -> int:
 def status(**options: object) -> int:
     """Says how many workers are free, and how many sessions have ended."""
     return int(_commands().status(**options))
+
+
+@speech.command()
+@click.argument("names", nargs=-1, type=click.Choice(NAMES))
+@click.option("--samples", multiple=True, help="Have these recognised; several times for several sets.")
+@_MODEL
+def recognisers(names: tuple[str, ...], **options: object) -> int:
+    """Says which recognisers (NAMES, or all) are here, what the others need, and how well they do."""
+    return int(_commands().recognisers(names, **options))
 
 
 def _commands() -> ModuleType:
