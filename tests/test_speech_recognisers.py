@@ -241,7 +241,7 @@ def test_numbers_and_titles_are_counted_as_they_are_spoken(written: str, spoken:
 @pytest.mark.extras
 def test_whisper_itself_understands_and_its_partials_do_not_depend_on_cuts():
     recogniser = load("whisper", None)
-    made = trial(recogniser, "sample:librivox")
+    made = trial(recogniser, samples("sample:librivox"))
     assert made.word_error_rate < 0.12
 
     pcm = samples("sample:librivox")[0].pcm()

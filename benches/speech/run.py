@@ -61,7 +61,7 @@ def recognisers() -> str:
             lines.append(f"| `{name}` | not here: {error} | | | | | |")
             continue
         for one in SETS:
-            made = trial(loaded, one)
+            made = trial(loaded, samples(one))
             lines.append(
                 f"| `{name}` | `{one}` | {made.audio_s:.1f} | {made.words} | {made.errors} "
                 f"| {made.word_error_rate:.3f} | {made.real_time_factor:.2f} |"

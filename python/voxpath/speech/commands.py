@@ -21,6 +21,7 @@ from voxpath.speech.audio_files import AudioError, audio_of
 from voxpath.speech.protocol import CLIENT_STATUS
 from voxpath.speech.recognisers import NAMES, UnavailableError, load
 from voxpath.speech.samples import SampleError
+from voxpath.speech.samples import samples as find_samples
 from voxpath.speech.trial import trial
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _REFUSED = 2
 """How a worker ends that cannot work: its model, its package or its token is wrong."""
 _PAUSE_S = (0.1, 5.0)
 _SETTLED_S = 30.0
+_HARD_OF_HEARING_S = 10.0
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where whoever listens everywhere is reached from here
 
 
@@ -112,14 +114,24 @@ class _Workers:
             try:
                 code = await process.wait()
             finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.terminate()
-                await process.wait()
+                await _end(process)
             if not self.have_begun or code == _REFUSED:
                 return
             log.warning("a worker has ended (%d), another one begins", code)
             pause = _PAUSE_S[0] if time.monotonic() - begun > _SETTLED_S else min(2 * pause, _PAUSE_S[1])
             await asyncio.sleep(pause)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Asks a process to end, and ends one that does not hear."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            async with asyncio.timeout(_HARD_OF_HEARING_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+    await process.wait()
 
 
 async def _serve(
@@ -140,7 +152,7 @@ async def _serve(
         if not running.done():
             own.have_begun = True
             click.echo(f"serving at {url}")
-            await running
+        await running
         click.echo("Error: a worker has ended; its messages are above", err=True)
         return _FAILED
     finally:
@@ -267,6 +279,10 @@ def recognisers(names: tuple[str, ...], *, samples: tuple[str, ...], model: Path
     """Prints what can be used, and what came of the samples."""
     if model is not None and len(names) != 1:
         raise click.UsageError("--model: belongs to one recogniser, and that has to be named")
+    try:
+        found_samples = {one: find_samples(one) for one in samples}
+    except SampleError as error:
+        raise click.UsageError(str(error)) from error
     found = 0
     for name in names or NAMES:
         try:
@@ -276,11 +292,8 @@ def recognisers(names: tuple[str, ...], *, samples: tuple[str, ...], model: Path
             continue
         found += 1
         click.echo(f"{name}: here")
-        for one in samples:
-            try:
-                made = trial(loaded, one)
-            except SampleError as error:
-                raise click.UsageError(str(error)) from error
+        for one, spoken in found_samples.items():
+            made = trial(loaded, spoken)
             click.echo(
                 f"  {one}: {made.errors} of {made.words} words are wrong, word error rate "
                 f"{made.word_error_rate:.3f}, real-time factor {made.real_time_factor:.2f} "

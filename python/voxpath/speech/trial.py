@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from voxpath.speech.formats import RATE, reader_of
-from voxpath.speech.samples import samples
 from voxpath.speech.session import Final, Session
 from voxpath.speech.words import word_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from voxpath.speech.recognisers import Recogniser
+    from voxpath.speech.samples import Sample
 
 _BLOCK = RATE // 2
 """Octets that are heard at a time: a quarter of a second, as clients send it."""
@@ -22,7 +24,6 @@ _BLOCK = RATE // 2
 class Trial:
     """What a recogniser made of samples that were streamed to it, each as a session of its own."""
 
-    samples: str
     words: int
     errors: int
     audio_s: float
@@ -40,19 +41,15 @@ class Trial:
         return self.processor_s / self.audio_s
 
 
-def trial(recogniser: Recogniser, name: str) -> Trial:
-    """Streams samples (`sample:...`) through sessions as a worker has them.
-
-    Raises:
-        SampleError: There are none of that name.
-    """
+def trial(recogniser: Recogniser, spoken: Iterable[Sample]) -> Trial:
+    """Streams samples through sessions as a worker has them."""
     words = errors = octets = 0
     begun = time.process_time()
-    for sample in samples(name):
+    for sample in spoken:
         pcm = sample.pcm()
         wrong, said = word_errors(sample.reference, transcript(recogniser, pcm))
         words, errors, octets = words + said, errors + wrong, octets + len(pcm)
-    return Trial(name, words, errors, octets / 2 / RATE, time.process_time() - begun)
+    return Trial(words, errors, octets / 2 / RATE, time.process_time() - begun)
 
 
 def transcript(recogniser: Recogniser, pcm: bytes, state: str | None = None) -> str:
