@@ -19,7 +19,7 @@ from statistics import median
 
 from devtools import chromium
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 TEXT, BINARY = 1, 2
 """Opcodes of RFC 6455 section 5.2."""
 

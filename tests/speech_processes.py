@@ -14,7 +14,7 @@ import aiohttp
 
 from conftest import ROOT
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 SPEECH = (sys.executable, "-m", "voxpath", "speech")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": "1"}
 

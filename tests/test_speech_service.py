@@ -103,11 +103,11 @@ async def service(
         await runner.cleanup()
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
+def run(test: Callable[[], Awaitable[None]], patience_s: float = PATIENCE_S) -> None:
     """Runs a test, and looks that no task outlives it."""
 
     async def watched() -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(patience_s):
             await test()
         for _ in range(20):
             await asyncio.sleep(0)
