@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -395,6 +396,32 @@ def test_vosks_configuration_is_kept_or_refused():
                     assert told["status"] == 5
                     assert told["error"].startswith(f"config.{key}")
                     assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+    run(test)
+
+
+class Slow(Stub):
+    """Takes longer to decode than a client may be silent."""
+
+    def feed(self, pcm: bytes) -> None:
+        if not self.octets:
+            time.sleep(1.0)
+        super().feed(pcm)
+
+
+def test_a_client_that_waits_for_a_slow_worker_is_not_idle():
+    """Vosk's clients say nothing until they are answered."""
+
+    async def test() -> None:
+        patient = master.Settings(master.Limits(idle_s=0.4, wait_s=5.0))
+        async with service(make=Slow, settings=patient) as one:
+            told = await vosk(one, '{"config": {"sample_rate": 16000}}', CARD)
+            assert told[-1]["text"].endswith("octets")
+            async with one.http.ws_connect(one.url("/vosk")) as socket:
+                await socket.send_str('{"config": {"sample_rate": 16000}}')
+                await socket.send_bytes(CARD)
+                assert "partial" in await socket.receive_json()
+                assert (await socket.receive_json())["status"] == 1
 
     run(test)
 

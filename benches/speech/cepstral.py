@@ -37,22 +37,14 @@ def counted(spoken: Sequence[Sample]) -> Counted:
         hypothesis = decoder.hyp()
         return hypothesis.hypstr if hypothesis else ""
 
-    def with_its_own(pcm: bytes) -> str:
-        heard(pcm, len(pcm))
-        return heard(pcm, STEP, decoder.get_cmn(False))
-
     ours = load("pocketsphinx", None)
-
-    def in_the_second_session(pcm: bytes) -> str:
-        transcript(ours, pcm)
-        return transcript(ours, pcm, ours.adaptation())
-
     ways: dict[str, Callable[[bytes], str]] = {
         "PocketSphinx, given the whole utterance": lambda pcm: heard(pcm, len(pcm)),
         "PocketSphinx, streamed in 40 ms": lambda pcm: heard(pcm, STEP),
-        "the same, told the mean of the whole utterance before": with_its_own,
+        "the same, told the mean of the whole utterance before": lambda pcm: heard(
+            pcm, STEP, mean_of(decoder, pcm)
+        ),
         "our workers": lambda pcm: transcript(ours, pcm),
-        "our workers, given back what they learnt of the same utterance": in_the_second_session,
     }
     return Counted(
         sum(word_errors(one.reference, "")[1] for one in spoken),
@@ -66,15 +58,16 @@ def counted(spoken: Sequence[Sample]) -> Counted:
 def means(spoken: Sequence[Sample]) -> tuple[float, list[float]]:
     """The first coefficient that the decoder begins with, and that of each utterance."""
     decoder = pocketsphinx.Decoder(loglevel="FATAL")
-    begins = _first(decoder)
-    found = []
-    for one in spoken:
-        decoder.start_utt()
-        decoder.process_raw(one.pcm(), full_utt=True)
-        decoder.end_utt()
-        found.append(_first(decoder))
-    return begins, found
+    begins = decoder.get_cmn(False)
+    first, *rest = (
+        float(mean.split(",")[0]) for mean in (begins, *(mean_of(decoder, one.pcm()) for one in spoken))
+    )
+    return first, rest
 
 
-def _first(decoder: pocketsphinx.Decoder) -> float:
-    return float(decoder.get_cmn(False).split(",")[0])
+def mean_of(decoder: pocketsphinx.Decoder, pcm: bytes) -> str:
+    """The mean that it computes of a whole utterance, without looking for words."""
+    decoder.start_utt()
+    decoder.process_raw(pcm, no_search=True, full_utt=True)
+    decoder.end_utt()
+    return str(decoder.get_cmn(False))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import WSMsgType, web
@@ -48,6 +49,10 @@ class Front(Protocol):
         """
         ...
 
+    def answered_at(self) -> float:
+        """When it last had an answer that it waited for, on the loop's clock; infinite while it waits."""
+        ...
+
     async def linger(self) -> None:
         """After the end of the audio: hears nothing more, as the original, but that the client leaves.
 
@@ -81,6 +86,10 @@ class Kaldi:
     async def receive(self) -> str | bytes:
         """The next frame."""
         return await _frame(self._socket)
+
+    def answered_at(self) -> float:
+        """It never waits."""
+        return 0.0
 
     async def linger(self) -> None:
         """Drops what comes."""
@@ -118,6 +127,10 @@ class Http:
         except (ConnectionError, asyncio.IncompleteReadError, web.HTTPException) as error:
             raise GoneError from error
         return EOS if chunk is None else chunk
+
+    def answered_at(self) -> float:
+        """It never waits."""
+        return 0.0
 
     async def linger(self) -> None:
         """Nothing comes behind the body."""
@@ -179,6 +192,8 @@ class Vosk:
         self._partial = ""
         self._finals: list[dict[str, Any]] = []
         self._ending = False
+        self._owed = 0
+        self._answered_at = 0.0
 
     async def content_type(self) -> str:
         """What the audio is, after what the client says of it first."""
@@ -190,14 +205,20 @@ class Vosk:
         first, self._first = self._first, None
         message = await self._message() if first is None else first
         if isinstance(message, bytes):
+            self._owed += 1
             return message
         told = _json(message)
         if "eof" in told:
             self._ending = True
             return EOS
         if "reset" in told:
+            self._owed += 1
             return RESET
         raise ValueError(f"a text message that is none of config, eof, reset: {message[:80]}")
+
+    def answered_at(self) -> float:
+        """Its clients wait for the answer to each message."""
+        return math.inf if self._owed else self._answered_at
 
     async def linger(self) -> None:
         """Drops what comes."""
@@ -233,6 +254,8 @@ class Vosk:
             else:
                 self._partial = event["result"]["hypotheses"][0]["transcript"]
         elif event.get("acknowledged"):
+            self._owed -= 1
+            self._answered_at = asyncio.get_running_loop().time()
             await _send(self._socket, self._result() if self._finals else {"partial": self._partial})
 
     async def close(self) -> None:

@@ -27,7 +27,7 @@ from voxpath.speech.protocol import EOS, Request, Status
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 log = logging.getLogger(__name__)
 _Said = TypeVar("_Said")
@@ -234,7 +234,7 @@ class Master:
         self._sessions += 1
         link = None
         try:
-            request = replace(request, content_type=await self._heard(front.content_type()))
+            request = replace(request, content_type=await self._heard(front, front.content_type))
             link = await self.pool.take(limits.wait_s, acknowledging=front.acknowledging)
             if link is None:
                 await refuse(front, Status.NOT_AVAILABLE, protocol.UNAVAILABLE, request.id)
@@ -270,7 +270,7 @@ class Master:
         """What the client says, to the worker."""
         limits, octets = self._settings.limits, 0
         while not ended.is_set():
-            data = await self._heard(front.receive())
+            data = await self._heard(front, front.receive)
             octets += len(data)
             if octets > limits.session_bytes:
                 raise _Refusal(Status.ABORTED, f"more than {limits.session_bytes} bytes")
@@ -279,16 +279,22 @@ class Master:
             await self._to_worker(link, data)
         await front.linger()
 
-    async def _heard(self, what: Awaitable[_Said]) -> _Said:
+    async def _heard(self, front: Front, hear: Callable[[], Awaitable[_Said]]) -> _Said:
         """What a client says, if it says something in time that is of its protocol."""
         idle_s = self._settings.limits.idle_s
-        try:
-            async with asyncio.timeout(idle_s):
-                return await what
-        except TimeoutError:
-            raise _Refusal(Status.NO_SPEECH, f"nothing came for {idle_s:g} s") from None
-        except ValueError as error:
-            raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
+        now = asyncio.get_running_loop().time
+        begun = now()
+        while True:
+            # Who waits for our answer is not idle.
+            left_s = max(begun, front.answered_at()) + idle_s - now()
+            try:
+                async with asyncio.timeout(min(left_s, idle_s)):
+                    return await hear()
+            except TimeoutError:
+                if max(begun, front.answered_at()) + idle_s <= now():
+                    raise _Refusal(Status.NO_SPEECH, f"nothing came for {idle_s:g} s") from None
+            except ValueError as error:
+                raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
 
     async def _down(
         self,
