@@ -29,7 +29,7 @@ from voxpath.speech.samples import samples
 
 CAPS = "audio/x-raw, layout=(string)interleaved, rate=(int)16000, format=(string)S16LE, channels=(int)1"
 CARD = samples("sample:cards/001")[0].pcm()
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 @functools.cache
