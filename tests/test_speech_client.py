@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import json
-import shutil
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from browser import _NAMES
+from devtools import chromium
 from test_speech_service import CAPS, CARD, Service, Stub, run, service
 from voxpath.speech import client, master, worker
 from voxpath.speech.samples import samples
@@ -51,7 +48,8 @@ def test_a_record_tells_when_everything_happened_and_shares_add_up(paced: bool):
             assert min(vars(record.shares).values()) >= 0
             if paced:
                 assert record.last_sent_s >= AUDIO.length_s
-                assert record.total_factor > 1 - 0.1 / AUDIO.length_s
+                # The first block is sent when it is over, or late.
+                assert record.total_factor > 1 - (0.1 + record.late_s) / AUDIO.length_s
             json.dumps(record.to_json())
 
     run(test)
@@ -143,69 +141,6 @@ def test_bad_input_of_the_commands_is_told(voxpath, arguments: list[str], messag
     called = voxpath("speech", *arguments)
     assert called.code == 2
     assert message in called.err
-
-
-class Browser:
-    """Chromium by its DevTools protocol."""
-
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self._socket, self._ids, self._session = socket, itertools.count(1), {}
-
-    async def call(self, method: str, **params):
-        number = next(self._ids)
-        await self._socket.send_json({"id": number, "method": method, "params": params, **self._session})
-        while (told := await self._socket.receive_json()).get("id") != number:
-            pass
-        assert "error" not in told, told
-        return told["result"]
-
-    async def open(self, url: str) -> None:
-        target = await self.call("Target.createTarget", url=url)
-        attached = await self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = {"sessionId": attached["sessionId"]}
-
-    async def value(self, expression: str):
-        told = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in told, told
-        return told["result"].get("value")
-
-    async def until(self, expression: str) -> None:
-        while not await self.value(expression):
-            await asyncio.sleep(0.05)
-
-    async def choose(self, selector: str, file: Path) -> None:
-        root = await self.call("DOM.getDocument")
-        node = await self.call("DOM.querySelector", nodeId=root["root"]["nodeId"], selector=selector)
-        await self.call("DOM.setFileInputFiles", nodeId=node["nodeId"], files=[str(file)])
-
-
-@contextlib.asynccontextmanager
-async def chromium(profile: Path) -> AsyncIterator[Browser]:
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
-    assert program is not None, "Chromium is missing: make setup installs it"
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0"]
-    flags += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    process = await asyncio.create_subprocess_exec(
-        program, *flags, f"--user-data-dir={profile}", stderr=subprocess.DEVNULL, process_group=0
-    )
-    try:
-        port = profile / "DevToolsActivePort"
-        while not port.is_file() or port.read_text().count("\n") < 1:
-            await asyncio.sleep(0.05)
-        number, path = port.read_text().split("\n")[:2]
-        async with (
-            aiohttp.ClientSession() as http,
-            http.ws_connect(f"ws://127.0.0.1:{number}{path}", max_msg_size=0) as socket,
-        ):
-            yield Browser(socket)
-            await socket.send_json({"id": 0, "method": "Browser.close"})
-            async for _ in socket:
-                pass
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def test_the_page_streams_a_file_and_a_microphone_in_a_real_browser(tmp_path: Path):

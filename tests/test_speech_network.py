@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import speech_browser
 from conftest import process
+from voxpath.speech.samples import samples
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
 
@@ -52,3 +54,26 @@ def test_transcripts_are_the_same_across_a_network_by_both_protocols(tmp_path: P
         assert one["results"][-1]["final"]
         # A round trip is 120 ms; the result's way back is half of it.
         assert one["latency_s"] >= 0.12
+
+
+AGREE_S = 0.02
+
+
+def test_chromium_on_the_emulated_host_streams_across_the_network_and_notes_the_times_that_we_note(
+    tmp_path: Path,
+):
+    with process("speech", "serve", "--port", "0", "--wait", "60", cwd=tmp_path) as serving:
+        try:
+            port = serving.stdout.readline().strip().rpartition(":")[2]
+            seen = speech_browser.across(port, samples("sample:cards/005")[0].path, tmp_path)
+        finally:
+            serving.terminate()
+            serving.communicate()
+    page, devtools, tap = seen["page"], seen["devtools"], seen["tap"]
+    assert "seven of hearts" in page.text
+    # Four blocks a second, paced, each a frame; results in order, the last one after the last audio.
+    assert len(tap.sent) >= 12
+    assert tap.came == sorted(tap.came)
+    assert tap.came[-1] > tap.sent[-1]
+    assert speech_browser.apart(devtools, tap) < AGREE_S
+    assert speech_browser.apart(page, tap) < AGREE_S

@@ -82,6 +82,7 @@ def serve(**options: object) -> int:
 @_MODEL
 @_token("--worker-token", "workers")
 @_CA
+@click.option("--attached", is_flag=True, hidden=True, help="Ends when its standard input does.")
 def work(master: str, **options: object) -> int:
     """Recognises for a MASTER (ws://host:port), one session after the other."""
     return int(_commands().work(master, **options))
@@ -143,6 +144,15 @@ def _profiles() -> ModuleType:
     from voxpath.speech import profile
 
     return profile
+
+
+@speech.command()
+@click.argument("names", nargs=-1, type=click.Choice(NAMES))
+@click.option("--samples", multiple=True, help="Have these recognised; several times for several sets.")
+@_MODEL
+def recognisers(names: tuple[str, ...], **options: object) -> int:
+    """Says which recognisers (NAMES, or all) are here, what the others need, and how well they do."""
+    return int(_commands().recognisers(names, **options))
 
 
 def _commands() -> ModuleType:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import aiohttp
+from aiohttp import WSCloseCode
 
 from voxpath.speech.protocol import CLIENT_SPEECH, EOS, VOSK
 from voxpath.speech.words import word_errors
@@ -171,8 +172,13 @@ class _Stream:
                     await asyncio.wait((receiving, sending), return_when=asyncio.FIRST_COMPLETED)
                     async with asyncio.timeout(settings.patience_s if sending.done() else 0.0):
                         await receiving
+                    if not record.status and not (sending.done() and socket.close_code == WSCloseCode.OK):
+                        # Whatever was understood until then, this is no success.
+                        record.status = None
+                        record.message = record.message or f"closed before the end (code {socket.close_code})"
                 except TimeoutError:
-                    record.message = record.message or f"no end within {settings.patience_s:g} s"
+                    record.status = None
+                    record.message = f"no end within {settings.patience_s:g} s"
                 finally:
                     for task in (receiving, sending):
                         task.cancel()
@@ -182,7 +188,7 @@ class _Stream:
         except (aiohttp.ClientError, OSError) as error:
             record.message = str(error)
         record.closed_s = self._now()
-        record.transcript = " ".join(self._finals)
+        record.transcript = " ".join(filter(None, self._finals))
         if self._audio.reference is not None and record.status == 0:
             errors, said = word_errors(self._audio.reference, record.transcript)
             record.word_error_rate = errors / max(said, 1)
@@ -225,8 +231,12 @@ class _Stream:
     async def _receive(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         async for message in socket:
             if message.type is aiohttp.WSMsgType.TEXT:
-                told = json.loads(message.data)
-                (self._handle_vosk if self._settings.vosk else self._handle)(told)
+                try:
+                    (self._handle_vosk if self._settings.vosk else self._handle)(json.loads(message.data))
+                except (ValueError, LookupError, TypeError, AttributeError):
+                    self._record.status = None
+                    self._record.message = f"no result of the protocol: {message.data[:80]}"
+                    break
                 self._reply.set()
         self._reply.set()
 

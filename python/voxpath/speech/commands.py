@@ -10,6 +10,7 @@ import os
 import signal
 import ssl as tls
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -18,14 +19,22 @@ import click
 from voxpath.speech import client, master, worker
 from voxpath.speech.audio_files import AudioError, audio_of
 from voxpath.speech.protocol import CLIENT_STATUS
-from voxpath.speech.recognisers import UnavailableError, load
+from voxpath.speech.recognisers import NAMES, UnavailableError, load
 from voxpath.speech.samples import SampleError
+from voxpath.speech.samples import samples as find_samples
+from voxpath.speech.trial import trial
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
+log = logging.getLogger(__name__)
 _FAILED = 1
+_REFUSED = 2
+"""How a worker ends that cannot work: its model, its package or its token is wrong."""
+_PAUSE_S = (0.1, 5.0)
+_SETTLED_S = 30.0
+_HARD_OF_HEARING_S = 10.0
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where whoever listens everywhere is reached from here
 
 
@@ -66,7 +75,7 @@ def serve(
 
 
 class _Workers:
-    """Processes beside the master, which end with it."""
+    """Processes beside the master: one that is lost is replaced, and all end with it, however it ends."""
 
     def __init__(
         self, count: int, recogniser: str, model: Path | None, token: str | None, certificate: Path | None
@@ -77,33 +86,52 @@ class _Workers:
         # What it serves with is what they trust.
         self._arguments += ["--ca", str(certificate)] if certificate is not None else []
         self._environment = os.environ | ({"VOXPATH_WORKER_TOKEN": token} if token else {})
-        self._processes: list[asyncio.subprocess.Process] = []
+        self.have_begun = False
+        """All of them were there once: from then on the end of one is an accident."""
 
-    async def start(self, url: str) -> None:
-        for _ in range(self.count):
-            command = [sys.executable, "-m", "voxpath", "speech", "work", url, *self._arguments]
-            self._processes.append(
-                await asyncio.create_subprocess_exec(*command, env=self._environment, process_group=0)
-            )
-
-    async def failed(self) -> int:
-        """Returns when one of them has ended by itself."""
-        if not self._processes:
-            await asyncio.Event().wait()
-        ends = [asyncio.create_task(one.wait()) for one in self._processes]
+    async def run(self, url: str) -> None:
+        """Keeps them; returns when one of them cannot work."""
+        keepers = [asyncio.create_task(self._keep(url)) for _ in range(self.count)]
         try:
-            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            return next(iter(done)).result()
+            if keepers:
+                await asyncio.wait(keepers, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                await asyncio.Event().wait()
         finally:
-            for end in ends:
-                end.cancel()
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
 
-    async def end(self) -> None:
-        for one in self._processes:
-            with contextlib.suppress(ProcessLookupError):
-                one.terminate()
-        for one in self._processes:
-            await one.wait()
+    async def _keep(self, url: str) -> None:
+        command = [sys.executable, "-m", "voxpath", "speech", "work", url, "--attached", *self._arguments]
+        pause = _PAUSE_S[0]
+        while True:
+            begun = time.monotonic()
+            # It ends when its input does: also where nobody is left to terminate it.
+            process = await asyncio.create_subprocess_exec(
+                *command, env=self._environment, process_group=0, stdin=asyncio.subprocess.PIPE
+            )
+            try:
+                code = await process.wait()
+            finally:
+                await _end(process)
+            if not self.have_begun or code == _REFUSED:
+                return
+            log.warning("a worker has ended (%d), another one begins", code)
+            pause = _PAUSE_S[0] if time.monotonic() - begun > _SETTLED_S else min(2 * pause, _PAUSE_S[1])
+            await asyncio.sleep(pause)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Asks a process to end, and ends one that does not hear."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            async with asyncio.timeout(_HARD_OF_HEARING_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+    await process.wait()
 
 
 async def _serve(
@@ -116,29 +144,32 @@ async def _serve(
     here = _REACHED.get(host, host)
     here = f"[{here}]" if ":" in here else here
     url = f"{'wss' if context else 'ws'}://{here}:{bound}"
+    running = asyncio.create_task(own.run(url))
+    # Who reads this finds somebody who listens.
+    ready = asyncio.create_task(made.pool.until_available(own.count))
     try:
-        await own.start(url)
-        failed = asyncio.create_task(own.failed())
-        # Who reads this finds somebody who listens.
-        ready = asyncio.create_task(made.pool.until_available(own.count))
-        try:
-            await asyncio.wait((failed, ready), return_when=asyncio.FIRST_COMPLETED)
-            if not failed.done():
-                click.echo(f"serving at {url}")
-                await failed
-        finally:
-            failed.cancel()
-            ready.cancel()
-            await asyncio.gather(failed, ready, return_exceptions=True)
+        await asyncio.wait((running, ready), return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            own.have_begun = True
+            click.echo(f"serving at {url}")
+        await running
         click.echo("Error: a worker has ended; its messages are above", err=True)
         return _FAILED
     finally:
-        await own.end()
+        for task in (running, ready):
+            task.cancel()
+        await asyncio.gather(running, ready, return_exceptions=True)
         await runner.cleanup()
 
 
 def work(
-    address: str, *, recogniser: str, model: Path | None, worker_token: str | None, ca: Path | None
+    address: str,
+    *,
+    recogniser: str,
+    model: Path | None,
+    worker_token: str | None,
+    ca: Path | None,
+    attached: bool,
 ) -> int:
     """Works until it is told to end."""
     _log()
@@ -153,7 +184,7 @@ def work(
         return 0
 
     try:
-        return _run(until_refused())
+        return _run(until_refused(), sys.stdin.fileno() if attached else None)
     except worker.RefusedError as error:
         raise click.UsageError(str(error)) from error
 
@@ -244,6 +275,33 @@ def status(*, server: str, watch: bool, token: str | None, ca: Path | None) -> i
     return _run(listen())
 
 
+def recognisers(names: tuple[str, ...], *, samples: tuple[str, ...], model: Path | None) -> int:
+    """Prints what can be used, and what came of the samples."""
+    if model is not None and len(names) != 1:
+        raise click.UsageError("--model: belongs to one recogniser, and that has to be named")
+    try:
+        found_samples = {one: find_samples(one) for one in samples}
+    except SampleError as error:
+        raise click.UsageError(str(error)) from error
+    found = 0
+    for name in names or NAMES:
+        try:
+            loaded = load(name, model)
+        except UnavailableError as error:
+            click.echo(f"{name}: not here: {error}")
+            continue
+        found += 1
+        click.echo(f"{name}: here")
+        for one, spoken in found_samples.items():
+            made = trial(loaded, spoken)
+            click.echo(
+                f"  {one}: {made.errors} of {made.words} words are wrong, word error rate "
+                f"{made.word_error_rate:.3f}, real-time factor {made.real_time_factor:.2f} "
+                f"(processor time, {made.audio_s:.1f} s of audio)"
+            )
+    return 0 if found else _FAILED
+
+
 def _url(text: str) -> str:
     if not text.startswith(("ws://", "wss://")):
         raise click.UsageError(f"{text}: an address begins with ws:// or wss://")
@@ -258,12 +316,20 @@ def _log() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
 
 
-def _run(what: Coroutine[Any, Any, int]) -> int:
-    """Runs until it returns; SIGTERM ends it like Ctrl-C, but is no failure."""
+def _run(what: Coroutine[Any, Any, int], lifeline: int | None = None) -> int:
+    """Runs until it returns; SIGTERM, and the end of a lifeline, end it like Ctrl-C, but are no failure."""
 
     async def until_terminated() -> int:
         task = asyncio.ensure_future(what)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        if lifeline is not None:
+
+            def let_go() -> None:
+                loop.remove_reader(lifeline)
+                task.cancel()
+
+            loop.add_reader(lifeline, let_go)
         try:
             return await task
         except asyncio.CancelledError:

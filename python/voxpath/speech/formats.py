@@ -216,6 +216,17 @@ class Wav:
         return Encoding(rate, self._FORMATS[number, bits], channels)
 
 
+_UNREAD = (
+    (b"ID3", "MP3"),
+    (b"fLaC", "FLAC"),
+    (b"\x1aE\xdf\xa3", "WebM or Matroska"),
+    (b"FORM", "AIFF"),
+    (b".snd", "AU"),
+    (b"#!AM", "AMR"),
+)
+"""What begins like this is no raw samples, and would be heard as noise."""
+
+
 class Detected:
     """A container that says by its first octets what it is; else raw audio of the protocol's default."""
 
@@ -242,6 +253,9 @@ class Detected:
 
     def _detect(self) -> Reader:
         begin = self._held[:_SNIFF]
+        for known, name in _UNREAD:
+            if begin.startswith(known):
+                raise FormatError(f"{name}: raw samples, WAV and Opus in Ogg are read")
         if begin == b"RIFF":
             return Wav()
         return _ogg() if begin == b"OggS" else Raw(Encoding(RATE))

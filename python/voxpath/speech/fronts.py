@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import WSMsgType, web
@@ -30,12 +31,33 @@ class Front(Protocol):
     acknowledging: bool
     """It is answered message by message."""
 
+    async def content_type(self) -> str:
+        """What the audio is, once the client has said so.
+
+        Raises:
+            GoneError: It never will.
+            ValueError: It is not in the protocol.
+        """
+        ...
+
     async def receive(self) -> str | bytes:
         """What comes next for the worker; `EOS` in the end.
 
         Raises:
             GoneError: Nothing will.
             ValueError: It is not in the protocol.
+        """
+        ...
+
+    def answered_at(self) -> float:
+        """When it last had an answer that it waited for, on the loop's clock; infinite while it waits."""
+        ...
+
+    async def linger(self) -> None:
+        """After the end of the audio: hears nothing more, as the original, but that the client leaves.
+
+        Raises:
+            GoneError: It has.
         """
         ...
 
@@ -53,12 +75,25 @@ class Kaldi:
 
     acknowledging = False
 
-    def __init__(self, socket: web.WebSocketResponse) -> None:
+    def __init__(self, socket: web.WebSocketResponse, content_type: str) -> None:
         self._socket = socket
+        self._content_type = content_type
+
+    async def content_type(self) -> str:
+        """As the query has it."""
+        return self._content_type
 
     async def receive(self) -> str | bytes:
         """The next frame."""
         return await _frame(self._socket)
+
+    def answered_at(self) -> float:
+        """It never waits."""
+        return 0.0
+
+    async def linger(self) -> None:
+        """Drops what comes."""
+        await _linger(self._socket)
 
     async def deliver(self, event: dict[str, Any]) -> None:
         """Sends it."""
@@ -75,11 +110,15 @@ class Http:
     acknowledging = False
 
     def __init__(self, request: web.Request) -> None:
+        self._content_type = request.headers.get("Content-Type", "")
         self._chunks: AsyncIterator[bytes] = request.content.iter_any()
         self._texts: list[str] = []
         self._failure: dict[str, Any] | None = None
         self._id = ""
-        self.aborted = False
+
+    async def content_type(self) -> str:
+        """As the header has it."""
+        return self._content_type
 
     async def receive(self) -> str | bytes:
         """The next octets of the body."""
@@ -88,6 +127,13 @@ class Http:
         except (ConnectionError, asyncio.IncompleteReadError, web.HTTPException) as error:
             raise GoneError from error
         return EOS if chunk is None else chunk
+
+    def answered_at(self) -> float:
+        """It never waits."""
+        return 0.0
+
+    async def linger(self) -> None:
+        """Nothing comes behind the body."""
 
     async def deliver(self, event: dict[str, Any]) -> None:
         """Keeps what is final."""
@@ -104,7 +150,7 @@ class Http:
     def response(self) -> web.Response:
         """The answer."""
         if self._failure is None:
-            hypotheses = [{"utterance": " ".join(self._texts)}]
+            hypotheses = [{"utterance": " ".join(filter(None, self._texts))}]
             return web.json_response(
                 {"status": int(Status.SUCCESS), "hypotheses": hypotheses, "id": self._id}, headers=CORS
             )
@@ -116,8 +162,19 @@ class Http:
 CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "PUT, POST, OPTIONS",
-    "Access-Control-Allow-Headers": "origin, x-requested-with, content-type, accept, authorization",
+    "Access-Control-Allow-Headers": (
+        "origin, x-requested-with, x-csrftoken, content-type, accept, authorization, "
+        "user-id, content-id, device-id"
+    ),
+    "Access-Control-Max-Age": "1000",
 }
+
+
+_REFUSED = {
+    "phrase_list": "nothing here is restricted to a list of phrases",
+    "model": "the service has the model that its workers were started with",
+}
+"""Of Vosk's configuration, what cannot be had; keys that Vosk does not know are ignored, as it does."""
 
 
 class Vosk:
@@ -128,45 +185,63 @@ class Vosk:
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self._socket = socket
         self._rate = _VOSK_RATE
-        self._words = False
+        # As the original has it where nobody says something else.
+        self._words = True
+        self._alternatives = False
         self._first: str | bytes | None = None
         self._partial = ""
         self._finals: list[dict[str, Any]] = []
         self._ending = False
+        self._owed = 0
+        self._answered_at = 0.0
 
     async def content_type(self) -> str:
         """What the audio is, after what the client says of it first."""
-        while self._first is None:
-            message = await _frame(self._socket)
-            config = _json(message).get("config") if isinstance(message, str) else None
-            if config is None:
-                self._first = message
-            else:
-                self._configure(config)
+        self._first = await self._message()
         return f"audio/x-raw, format=(string)S16LE, rate=(int){self._rate}, channels=(int)1"
-
-    def _configure(self, config: Any) -> None:
-        if not isinstance(config, dict):
-            raise ValueError("config: an object is expected")
-        rate = config.get("sample_rate", self._rate)
-        if not isinstance(rate, int | float) or not 1 <= rate < 1e9:
-            raise ValueError(f"config.sample_rate {rate!r}: a number of samples per second is expected")
-        self._rate = int(rate)
-        self._words = bool(config.get("words", self._words))
 
     async def receive(self) -> str | bytes:
         """The next message, in the worker's words."""
         first, self._first = self._first, None
-        message = await _frame(self._socket) if first is None else first
+        message = await self._message() if first is None else first
         if isinstance(message, bytes):
+            self._owed += 1
             return message
         told = _json(message)
         if "eof" in told:
             self._ending = True
             return EOS
         if "reset" in told:
+            self._owed += 1
             return RESET
         raise ValueError(f"a text message that is none of config, eof, reset: {message[:80]}")
+
+    def answered_at(self) -> float:
+        """Its clients wait for the answer to each message."""
+        return math.inf if self._owed else self._answered_at
+
+    async def linger(self) -> None:
+        """Drops what comes."""
+        await _linger(self._socket)
+
+    async def _message(self) -> str | bytes:
+        """The next that is no configuration; those have no answer. Once there was audio, its rate stays."""
+        while True:
+            message = await _frame(self._socket)
+            config = _json(message).get("config") if isinstance(message, str) else None
+            if config is None:
+                return message
+            self._configure(config)
+
+    def _configure(self, config: Any) -> None:
+        if not isinstance(config, dict):
+            raise ValueError("config: an object is expected")
+        for key, why in _REFUSED.items():
+            if config.get(key):
+                raise ValueError(f"config.{key}: {why}")
+        self._rate = int(_number(config, "sample_rate", self._rate, "of samples per second", 1))
+        self._alternatives = _number(config, "max_alternatives", self._alternatives, "of alternatives") > 0
+        self._words = bool(config.get("words", self._words))
 
     async def deliver(self, event: dict[str, Any]) -> None:
         """Keeps results until the message that they belong to is acknowledged."""
@@ -179,6 +254,8 @@ class Vosk:
             else:
                 self._partial = event["result"]["hypotheses"][0]["transcript"]
         elif event.get("acknowledged"):
+            self._owed -= 1
+            self._answered_at = asyncio.get_running_loop().time()
             await _send(self._socket, self._result() if self._finals else {"partial": self._partial})
 
     async def close(self) -> None:
@@ -190,19 +267,24 @@ class Vosk:
     def _result(self) -> dict[str, Any]:
         finals, self._finals = self._finals, []
         best = [event["result"]["hypotheses"][0] for event in finals]
-        told: dict[str, Any] = {"text": " ".join(one["transcript"] for one in best)}
-        if self._words:
-            told["result"] = [
-                {
-                    "conf": word.get("confidence", 1.0),
-                    "start": round(event.get("segment-start", 0.0) + word["start"], 3),
-                    "end": round(event.get("segment-start", 0.0) + word["start"] + word["length"], 3),
-                    "word": word["word"],
-                }
-                for event, one in zip(finals, best, strict=True)
-                for word in one.get("word-alignment", [])
-            ]
-        return told
+        told: dict[str, Any] = {"text": " ".join(filter(None, (one["transcript"] for one in best)))}
+        words = [
+            {
+                "conf": word.get("confidence", 1.0),
+                "start": round(event.get("segment-start", 0.0) + word["start"], 3),
+                "end": round(event.get("segment-start", 0.0) + word["start"] + word["length"], 3),
+                "word": word["word"],
+            }
+            for event, one in zip(finals, best, strict=True)
+            for word in one.get("word-alignment", [])
+        ]
+        if self._alternatives:
+            # One is as many as asked for at most; alternatives say nothing of each word's confidence.
+            confidence = min((word.pop("conf") for word in words), default=1.0)
+            told["confidence"] = confidence
+        if self._words and words:
+            told["result"] = words
+        return {"alternatives": [told]} if self._alternatives else told
 
 
 async def _frame(socket: web.WebSocketResponse) -> str | bytes:
@@ -214,6 +296,11 @@ async def _frame(socket: web.WebSocketResponse) -> str | bytes:
     raise GoneError
 
 
+async def _linger(socket: web.WebSocketResponse) -> None:
+    while True:
+        await _frame(socket)
+
+
 def _json(text: str) -> dict[str, Any]:
     try:
         told = json.loads(text)
@@ -222,6 +309,18 @@ def _json(text: str) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise ValueError(f"a text message that is no JSON object: {text[:80]}")
     return told
+
+
+def _number(config: dict[str, Any], key: str, otherwise: float, what: str, least: float = 0) -> float:
+    """A number of the configuration; in quotation marks, too, as Vosk reads them."""
+    given = config.get(key, otherwise)
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not least <= number < 1e9:
+        raise ValueError(f"config.{key} {given!r}: a number {what} is expected")
+    return number
 
 
 async def _send(socket: web.WebSocketResponse, event: dict[str, Any]) -> None:

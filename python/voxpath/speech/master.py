@@ -14,9 +14,9 @@ import json
 import logging
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
@@ -27,9 +27,10 @@ from voxpath.speech.protocol import EOS, Request, Status
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 log = logging.getLogger(__name__)
+_Said = TypeVar("_Said")
 _HEARTBEAT_S = 30.0
 """A peer that has ended is noticed at once; this is for machines that have gone, and spares busy ones."""
 _EVENT_LIMIT = 1 << 20
@@ -148,28 +149,17 @@ class Master:
         async with self._open(request, self._settings.limits.message_bytes) as socket:
             told = Request(
                 id=str(uuid.uuid4()),
-                content_type=request.query.get("content-type", ""),
                 user_id=request.query.get("user-id", "none"),
                 content_id=request.query.get("content-id", "none"),
                 timing=request.query.get("timing") == "1",
             )
-            await self._serve(Kaldi(socket), told)
+            await self._serve(Kaldi(socket, request.query.get("content-type", "")), told)
             return socket
 
     async def _vosk(self, request: web.Request) -> web.StreamResponse:
         self._admit(request, self._settings.client_token)
         async with self._open(request, self._settings.limits.message_bytes) as socket:
-            front = Vosk(socket)
-            told = Request(id=str(uuid.uuid4()), content_type="", acknowledge=True)
-            try:
-                async with asyncio.timeout(self._settings.limits.idle_s):
-                    content_type = await front.content_type()
-            except ValueError as error:
-                await refuse(front, Status.NOT_ALLOWED, str(error), told.id)
-            except (TimeoutError, GoneError):
-                pass
-            else:
-                await self._serve(front, Request(id=told.id, content_type=content_type, acknowledge=True))
+            await self._serve(Vosk(socket), Request(id=str(uuid.uuid4()), acknowledge=True))
             return socket
 
     async def _root(self, request: web.Request) -> web.StreamResponse:
@@ -183,7 +173,6 @@ class Master:
         front = Http(request)
         told = Request(
             id=str(uuid.uuid4()),
-            content_type=request.headers.get("Content-Type", ""),
             user_id=request.headers.get("device-id", "none"),
             content_id=request.headers.get("content-id", "none"),
         )
@@ -193,8 +182,11 @@ class Master:
     async def _reference(self, request: web.Request) -> web.StreamResponse:
         """A correction that a client sends; the original logs it, and so do we, by its length."""
         self._admit(request, self._settings.client_token)
+        content = request.headers.get("content-id")
+        if not content:
+            raise web.HTTPBadRequest(text="No Content-Id specified", headers=CORS)
         text = await request.text()
-        log.info("%s: a reference of %d characters", request.headers.get("content-id", "none"), len(text))
+        log.info("%s: a reference of %d characters", content, len(text))
         return web.Response(headers=CORS)
 
     async def _options(self, request: web.Request) -> web.StreamResponse:
@@ -242,6 +234,7 @@ class Master:
         self._sessions += 1
         link = None
         try:
+            request = replace(request, content_type=await self._heard(front, front.content_type))
             link = await self.pool.take(limits.wait_s, acknowledging=front.acknowledging)
             if link is None:
                 await refuse(front, Status.NOT_AVAILABLE, protocol.UNAVAILABLE, request.id)
@@ -276,24 +269,32 @@ class Master:
     async def _up(self, front: Front, link: Link, ended: asyncio.Event) -> None:
         """What the client says, to the worker."""
         limits, octets = self._settings.limits, 0
-        while True:
-            try:
-                async with asyncio.timeout(None if ended.is_set() else limits.idle_s):
-                    data = await front.receive()
-            except TimeoutError:
-                raise _Refusal(Status.NO_SPEECH, f"nothing came for {limits.idle_s:g} s") from None
-            except ValueError as error:
-                raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
-            if ended.is_set():
-                raise _Refusal(Status.NOT_ALLOWED, "audio after the end of the audio")
+        while not ended.is_set():
+            data = await self._heard(front, front.receive)
             octets += len(data)
             if octets > limits.session_bytes:
                 raise _Refusal(Status.ABORTED, f"more than {limits.session_bytes} bytes")
             if data in (EOS, EOS.encode()):
                 ended.set()
             await self._to_worker(link, data)
-            if ended.is_set() and isinstance(front, Http):
-                return
+        await front.linger()
+
+    async def _heard(self, front: Front, hear: Callable[[], Awaitable[_Said]]) -> _Said:
+        """What a client says, if it says something in time that is of its protocol."""
+        idle_s = self._settings.limits.idle_s
+        now = asyncio.get_running_loop().time
+        begun = now()
+        while True:
+            # Who waits for our answer is not idle.
+            left_s = max(begun, front.answered_at()) + idle_s - now()
+            try:
+                async with asyncio.timeout(min(left_s, idle_s)):
+                    return await hear()
+            except TimeoutError:
+                if max(begun, front.answered_at()) + idle_s <= now():
+                    raise _Refusal(Status.NO_SPEECH, f"nothing came for {idle_s:g} s") from None
+            except ValueError as error:
+                raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
 
     async def _down(
         self,
@@ -307,10 +308,14 @@ class Master:
         """What the worker says, to the client; the session ends where the worker closes."""
         told: dict[str, Any] = {}
         while (text := await link.events.get()) is not None:
-            told = json.loads(text)
-            if request.timing and "timing" in told:
-                told["timing"]["waiting"] = round(waited, 6)
-            await front.deliver(told | {"id": request.id})
+            try:
+                told = json.loads(text)
+                if request.timing and "timing" in told:
+                    told["timing"]["waiting"] = round(waited, 6)
+                await front.deliver(told | {"id": request.id})
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                log.warning("%s: a worker says %s", request.id, text[:200])
+                raise _Refusal(Status.ABORTED, "the worker said something that is no result") from error
         failed = bool(told.get("status"))
         if not failed and not (ended.is_set() and link.has_closed):
             raise _Refusal(Status.ABORTED, "the worker was lost")

@@ -21,6 +21,7 @@ EOS = "EOS"
 """Ends the audio; as text or as binary."""
 RESET = '{"reset" : 1}'
 """Ends a segment, not the session; Vosk's, forwarded to our own workers only."""
+ADAPTATION_TYPE = "string+gzip+base64"
 UNAVAILABLE = "No decoder available, try again later"
 
 
@@ -44,7 +45,7 @@ class Request:
     """What a worker is told of a session before its audio."""
 
     id: str
-    content_type: str
+    content_type: str = ""
     user_id: str = "none"
     content_id: str = "none"
     timing: bool = False

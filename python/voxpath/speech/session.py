@@ -126,8 +126,8 @@ class Session:
 
     def _final(self, at_s: float, decided_s: float) -> Iterator[Final]:
         heard = self.recogniser.finish()
-        # What sounded like speech and was none is not told.
-        if heard.text:
+        # What sounded like speech and was none is not told, unless something was told of it before.
+        if heard.text or self._text:
             words = tuple(word.later(self._started_s) for word in heard.words)
             yield Final(self._segment, heard.text, self._started_s, at_s, decided_s, words)
             self._segment += 1

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from voxpath.speech.formats import FormatError, reader_of
-from voxpath.speech.protocol import EOS, RESET, WORKER_SPEECH, Request, Status, failure
+from voxpath.speech.protocol import ADAPTATION_TYPE, EOS, RESET, WORKER_SPEECH, Request, Status, failure
 from voxpath.speech.session import Final, NoSpeechError, Partial, Session
 
 if TYPE_CHECKING:
@@ -167,8 +167,13 @@ class _Connection:
                 await self._run(request, clock, partial(session.feed, piece))
         elif data == RESET:
             await self._run(request, clock, session.cut)
-        else:
-            self.recogniser.adapt(_adaptation_state(data))
+        elif (state := _adaptation_state(data)) is not None:
+            try:
+                self.recogniser.adapt(state)
+            except ValueError as error:
+                # Of another recogniser, as a client has it that spoke to another server before.
+                log.warning("%s: %s; the session begins without it", request.id, error)
+                self.recogniser.adapt(None)
 
     async def _run(
         self, request: Request, clock: _Clock, what: Callable[[], Iterator[Partial | Final]]
@@ -198,7 +203,7 @@ class _Connection:
             told = {
                 "id": request.id,
                 "value": state,
-                "type": "string+gzip+base64",
+                "type": ADAPTATION_TYPE,
                 "time": time.strftime("%Y-%m-%dT%H:%M:%S"),
             }
             await self._tell({"status": int(Status.SUCCESS), "adaptation_state": told})
@@ -210,7 +215,7 @@ class _Connection:
 
 
 def _adaptation_state(text: str) -> str | None:
-    """What a client's first text message gives; none where it says nothing of it.
+    """What a client's text message gives back; none where it says nothing of it, or is of another kind.
 
     Raises:
         ValueError: It is no message of the protocol.
@@ -223,7 +228,7 @@ def _adaptation_state(text: str) -> str | None:
     value = state.get("value") if isinstance(state, dict) else None
     if value is not None and not isinstance(value, str):
         raise ValueError("an adaptation state whose value is not a text")
-    return value
+    return value if isinstance(state, dict) and state.get("type") == ADAPTATION_TYPE else None
 
 
 def _told(event: Partial | Final) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 | name | extra | model |
 | --- | --- | --- |
 | `pocketsphinx` | `speech` | US English, in the package |
+| `sherpa` | `speech-sherpa` | a directory that `--model` names |
 | `vosk` | `speech-vosk` | a directory that `--model` names |
+| `whisper` | `speech-whisper` | English (`tiny.en`), in a package |
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 DEFAULT = "pocketsphinx"
-NAMES = ("pocketsphinx", "vosk")
+NAMES = ("pocketsphinx", "sherpa", "vosk", "whisper")
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,8 @@ def load(name: str, model: Path | None) -> Recogniser:
     Raises:
         UnavailableError: Its package or its model is missing.
     """
-    module = importlib.import_module(f"voxpath.speech.recognisers.{name}")
-    make: Make = module.load
     try:
+        make: Make = importlib.import_module(f"voxpath.speech.recognisers.{name}").load
         return make(model)
     except ImportError as error:
         extra = "speech" if name == DEFAULT else f"speech-{name}"
