@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
+from conftest import process
 from test_speech_service import CAPS, CARD, Stub, run, service
 from voxpath.scenario import ScenarioError, from_dict
 from voxpath.scenario.speech import DecoderFile, Utterance
@@ -314,3 +316,20 @@ def test_an_utterance_notes_what_is_told_and_where():
     steps = [later.after - result.after for result, later in pairwise(partials)]
     # Every quarter second of audio, in frames of 30 ms and blocks of 20 ms.
     assert all(8_000 <= step <= 9_600 for step in steps)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
+def test_the_same_machines_talk_over_the_kernels_sockets(tmp_path: Path):
+    app = {"length": "600 ms", "decoder": HALF}
+    document = from_dict(scenario(app, {"delay": "5 ms", "rate": "10 Mbit/s", "queue": "100 packets"}))
+    (tmp_path / "speech.toml").write_text(document.text)
+    with process("run", "speech.toml", "--backend", "real", "--out", "real", cwd=tmp_path) as running:
+        _, said = running.communicate(timeout=120)
+    frames = [pl.read_parquet(path) for path in (tmp_path / "real").glob("*/flows.parquet")]
+    assert frames, said
+    (row,) = frames[0].to_dicts()
+    (expected,) = voxpath_package.run(document, out=tmp_path / "sim").flows.to_dicts()
+    for column in ("status", "bytes_delivered", "bytes_wrong", "audio_ns", "decoding_total_ns"):
+        assert row[column] == expected[column], column
+    order = [row[f"{name}_ns"] for name in ("websocket", "audio_first", "audio_last", "final", "completed")]
+    assert order == sorted(order)
