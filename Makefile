@@ -29,7 +29,7 @@ help:
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/benchmarks.md)'
-	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some ten minutes'
+	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some minutes'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/benchmarks.md) and bench-real'
