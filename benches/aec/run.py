@@ -205,8 +205,8 @@ class Measured:
 Samples a second of processor time, medians of {len(self.cases[0].rounds)} rounds in which all took turns; a ratio is the median of the rounds'. Ours is
 in single precision with N_u = 4, from Python in blocks, adapted to four echo paths of AR(1) noise. padasip (1.2.2) has two exact
 filters of twice the length, as its matrix cannot be shared between microphones; speexdsp (1.2.1, Debian's) is a
-frequency-domain filter with two microphones and two loudspeakers in frames of {FRAME} samples: it learns far more slowly, and
-costs far less. `make bench-aec` renews this section alone.
+frequency-domain filter with two microphones and two loudspeakers in frames of {FRAME} samples, another
+algorithm: what either attains is not compared here. `make bench-aec` renews this section alone.
 
 Measured on: {self.where}.
 
