@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec speech-extras bench-speech clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec speech-extras bench-speech study-echo clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -29,12 +29,13 @@ help:
 	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
-	@echo 'make bench-aec    the echo canceller: samples a second of processor time, by length and uses'
+	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/benchmarks.md)'
+	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some minutes'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/speech-service.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
-	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep (docs/benchmarks.md) and bench-real'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
@@ -147,23 +148,29 @@ picture: setup
 bench-setup: $(STAMPS)/bench
 
 $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
-	@echo 'bench-setup: ns-3 and ns-2 from Debian (as root, by apt-get) and SimPy, which the benchmarks compare with'
+	@echo 'bench-setup: ns-3, ns-2 and speexdsp from Debian (as root, by apt-get), SimPy and padasip, which the benchmarks compare with'
 	@command -v ns >/dev/null && test -d /usr/include/ns3 -a -e /usr/include/gsl/gsl_math.h \
 		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
 			ns3 libns3-dev libgsl-dev ns2 g++; }
+	@dpkg -s libspeexdsp1 >/dev/null 2>&1 \
+		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends libspeexdsp1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/peers/requirements.txt
 	@touch $@
 
 bench: setup bench-setup
 	$(BIN)/python benches/run.py
+	$(MAKE) bench-aec
 	$(MAKE) bench-real
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator
 	$(BIN)/python benches/real/run.py
 
-bench-aec:
-	cargo bench --locked --quiet --package voxpath-dsp
+bench-aec: setup bench-setup
+	$(BIN)/python benches/aec/run.py
+
+study-echo: setup
+	$(BIN)/python benches/aec/study.py
 
 soak-aec:
 	cargo run --release --locked --quiet --package voxpath-dsp --example endurance

@@ -19,6 +19,8 @@ from voxpath.report.document import (
     Report,
     Section,
     Segment,
+    Sound,
+    Sounds,
     Table,
     Text,
     Verbatim,
@@ -96,6 +98,14 @@ CHECKS = Checks(
     "Checks",
     [Check("More loss, less goodput", True, "30 > 1"), Check("Never", False, "2 < 1")],
 )
+SOUNDS = Sounds(
+    "Listening",
+    "A tone.",
+    [
+        Sound("before", "It hums.", 8_000, [[0.5, -0.5] * 800]),
+        Sound("after", "It is quiet.", 16_000, [[0.0] * 1_600, [0.25, -0.25] * 800]),
+    ],
+)
 REPORT = Report(
     title="A report",
     question="What does loss do?",
@@ -115,6 +125,7 @@ REPORT = Report(
                 NAMED,
                 LADDER,
                 MAP,
+                SOUNDS,
                 Verbatim("the scenario", 'name = "x"'),
             ],
         ),

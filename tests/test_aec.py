@@ -8,7 +8,17 @@ import threading
 import numpy as np
 import pytest
 
-from voxpath.aec import Canceller, Paths, Solver, nlms, rls, synthetic_world, widely_linear
+from voxpath.aec import (
+    Canceller,
+    Paths,
+    Solver,
+    Words,
+    fixed_point,
+    nlms,
+    rls,
+    synthetic_world,
+    widely_linear,
+)
 from voxpath.aec.measures import erle, misalignment, spectrum
 from voxpath.aec.signals import (
     autoregressive,
@@ -64,6 +74,16 @@ def test_a_saved_filter_goes_on():
         Canceller.restore(bytes(damaged))
 
 
+def test_a_filter_in_integers_learns_and_is_kept():
+    far, near, paths = world(30_000)
+    canceller = fixed_point(LENGTH, words=Words(16, 32, 24), regularisation=0.1)
+    canceller.process(0.1 * far[:, :29_000], 0.1 * near[:, :29_000])
+    assert misalignment(paths, canceller.paths) < -20.0
+    again = Canceller.restore(canceller.save())
+    rest = (0.1 * far[:, 29_000:], 0.1 * near[:, 29_000:])
+    assert np.array_equal(canceller.process(*rest), again.process(*rest))
+
+
 def test_bad_input_is_told():
     for call, said in (
         (lambda: widely_linear(0), "length"),
@@ -74,6 +94,8 @@ def test_bad_input_is_told():
         (lambda: widely_linear(16, precision="half"), "single or double"),
         (lambda: rls(500, solve=True), "between 1 and 128"),
         (lambda: nlms(16, step=2.5), "step"),
+        (lambda: fixed_point(16, memory=60), "power of two"),
+        (lambda: fixed_point(16, words=Words(tap=16)), "bits"),
         (lambda: autoregressive(10, [1.1], 1), "unit circle"),
         (lambda: autoregressive(10, [0.5j], 1), "conjugate pairs"),
     ):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import io
 import math
+import struct
+import wave
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,8 +15,9 @@ import pytest
 
 from browser import browse
 from reports import REPORT, text_of
-from voxpath.report.document import Axis, Curve, Plot, Section, Table
+from voxpath.report.document import Axis, Curve, Plot, Section, Sound, Table
 from voxpath.report.html import render
+from voxpath.report.listening import wav
 from voxpath.report.markup import exact, readable
 
 HOSTILE = "</script></pre><b onload=x>&\"'`${1}<!--"
@@ -74,6 +78,8 @@ def test_every_part_is_there_to_be_read_without_a_script():
     parts += ["rate 1 Mbit/s,1 %,50 ms,nan,"]
     # An interval stands in its cell of a map.
     parts += ["0.1 ± 0.021", "10 ± 1.2"]
+    # Sounds are described.
+    parts += ["before It hums. 0.2 s, mono, 8,000 Hz, −6.0 dB of full scale", "0.1 s, stereo, 16,000 Hz"]
     for part in parts:
         assert part in seen, part
 
@@ -112,11 +118,36 @@ def test_hostile_words_stay_words(tmp_path: Path):
 def test_the_page_loads_nothing():
     for tag, attributes in Elements(render(REPORT)).found:
         assert tag not in {"link", "img", "iframe", "object", "embed", "base"}
-        assert "src" not in attributes
+        # Sounds stand in the page itself.
+        assert tag == "audio" or "src" not in attributes
+        assert (attributes.get("src") or "data:audio/wav;base64,").startswith("data:audio/wav;base64,")
         assert attributes.get("href", "#").startswith("#"), tag
     assert "url(" not in render(REPORT)
     assert "@import" not in render(REPORT)
     assert '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';' in render(REPORT)
+
+
+def test_sounds_are_played_from_the_page_itself_and_by_keys(tmp_path: Path):
+    script = """
+      const players = [...document.querySelectorAll("audio")];
+      const loaded = (player) =>
+        player.readyState > 0 || new Promise((done) => player.onloadedmetadata = done);
+      await Promise.all(players.map(loaded));
+      const said = players.map((player) => [player.duration, player.getAttribute("aria-label")]);
+      return [said, players.every((player) => player.controls && player.tabIndex >= 0)];
+    """
+    assert browse(render(REPORT), script, tmp_path) == [[[0.2, "before"], [0.1, "after"]], True]
+
+
+@pytest.mark.parametrize("channels", [[], [[]], [[0.0], [0.0], [0.0]], [[0.0], [0.0, 1.0]]])
+def test_what_is_no_sound_is_refused(channels: list[list[float]]):
+    with pytest.raises(ValueError, match="hum: one or two channels"):
+        wav(Sound("hum", "", 8_000, channels))
+
+
+def test_sounds_are_clipped_not_wrapped():
+    with wave.open(io.BytesIO(wav(Sound("hum", "", 8_000, [[2.0, -2.0, 0.5]])))) as file:
+        assert struct.unpack("<3h", file.readframes(3)) == (32767, -32767, 16384)
 
 
 def test_the_licence_of_the_chart_library_goes_with_it():

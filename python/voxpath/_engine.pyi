@@ -82,6 +82,17 @@ class EchoFilter:
         guard: float | None,
     ) -> EchoFilter: ...
     @staticmethod
+    def fixed_point(
+        length: int,
+        memory_bits: int,
+        regularisation: float,
+        reuse: int,
+        amplitude: float,
+        bits: int,
+        updates: int,
+        words: tuple[int, int, int],
+    ) -> EchoFilter: ...
+    @staticmethod
     def nlms(precision: str, length: int, step: float, regularisation: float) -> EchoFilter: ...
     @staticmethod
     def rls(

@@ -208,7 +208,7 @@ impl<T: Real, G: Gain<T>> Dense<T, G> {
     fn visit(&mut self, archive: &mut impl Archive) {
         self.window.visit(archive);
         self.paths.visit(archive);
-        archive.reals(self.solver.numbers());
+        archive.numbers(self.solver.numbers());
     }
 }
 

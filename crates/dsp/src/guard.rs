@@ -41,6 +41,6 @@ impl<T: Real> Guard<T> {
     }
 
     pub(crate) fn visit(&mut self, archive: &mut impl Archive) {
-        archive.reals(core::slice::from_mut(&mut self.scale));
+        archive.numbers(core::slice::from_mut(&mut self.scale));
     }
 }

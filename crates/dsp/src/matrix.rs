@@ -5,15 +5,16 @@
 //! by a row and a column for each sample, so that nothing else moves (the publication's step 2; the idea of circular
 //! diagonals is that of Sutcliffe de Moraes et al., ISWCS 2024, for real numbers).
 //!
-//! A line of the array holds a block column. What the matrix's symmetry puts into older columns is filled in when such
-//! a column is next read: at most one block for each sample that came since.
+//! A line of the array holds a block column; what belongs to a tap stands at its *place*, in every line and in every vector
+//! that meets the matrix. What the matrix's symmetry puts into older columns is carried there a [`TILE`] of columns at a
+//! time, by transposing small squares that fit the caches; blocks younger than that are fetched when a column is read.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use crate::dcd::{Normal, PLANES, Unknown};
-use crate::real::Real;
+use crate::dcd::{Normal, PLANES, Unknown, width};
+use crate::real::{Number, Real};
 use crate::state::Archive;
 
 /// A plane, and whether its sign changes.
@@ -46,132 +47,172 @@ impl Structure for Conjugate {
     const DIAGONAL: [usize; 2] = [0, 0];
 }
 
+/// Columns that are transposed together; vectors are as long as a multiple of it.
+const TILE: usize = 16;
+
+/// Numbers between lines: lines a power of two apart would share the same few places of a cache.
+const GAP: usize = 16;
+
+/// The tap whose place this is, where `origin` is that of tap 0.
+#[must_use]
+pub fn tap(place: usize, origin: usize, length: usize) -> usize {
+    if place >= origin { place - origin } else { place + length - origin }
+}
+
 /// A correlation matrix.
 #[derive(Clone, Debug)]
 pub struct Matrix<T, S> {
     length: usize,
     /// The line of the newest column, and where its first block stands in every line.
     origin: usize,
-    /// Samples until now.
-    time: u64,
-    /// The first block column, in order: what the next one is computed from.
-    first: Vec<T>,
-    /// `length` lines of planes of `length` blocks.
+    /// `length` lines of planes of blocks.
     lines: Vec<T>,
-    /// Until when each line is whole.
-    whole: Vec<u64>,
     structure: PhantomData<S>,
 }
 
-impl<T: Real, S: Structure> Matrix<T, S> {
+impl<T: Number, S: Structure> Matrix<T, S> {
     /// The matrix of `length` blocks squared whose diagonal is `diagonal(tap)`.
     pub fn new(length: usize, diagonal: impl Fn(usize) -> T) -> Self {
-        let mut matrix = Self {
-            length,
-            origin: 0,
-            time: 0,
-            first: vec![T::ZERO; S::COUNT * length],
-            lines: vec![T::ZERO; S::COUNT * length * length],
-            whole: vec![0; length],
-            structure: PhantomData,
-        };
+        let mut matrix = Self { length, origin: 0, lines: Vec::new(), structure: PhantomData };
+        matrix.lines = vec![T::ZERO; length * matrix.stride()];
         for tap in 0..length {
             for plane in S::DIAGONAL {
-                let at = matrix.place(tap, plane) + matrix.column(tap);
+                let at = matrix.at(tap, plane) + tap;
                 matrix.lines[at] = diagonal(tap);
             }
-        }
-        for plane in S::DIAGONAL {
-            matrix.first[plane * length] = diagonal(0);
         }
         matrix
     }
 
     pub(crate) fn visit(&mut self, archive: &mut impl Archive) {
         archive.size(&mut self.origin);
-        archive.count(&mut self.time);
-        archive.reals(&mut self.first);
-        archive.reals(&mut self.lines);
-        for whole in &mut self.whole {
-            archive.count(whole);
-        }
+        archive.numbers(&mut self.lines);
     }
 
     /// Whether its indices can be followed.
     pub(crate) fn is_sound(&self) -> bool {
-        self.origin < self.length && self.whole.iter().all(|&whole| whole <= self.time)
+        self.origin < self.length
     }
 
-    /// Shifts the matrix, and puts in the first block column that `update` makes of the one before.
+    /// Shifts the matrix, and puts in the first block column.
     ///
-    /// The planes stand one after another, `length` numbers each.
-    pub fn shift(&mut self, update: impl FnOnce(&mut [T])) {
-        update(&mut self.first);
+    /// `update` makes each plane of it from the one before: it is given the plane, the first place that it makes, what
+    /// the column before had at these taps, and where to put the new numbers.
+    pub fn shift(&mut self, update: impl Fn(usize, usize, &[T], &mut [T])) {
+        let older = self.origin * self.stride();
         self.origin = if self.origin == 0 { self.length - 1 } else { self.origin - 1 };
-        self.time += 1;
-        let split = self.length - self.origin;
-        let line = &mut self.lines[self.origin * S::COUNT * self.length..][..S::COUNT * self.length];
-        for (to, from) in line.chunks_exact_mut(self.length).zip(self.first.chunks_exact(self.length)) {
-            to[self.origin..].copy_from_slice(&from[..split]);
-            to[..self.origin].copy_from_slice(&from[split..]);
+        let newer = self.origin * self.stride();
+        let last = self.length - 1;
+        for plane in 0..S::COUNT {
+            let from = older + plane * width(self.length);
+            let to = newer + plane * width(self.length);
+            // A tap's place is one below that of the tap before it, around the end.
+            let first = self.lines[from];
+            if self.length > 1 {
+                let (low, high) = self.lines.split_at_mut(from.max(to));
+                let (older, newer) = if from < to { (&low[from..], high) } else { (&*high, &mut low[to..]) };
+                update(plane, 0, &older[1..self.length], &mut newer[..last]);
+            }
+            update(plane, last, &[first], &mut self.lines[to + last..=to + last]);
         }
-        self.whole[self.origin] = self.time;
+        if self.origin.is_multiple_of(TILE) {
+            self.transpose();
+        }
     }
 
     /// Forgets what is too small to matter; for silence that lasts.
     pub fn hush(&mut self) {
-        self.first.fill(T::ZERO);
+        let (at, stride) = (self.origin * self.stride(), self.stride());
+        self.lines[at..at + stride].fill(T::ZERO);
     }
 
     /// The first diagonal element.
     #[must_use]
     pub fn power(&self) -> T {
-        self.first[S::DIAGONAL[0] * self.length]
+        self.lines[self.at(self.origin, S::DIAGONAL[0]) + self.origin]
     }
 
-    fn column(&self, tap: usize) -> usize {
-        let at = self.origin + tap;
-        if at < self.length { at } else { at - self.length }
+    /// The place of tap 0.
+    #[must_use]
+    pub fn origin(&self) -> usize {
+        self.origin
     }
 
-    /// Where a plane of the line of a tap begins.
-    fn place(&self, tap: usize, plane: usize) -> usize {
-        (self.column(tap) * S::COUNT + plane) * self.length
+    /// The diagonal element, which is real.
+    #[must_use]
+    pub fn diagonal(&self, unknown: Unknown) -> T {
+        self.lines[self.at(unknown.place, S::DIAGONAL[unknown.channel]) + unknown.place]
     }
 
-    /// Fills in what came after a line was last read: blocks of newer columns, transposed.
-    fn complete(&mut self, tap: usize) {
-        let at = self.column(tap);
-        let missing = (self.time - self.whole[at]) as usize;
-        for newer in 0..missing.min(tap) {
+    /// Changes every number of the residual by that of an unknown's column (j times it for an imaginary part), of which the
+    /// sign may have to be changed.
+    #[inline(always)]
+    pub fn apply(&mut self, unknown: Unknown, residual: &mut [T], change: impl Fn(T, T, bool) -> T) {
+        self.complete(unknown.place);
+        let width = width(self.length);
+        let column = &S::COLUMNS[unknown.channel][unknown.part];
+        for (to, &(plane, negative)) in residual.chunks_exact_mut(width).zip(column) {
+            let line = &self.lines[self.at(unknown.place, plane)..][..width];
+            for (to, &from) in to.iter_mut().zip(line) {
+                *to = change(*to, from, negative);
+            }
+        }
+    }
+
+    fn stride(&self) -> usize {
+        S::COUNT * width(self.length) + GAP
+    }
+
+    /// Where a plane of the line at a place begins.
+    fn at(&self, place: usize, plane: usize) -> usize {
+        place * self.stride() + plane * width(self.length)
+    }
+
+    /// Carries the newest tile of columns into all lines, transposed.
+    fn transpose(&mut self) {
+        let newest = self.origin;
+        let columns = TILE.min(self.length - newest);
+        for first in (0..self.length).step_by(TILE) {
+            let lines = TILE.min(self.length - first);
             for (plane, &(source, negative)) in S::TRANSPOSED.iter().enumerate() {
-                let value = self.lines[self.place(newer, source) + at];
-                let to = self.place(tap, plane) + self.column(newer);
+                let mut square = [[T::ZERO; TILE]; TILE];
+                for (column, row) in square.iter_mut().enumerate().take(columns) {
+                    let from = self.at(newest + column, source) + first;
+                    row.copy_from_slice(&self.lines[from..from + TILE]);
+                }
+                for line in 0..lines {
+                    // In the tile itself only what is above the diagonal is missing.
+                    let missing = if first == newest { line } else { columns };
+                    let to = self.at(first + line, plane) + newest;
+                    for (to, row) in self.lines[to..to + missing].iter_mut().zip(&square) {
+                        *to = if negative { -row[line] } else { row[line] };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Fills in what the columns since the last tile have for an older one.
+    fn complete(&mut self, place: usize) {
+        let newer = (self.length - self.origin).min(self.origin.wrapping_neg() % TILE);
+        for column in self.origin..self.origin + newer.min(tap(place, self.origin, self.length)) {
+            for (plane, &(source, negative)) in S::TRANSPOSED.iter().enumerate() {
+                let value = self.lines[self.at(column, source) + place];
+                let to = self.at(place, plane) + column;
                 self.lines[to] = if negative { -value } else { value };
             }
         }
-        self.whole[at] = self.time;
     }
 }
 
 impl<T: Real, S: Structure> Normal<T> for Matrix<T, S> {
     fn diagonal(&self, unknown: Unknown) -> T {
-        self.lines[self.place(unknown.tap, S::DIAGONAL[unknown.channel]) + self.column(unknown.tap)]
+        self.diagonal(unknown)
     }
 
     fn subtract(&mut self, unknown: Unknown, step: T, residual: &mut [T]) {
-        self.complete(unknown.tap);
-        let split = self.length - self.origin;
-        let column = &S::COLUMNS[unknown.channel][unknown.part];
-        for (to, &(plane, negative)) in residual.chunks_exact_mut(self.length).zip(column) {
-            let line = &self.lines[self.place(unknown.tap, plane)..][..self.length];
-            let step = if negative { -step } else { step };
-            let (newer, older) = to.split_at_mut(split);
-            for (to, from) in [(newer, &line[self.origin..]), (older, &line[..self.origin])] {
-                for (to, &from) in to.iter_mut().zip(from) {
-                    *to -= step * from;
-                }
-            }
-        }
+        self.apply(unknown, residual, |was, element, negative| {
+            was - if negative { -step } else { step } * element
+        });
     }
 }

@@ -4,7 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::canceller::Stereo;
-use crate::real::Real;
+use crate::dcd::Way;
+use crate::real::{Number, Real};
 use crate::state::Archive;
 use crate::window::{Window, dot};
 
@@ -21,7 +22,7 @@ pub struct Paths<T> {
     pub right_right: Vec<T>,
 }
 
-impl<T: Real> Paths<T> {
+impl<T: Number> Paths<T> {
     /// Paths without an echo.
     #[must_use]
     pub fn silent(length: usize) -> Self {
@@ -34,6 +35,24 @@ impl<T: Real> Paths<T> {
         }
     }
 
+    /// The path that a part of an unknown belongs to.
+    pub(crate) fn way(&mut self, way: Way) -> &mut [T] {
+        match (way.from, way.to) {
+            (0, 0) => &mut self.left_left,
+            (0, _) => &mut self.left_right,
+            (_, 0) => &mut self.right_left,
+            (..) => &mut self.right_right,
+        }
+    }
+
+    pub(crate) fn visit(&mut self, archive: &mut impl Archive) {
+        for path in [&mut self.left_left, &mut self.left_right, &mut self.right_left, &mut self.right_right] {
+            archive.numbers(path);
+        }
+    }
+}
+
+impl<T: Real> Paths<T> {
     /// The error (10): what of the microphones' samples is not the echo of the window's.
     #[must_use]
     pub fn error(&self, window: &Window<T>, near: Stereo<T>) -> Stereo<T> {
@@ -56,12 +75,6 @@ impl<T: Real> Paths<T> {
             for (tap, &value) in path.iter_mut().zip(vector) {
                 *tap += factor * value;
             }
-        }
-    }
-
-    pub(crate) fn visit(&mut self, archive: &mut impl Archive) {
-        for path in [&mut self.left_left, &mut self.left_right, &mut self.right_left, &mut self.right_right] {
-            archive.reals(path);
         }
     }
 

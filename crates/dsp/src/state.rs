@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::real::Real;
+use crate::real::Number;
 
 const MARK: [u8; 4] = *b"vxec";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Why octets are not the state of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub trait Archive {
     fn count(&mut self, value: &mut u64);
 
     /// Numbers.
-    fn reals<T: Real>(&mut self, values: &mut [T]);
+    fn numbers<T: Number>(&mut self, values: &mut [T]);
 
     /// A size.
     fn size(&mut self, value: &mut usize) {
@@ -60,7 +60,7 @@ pub struct Writer(Vec<u8>);
 impl Writer {
     /// Begins the state of a kind of filter in an arithmetic.
     #[must_use]
-    pub fn new<T: Real>(kind: u8) -> Self {
+    pub fn new<T: Number>(kind: u8) -> Self {
         let mut writer = Self(MARK.to_vec());
         for mut value in [VERSION, u64::from(kind), T::NAME] {
             writer.count(&mut value);
@@ -82,7 +82,7 @@ impl Archive for Writer {
         self.0.extend(value.to_le_bytes());
     }
 
-    fn reals<T: Real>(&mut self, values: &mut [T]) {
+    fn numbers<T: Number>(&mut self, values: &mut [T]) {
         for value in values {
             self.0.extend(&value.bits().to_le_bytes()[..T::OCTETS]);
         }
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// It is none, or damaged.
-    pub fn new<T: Real>(kind: u8, octets: &'a [u8]) -> Result<Self, Damaged> {
+    pub fn new<T: Number>(kind: u8, octets: &'a [u8]) -> Result<Self, Damaged> {
         let rest = octets.strip_prefix(&MARK).ok_or(Damaged::Unknown)?;
         let (_, sum) = octets.split_last_chunk::<8>().ok_or(Damaged::Unknown)?;
         let mut reader = Self { rest: rest.strip_suffix(sum).ok_or(Damaged::Unknown)?, short: false };
@@ -140,7 +140,7 @@ impl Archive for Reader<'_> {
         *value = self.take(8);
     }
 
-    fn reals<T: Real>(&mut self, values: &mut [T]) {
+    fn numbers<T: Number>(&mut self, values: &mut [T]) {
         for value in values {
             *value = T::from_bits(self.take(T::OCTETS));
         }

@@ -14,9 +14,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::canceller::{Canceller, Invalid, Kept, Stereo, require};
-use crate::dcd::{Dcd, PLANES, Unknown};
+use crate::dcd::{Dcd, PLANES, turn, width};
 use crate::guard::Guard;
-use crate::matrix::{Conjugate, Matrix};
+use crate::matrix::{Conjugate, Matrix, tap};
 use crate::paths::Paths;
 use crate::real::Real;
 use crate::state::{Archive, Damaged, Reader, Writer};
@@ -138,7 +138,7 @@ pub struct WidelyLinear<T> {
     forgetting: T,
     window: Window<T>,
     matrix: Matrix<T, Conjugate>,
-    /// r: of h and h', real and imaginary parts, one after another.
+    /// r: of h and h', real and imaginary parts, one after another, at the matrix's places.
     residual: Vec<T>,
     paths: Paths<T>,
     guards: Option<[Guard<T>; 2]>,
@@ -165,7 +165,7 @@ impl<T: Real> WidelyLinear<T> {
             matrix: Matrix::new(length, |tap| {
                 T::from_f64(regularisation * libm::pow(forgetting, -(tap as f64)))
             }),
-            residual: vec![T::ZERO; PLANES * length],
+            residual: vec![T::ZERO; PLANES * width(length)],
             paths: Paths::silent(length),
             guards: config.guard.map(|kept| [Guard::new(kept); 2]),
             changes: 0,
@@ -189,7 +189,7 @@ impl<T: Real> WidelyLinear<T> {
     fn visit(&mut self, archive: &mut impl Archive) {
         self.window.visit(archive);
         self.matrix.visit(archive);
-        archive.reals(&mut self.residual);
+        archive.numbers(&mut self.residual);
         self.paths.visit(archive);
         for guard in self.guards.iter_mut().flatten() {
             guard.visit(archive);
@@ -211,20 +211,18 @@ impl<T: Real> WidelyLinear<T> {
 
     /// Step 2: the first block column, for the sample just taken.
     fn correlate(&mut self) {
-        let (left, right) = (self.window.left(), self.window.right());
-        let (re, im) = (left[0], right[0]);
+        let [left, right] = self.window.around();
+        let newest = self.window.newest();
+        let (re, im) = (newest.left, newest.right);
         let forgetting = self.forgetting;
-        self.matrix.shift(|first| {
-            let (a, b) = first.split_at_mut(2 * left.len());
-            let (a_re, a_im) = a.split_at_mut(left.len());
-            let (b_re, b_im) = b.split_at_mut(left.len());
-            let planes = a_re.iter_mut().zip(a_im).zip(b_re.iter_mut().zip(b_im));
-            for (((a_re, a_im), (b_re, b_im)), (&l, &r)) in planes.zip(left.iter().zip(right)) {
-                let (ll, rr, lr, rl) = (l * re, r * im, l * im, r * re);
-                *a_re = forgetting * *a_re + (ll + rr);
-                *a_im = forgetting * *a_im + (rl - lr);
-                *b_re = forgetting * *b_re + (ll - rr);
-                *b_im = forgetting * *b_im + (rl + lr);
+        self.matrix.shift(|plane, start, older, newer| {
+            let fresh = left[start..].iter().zip(&right[start..]);
+            let each = newer.iter_mut().zip(older).zip(fresh);
+            match plane {
+                0 => each.for_each(|((to, &from), (&l, &r))| *to = forgetting * from + (l * re + r * im)),
+                1 => each.for_each(|((to, &from), (&l, &r))| *to = forgetting * from + (r * re - l * im)),
+                2 => each.for_each(|((to, &from), (&l, &r))| *to = forgetting * from + (l * re - r * im)),
+                _ => each.for_each(|((to, &from), (&l, &r))| *to = forgetting * from + (r * re + l * im)),
             }
         });
         if self.matrix.power() < T::SILENCE {
@@ -234,12 +232,11 @@ impl<T: Real> WidelyLinear<T> {
     }
 
     /// Step 5, (13): what is left of the last right-hand side, weighed, and e* x̃.
-    fn aim(&mut self, weight: Option<T>, error: Stereo<T>) {
-        let (left, right) = (self.window.left(), self.window.right());
+    fn aim(&mut self, weight: T, error: Stereo<T>) {
+        let [left, right] = self.window.around();
         let (h, conjugate) = self.residual.split_at_mut(2 * left.len());
         let (h_re, h_im) = h.split_at_mut(left.len());
         let (c_re, c_im) = conjugate.split_at_mut(left.len());
-        let weight = weight.unwrap_or(T::from_f64(1.0));
         let planes = h_re.iter_mut().zip(h_im).zip(c_re.iter_mut().zip(c_im));
         for (((h_re, h_im), (c_re, c_im)), (&l, &r)) in planes.zip(left.iter().zip(right)) {
             let (ll, rr) = (error.left * l, error.right * r);
@@ -254,22 +251,17 @@ impl<T: Real> WidelyLinear<T> {
     /// Steps 6 and 7; returns by how much the output changes, Δg̃^H x̃.
     fn solve(&mut self) -> Stereo<T> {
         let Self { config, matrix, residual, paths, window, changes, .. } = self;
-        let (left, right) = (window.left(), window.right());
+        let [left, right] = window.around();
+        let origin = matrix.origin();
         let mut change = Stereo::new(T::ZERO, T::ZERO);
-        config.dcd.solve(matrix, residual, |Unknown { tap, channel, part }, step| {
-            let (l, r) = (left[tap], right[tap]);
+        config.dcd.solve(matrix, residual, |unknown, step| {
             *changes += 1;
-            let other = if channel == 0 { step } else { -step };
-            if part == 0 {
-                paths.left_left[tap] += step;
-                paths.right_right[tap] += other;
-                change.left += step * l;
-                change.right += other * r;
-            } else {
-                paths.left_right[tap] -= step;
-                paths.right_left[tap] += other;
-                change.left += other * r;
-                change.right -= step * l;
+            let tap = tap(unknown.place, origin, config.length);
+            for way in unknown.ways() {
+                let step = if way.negative { -step } else { step };
+                paths.way(way)[tap] += step;
+                let part = step * if way.from == 0 { left } else { right }[unknown.place];
+                if way.to == 0 { change.left += part } else { change.right += part }
             }
         });
         change
@@ -298,6 +290,7 @@ impl<T: Real> Canceller<T> for WidelyLinear<T> {
     fn advance(&mut self, far: Stereo<T>, near: Stereo<T>) -> Stereo<T> {
         self.window.push(far);
         self.correlate();
+        turn(&mut self.residual, self.config.length);
         let out = self.paths.error(&self.window, near);
         let first = match &mut self.guards {
             Some([left, right]) => Stereo::new(left.limit(out.left), right.limit(out.right)),
@@ -305,7 +298,8 @@ impl<T: Real> Canceller<T> for WidelyLinear<T> {
         };
         let mut error = first;
         for using in 0..self.config.reuse {
-            self.aim((using == 0).then_some(self.forgetting), error);
+            let weight = if using == 0 { self.forgetting } else { T::from_f64(1.0) };
+            self.aim(weight, error);
             let change = self.solve();
             error = match self.config.reading {
                 Reading::Corrected => Stereo::new(error.left - change.left, error.right - change.right),

@@ -4,7 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::canceller::Stereo;
-use crate::real::Real;
+use crate::dcd::width;
+use crate::real::{Number, Real};
 use crate::state::Archive;
 
 /// How many sums a scalar product is split into. It decides the order of summation, and so the last bits.
@@ -12,37 +13,47 @@ const LANES: usize = 8;
 
 /// The last samples, newest first, both channels side by side in memory.
 ///
-/// Every sample is kept twice, a length apart, so that the window is always one slice.
+/// Every sample is kept twice, a length apart, so that the window is always one slice; and once more where it stays until
+/// it is replaced, for what turns as the window does.
 #[derive(Clone, Debug)]
 pub struct Window<T> {
     length: usize,
     start: usize,
     left: Vec<T>,
     right: Vec<T>,
+    around: [Vec<T>; 2],
 }
 
-impl<T: Real> Window<T> {
+impl<T: Number> Window<T> {
     /// A window of `length` samples of silence.
     #[must_use]
     pub fn new(length: usize) -> Self {
         let silence = vec![T::ZERO; 2 * length];
-        Self { length, start: 0, left: silence.clone(), right: silence }
+        let around = vec![T::ZERO; width(length)];
+        Self { length, start: 0, left: silence.clone(), right: silence, around: [around.clone(), around] }
     }
 
     /// Takes the newest sample, drops the oldest.
     pub fn push(&mut self, sample: Stereo<T>) {
         self.start = if self.start == 0 { self.length - 1 } else { self.start - 1 };
-        for (channel, value) in [(&mut self.left, sample.left), (&mut self.right, sample.right)] {
+        let [left, right] = &mut self.around;
+        for (channel, around, value) in
+            [(&mut self.left, left, sample.left), (&mut self.right, right, sample.right)]
+        {
             channel[self.start] = value;
             channel[self.start + self.length] = value;
+            around[self.start] = value;
         }
     }
 
     pub(crate) fn visit(&mut self, archive: &mut impl Archive) {
         archive.size(&mut self.start);
         self.start = self.start.min(self.length - 1);
-        archive.reals(&mut self.left);
-        archive.reals(&mut self.right);
+        archive.numbers(&mut self.left);
+        archive.numbers(&mut self.right);
+        for around in &mut self.around {
+            archive.numbers(around);
+        }
     }
 
     /// The left channel, newest sample first.
@@ -55,6 +66,19 @@ impl<T: Real> Window<T> {
     #[must_use]
     pub fn right(&self) -> &[T] {
         &self.right[self.start..self.start + self.length]
+    }
+
+    /// Both channels, each sample at its place: that of the newest goes down by one for each, around the end. Padded
+    /// ([`width`]).
+    #[must_use]
+    pub fn around(&self) -> [&[T]; 2] {
+        self.around.each_ref().map(Vec::as_slice)
+    }
+
+    /// The newest sample.
+    #[must_use]
+    pub fn newest(&self) -> Stereo<T> {
+        Stereo::new(self.left[self.start], self.right[self.start])
     }
 }
 

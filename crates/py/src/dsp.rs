@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use voxpath_dsp::{
-    Canceller, Config, Damaged, Dcd, DenseConfig, ExactRls, Invalid, Nlms, Reading, Real, Rls, Stereo,
-    WidelyLinear,
+    Canceller, Config, Damaged, Dcd, DenseConfig, ExactRls, FixedConfig, FixedPoint, Invalid, Nlms, Reading,
+    Real, Rls, Stereo, WidelyLinear, Words,
 };
 
 enum Filter {
@@ -90,6 +90,25 @@ impl EchoFilter {
         filter!(precision, WidelyLinear, config)
     }
 
+    /// In integers; its samples are double precision numbers.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "the publication's parameters, one by one")]
+    fn fixed_point(
+        length: usize,
+        memory_bits: u32,
+        regularisation: f64,
+        reuse: u32,
+        amplitude: f64,
+        bits: u32,
+        updates: u32,
+        words: (u32, u32, u32),
+    ) -> PyResult<Self> {
+        let dcd = Dcd { range: amplitude, bits, updates };
+        let words = Words { sample: words.0, sum: words.1, tap: words.2 };
+        let config = FixedConfig { length, memory_bits, regularisation, reuse, dcd, words };
+        Ok(Self(Double(Box::new(FixedPoint::new(config).map_err(refused)?))))
+    }
+
     #[staticmethod]
     fn nlms(precision: &str, length: usize, step: f64, regularisation: f64) -> PyResult<Self> {
         filter!(precision, Nlms, length, step, regularisation)
@@ -127,6 +146,10 @@ impl EchoFilter {
             };
         }
         attempt!(WidelyLinear, Nlms, Rls, ExactRls);
+        match FixedPoint::restore(state) {
+            Err(Damaged::Other) => {}
+            found => return Ok(Self(Double(Box::new(found.map_err(damaged)?)))),
+        }
         Err(damaged(Damaged::Other))
     }
 

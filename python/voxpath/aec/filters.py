@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -39,10 +40,25 @@ class Solver:
     updates: int = 4
 
 
+@dataclass(frozen=True)
+class Words:
+    """Bits of the words of a filter in integers (`crates/dsp/src/fixed.rs`).
+
+    Attributes:
+        sample: Of loudspeakers' and microphones' samples.
+        sum: Of correlation matrix and residual.
+        tap: Of a coefficient of the paths.
+    """
+
+    sample: int = 16
+    sum: int = 32
+    tap: int = 24
+
+
 class Canceller:
     """A filter that takes the echo of two loudspeakers from two microphones, and learns from what it hears.
 
-    Made by `widely_linear`, `rls` and `nlms`, or by `restore`.
+    Made by `widely_linear`, `fixed_point`, `rls` and `nlms`, or by `restore`.
     """
 
     def __init__(self, engine: EchoFilter) -> None:
@@ -134,6 +150,46 @@ def widely_linear(
             solver.updates,
             reading,
             guard,
+        )
+    )
+
+
+def fixed_point(
+    length: int,
+    *,
+    words: Words | None = None,
+    memory: float = 64.0,
+    reuse: int = 1,
+    solver: Solver | None = None,
+    regularisation: float = 1.0,
+) -> Canceller:
+    """WL-DR-RLS-DCD in integers, as hardware would have it; samples are parts of full scale.
+
+    Args:
+        length: L: samples of each path, at most 256.
+        words: Their lengths.
+        memory: K: the filter's memory in path lengths; K L has to be a power of two, so that λ is a shift.
+        reuse: N_it: how often each sample is used.
+        solver: Of the normal equations; its range is 1, and its bits are at most two fewer than a tap's.
+        regularisation: ε: what the correlation matrix begins with, in squared full scales.
+
+    Raises:
+        ValueError: A value is not allowed; the message says which one.
+    """
+    words, solver = words or Words(), solver or Solver()
+    memory_bits = log2(memory * length) if memory * length > 0 else 0.0
+    if not memory_bits.is_integer():
+        raise ValueError(f"memory times length has to be a power of two, not {memory * length:g}")
+    return Canceller(
+        EchoFilter.fixed_point(
+            length,
+            int(memory_bits),
+            regularisation,
+            reuse,
+            solver.range,
+            solver.bits,
+            solver.updates,
+            (words.sample, words.sum, words.tap),
         )
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from math import gcd
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy.signal import fftconvolve, lfilter
+from scipy.signal import fftconvolve, lfilter, resample_poly
 
 from voxpath.aec.paths import Paths
 
@@ -47,10 +49,10 @@ def room(length: int, rng: np.random.Generator, decay_db: float = 35.0) -> Sampl
     return np.asarray(response / np.linalg.norm(response))
 
 
-def synthetic_paths(length: int, seed: int, gain: float = 0.5) -> Paths:
+def synthetic_paths(length: int, seed: int, gain: float = 0.5, decay_db: float = 35.0) -> Paths:
     """Four synthetic echo paths; `gain` is the norm of each."""
     rng = np.random.default_rng(seed)
-    return Paths(*(gain * room(length, rng) for _ in range(4)))
+    return Paths(*(gain * room(length, rng, decay_db) for _ in range(4)))
 
 
 def stereo(source: Samples, responses: Sequence[Samples]) -> Samples:
@@ -71,6 +73,32 @@ def with_noise(near: Samples, snr_db: float, seed: int) -> Samples:
     noise = np.random.default_rng(seed).standard_normal(near.shape)
     level = np.sqrt(np.mean(near**2, axis=1, keepdims=True)) * 10 ** (-snr_db / 20)
     return np.asarray(near + level * noise)
+
+
+@cache
+def _utterances(group: str) -> Samples:
+    from voxpath.speech.samples import SCHEME, samples
+
+    pcm = b"".join(sample.pcm() for sample in samples(f"{SCHEME}{group}"))
+    return np.frombuffer(pcm, dtype="<i2") / 32_768
+
+
+_RECORDED_RATE = 16_000
+"""Of the distribution's recordings, in Hz."""
+
+
+def recorded(rate: int, group: str = "librivox") -> Samples:
+    """The distribution's recorded speech, one utterance after another, as parts of full scale.
+
+    Args:
+        rate: In Hz.
+        group: `librivox`, 25 s of somebody who reads, or `cards`, 10 s of short sentences.
+
+    Raises:
+        voxpath.speech.samples.SampleError: They are not installed.
+    """
+    common = gcd(rate, _RECORDED_RATE)
+    return np.asarray(resample_poly(_utterances(group), rate // common, _RECORDED_RATE // common))
 
 
 _FORMANTS: Sequence[Sequence[float]] = (

@@ -329,6 +329,38 @@ class Spectrogram:
 
 
 @dataclass(frozen=True)
+class Sound:
+    """Something to hear.
+
+    Attributes:
+        name: What it is.
+        text: What is said in it, or what to listen for.
+        rate: Samples in a second.
+        channels: Their samples, within ±1; one channel, or left and right.
+    """
+
+    name: str
+    text: str
+    rate: int
+    channels: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Sounds:
+    """Sounds to be compared; they stand in the page itself, so let them be a few seconds at 8 or 16 kHz.
+
+    Attributes:
+        title: Above them.
+        caption: What they have in common.
+        sounds: In this order.
+    """
+
+    title: str
+    caption: str
+    sounds: Sequence[Sound]
+
+
+@dataclass(frozen=True)
 class Verbatim:
     """A text as it is, such as a scenario; folded until it is asked for."""
 
@@ -336,7 +368,9 @@ class Verbatim:
     text: str
 
 
-Part = Text | Facts | Table | Checks | Plot | Ladder | Map | Scatter | Outlines | Spectrogram | Verbatim
+Part = (
+    Text | Facts | Table | Checks | Plot | Ladder | Map | Scatter | Outlines | Spectrogram | Sounds | Verbatim
+)
 
 
 @dataclass(frozen=True)

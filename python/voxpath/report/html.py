@@ -13,7 +13,7 @@ from functools import singledispatch
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from voxpath.report import heatmap, ladder, plane
+from voxpath.report import heatmap, ladder, listening, plane
 from voxpath.report.document import (
     Cell,
     Checks,
@@ -23,6 +23,7 @@ from voxpath.report.document import (
     Outlines,
     Plot,
     Scatter,
+    Sounds,
     Spectrogram,
     Table,
     Text,
@@ -47,8 +48,11 @@ _LONG = 32
 _DASHES = ("", "8 4", "2 3", "9 3 2 3", "15 4", "5 8", "9 3 2 3 2 3")
 """Of the curves of one colour; only the first is whole."""
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""Nothing is loaded, and a browser is told so."""
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data:; media-src data:"
+)
+"""Nothing is loaded, and a browser is told so; drawings and sounds stand in the page itself."""
 
 
 def render(report: Report) -> str:
@@ -416,6 +420,12 @@ def _(part: Spectrogram) -> str:
     ]
     numbers = csv_of(["track", _with_unit(part.x), _with_unit(part.y)], rows)
     return _diagram(part, plane.spectrogram(part), numbers, "spectrogram")
+
+
+@_part.register
+def _(part: Sounds) -> str:
+    said = element("h3", prose(part.title)) + (element("p", prose(part.caption)) if part.caption else "")
+    return element("figure", element("figcaption", said) + listening.draw(part), class_="listening")
 
 
 def _diagram(

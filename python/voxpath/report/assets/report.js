@@ -298,8 +298,13 @@
       });
   });
 
+  // One sound at a time.
+  document.addEventListener("play", (event) => document.querySelectorAll("audio").forEach((other) => {
+    if (other !== event.target) other.pause();
+  }), true);
+
   // The numbers of a figure as a file.
-  const files = () => document.querySelectorAll("figure").forEach((figure) => {
+  const files = () => document.querySelectorAll("figure:has(.numbers)").forEach((figure) => {
     const numbers = figure.querySelector(".numbers");
     const link = Object.assign(document.createElement("a"), { textContent: "save as CSV", href: "#" });
     link.addEventListener("click", () => {

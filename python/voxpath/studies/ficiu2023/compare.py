@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from voxpath import _engine
 from voxpath.report.document import Check, Checks, Facts, Report, Section, Table, Text
 from voxpath.studies.base import COMPUTE, Answer, Study
-from voxpath.studies.ficiu2023 import claims, experiment, figures
+from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from voxpath.studies.base import Ask
-    from voxpath.studies.ficiu2023.claims import Courses
     from voxpath.studies.ficiu2023.experiment import Course, Effort, Trial
 
     K = TypeVar("K", bound=Hashable)
@@ -26,28 +25,34 @@ def run(ask: Ask, quick: bool) -> Answer:
     del ask
     effort = QUICK if quick else FULL
     first = _courses(experiment.figure1(effort))
-    second = _courses(experiment.figure2(effort))
-    misprints = figures.misprints(_each(experiment.misprints()))
-    landscape = figures.landscape(_each(experiment.landscape(effort)), effort)
-    checks = [*claims.of_figure1(first), *claims.of_figure2(second)]
+    second = _courses(experiment.figure2(effort, "speech"))
+    spoken = _courses(experiment.figure2(effort, "recorded"))
+    figures_ = [
+        figures.plot(first, "Figure 1: noise, signs change", "As the publication's Figure 1.", effort.after1),
+        figures.plot(
+            second, "Figure 2: synthetic syllables, microphones swapped", "As Figure 2.", effort.after2
+        ),
+        figures.plot(spoken, "Figure 2: recorded speech, microphones swapped", "As Figure 2.", effort.after2),
+    ]
+    late = figures.late(_courses(experiment.late(effort)), first)
+    tables = [
+        figures.numbers(first, "Figure 1 in numbers"),
+        figures.numbers(second, "Figure 2 in numbers: synthetic syllables"),
+        figures.numbers(spoken, "Figure 2 in numbers: recorded speech"),
+    ]
+    checks = [
+        Checks("The publication's sentences: Figure 1", [*claims.of_figure1(first), *late]),
+        Checks("The publication's sentences: Figure 2, synthetic syllables", claims.of_figure2(second)),
+        Checks("The publication's sentences: Figure 2, recorded speech", claims.of_figure2(spoken)),
+        Checks("Beside an independent implementation", claims.of_peer(first)),
+    ]
     sections = [
         _set_up(effort, quick),
-        Section(
-            "Figures 1 and 2",
-            [
-                figures.plot(
-                    first, "Figure 1: noise, signs change", "As the publication's Figure 1.", effort.after1
-                ),
-                figures.plot(
-                    second, "Figure 2: microphones swapped", "As the publication's Figure 2.", effort.after2
-                ),
-                figures.numbers(first, "Figure 1 in numbers"),
-                figures.numbers(second, "Figure 2 in numbers"),
-                Checks("The publication's sentences", checks),
-            ],
-        ),
-        misprints,
-        landscape,
+        Section("Figures 1 and 2", [*figures_, *checks, *tables]),
+        listening.section(),
+        figures.misprints(_courses(experiment.misprints(effort))),
+        figures.landscape(_courses(experiment.landscape(effort)), effort),
+        figures.word_lengths(_courses(experiment.word_lengths(effort)), effort),
         Section("What a sample costs", [figures.cost()]),
     ]
     every = [
@@ -75,15 +80,11 @@ def run(ask: Ask, quick: bool) -> Answer:
     return Answer(table, [], report)
 
 
-def _courses(trials: Mapping[tuple[float, int], Sequence[Trial]]) -> Courses:
+def _courses(trials: Mapping[K, Sequence[Trial]]) -> dict[K, list[Course]]:
     """The courses of all replications of every curve, all run at once."""
     flat = [trial for found in trials.values() for trial in found]
     courses = iter(run_all(flat))
     return {curve: [next(courses) for _ in found] for curve, found in trials.items()}
-
-
-def _each(trials: Mapping[K, Trial]) -> dict[K, Course]:
-    return dict(zip(trials, run_all(list(trials.values())), strict=True))
 
 
 def _held(checks: Sequence[Check]) -> str:
@@ -106,7 +107,7 @@ def _set_up(effort: Effort, quick: bool) -> Section:
             ),
             (
                 "Figure 2",
-                f"L = {second['length']}, K = {second['memory']}, synthetic syllables at {second['rate']} Hz",
+                f"L = {second['length']}, K = {second['memory']}, speech, {second['rate']} Hz",
             ),
             ("signs change", f"after {effort.before1:,} samples (published: {first['change_at']:,})"),
             ("microphones swapped", f"after {effort.before2:,} samples (published: {swapped:,})"),

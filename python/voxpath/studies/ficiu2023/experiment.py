@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from voxpath.aec import Solver, rls, widely_linear
+from voxpath.aec import Solver, Words, fixed_point, rls, widely_linear
 from voxpath.aec.measures import misalignment
 from voxpath.aec.signals import (
     autoregressive,
     half_wave,
+    recorded,
     room,
     speech_like,
     stereo,
@@ -31,20 +32,14 @@ if TYPE_CHECKING:
     from voxpath.aec.filters import Reading
     from voxpath.aec.signals import Samples
 
-Source = Literal["noise", "speech"]
+Source = Literal["noise", "speech", "recorded"]
+"""What the far talker is: AR(1) noise, synthetic syllables, or recorded speech, again and again."""
 
 _REGULARISATION = 100.0
 """ε; the loudspeakers' samples have unit power.
 
 With less, a filter that uses each sample five times overshoots by 30 dB at first, which the publication,
 leaving out the initial convergence, does not show.
-"""
-
-_FAR_ROOM = 2.5
-"""Length of the far room's responses in path lengths. The text has measured rooms and says no length.
-
-It decides how much α_r matters: with 1 the paths are hard to tell apart even with α_r = 0.4, with 8 they are
-told apart even without distortion.
 """
 
 
@@ -70,6 +65,12 @@ class Trial:
         exact: With exact recursive least squares in place of the coordinate descent.
         reading: Of (12) and (13).
         seed: Of rooms, signal and noise.
+        words: Word lengths of a filter in integers; none for single precision.
+        level: Root mean square of the loudspeakers' samples, in both channels' mean.
+        far_room: Length of the far room's responses in path lengths. The text has measured rooms and says no
+            length. It decides how much α_r matters: with 1 the paths are hard to tell apart even with
+            α_r = 0.4, with 8 they are told apart even without distortion.
+        decay_db: How far every response decays from its beginning to its end.
     """
 
     length: int
@@ -83,25 +84,40 @@ class Trial:
     exact: bool = False
     reading: Reading = "corrected"
     seed: int = 1
+    words: Words | None = None
+    level: float = 1.0
+    far_room: float = 2.5
+    decay_db: float = 35.0
 
     def filter(self) -> Canceller:
         """The filter that is tried."""
+        regularisation = _REGULARISATION * self.level**2
+        solver = Solver(updates=self.updates)
+        if self.words is not None:
+            return fixed_point(
+                self.length,
+                words=self.words,
+                memory=self.memory,
+                reuse=self.reuse,
+                solver=replace(solver, bits=min(solver.bits, self.words.tap - 2)),
+                regularisation=regularisation,
+            )
         if self.exact:
             return rls(
                 self.length,
                 memory=self.memory,
                 reuse=self.reuse,
                 reading=self.reading,
-                regularisation=_REGULARISATION,
+                regularisation=regularisation,
                 solve=True,
             )
         return widely_linear(
             self.length,
             memory=self.memory,
             reuse=self.reuse,
-            solver=Solver(updates=self.updates),
+            solver=solver,
             reading=self.reading,
-            regularisation=_REGULARISATION,
+            regularisation=regularisation,
         )
 
 
@@ -143,13 +159,9 @@ def run(trial: Trial, stride: int = 250) -> Course:
     """Runs a trial; the misalignment is measured after every `stride` samples."""
     count = trial.before + trial.after
     rng = np.random.default_rng([trial.seed, 1])
-    source = (
-        autoregressive(count, [published()["figure1"]["pole"]], trial.seed)
-        if trial.source == "noise"
-        else speech_like(count, published()["figure2"]["rate"], trial.seed)
-    )
-    far = half_wave(stereo(source, [room(int(_FAR_ROOM * trial.length), rng) for _ in range(2)]), trial.alpha)
-    first = synthetic_paths(trial.length, trial.seed)
+    rooms = [room(int(trial.far_room * trial.length), rng, trial.decay_db) for _ in range(2)]
+    far = trial.level * half_wave(stereo(_talker(trial, count), rooms), trial.alpha)
+    first = synthetic_paths(trial.length, trial.seed, decay_db=trial.decay_db)
     second = first.inverted() if trial.source == "noise" else first.swapped()
     at = trial.before
     near = first.echo(far)
@@ -167,6 +179,18 @@ def run(trial: Trial, stride: int = 250) -> Course:
     return Course(np.array(samples, dtype=float), np.array(values))
 
 
+def _talker(trial: Trial, count: int) -> Samples:
+    if trial.source == "noise":
+        return autoregressive(count, [published()["figure1"]["pole"]], trial.seed)
+    rate = published()["figure2"]["rate"]
+    if trial.source == "speech":
+        return speech_like(count, rate, trial.seed)
+    # Each replication begins elsewhere in the recording.
+    spoken = recorded(rate)
+    start = int(np.random.default_rng([trial.seed, 2]).integers(len(spoken)))
+    return np.resize(np.roll(spoken, -start), count)
+
+
 def run_all(trials: Sequence[Trial], stride: int = 250) -> list[Course]:
     """Runs trials, as many at once as there are processors: the engine works without Python's lock."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -177,14 +201,21 @@ def run_all(trials: Sequence[Trial], stride: int = 250) -> list[Course]:
 class Effort:
     """How much is run.
 
+    The steady state is reached after some five memories (K L samples), so the rooms change long before the
+    publication's sample 1 200 000; the full study has one curve change there too, to show that it is the
+    same.
+
     Attributes:
         replications: Independent rooms, signals and noises of each curve.
         before1: Samples before the change of Figure 1.
         after1: And after it.
         before2: Samples before the change of Figure 2.
         after2: And after it.
+        late: Replications of a curve of Figure 1 that changes when the publication's does.
         memories: K of the map.
         updates: N_u of the map.
+        small: Replications of the misprints' experiment, of the map and of the word lengths.
+        words: Word lengths of sums and of taps.
     """
 
     replications: int
@@ -192,12 +223,37 @@ class Effort:
     after1: int
     before2: int
     after2: int
+    late: int
     memories: Sequence[int]
     updates: Sequence[int]
+    small: int
+    words: tuple[Sequence[int], Sequence[int]]
 
 
-FULL = Effort(5, 1_200_000, 100_000, 1_200_000, 200_000, (4, 16, 64, 256), (1, 2, 4, 8, 16))
-QUICK = Effort(2, 80_000, 40_000, 60_000, 30_000, (4, 64), (1, 4))
+FULL = Effort(
+    replications=8,
+    before1=120_000,
+    after1=50_000,
+    before2=150_000,
+    after2=70_000,
+    late=2,
+    memories=(4, 16, 64, 256),
+    updates=(1, 2, 4, 8, 16),
+    small=4,
+    words=((16, 20, 24, 28, 32), (12, 16, 24)),
+)
+QUICK = Effort(
+    replications=3,
+    before1=60_000,
+    after1=30_000,
+    before2=30_000,
+    after2=15_000,
+    late=0,
+    memories=(4, 64),
+    updates=(1, 4),
+    small=2,
+    words=((24, 32), (24,)),
+)
 
 REUSES = (1, 2, 3, 4, 5)
 
@@ -207,24 +263,33 @@ CURVES: tuple[tuple[float, int], ...] = (*((0.4, reuse) for reuse in REUSES), (0
 
 def figure1(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
     """Trials of Figure 1."""
+    return _curves(_figure1(effort), CURVES, effort.replications)
+
+
+def late(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
+    """A curve of Figure 1 whose change is where the publication has it; none in the quick version."""
+    base = replace(_figure1(effort), before=published()["figure1"]["change_at"])
+    return _curves(base, [(0.4, 1)], effort.late) if effort.late else {}
+
+
+def _figure1(effort: Effort) -> Trial:
     set_up = published()["figure1"]
-    base = Trial(set_up["length"], set_up["memory"], 1, 0, "noise", effort.before1, effort.after1)
-    return _curves(base, CURVES, effort)
+    return Trial(set_up["length"], set_up["memory"], 1, 0, "noise", effort.before1, effort.after1)
 
 
-def figure2(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
+def figure2(effort: Effort, source: Source) -> dict[tuple[float, int], list[Trial]]:
     """Trials of Figure 2."""
     set_up = published()["figure2"]
-    base = Trial(set_up["length"], set_up["memory"], 1, 0, "speech", effort.before2, effort.after2)
-    return _curves(base, [curve for curve in CURVES if curve[0] < 0.8], effort)
+    base = Trial(set_up["length"], set_up["memory"], 1, 0, source, effort.before2, effort.after2)
+    return _curves(base, [curve for curve in CURVES if curve[0] < 0.8], effort.replications)
 
 
 def _curves(
-    base: Trial, curves: Sequence[tuple[float, int]], effort: Effort
+    base: Trial, curves: Sequence[tuple[float, int]], replications: int
 ) -> dict[tuple[float, int], list[Trial]]:
     return {
         (alpha, reuse): [
-            replace(base, alpha=alpha, reuse=reuse, seed=seed + 1) for seed in range(effort.replications)
+            replace(base, alpha=alpha, reuse=reuse, seed=seed + 1) for seed in range(replications)
         ]
         for alpha, reuse in curves
     }
@@ -236,32 +301,68 @@ MISPRINT_MEMORIES = (1.5, 3.0, 8.0, 64.0)
 READINGS: tuple[Reading, ...] = ("corrected", "printed sign", "printed error")
 
 
-def misprints() -> dict[tuple[bool, float, Reading], Trial]:
+def misprints(effort: Effort) -> dict[tuple[bool, float, Reading], list[Trial]]:
     """Short paths, each sample used five times, by exact solutions and by the coordinate descent."""
     return {
-        (exact, memory, reading): Trial(
-            16, memory, 5, 0.4, "noise", 4_000, 1_000, exact=exact, reading=reading
-        )
+        (exact, memory, reading): [
+            Trial(16, memory, 5, 0.4, "noise", 4_000, 1_000, exact=exact, reading=reading, seed=seed + 1)
+            for seed in range(effort.small)
+        ]
         for exact in (True, False)
         for memory in MISPRINT_MEMORIES
         for reading in READINGS
     }
 
 
-def landscape(effort: Effort) -> dict[tuple[int, int, int], Trial]:
+def landscape(effort: Effort) -> dict[tuple[int, int, int], list[Trial]]:
     """The map: K, N_u and N_it of paths of 32 samples."""
     return {
-        (memory, updates, reuse): Trial(
-            32,
-            memory,
-            reuse,
-            0.4,
-            "noise",
-            max(20_000, 5 * 32 * memory),
-            2_000,
-            updates=updates,
-        )
+        (memory, updates, reuse): [
+            Trial(
+                32,
+                memory,
+                reuse,
+                0.4,
+                "noise",
+                max(20_000, 5 * 32 * memory),
+                2_000,
+                updates=updates,
+                seed=seed + 1,
+            )
+            for seed in range(effort.small)
+        ]
         for memory in effort.memories
         for updates in effort.updates
         for reuse in (1, 3, 5)
+    }
+
+
+WORD_REUSES = (1, 3)
+SAMPLE_BITS = 16
+"""Of the samples of a filter in integers; sums and taps are varied."""
+
+_LEVEL = 0.1
+"""Of the loudspeakers' samples in full scales: the peaks of half-wave distorted AR(1) noise just fit."""
+
+
+def word_lengths(effort: Effort) -> dict[tuple[int, int, int] | int, list[Trial]]:
+    """Filters in integers by bits of sums and taps and by N_it, and by N_it alone those in single precision.
+
+    The paths have 64 samples, K is that of Figure 1.
+    """
+    memory = published()["figure1"]["memory"]
+
+    def trials(reuse: int, words: Words | None) -> list[Trial]:
+        base = Trial(64, memory, reuse, 0.4, "noise", 40_000, 20_000, words=words, level=_LEVEL)
+        return [replace(base, seed=seed + 1) for seed in range(effort.small)]
+
+    sums, taps = effort.words
+    return {
+        **{reuse: trials(reuse, None) for reuse in WORD_REUSES},
+        **{
+            (sum_, tap, reuse): trials(reuse, Words(SAMPLE_BITS, sum_, tap))
+            for sum_ in sums
+            for tap in taps
+            for reuse in WORD_REUSES
+        },
     }
