@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use voxpath_dsp::{
-    Canceller, Config, Damaged, Dcd, DenseConfig, ExactRls, Invalid, Nlms, Reading, Real, Rls, Stereo,
-    WidelyLinear,
+    Canceller, Config, Damaged, Dcd, DenseConfig, ExactRls, Invalid, Nlms, Reading, Real, Rls, Rooms,
+    RoomsConfig, Stereo, WidelyLinear,
 };
 
 enum Filter {
@@ -96,6 +96,20 @@ impl EchoFilter {
     }
 
     #[staticmethod]
+    fn rooms(
+        precision: &str,
+        length: usize,
+        rate: f64,
+        window: Option<usize>,
+        memory: f64,
+        suppress: bool,
+    ) -> PyResult<Self> {
+        let usual = RoomsConfig::usual(length, rate);
+        let config = RoomsConfig { window: window.unwrap_or(usual.window), memory, suppress, ..usual };
+        filter!(precision, Rooms, config)
+    }
+
+    #[staticmethod]
     fn rls(
         precision: &str,
         length: usize,
@@ -126,7 +140,7 @@ impl EchoFilter {
                 )+
             };
         }
-        attempt!(WidelyLinear, Nlms, Rls, ExactRls);
+        attempt!(WidelyLinear, Nlms, Rls, ExactRls, Rooms);
         Err(damaged(Damaged::Other))
     }
 
@@ -137,6 +151,12 @@ impl EchoFilter {
     #[getter]
     fn length(&self) -> usize {
         either!(&self.0, filter => filter.length())
+    }
+
+    /// Samples by which what goes out is later.
+    #[getter]
+    fn delay(&self) -> usize {
+        either!(&self.0, filter => filter.delay())
     }
 
     #[getter]

@@ -1,7 +1,7 @@
 """Stereophonic acoustic echo cancellation: filters (`filters.py`), signals to try them on, measures."""
 
-from voxpath.aec.filters import Canceller, Solver, nlms, rls, widely_linear
+from voxpath.aec.filters import Canceller, Solver, long_room, nlms, rls, widely_linear
 from voxpath.aec.paths import Paths
 from voxpath.aec.signals import synthetic_world
 
-__all__ = ["Canceller", "Paths", "Solver", "nlms", "rls", "synthetic_world", "widely_linear"]
+__all__ = ["Canceller", "Paths", "Solver", "long_room", "nlms", "rls", "synthetic_world", "widely_linear"]
