@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec soak-aec speech-extras bench-speech study-echo clean
+.PHONY: help setup demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -31,6 +31,7 @@ help:
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/benchmarks.md)'
 	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some minutes'
+	@echo 'make bench-aec-rooms  echo cancellers in reverberant rooms, beside speexdsp and AEC3, which it installs: some minutes (docs/aec-rooms.md)'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/speech-service.md)'
@@ -171,6 +172,17 @@ bench-aec: setup bench-setup
 
 study-echo: setup
 	$(BIN)/python benches/aec/study.py
+
+# Speex's canceller, the far talker's prompts, and WebRTC's AEC3, which the rooms compare with.
+$(STAMPS)/bench-rooms: benches/rooms/requirements.txt $(STAMPS)/python
+	@dpkg -s libspeexdsp1 asterisk-core-sounds-en-g722 >/dev/null 2>&1 \
+		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+			libspeexdsp1 asterisk-core-sounds-en-g722; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/rooms/requirements.txt
+	@touch $@
+
+bench-aec-rooms: setup $(STAMPS)/bench-rooms
+	$(BIN)/python benches/rooms/run.py
 
 soak-aec:
 	cargo run --release --locked --quiet --package voxpath-dsp --example endurance

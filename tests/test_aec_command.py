@@ -112,7 +112,7 @@ def test_bad_input_is_told(voxpath, tmp_path, recording):
         (files, "--output is missing"),
         ((*files, "-o", "out.wav", "--length", "2"), "--length"),
         ((*files, "-o", "out.wav", "--length", "0 ms"), "length"),
-        ((*files, "-o", "out.wav", "--length", "2 s"), "8192"),
+        ((*files, "-o", "out.wav", "--length", "2 s", "--form", "samples"), "8192"),
         ((*files, "-o", "nowhere/out.wav"), "nowhere/out.wav"),
         ((*files, "-o", "out.wav", "--rate", "8000"), "--rate"),
         (("aec", "--live"), "--live needs --rate"),

@@ -541,7 +541,8 @@ def shell(scenario: Path, host: str, command: tuple[str, ...]) -> int:
     epilog="""
 Examples:
   voxpath aec --far far.wav --mic mic.wav -o out.wav
-  voxpath aec --far far.wav --mic mic.wav -o out.wav --length "64 ms" --reuse 3
+  voxpath aec --far far.wav --mic mic.wav -o out.wav --length "64 ms" --form samples --reuse 3
+  voxpath aec --far far.wav --mic mic.wav -o out.wav --length "128 ms"
   capture | voxpath aec --live --rate 16000 --delay "40 ms" | send
 """,
 )
@@ -574,6 +575,16 @@ Examples:
     help="By how much the echo lags behind the loudspeakers' samples, such as '40 ms'.",
 )
 @click.option("--guard/--no-guard", default=True, show_default=True, help="Against double-talk.")
+@click.option(
+    "--form",
+    type=click.Choice(["auto", "samples", "rooms"]),
+    default="auto",
+    show_default=True,
+    help="Of the filter: one for all samples, or bands for long rooms; auto: bands beyond 512 samples.",
+)
+@click.option(
+    "--suppress/--no-suppress", default=True, show_default=True, help="Of rooms: what it leaves of the echo."
+)
 @click.option("--live", is_flag=True, help="From standard input to standard output, block by block.")
 @click.option("--rate", type=click.IntRange(1_000, 192_000), default=None, help="Of --live, in Hz.")
 @click.option("--block", default="10 ms", show_default=True, help="Of --live.")

@@ -84,6 +84,11 @@ pub trait Canceller<T: Real>: Kept {
     /// Length of each path, in samples.
     fn length(&self) -> usize;
 
+    /// By how many samples what goes out is later than what came in.
+    fn delay(&self) -> usize {
+        0
+    }
+
     /// The paths as the filter knows them.
     fn paths(&self) -> Paths<T>;
 

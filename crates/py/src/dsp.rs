@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use voxpath_dsp::{
     Canceller, Config, Damaged, Dcd, DenseConfig, ExactRls, FixedConfig, FixedPoint, Invalid, Nlms, Reading,
-    Real, Rls, Stereo, WidelyLinear, Words,
+    Real, Rls, Rooms, RoomsConfig, Stereo, WidelyLinear, Words,
 };
 
 enum Filter {
@@ -115,6 +115,20 @@ impl EchoFilter {
     }
 
     #[staticmethod]
+    fn rooms(
+        precision: &str,
+        length: usize,
+        rate: f64,
+        window: Option<usize>,
+        memory: f64,
+        suppress: bool,
+    ) -> PyResult<Self> {
+        let usual = RoomsConfig::usual(length, rate);
+        let config = RoomsConfig { window: window.unwrap_or(usual.window), memory, suppress, ..usual };
+        filter!(precision, Rooms, config)
+    }
+
+    #[staticmethod]
     fn rls(
         precision: &str,
         length: usize,
@@ -145,7 +159,7 @@ impl EchoFilter {
                 )+
             };
         }
-        attempt!(WidelyLinear, Nlms, Rls, ExactRls);
+        attempt!(WidelyLinear, Nlms, Rls, ExactRls, Rooms);
         match FixedPoint::restore(state) {
             Err(Damaged::Other) => {}
             found => return Ok(Self(Double(Box::new(found.map_err(damaged)?)))),
@@ -160,6 +174,12 @@ impl EchoFilter {
     #[getter]
     fn length(&self) -> usize {
         either!(&self.0, filter => filter.length())
+    }
+
+    /// Samples by which what goes out is later.
+    #[getter]
+    fn delay(&self) -> usize {
+        either!(&self.0, filter => filter.delay())
     }
 
     #[getter]

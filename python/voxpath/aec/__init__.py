@@ -1,6 +1,6 @@
 """Stereophonic acoustic echo cancellation: filters (`filters.py`), signals to try them on, measures."""
 
-from voxpath.aec.filters import Canceller, Solver, Words, fixed_point, nlms, rls, widely_linear
+from voxpath.aec.filters import Canceller, Solver, Words, fixed_point, long_room, nlms, rls, widely_linear
 from voxpath.aec.paths import Paths
 from voxpath.aec.signals import synthetic_world
 
@@ -10,6 +10,7 @@ __all__ = [
     "Solver",
     "Words",
     "fixed_point",
+    "long_room",
     "nlms",
     "rls",
     "synthetic_world",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 import numpy as np
 
 from voxpath._engine import format_span, parse_span
 from voxpath.aec.align import delay, shifted
-from voxpath.aec.filters import widely_linear
+from voxpath.aec.filters import long_room, widely_linear
 from voxpath.aec.measures import erle
 from voxpath.aec.sound import SoundError, read, write
 from voxpath.terminal import Progress, console
@@ -31,6 +31,15 @@ _GUARD_S = 0.0625
 _REGULARISATION = 0.1
 """ε: some hundred times the power of speech in parts of full scale."""
 
+_LONG = 512
+"""Longer paths, in samples, are learnt in bands where nothing else is asked for."""
+
+_LONGEST = 2**16
+"""Samples of paths that are learnt in bands."""
+
+_MEMORY, _REUSE = 64.0, 1
+"""What nobody has asked for: K and N_it."""
+
 _STREAM = 2**15
 """Full scale of a stream's samples, which have 16 bits."""
 
@@ -45,6 +54,8 @@ class Options:
         reuse: N_it.
         delay: `auto`, or by how much the microphones lag.
         guard: Whether to guard against double-talk.
+        form: Of the filter: one for all samples, or bands for long rooms; `auto` decides by the length.
+        suppress: Whether what bands leave of the echo is suppressed.
     """
 
     length: str
@@ -52,6 +63,8 @@ class Options:
     reuse: int
     delay: str
     guard: bool
+    form: Literal["auto", "samples", "rooms"] = "auto"
+    suppress: bool = True
 
     def samples(self, text: str, what: str, rate: int) -> int:
         """A span in samples.
@@ -72,7 +85,17 @@ class Options:
         """
         length = self.samples(self.length, "--length", rate)
         guard = 1.0 - 1.0 / (_GUARD_S * rate) if self.guard else None
+        of_samples = self.memory != _MEMORY or self.reuse != _REUSE or not self.guard
+        if self.form == "rooms" and of_samples:
+            raise click.UsageError("--memory, --reuse and --no-guard are of --form samples")
+        rooms = self.form == "rooms" or (self.form == "auto" and length > _LONG and not of_samples)
+        if not (rooms or self.suppress):
+            raise click.UsageError("--no-suppress is of --form rooms")
+        if rooms and length > _LONGEST:
+            raise click.BadParameter(f"rooms are learnt to at most {_LONGEST} samples", param_hint="--length")
         try:
+            if rooms:
+                return long_room(length, rate, suppress=self.suppress)
             return widely_linear(
                 length, memory=self.memory, reuse=self.reuse, regularisation=_REGULARISATION, guard=guard
             )
@@ -95,6 +118,7 @@ def cancel_files(far_path: Path, mic_path: Path, out_path: Path, options: Option
             f"{far_path} has {far.rate} samples a second, {mic_path} {near.rate}: convert one of them first"
         )
     canceller = options.canceller(near.rate)
+    late = canceller.delay
     count = near.samples.shape[1]
     loud = np.zeros_like(near.samples)
     shared = min(count, far.samples.shape[1])
@@ -105,13 +129,15 @@ def cancel_files(far_path: Path, mic_path: Path, out_path: Path, options: Option
     lag = _lag(loud, near.samples, near.rate, options, told.print)
     loud = shifted(loud, lag)
     block = max(1, near.rate // 10)
-    starts = range(0, count, block)
-    out = np.empty_like(near.samples)
+    starts = range(0, count + late, block)
+    loud, heard = (np.pad(samples, ((0, 0), (0, late))) for samples in (loud, near.samples))
+    out = np.empty_like(heard)
     with Progress("aec", len(starts)) as progress:
         for start in starts:
             part = slice(start, start + block)
-            out[:, part] = canceller.process(loud[:, part], near.samples[:, part])
+            out[:, part] = canceller.process(loud[:, part], heard[:, part])
             progress.advance()
+    out = out[:, late:]
     try:
         clipped = write(out_path, out, near)
     except OSError as error:
@@ -157,6 +183,8 @@ def cancel_stream(source: BinaryIO, sink: BinaryIO, rate: int, block: str, optio
     lag = options.samples(options.delay, "--delay", rate)
     if lag < 0:
         raise click.BadParameter("the echo of a stream cannot come before it", param_hint="--delay")
+    if canceller.delay:
+        console(stderr=True).print(f"what goes out is {1e3 * canceller.delay / rate:g} ms late")
     waiting = np.zeros((2, lag))
     rest = b""
     while octets := source.read(8 * size - len(rest)):

@@ -58,7 +58,7 @@ class Words:
 class Canceller:
     """A filter that takes the echo of two loudspeakers from two microphones, and learns from what it hears.
 
-    Made by `widely_linear`, `fixed_point`, `rls` and `nlms`, or by `restore`.
+    Made by `widely_linear`, `long_room`, `fixed_point`, `rls` and `nlms`, or by `restore`.
     """
 
     def __init__(self, engine: EchoFilter) -> None:
@@ -69,6 +69,11 @@ class Canceller:
     def length(self) -> int:
         """Samples of each path."""
         return self._engine.length
+
+    @property
+    def delay(self) -> int:
+        """Samples by which what goes out is later than what came in."""
+        return self._engine.delay
 
     @property
     def paths(self) -> Paths:
@@ -192,6 +197,32 @@ def fixed_point(
             (words.sample, words.sum, words.tap),
         )
     )
+
+
+def long_room(
+    length: int,
+    rate: float,
+    *,
+    window: int | None = None,
+    memory: float = 2.0,
+    suppress: bool = True,
+    precision: Precision = "single",
+) -> Canceller:
+    """Weighted recursive least squares in the bands of a short-time spectrum, for the echo of long rooms.
+
+    Args:
+        length: Samples of each path, at most 32 windows.
+        rate: Samples in a second.
+        window: Samples of a window, a power of two, and the delay of what goes out; by default the shortest
+            one from 256 samples that makes at most 16 frames of the length.
+        memory: Seconds in which what was learnt comes to count 1/e.
+        suppress: Whether what the filter leaves of the echo is suppressed.
+        precision: Of the arithmetic.
+
+    Raises:
+        ValueError: A value is not allowed; the message says which one.
+    """
+    return Canceller(EchoFilter.rooms(precision, length, rate, window, memory, suppress))
 
 
 def rls(
