@@ -432,7 +432,9 @@ impl Connection {
         {
             let at = |offset: u64| irs.wrapping_add(offset as u32);
             for range in self.sack_ranges() {
-                blocks.push(SackBlock { left: at(range.start), right: at(range.end) });
+                // A segment that came with the FIN is reported with it: else its sender would not know that all of it is here.
+                let with_fin = self.config.whole_segments && self.rcv.fin == Some(range.end);
+                blocks.push(SackBlock { left: at(range.start), right: at(range.end + u64::from(with_fin)) });
             }
         }
         blocks

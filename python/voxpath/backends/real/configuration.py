@@ -54,7 +54,7 @@ _SHARED = frozenset({*_NAMESPACE, *_ROUTE})
 _CONDITIONS: Mapping[str, str] = {
     "dupack_threshold": "; this one only without sack, which has its own measure of reordering",
     "delayed_ack": "; of this one only max_delay = 0, for no delay at all",
-    "receive_autotuning": "; this one is off where another receive_buffer than the usual one is given, and only there",
+    "receive_autotuning": "; this one is off where a receive_buffer other than the usual one is given",
 }
 """What is to be known of keys that the kernel can be told in some cases only."""
 
@@ -163,7 +163,9 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
             # The kernel fits its segments to the device, less the headers of either family.
             if key == "mss" and value in {usual[key], mtu - 40, mtu - 60}:
                 continue
-            if value != usual[key] and (key not in allowed | _SHARED or not _settable(key, value, asked, usual)):
+            if value != usual[key] and (
+                key not in allowed | _SHARED or not _settable(key, value, asked, usual)
+            ):
                 settable = ", ".join(sorted(allowed | _SHARED))
                 raise UnanswerableError(
                     f"the real host {name!r} has the kernel's TCP, which cannot be told {key} = {value!r} "
