@@ -139,10 +139,10 @@ def pilot(cell: Cell) -> int:
     return round(found / 10**digits) * int(10**digits)
 
 
-def ours(asked: tuple[Cell, int]) -> list[float]:
+def ours(asked: tuple[Cell, int, int]) -> list[float]:
     """How long the simulated transfers last, seconds."""
-    cell, size = asked
-    return simulated(cell.document(size), range(SEEDS), "completion_s")
+    cell, size, seeds = asked
+    return simulated(cell.document(size), range(seeds), "completion_s")
 
 
 def measured(
@@ -247,6 +247,15 @@ class Compared:
     cell: Cell
     kernel: Sequence[float]
     ours: Sequence[float]
+    all_on_time: bool
+    """No run of the kernel's was left out, so that the nth of either had the same losses."""
+
+    @property
+    def same_losses(self) -> float | None:
+        """The difference over the kernel's own replications alone; none where it is not known which those are."""
+        if not self.all_on_time or len(self.kernel) > len(self.ours):
+            return None
+        return statistics.fmean(self.ours[: len(self.kernel)]) / statistics.fmean(self.kernel) - 1
 
     @property
     def difference(self) -> float:
@@ -282,21 +291,23 @@ def row(found: Compared) -> str:
     """A line of a table."""
     cell = found.cell
     wide = " (its own interval)" if found.interval > BAR else ""
+    same = "" if found.same_losses is None else f"{found.same_losses:+.1%}"
     return (
         f"| {cell.congestion} | {cell.loss_percent:g} % | {cell.round_trip_ms} ms | {cell.rate_mbit} Mbit/s | {cell.limit} | "
         f"{statistics.fmean(found.kernel):.2f} ± {found.interval * statistics.fmean(found.kernel):.2f} ({len(found.kernel)}) | "
-        f"{statistics.fmean(found.ours):.2f} | {found.difference:+.1%} | {found.allowed:.0%}{wide} | "
+        f"{statistics.fmean(found.ours):.2f} | {found.difference:+.1%} | {same} | {found.allowed:.0%}{wide} | "
         f"{'yes' if found.holds else 'NO'} |\n"
     )
 
 
-HEAD = """| congestion control | loss | round trip | rate | limit | kernel, s (runs) | ours, s | difference | allowed | holds |
-| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |
+HEAD = """| congestion control | loss | round trip | rate | limit | kernel, s (runs) | ours, s | difference | same losses | allowed | holds |
+| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |
 """
 
 
 def text_of(found: Sequence[Compared], known: Mapping[str, Any]) -> str:
     """The page."""
+    seeds = len(found[0].ours)
 
     def share(title: str, chosen: Callable[[Cell], bool]) -> str:
         some = [one for one in found if chosen(one.cell)]
@@ -310,8 +321,9 @@ def text_of(found: Sequence[Compared], known: Mapping[str, Any]) -> str:
 
 Written by `make grid`; do not edit. How long a transfer lasts, of as many bytes as the simulator brings over in {LASTS_S} s: the
 kernel's runs, recorded in [benches/fidelity/grid.toml](../benches/fidelity/grid.toml) ({min(runs)} to {max(runs)} a cell; `make grid-record` adds to them, `make
-grid-sample` measures some again), with the 95 % bootstrap interval of their mean, and {SEEDS} simulated seeds. A queue holds
-what the path holds; loss is of data alone; "window" is a receive buffer of half of what the path holds, at least {LEAST_BUFFER} bytes.
+grid-sample` measures some again), with the 95 % bootstrap interval of their mean, and {seeds} simulated seeds. The nth run of either
+loses the same packets as long as both send the same: "same losses" is the difference over the kernel's replications alone, which says more of the
+stacks and less of chance, but is not what the bars are about. A queue holds what the path holds; loss is of data alone; "window" is a receive buffer of half of what the path holds, at least {LEAST_BUFFER} bytes.
 The kernel: {known["machine"]}.
 
 ## Bars
@@ -339,6 +351,9 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="measure some cells on the kernel again")
     parser.add_argument("--seed", type=int, default=1, help="which cells a sample has (default %(default)s)")
     parser.add_argument(
+        "--seeds", type=int, default=SEEDS, help="simulated replications a cell (default %(default)s)"
+    )
+    parser.add_argument(
         "--at-once", type=int, default=4, help="runs on the kernel under way together (default %(default)s)"
     )
     parser.add_argument(
@@ -361,10 +376,11 @@ def main() -> int:
     known = read()
     asked = [cell for cell in cells() if known["cells"].get(cell.name, {}).get("kernel")]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        answers = pool.map(ours, [(cell, known["cells"][cell.name]["size"]) for cell in asked])
+        answers = pool.map(ours, [(cell, known["cells"][cell.name]["size"], options.seeds) for cell in asked])
         found = [
-            Compared(cell, known["cells"][cell.name]["kernel"], times)
+            Compared(cell, entry["kernel"], times, entry["asked"] == len(entry["kernel"]))
             for cell, times in zip(asked, answers, strict=True)
+            for entry in (known["cells"][cell.name],)
         ]
     text = text_of(found, known)
     PAGE.write_text(text, encoding="utf-8")

@@ -29,8 +29,10 @@ PAGE = ROOT / "docs" / "ladders.md"
 
 SEGMENTS = 30
 MSS = 1448
-BEFORE_DATA = {"sim": 1, "real": 2}
-"""Packets of the sender before the first with data: the kernel's third packet of the handshake has none, ours has the first data."""
+RATE_MBIT = 20
+"""Segments come 0.6 ms apart then, and whoever reads them on the kernel mostly wakes in between."""
+BEFORE_DATA = 2
+"""Packets of the sender before the first with data: those of the handshake."""
 BEFORE_ACKS = 1
 TOLERANCE_MS = 12.0
 """What a kernel's timer of a quarter of a second may be late, and we with it."""
@@ -94,11 +96,11 @@ class Compared:
     first: str
 
 
-def scenario(pattern: Pattern, congestion: str, backend: str) -> Document:
+def scenario(pattern: Pattern, congestion: str) -> Document:
     """An upload of thirty segments over 25 ms each way; the last segment is full."""
-    link: dict[str, Any] = {"delay": "25 ms"}
+    link: dict[str, Any] = {"delay": "25 ms", "rate": f"{RATE_MBIT} Mbit/s", "queue": "100 packets"}
     lists = {
-        "up": [BEFORE_DATA[backend] + n for n in pattern.data],
+        "up": [BEFORE_DATA + n for n in pattern.data],
         "down": [BEFORE_ACKS + n for n in pattern.acks],
     }
     for direction, packets in lists.items():
@@ -176,7 +178,7 @@ def lines(congestion: str, sim: SimBackend, real: RealBackend) -> Iterator[str]:
     ours_theirs = zip(
         PATTERNS,
         *(
-            answers(backend, [scenario(pattern, congestion, backend.name) for pattern in PATTERNS])
+            answers(backend, [scenario(pattern, congestion) for pattern in PATTERNS])
             for backend in (sim, real)
         ),
         strict=True,
@@ -197,11 +199,11 @@ def main() -> int:
     text = f"""# Ladders: the kernel and ours over the same losses
 
 Written by `make ladders`; do not edit. Linux {platform.release().split("-")[0]} on real hosts, and the simulator's `linux`: an upload of {SEGMENTS} segments of {MSS} octets over
-25 ms each way without a rate, of which exactly the packets named are lost (counted among those with data, or behind the SYN|ACK). One run each.
+25 ms each way at {RATE_MBIT} Mbit/s, of which exactly the packets named are lost (counted among those with data, or behind the SYN|ACK). One run each.
 
 "Agrees": the sender's packets are the same, in the same order, none more than {TOLERANCE_MS:g} ms apart; "late": the same packets, further apart. The counts are of packets
 alike, of ours, of the kernel's. The last column is the first packet that only one of them has: for the sender's (first octet, octets, SYN 2 or FIN 1), for the receiver's
-(acknowledged, likewise). The kernel completes the handshake with a packet of its own, ours with the first data; bare acknowledgments of the sender are left out.
+(acknowledged, likewise). Bare acknowledgments of the sender are left out.
 """
     agreed = total = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -34,7 +34,9 @@ impl Script {
             Stack::Profile(profile) => profile,
             Stack::Kernel => Profile::Linux,
         };
-        let config = profile.config();
+        let mut config = profile.config();
+        // A script says when a timer is due. How late a wheel makes it depends on the kernel's clock, which no script knows.
+        config.rto.wheel = false;
         let with = |settings: &[Setting]| {
             let mut whole = serde_json::to_value(&config).map_err(|error| error.to_string())?;
             settings.iter().try_for_each(|setting| setting.apply(&mut whole))?;

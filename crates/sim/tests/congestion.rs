@@ -153,7 +153,13 @@ fn cubic_follows_its_curve_between_losses() {
 fn pacing_spreads_what_a_window_would_send_at_once() {
     // The flight grows by single segments, in place of a burst of ten at the start of a round trip.
     let jump = |pacing: bool| {
-        let config = Config { pacing, congestion: named("cubic"), ..Profile::Linux.config() };
+        // Linux spaces bursts; without offload they are single segments.
+        let config = Config {
+            pacing,
+            segmentation_offload: false,
+            congestion: named("cubic"),
+            ..Profile::Linux.config()
+        };
         let mut plan = with_tcp(
             pipe(bottleneck(Loss::None), wire(ROUND_TRIP / 2)),
             &config,

@@ -19,6 +19,9 @@ pub struct Config {
     pub receive_buffer: u32,
     /// What the receive buffer is counted in.
     pub receive_accounting: ReceiveAccounting,
+    /// Begin with 128 KiB of memory, and let it grow to `receive_buffer` with what the application takes in a round trip, as Linux does
+    /// where no `SO_RCVBUF` was set (tcp_rcv_space_adjust()). For memory accounting only.
+    pub receive_autotuning: bool,
     /// Offer window scaling (RFC 7323 section 2).
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 section 3).
@@ -66,6 +69,12 @@ pub struct Config {
     /// Take the window after a loss from cwnd, and at a timeout only once a window, as Linux does; else from FlightSize (RFC 5681
     /// equation (4)).
     pub ssthresh_from_cwnd: bool,
+    /// Count the congestion window in whole segments, let it grow with the acknowledgment that ends a recovery already, and repeat segments
+    /// as they were sent, as Linux does; else in octets.
+    pub whole_segments: bool,
+    /// Hand segments to the device in bursts, as Linux does whatever the device can: the last of a burst has PSH, so that a receiver that
+    /// has read it acknowledges it, and pacing spaces bursts.
+    pub segmentation_offload: bool,
     /// Space segments over the round trip in place of sending what the window allows at once.
     pub pacing: bool,
     /// Count acknowledged bytes in congestion avoidance, one segment a round trip; else add
@@ -258,6 +267,21 @@ pub struct RtoConfig {
     /// The timer expires on whole multiples of this clock tick; zero is a continuous clock.
     #[serde(with = "nanos")]
     pub tick: Span,
+    /// How the round-trip time is smoothed.
+    pub estimator: Estimator,
+    /// Timers stand on Linux' wheel, whose steps are coarser the further ahead they are: late by up to an eighth.
+    pub wheel: bool,
+}
+
+/// How the round-trip time and its variation are smoothed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Estimator {
+    /// RFC 6298 section 2.
+    Rfc6298,
+    /// tcp_rtt_estimator(): the variation is the largest of a round trip, falls by a quarter of the difference a round trip, and hardly grows
+    /// where round trips become shorter.
+    Linux,
 }
 
 /// The persist timer: probes of a closed window, spaced as retransmissions are.
@@ -307,6 +331,7 @@ fn rfc() -> Config {
         send_buffer: 4 << 20,
         receive_buffer: 4 << 20,
         receive_accounting: ReceiveAccounting::Octets,
+        receive_autotuning: false,
         // RFC 7323 and RFC 2018 are on the standards track and recommended by RFC 7414 section 3.
         window_scaling: true,
         timestamps: true,
@@ -335,6 +360,8 @@ fn rfc() -> Config {
         slow_start_exit: SlowStartExit::Loss,
         cubic: CubicVariant::Rfc9438,
         ssthresh_from_cwnd: false,
+        whole_segments: false,
+        segmentation_offload: false,
         pacing: false,
         byte_counting: true,
         cwnd_validation: false,
@@ -357,6 +384,8 @@ fn rfc() -> Config {
             max: Span::from_secs(60),
             variance_floor: Span::from_millis(1),
             tick: Span::ZERO,
+            estimator: Estimator::Rfc6298,
+            wheel: false,
         },
         // RFC 9293 section 3.8.6.1 wants the first probe after an RTO.
         persist: PersistConfig { min: Span::from_secs(1), max: Span::from_secs(60) },
@@ -370,10 +399,12 @@ fn rfc() -> Config {
 /// Linux 6.x, as far as this crate goes; what is still missing stands in LIMITATIONS.md.
 fn linux() -> Config {
     Config {
-        // net.ipv4.tcp_wmem and tcp_rmem, maxima; autotuning is not modelled.
+        // net.ipv4.tcp_wmem and tcp_rmem, maxima; autotuning of the send buffer is not modelled.
         send_buffer: 4 << 20,
         receive_buffer: 6 << 20,
         receive_accounting: ReceiveAccounting::Memory,
+        // net.ipv4.tcp_moderate_rcvbuf
+        receive_autotuning: true,
         congestion: Congestion::Cubic,
         // TCP_INIT_CWND
         initial_window: 10,
@@ -397,6 +428,8 @@ fn linux() -> Config {
         cubic: CubicVariant::Linux,
         // cubictcp_recalc_ssthresh(), tcp_reno_ssthresh()
         ssthresh_from_cwnd: true,
+        whole_segments: true,
+        segmentation_offload: true,
         // TCP_DELACK_MIN, TCP_MAX_QUICKACKS
         delayed_ack: DelayedAck {
             max_delay: Span::from_millis(40),
@@ -415,6 +448,8 @@ fn linux() -> Config {
             variance_floor: Span::from_millis(200),
             // A jiffy at the distributions' HZ of 250.
             tick: Span::from_millis(4),
+            estimator: Estimator::Linux,
+            wheel: true,
         },
         persist: PersistConfig { min: Span::from_millis(200), max: Span::from_secs(120) },
         // net.ipv4.tcp_syn_retries and tcp_retries2
@@ -436,6 +471,7 @@ fn riverbed16() -> Config {
         // "Receiver Buffer (bytes): 8760"; "Receive Buffer Adjustment: None".
         receive_buffer: 8760,
         receive_accounting: ReceiveAccounting::Octets,
+        receive_autotuning: false,
         // "Window Scaling: Disabled"
         window_scaling: false,
         // "Timestamp: Disabled"
@@ -469,6 +505,8 @@ fn riverbed16() -> Config {
         slow_start_exit: SlowStartExit::Loss,
         cubic: CubicVariant::Rfc9438,
         ssthresh_from_cwnd: false,
+        whole_segments: false,
+        segmentation_offload: false,
         pacing: false,
         byte_counting: false,
         cwnd_validation: false,
@@ -495,6 +533,8 @@ fn riverbed16() -> Config {
             // "RTT Gain 0.125", "Deviation Gain 0.25", "RTT Deviation Coefficient 4.0" are RFC 6298's own.
             variance_floor: Span::from_millis(500),
             tick: Span::from_millis(500),
+            estimator: Estimator::Rfc6298,
+            wheel: false,
         },
         // "Persistence Timeout (s): 1.0"; the maximum has no row and follows "Maximum RTO".
         persist: PersistConfig { min: Span::from_secs(1), max: Span::from_secs(64) },

@@ -49,6 +49,8 @@ pub(crate) struct Delivered {
     pub(crate) newest: Option<(Time, u64, bool)>,
     /// The send time of the last segment sent once, in the order of octets.
     newest_original: Option<Time>,
+    /// That of the first one acknowledged that was neither sent twice nor SACKed before.
+    oldest_original: Option<Time>,
     /// That of the first one that was SACKed.
     first_sacked: Option<Time>,
     /// A segment among those acknowledged had been sent twice.
@@ -81,6 +83,11 @@ impl Delivered {
     /// acknowledgment may answer the repair, and the segments behind it have waited at the receiver.
     pub(crate) fn rtt(&self, now: Time) -> Option<Span> {
         self.newest_original.filter(|_| !self.ambiguous).map(|at| now - at)
+    }
+
+    /// The longest round-trip time that the cumulative acknowledgment shows, a delay of the receiver's included; under Karn's rule likewise.
+    pub(crate) fn longest_rtt(&self, now: Time) -> Option<Span> {
+        self.oldest_original.filter(|_| !self.ambiguous).map(|at| now - at)
     }
 
     /// The round-trip time of what was SACKed.
@@ -121,6 +128,9 @@ impl SentSegments {
             let snapshot = self.snapshots.pop_front();
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
+                if !sent.retransmitted {
+                    delivered.oldest_original.get_or_insert(sent.at);
+                }
             }
             self.start = sent.end;
         }

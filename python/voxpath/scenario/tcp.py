@@ -56,12 +56,20 @@ class Socket(Table):
     receive_accounting: Literal["octets", "memory"] | None = Field(
         None, description="What the receive buffer counts; in `memory`, as in Linux, the window grows."
     )
+    receive_autotuning: bool | None = Field(
+        None,
+        description="Grow from 128 KiB up to `receive_buffer`, as Linux does; off where a buffer is given.",
+    )
     nagle: bool | None = Field(None, description="Hold back small segments; false is TCP_NODELAY.")
     congestion: Congestion | None = Field(None, description="Algorithm; TCP_CONGESTION.")
 
     def values(self) -> dict[str, Any]:
         """The keys that are given, as a plan holds them (nanoseconds, bytes), tables as dictionaries."""
-        return self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind", "client", "server"})
+        given = self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind", "client", "server"})
+        if "receive_buffer" in given:
+            # As SO_RCVBUF, which fixes the buffer.
+            given.setdefault("receive_autotuning", False)
+        return given
 
 
 class DelayedAck(Table):
@@ -85,6 +93,10 @@ class Rto(Table):
     max: PositiveSpan | None = Field(None, description="Upper bound, of backed-off values too.")
     variance_floor: Span | None = Field(None, description="G of rules 2.2 and 2.3.")
     tick: Span | None = Field(None, description="The timer expires on whole multiples; zero is continuous.")
+    estimator: Literal["rfc6298", "linux"] | None = Field(
+        None, description="How the round-trip time is smoothed."
+    )
+    wheel: bool | None = Field(None, description="Linux' timer wheel: late by up to an eighth.")
 
 
 class Persist(Table):
@@ -142,6 +154,12 @@ class Stack(Socket):
     cubic: Literal["rfc9438", "linux"] | None = Field(None, description="Which CUBIC `cubic` is.")
     ssthresh_from_cwnd: bool | None = Field(
         None, description="Reduce from cwnd and once a window, as Linux does; else from FlightSize."
+    )
+    whole_segments: bool | None = Field(
+        None, description="Count the congestion window and repeat in whole segments, as Linux does."
+    )
+    segmentation_offload: bool | None = Field(
+        None, description="Send in bursts whose last segment has PSH, as Linux does."
     )
     byte_counting: bool | None = Field(
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."

@@ -33,8 +33,10 @@ pub(super) struct Cubic {
     /// The congestion window just before the last reduction, segments (`cwnd_prior`).
     cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// Fraction of a byte that the window still has to grow.
+    /// Bytes that the window still has to grow.
     credit: f64,
+    /// It grows by whole segments.
+    whole_segments: bool,
 }
 
 /// A congestion avoidance stage (section 4.2).
@@ -60,6 +62,7 @@ impl Cubic {
             cwnd_prior: 0.0,
             epoch: None,
             credit: 0.0,
+            whole_segments: config.whole_segments,
         }
     }
 }
@@ -110,7 +113,8 @@ impl CongestionControl for Cubic {
             (target - cwnd) / cwnd * segments_acked
         };
         self.credit += per_ack * smss;
-        let whole = libm::floor(self.credit);
+        let step = if self.whole_segments { smss } else { 1.0 };
+        let whole = libm::floor(self.credit / step) * step;
         self.credit -= whole;
         window.cwnd += whole as u64;
     }

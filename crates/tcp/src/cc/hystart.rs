@@ -18,6 +18,8 @@ const DELAY_DIVISOR: u64 = 8;
 const LOW_WINDOW: u64 = 16;
 /// Linux: `hystart_ack_delta_us`, the distance up to which acknowledgments make a train.
 const TRAIN_GAP: Span = Span::from_millis(2);
+/// Linux: hystart_ack_delay(), what bursts of the sender may stretch a train by; less above 2 Gbit/s there.
+const TRAIN_SLACK: Span = Span::from_millis(1);
 /// RFC 9406: CSS_GROWTH_DIVISOR.
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// RFC 9406: CSS_ROUNDS.
@@ -128,10 +130,14 @@ impl SlowStart {
             Exit::Classic { found, delay_min } => {
                 let smallest = delay_min.map_or(rtt, |smallest| smallest.min(rtt));
                 *delay_min = Some(smallest);
-                if *found || !in_slow_start || window.cwnd < LOW_WINDOW * window.smss {
+                if *found || !in_slow_start {
                     return;
                 }
+                // Also below the low window, so that rounds begin with flights and not amid them.
                 self.round.turn(sample);
+                if window.cwnd < LOW_WINDOW * window.smss {
+                    return;
+                }
                 *found = self.round.is_train(sample.now, smallest, self.paced)
                     | self.round.is_delayed(rtt, smallest);
                 *found
@@ -167,7 +173,8 @@ impl Round {
             return false;
         }
         self.last_ack = now;
-        now.since(self.start) > if paced { delay_min } else { delay_min / 2 }
+        let whole = delay_min + TRAIN_SLACK;
+        now.since(self.start) > if paced { whole } else { whole / 2 }
     }
 
     /// Linux' second sign: the smallest round-trip time of the round has grown.
@@ -254,6 +261,15 @@ mod tests {
         assert!(at.is_some_and(|at| (40..=100).contains(&at)), "{at:?}");
         // Gaps above 2 ms make no train.
         assert_eq!(run(SlowStartExit::Hystart, ms(3), |_, _| ms(40)), None);
+    }
+
+    #[test]
+    fn rounds_of_linux_begin_with_flights() {
+        // A flight's own bursts queue up behind each other; its first segments find the queue empty. Rounds that begin amid a flight, where
+        // the window reaches 16, would take that for a delay that has grown, at 128 segments.
+        let gap = Span::from_micros(240);
+        let at = run(SlowStartExit::Hystart, gap, |_, i| ms(40) + gap / 2 * i);
+        assert!(at.is_some_and(|at| (230..=260).contains(&at)), "{at:?}");
     }
 
     #[test]

@@ -9,6 +9,13 @@ const ATO_MIN: Span = Span::from_millis(40);
 /// TCP_DELACK_MAX.
 const DELAY_MAX: Span = Span::from_millis(200);
 
+/// Acknowledgments out of order for each octet that is waited for, before they are compressed (TCP_FASTRETRANS_THRESH).
+const DUPLICATES: u32 = 3;
+/// net.ipv4.tcp_comp_sack_nr and tcp_comp_sack_delay_ns, and the share of a round trip that bounds the latter.
+const COMPRESSED: u32 = 44;
+const COMPRESSION: Span = Span::from_millis(1);
+const COMPRESSION_SHARE: u64 = 20;
+
 /// What Linux remembers to decide; idle where [`adaptive`](crate::config::DelayedAck::adaptive) is off.
 #[derive(Debug, Default)]
 pub(super) struct AckPolicy {
@@ -22,11 +29,19 @@ pub(super) struct AckPolicy {
     interactive: bool,
     /// The data read last was the end of what the peer had to say for now (`ICSK_ACK_PUSHED`).
     pushed: bool,
+    /// Acknowledgments out of order sent at once while this octet was waited for.
+    duplicates: (u64, u32),
+    /// Those held back since.
+    compressed: u32,
 }
 
 impl Connection {
     /// Data in order has arrived: acknowledges it now or later.
     pub(super) fn acknowledge_data(&mut self, now: Time, pushed: bool) {
+        if self.config.delayed_ack.adaptive {
+            self.follow_rhythm(now);
+        }
+        self.grow_receive_buffer();
         let full = u64::from(self.rcv.full_size);
         let config = &self.config.delayed_ack;
         if !config.adaptive {
@@ -37,7 +52,6 @@ impl Connection {
             }
             return;
         }
-        self.follow_rhythm(now);
         let policy = &mut self.rcv.policy;
         policy.pushed |= pushed;
         let enough = self.rcv.unacked > u64::from(self.config.delayed_ack.max_segments - 1) * full;
@@ -52,6 +66,32 @@ impl Connection {
             self.rcv.ack_now = true;
         } else {
             self.delay_ack(now, delay);
+        }
+    }
+
+    /// Data beyond a gap has arrived: tells of it at once, or together with what follows within a millisecond (__tcp_ack_snd_check()).
+    pub(super) fn acknowledge_out_of_order(&mut self, now: Time) {
+        self.grow_receive_buffer();
+        let next = self.rcv.buffer.next();
+        let full = u64::from(self.rcv.full_size);
+        let policy = &mut self.rcv.policy;
+        let at_once = !self.config.delayed_ack.adaptive
+            || !self.options.sack
+            || self.rcv.unacked > full
+            || (policy.quick > 0 && !policy.interactive)
+            || policy.compressed >= COMPRESSED;
+        if policy.duplicates.0 != next {
+            policy.duplicates = (next, 0);
+        }
+        if at_once || policy.duplicates.1 < DUPLICATES {
+            policy.duplicates.1 += u32::from(!at_once);
+            self.rcv.ack_now = true;
+            return;
+        }
+        policy.compressed += 1;
+        if self.timers.compressed_ack.is_none() {
+            let share = self.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
+            self.timers.compressed_ack = Some(now + share.min(COMPRESSION));
         }
     }
 
@@ -93,6 +133,13 @@ impl Connection {
         }
     }
 
+    /// The window grows (tcp_grow_window()).
+    pub(super) const fn acknowledge_growth(&mut self) {
+        if self.config.delayed_ack.adaptive {
+            self.rcv.policy.quick |= 1;
+        }
+    }
+
     fn adaptive_delay(&self) -> Span {
         let ato = self.rcv.policy.ato.unwrap_or(ATO_MIN);
         let bound = self.rtt.srtt().map_or(DELAY_MAX, |srtt| srtt.max(ATO_MIN));
@@ -104,7 +151,7 @@ impl Connection {
         if delay == Span::ZERO {
             self.rcv.ack_now = true;
         } else {
-            let due = now + delay;
+            let due = if self.config.rto.wheel { self.rtt.expiry(now, delay) } else { now + delay };
             self.timers.delayed_ack = Some(self.timers.delayed_ack.map_or(due, |earlier| earlier.min(due)));
         }
     }
@@ -125,6 +172,8 @@ impl Connection {
     pub(super) fn note_ack_sent(&mut self) {
         let policy = &mut self.rcv.policy;
         policy.pushed = false;
+        policy.compressed = 0;
+        self.timers.compressed_ack = None;
         if policy.quick > 0 {
             policy.quick -= 1;
             if policy.quick == 0 {

@@ -56,6 +56,7 @@ impl Connection {
         self.take_syn(header);
         if acks_syn {
             self.rcv.ack_now = true;
+            self.rcv.ack_alone = self.config.delayed_ack.adaptive;
             self.establish(now, header);
         } else {
             // Both ends opened at once: answer with a SYN that acknowledges theirs.
@@ -314,7 +315,11 @@ impl Connection {
             // probes of a closed window look alike, but tell of no loss.
             if newly_sacked > 0 || (plain && !self.options.sack) {
                 if newly_sacked > 0 {
-                    self.take_delivered(now, &delivered, highest, delivered.sack_rtt(now));
+                    let rtt = delivered.sack_rtt(now);
+                    if let Some(rtt) = rtt.filter(|_| self.rtt.follows_linux()) {
+                        self.rtt.sample(rtt, self.snd.una, self.snd.nxt);
+                    }
+                    self.take_delivered(now, &delivered, highest, rtt);
                 }
                 let ack = Acknowledged {
                     now,
@@ -504,8 +509,13 @@ impl Connection {
         // A timestamp tells which copy was answered, but counts milliseconds: it serves where Karn's rule
         // leaves nothing better (RFC 7323 section 4.1).
         let echoed = || echo.and_then(|stamps| self.elapsed_since(now, stamps.echo));
-        if let Some(rtt) = timed.or_else(echoed) {
-            self.rtt.sample(rtt);
+        let measured = if self.rtt.follows_linux() {
+            delivered.longest_rtt(now).or_else(|| delivered.sack_rtt(now))
+        } else {
+            timed
+        };
+        if let Some(rtt) = measured.or_else(echoed) {
+            self.rtt.sample(rtt, ack, self.snd.nxt);
         }
 
         let was_synchronised = self.snd.una > 0;
@@ -569,6 +579,7 @@ impl Connection {
             self.rcv.ack_now = true;
             return;
         }
+        self.adjust_receive_space(now);
         let data = payload.slice((from - start) as u32, (to - from) as u32);
         let before = self.rcv.buffer.next();
         if let Some(known) = self.rcv.buffer.first_known(from, to) {
@@ -580,11 +591,11 @@ impl Connection {
         match arrival {
             Arrival::InOrder => {
                 self.rcv.unacked += to - from;
-                self.grow_receive_buffer();
                 self.acknowledge_data(now, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
-            Arrival::FillsGap | Arrival::OutOfOrder | Arrival::Duplicate => self.rcv.ack_now = true,
+            Arrival::OutOfOrder => self.acknowledge_out_of_order(now),
+            Arrival::FillsGap | Arrival::Duplicate => self.rcv.ack_now = true,
         }
     }
 

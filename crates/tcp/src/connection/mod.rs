@@ -12,6 +12,7 @@
 mod acks;
 mod alive;
 mod arrival;
+mod burst;
 mod dupacks;
 mod ecn;
 mod frto;
@@ -37,6 +38,7 @@ use crate::sent::SentSegments;
 use acks::AckPolicy;
 use alive::Alive;
 use alloc::boxed::Box;
+use burst::Burst;
 use core::ops::Range;
 use dupacks::DuplicateAcks;
 use ecn::EcnState;
@@ -44,6 +46,7 @@ use pacing::Pacer;
 use probe::LossProbe;
 pub use recovery::Phase;
 use recovery::RecoveryState;
+use room::Space;
 use timers::Timers;
 use undo::Undo;
 use voxpath_units::{Span, Time};
@@ -109,6 +112,7 @@ pub struct Connection {
     /// Segments are spaced in time.
     paces: bool,
     pacer: Pacer,
+    burst: Burst,
     window: Window,
     /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
     path_mss: u32,
@@ -167,6 +171,8 @@ struct Receive {
     fin_taken: bool,
     /// An acknowledgment has to be sent now.
     ack_now: bool,
+    /// It leaves before any data: Linux completes the handshake with a segment of its own (tcp_rcv_synsent_state_process()).
+    ack_alone: bool,
     /// Octets in order since the last acknowledgment.
     unacked: u64,
     /// The largest segment seen: what "full-sized" means here.
@@ -182,6 +188,7 @@ struct Receive {
     policy: AckPolicy,
     /// Octets that came twice, for the next acknowledgment to report.
     duplicate: Option<Range<u64>>,
+    space: Space,
 }
 
 /// What both SYNs agreed on.
@@ -304,11 +311,12 @@ impl Connection {
             },
             rcv: Receive {
                 irs: None,
-                buffer: Reassembly::new(config.receive_buffer, 1),
+                buffer: Reassembly::new(room::first_window(&config), 1),
                 advertised: 1,
                 fin: None,
                 fin_taken: false,
                 ack_now: false,
+                ack_alone: false,
                 unacked: 0,
                 full_size: 0,
                 ts_recent: 0,
@@ -317,6 +325,7 @@ impl Connection {
                 challenges: arrival::Challenges::default(),
                 policy: AckPolicy::default(),
                 duplicate: None,
+                space: Space::new(&config),
             },
             timers: Timers::default(),
             rtt: RttEstimator::new(config.rto.clone()),
@@ -325,6 +334,7 @@ impl Connection {
             rate: RateSampler::default(),
             paces: by_rate || config.pacing,
             pacer: Pacer::default(),
+            burst: Burst::default(),
             window: Window {
                 cwnd: smss * u64::from(config.initial_window),
                 ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),

@@ -30,9 +30,9 @@ impl Connection {
             None => self.config.rto.initial,
             // A single segment may wait for a delayed acknowledgment.
             Some(srtt) if self.sent.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
-            Some(srtt) => srtt * 2 + self.config.rto.tick.max(TIMEOUT_MIN) * 2,
+            Some(srtt) => srtt * 2 + TIMEOUT_MIN,
         };
-        self.timers.loss_probe = Some((now + timeout).round_up(self.config.rto.tick).min(rto));
+        self.timers.loss_probe = Some(self.rtt.expiry(now, timeout).min(rto));
     }
 
     /// The timer expired: new data if there is any, else the last segment again (section 7.3).
@@ -45,7 +45,8 @@ impl Connection {
     /// What the probe that is due has to carry; none if it is new data.
     pub(super) fn loss_probe_range(&self) -> Option<Range<u64>> {
         let last = self.sent.last()?;
-        let start = last.start.max(self.snd.una).max(last.end.saturating_sub(u64::from(self.max_payload())));
+        let data = last.end.min(self.snd.buffer.end());
+        let start = last.start.max(self.snd.una).max(data.saturating_sub(u64::from(self.max_payload())));
         Some(start..last.end)
     }
 
@@ -87,5 +88,5 @@ impl Connection {
 /// TLP.max_ack_delay (RFC 8985 section 7.2); Linux takes its RTO's minimum, which is the same.
 const WORST_DELAYED_ACK: Span = Span::from_millis(200);
 
-/// Linux' TCP_TIMEOUT_MIN is two jiffies: here one where the clock has no ticks.
-const TIMEOUT_MIN: Span = Span::from_millis(1);
+/// Linux' TCP_TIMEOUT_MIN_US, which leaves room for a timer's coarseness.
+pub(super) const TIMEOUT_MIN: Span = Span::from_millis(2);

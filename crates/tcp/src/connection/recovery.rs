@@ -18,6 +18,7 @@
 
 use super::Connection;
 use super::frto::Frto;
+use super::probe::TIMEOUT_MIN;
 use super::prr::Prr;
 use crate::cc::Ack;
 use crate::config::Recovery;
@@ -163,6 +164,7 @@ impl Connection {
                 // Something above has to be acknowledged, for CWR to have arrived.
                 if self.snd.una > self.recovery.recover {
                     self.leave_recovery();
+                    self.grow_after_recovery(ack);
                 }
                 self.look_for_loss(ack.now);
             }
@@ -175,6 +177,7 @@ impl Connection {
                     self.rack.on_recovered();
                     self.leave_recovery();
                 }
+                self.grow_after_recovery(ack);
             }
             // A hole was filled by the original: nothing more counts as lost for the time being.
             Phase::Recovery if self.was_late(ack.echo) => {
@@ -257,11 +260,20 @@ impl Connection {
         }
     }
 
+    /// Linux' tcp_cong_control() looks at the state after the acknowledgment, so that the one that ends a recovery grows the window already.
+    fn grow_after_recovery(&mut self, ack: &Acknowledged<'_>) {
+        if self.config.whole_segments {
+            self.grow_window(ack);
+        }
+    }
+
     fn grow_window(&mut self, ack: &Acknowledged<'_>) {
         if self.by_rate || self.config.cwnd_validation && !ack.was_window_limited {
             return;
         }
-        let sample = Ack { now: ack.now, acked: ack.octets, srtt: self.rtt.srtt() };
+        // Linux counts what it tells of selectively, too.
+        let acked = if self.config.whole_segments { ack.delivered.octets } else { ack.octets };
+        let sample = Ack { now: ack.now, acked, srtt: self.rtt.srtt() };
         self.cc.cong_avoid(&sample, &mut self.window);
     }
 
@@ -410,7 +422,10 @@ impl Connection {
         } else {
             self.recovery.flight_without_limited_transmit(flight)
         };
-        self.window.ssthresh = self.cc.ssthresh(now, &self.window, flight);
+        let ssthresh = self.cc.ssthresh(now, &self.window, flight);
+        let smss = self.window.smss;
+        let whole = self.config.whole_segments && ssthresh < u64::MAX;
+        self.window.ssthresh = if whole { ssthresh / smss * smss } else { ssthresh };
     }
 
     fn update_lost(&mut self, now: Time) {
@@ -434,7 +449,12 @@ impl Connection {
             recovery.newly_lost = true;
             scoreboard.lose(range.start.max(una)..range.end);
         });
-        self.timers.reordering = (wait > Span::ZERO).then(|| now + wait);
+        self.timers.reordering = (wait > Span::ZERO).then(|| self.reordering_deadline(now, wait));
+    }
+
+    /// When the reordering window is over: then, or as late as Linux' timer is (tcp_rack_mark_lost()).
+    fn reordering_deadline(&self, now: Time, wait: Span) -> Time {
+        if self.config.rto.wheel { self.rtt.expiry(now, wait + TIMEOUT_MIN) } else { now + wait }
     }
 
     /// RFC 8985 section 6.3: the reordering window of a segment is over.

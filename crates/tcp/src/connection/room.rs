@@ -1,19 +1,93 @@
 //! The window that is announced: what of the receive buffer, and when (RFC 9293 section 3.8.6.2.2).
 
 use super::{Connection, MAX_UNSCALED_WINDOW};
-use crate::config::ReceiveAccounting;
+use crate::config::{Config, ReceiveAccounting};
+use voxpath_units::Time;
 
-/// The largest receive buffer that Linux gives a connection, net.ipv4.tcp_rmem.
-const MOST_MEMORY: u64 = 6 << 20;
+/// The receive buffer that Linux gives a connection at first, and the largest: net.ipv4.tcp_rmem.
+const FIRST_MEMORY: u32 = 128 << 10;
+const MOST_MEMORY: u32 = 6 << 20;
 /// What a packet needs of memory beside itself (`NET_SKB_PAD` with `NET_IP_ALIGN`, `struct skb_shared_info`), and for its `struct sk_buff`.
 const BESIDE: u64 = 66 + 320;
 const SK_BUFF: u64 = 256;
 
+/// How the receive buffer follows the application (dynamic right-sizing; `sk_rcvbuf`, `rcvq_space`).
+#[derive(Debug)]
+pub(super) struct Space {
+    /// What the buffer may take of memory.
+    memory: u32,
+    /// Octets that the application has taken in a round trip, the most so far.
+    taken: u64,
+    /// What it had taken when this round trip began, and when that was.
+    from: u64,
+    since: Time,
+}
+
+impl Space {
+    pub(super) fn new(config: &Config) -> Self {
+        let most = most_memory(config);
+        let memory = if autotunes(config) { most.min(FIRST_MEMORY) } else { most };
+        // tcp_init_buffer_space(): the initial window.
+        let taken = u64::from(config.initial_window) * u64::from(config.mss);
+        Self { memory, taken: taken.min(u64::from(memory / 2)), from: 1, since: Time::ZERO }
+    }
+}
+
+fn autotunes(config: &Config) -> bool {
+    config.receive_autotuning && config.receive_accounting == ReceiveAccounting::Memory
+}
+
+/// A buffer is doubled: what an application asks for is data, what packets need beside it is not.
+fn most_memory(config: &Config) -> u32 {
+    config.receive_buffer.saturating_mul(2).min(MOST_MEMORY)
+}
+
+/// Octets for which a window is announced at first.
+pub(super) fn first_window(config: &Config) -> u32 {
+    if autotunes(config) { Space::new(config).memory / 2 } else { config.receive_buffer }
+}
+
 impl Connection {
+    /// Lets the memory grow with what the application takes in a round trip: twice that, and as much more as it grew by, so that the sender's
+    /// window may double (tcp_rcv_space_adjust(), tcp_rcvbuf_grow()).
+    pub(super) fn adjust_receive_space(&mut self, now: Time) {
+        if !autotunes(&self.config) {
+            return;
+        }
+        let Some(rtt) = self.rtt.srtt() else { return };
+        let space = &mut self.rcv.space;
+        if now.since(space.since) < rtt {
+            return;
+        }
+        let waiting = self.rcv.buffer.readable();
+        let read = self.rcv.buffer.next() - waiting;
+        let taken = (read - space.from).saturating_sub(waiting);
+        (space.from, space.since) = (read, now);
+        if taken <= space.taken || self.rcv.full_size == 0 {
+            return;
+        }
+        let double = taken * 2;
+        let window = double + double * (taken - space.taken) / space.taken * 2;
+        space.taken = taken;
+        let headers = headers(self.options.timestamps);
+        let memory = window * SHARES / share_of_data(self.rcv.full_size, headers);
+        let most = most_memory(&self.config);
+        space.memory = space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
+    }
+
     /// The application made room: tells the peer if that opens the window by enough (RFC 9293 section
     /// 3.8.6.2.2; two segments or half the buffer, one segment if the window was closed).
+    ///
+    /// Linux tells only when the window has at least doubled (tcp_cleanup_rbuf()).
     pub(super) fn announce_room(&mut self) {
-        let gained = self.window_edge().saturating_sub(self.rcv.advertised);
+        let (edge, next) = (self.window_edge(), self.rcv_nxt());
+        if self.config.receive_accounting == ReceiveAccounting::Memory {
+            let (before, now) = (self.rcv.advertised.saturating_sub(next), edge.saturating_sub(next));
+            let worth = now > 0 && now >= 2 * before && 2 * before <= u64::from(self.rcv.buffer.capacity());
+            self.rcv.ack_now |= worth && self.is_synchronised() && !self.rcv.fin_taken;
+            return;
+        }
+        let gained = edge.saturating_sub(self.rcv.advertised);
         let segment = u64::from(self.rcv.full_size.max(1));
         let closed = self.rcv.advertised <= self.rcv_nxt();
         let worth = if closed { segment } else { 2 * segment };
@@ -28,13 +102,20 @@ impl Connection {
     /// The right edge that can be announced: never to the left of an earlier one, and moved only by a
     /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2).
     pub(super) fn window_edge(&self) -> u64 {
-        let limit = MAX_UNSCALED_WINDOW << self.options.rcv_shift;
-        let mut room = self.rcv.buffer.room().min(limit);
-        if self.config.receive_accounting == ReceiveAccounting::Memory && self.options.rcv_shift == 0 {
-            room -= room % self.rcv.full_size.max(1).min(self.rcv.buffer.capacity());
+        let shift = self.options.rcv_shift;
+        let mut room = self.rcv.buffer.room().min(MAX_UNSCALED_WINDOW << shift);
+        let capacity = self.rcv.buffer.capacity();
+        let mut step = (capacity / 2).min(u32::from(self.config.mss));
+        if self.config.receive_accounting == ReceiveAccounting::Memory {
+            // __tcp_select_window(): whole segments, or where it is scaled all there is, rounded up.
+            step = if shift > 0 { 0 } else { step.min(self.rcv.full_size) };
+            if shift > 0 && room >= self.rcv.full_size.max(1) {
+                room = room.next_multiple_of(1 << shift).min(MAX_UNSCALED_WINDOW << shift);
+            } else {
+                room -= room % self.rcv.full_size.max(1).min(capacity);
+            }
         }
         let edge = self.rcv.buffer.next() + u64::from(room);
-        let step = (self.rcv.buffer.capacity() / 2).min(u32::from(self.config.mss));
         if edge < self.rcv.advertised + u64::from(step) { self.rcv.advertised } else { edge }
     }
 
@@ -44,26 +125,111 @@ impl Connection {
             return;
         }
         let segment = self.rcv.full_size;
-        let headers = if self.options.timestamps { 52 } else { 40 };
-        let most = room_in_memory(self.config.receive_buffer, segment, headers);
+        let limit = MAX_UNSCALED_WINDOW << self.options.rcv_shift;
+        let most =
+            room_in_memory(self.rcv.space.memory, segment, headers(self.options.timestamps)).min(limit);
         let capacity = self.rcv.buffer.capacity();
-        self.rcv.buffer.grow(capacity.saturating_add(2 * segment).min(most));
+        if capacity < most {
+            self.rcv.buffer.grow(capacity.saturating_add(2 * segment).min(most));
+            self.acknowledge_growth();
+        }
     }
 }
 
-/// How much data a window may be for while one segment of that size waits in the buffer: tcp_win_from_space() with the `scaling_ratio` of
-/// tcp_measure_rcv_mss(), for packets that came by a TUN device (docs/kernel.md).
-fn room_in_memory(buffer: u32, segment: u32, headers: u32) -> u32 {
-    let memory = (2 * u64::from(buffer)).min(MOST_MEMORY);
-    let truesize = (u64::from(segment + headers) + BESIDE).next_power_of_two() + SK_BUFF;
-    let ratio = u64::from(segment) * 256 / truesize;
+const fn headers(timestamps: bool) -> u32 {
+    if timestamps { 52 } else { 40 }
+}
+
+/// What a packet with such a segment takes of memory when it came by a TUN device (docs/kernel.md).
+fn truesize(segment: u32, headers: u32) -> u64 {
+    (u64::from(segment + headers) + BESIDE).next_power_of_two() + SK_BUFF
+}
+
+/// In how many shares memory is divided (TCP_RMEM_TO_WIN_SCALE).
+const SHARES: u64 = 256;
+
+/// How many of them are data: the `scaling_ratio` of tcp_measure_rcv_mss().
+fn share_of_data(segment: u32, headers: u32) -> u64 {
+    (u64::from(segment) * SHARES / truesize(segment, headers)).max(1)
+}
+
+/// How much data a window may be for while one segment of that size waits in the buffer: tcp_win_from_space().
+fn room_in_memory(memory: u32, segment: u32, headers: u32) -> u32 {
+    let free = u64::from(memory).saturating_sub(truesize(segment, headers));
     // A share of what fits `u32`.
-    (memory.saturating_sub(truesize) * ratio / 256) as u32
+    (free * share_of_data(segment, headers) / SHARES) as u32
 }
 
 #[cfg(test)]
 mod tests {
-    use super::room_in_memory;
+    use super::{Config, Connection, FIRST_MEMORY, room_in_memory};
+    use crate::config::Profile;
+    use voxpath_units::{Span, Time};
+    use voxpath_wire::Payload;
+    use voxpath_wire::tcp::Seq;
+
+    /// An end whose application reads at once.
+    struct Reader {
+        end: Connection,
+        taken: u64,
+    }
+
+    impl Reader {
+        fn new(config: Config) -> Self {
+            let mut end = Connection::connect(config, Seq(0));
+            end.rtt.sample(Span::from_millis(50), 0, 0);
+            (end.rcv.full_size, end.options.timestamps) = (1448, true);
+            Self { end, taken: 0 }
+        }
+
+        /// So many segments arrive.
+        fn take(&mut self, segments: u32) {
+            let len = segments * 1448;
+            self.end.rcv.buffer.insert(1 + self.taken, &Payload::pattern(0, self.taken, len));
+            self.taken += u64::from(self.end.rcv.buffer.read(len).len());
+        }
+
+        /// The memory after round trips that brought so many segments.
+        fn memory_after(mut self, rounds: &[u32]) -> u32 {
+            for (round, &segments) in (1..).zip(rounds) {
+                self.end.adjust_receive_space(Time::ZERO + Span::from_millis(60) * round);
+                self.take(segments);
+            }
+            self.end.adjust_receive_space(Time::ZERO + Span::from_secs(10));
+            self.end.rcv.space.memory
+        }
+    }
+
+    #[test]
+    fn memory_grows_with_what_the_application_takes_in_a_round_trip() {
+        let linux = || Reader::new(Profile::Linux.config());
+        // Ten segments are what it expects.
+        assert_eq!(linux().memory_after(&[10, 10, 10]), FIRST_MEMORY);
+        // 28960 octets after 14600: twice that, and twice as much more as it grew by; 160 of 256 shares are data.
+        let window = 57_920 + 57_920 * (28_960 - 14_600) / 14_600 * 2;
+        assert_eq!(u64::from(linux().memory_after(&[10, 20])), window * 256 / 160);
+        assert_eq!(
+            linux().memory_after(&[10, 20, 40, 80, 160, 320, 640, 1280]),
+            6 << 20,
+            "tcp_rmem's maximum"
+        );
+        let fixed = Config { receive_autotuning: false, receive_buffer: 65_536, ..Profile::Linux.config() };
+        assert_eq!(Reader::new(fixed).memory_after(&[10, 20, 40, 80]), FIRST_MEMORY);
+    }
+
+    #[test]
+    fn a_scaled_window_in_memory_moves_with_each_segment() {
+        // __tcp_select_window(): less than the MSS of 1460, for which RFC 9293 section 3.8.6.2.2 would wait.
+        let edge = |config| {
+            let mut reader = Reader::new(config);
+            reader.end.rcv.advertised = reader.end.window_edge();
+            reader.take(1);
+            reader.end.window_edge() - reader.end.rcv.advertised
+        };
+        let linux = edge(Profile::Linux.config());
+        assert!((1448 - 128..1448 + 128).contains(&linux), "{linux}");
+        assert_eq!(edge(Profile::Rfc.config()), 0);
+    }
 
     #[test]
     fn windows_grow_to_what_the_kernel_announced() {
@@ -76,7 +242,7 @@ mod tests {
             (46_875, 1448, 52, 56_472),
             (46_875, 1460, 40, 56_940),
         ] {
-            let room = room_in_memory(buffer, segment, headers).max(buffer);
+            let room = room_in_memory(2 * buffer, segment, headers).max(buffer);
             assert_eq!(room / segment * segment, window, "{buffer} octets");
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Timers {
     pub(super) loss_probe: Option<Time>,
     /// Delayed acknowledgment.
     pub(super) delayed_ack: Option<Time>,
+    /// Acknowledgments out of order that are sent together.
+    pub(super) compressed_ack: Option<Time>,
     /// Pacing holds the next segment back until then.
     pub(super) pacing: Option<Time>,
     /// Keep-alive (RFC 9293 section 3.8.4).
@@ -38,7 +40,14 @@ impl Connection {
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = &self.timers;
         let often = [timers.retransmit, timers.loss_probe, timers.delayed_ack, timers.pacing];
-        let seldom = [timers.persist, timers.reordering, timers.keepalive, timers.user, timers.time_wait];
+        let seldom = [
+            timers.persist,
+            timers.reordering,
+            timers.compressed_ack,
+            timers.keepalive,
+            timers.user,
+            timers.time_wait,
+        ];
         often.into_iter().chain(seldom).flatten().min()
     }
 
@@ -47,6 +56,9 @@ impl Connection {
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         if due(&mut self.timers.delayed_ack) {
             self.handle_delayed_ack_timeout();
+        }
+        if due(&mut self.timers.compressed_ack) {
+            self.rcv.ack_now = true;
         }
         // Polling goes on where it was held back.
         due(&mut self.timers.pacing);
@@ -136,7 +148,7 @@ impl Connection {
 
     /// RFC 6298 (5.3).
     pub(super) fn restart_retransmit_timer(&mut self, now: Time) {
-        self.timers.retransmit = Some((now + self.rtt.rto()).round_up(self.config.rto.tick));
+        self.timers.retransmit = Some(self.rtt.expiry(now, self.rtt.rto()));
         self.timers.persist = None;
     }
 
@@ -146,7 +158,7 @@ impl Connection {
             let persist = &self.config.persist;
             let interval = self.rtt.rto().saturating_mul(1 << self.timers.probes.min(16));
             let interval = interval.clamp(persist.min, persist.max.max(persist.min));
-            self.timers.persist = Some((now + interval).round_up(self.config.rto.tick));
+            self.timers.persist = Some(self.rtt.expiry(now, interval));
         }
     }
 

@@ -20,6 +20,9 @@ impl Connection {
         if self.snd.syn_pending {
             return Some(self.syn(now));
         }
+        if core::mem::take(&mut self.rcv.ack_alone) && self.rcv.ack_now {
+            return Some(self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty));
+        }
         let may_send = !matches!(self.state, State::Closed | State::SynSent | State::SynReceived);
         if let Some(segment) = may_send.then(|| self.data(now)).flatten() {
             return Some(segment);
@@ -95,8 +98,19 @@ impl Connection {
     /// The first segment's worth of outstanding octets, up to what was SACKed.
     fn first_outstanding(&self) -> Range<u64> {
         let end = self.snd.nxt.min(self.snd.una + u64::from(self.max_payload()));
-        self.snd.una
-            ..self.scoreboard.first_sacked().filter(|&at| at > self.snd.una).map_or(end, |at| end.min(at))
+        let end =
+            self.scoreboard.first_sacked().filter(|&at| at > self.snd.una).map_or(end, |at| end.min(at));
+        self.with_fin(self.snd.una..end)
+    }
+
+    /// A segment that carried the FIN does so again, and needs no second one for it.
+    fn with_fin(&self, range: Range<u64>) -> Range<u64> {
+        let data_end = self.snd.buffer.end();
+        let whole = self.config.whole_segments
+            && range.end == data_end
+            && self.snd.nxt > data_end
+            && self.scoreboard.sacked_octets(data_end, self.snd.nxt) == 0;
+        range.start..range.end + u64::from(whole)
     }
 
     /// The repetition with which recovery begins, or goes on after a partial acknowledgment; no window holds it.
@@ -117,7 +131,7 @@ impl Connection {
         if self.is_testing_timeout() {
             return None;
         }
-        let range = self.scoreboard.next_lost(self.max_payload())?;
+        let range = self.with_fin(self.scoreboard.next_lost(self.max_payload())?);
         let room = self.window.cwnd.saturating_sub(self.pipe());
         if !self.recovery.take_force() && room < (range.end - range.start).min(self.window.smss) {
             return None;
@@ -244,6 +258,7 @@ impl Connection {
         self.note_idle(now);
         let start = self.snd.nxt;
         let end = start + u64::from(len);
+        let ends_burst = len > 0 && self.take_from_burst(now);
         self.snd.nxt = end + u64::from(with_fin);
         let snapshot = self.rate_snapshot(now, start == self.snd.una);
         self.sent.push(self.snd.nxt, now, snapshot);
@@ -258,6 +273,9 @@ impl Connection {
         }
         let (mut header, payload) = self.transmit(now, start..end, with_fin);
         header.flags |= self.ecn_flags(len > 0);
+        if ends_burst {
+            header.flags |= TcpFlags::PSH;
+        }
         let segment = (header, payload);
         self.schedule_loss_probe(now);
         segment
@@ -414,7 +432,9 @@ impl Connection {
         {
             let at = |offset: u64| irs.wrapping_add(offset as u32);
             for range in self.sack_ranges() {
-                blocks.push(SackBlock { left: at(range.start), right: at(range.end) });
+                // A segment that came with the FIN is reported with it: else its sender would not know that all of it is here.
+                let with_fin = self.config.whole_segments && self.rcv.fin == Some(range.end);
+                blocks.push(SackBlock { left: at(range.start), right: at(range.end + u64::from(with_fin)) });
             }
         }
         blocks

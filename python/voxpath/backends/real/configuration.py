@@ -35,7 +35,7 @@ _PORTS = "32768 49151"
 
 _NO_SERVERS = "# Names are those of the scenario, in /etc/hosts.\n"
 
-_SOCKET = frozenset({"congestion", "nagle", "receive_buffer", "send_buffer"})
+_SOCKET = frozenset({"congestion", "nagle", "receive_autotuning", "receive_buffer", "send_buffer"})
 """Keys that `crates/host/src/sockets.rs` sets by socket."""
 
 _NAMESPACE: Mapping[str, tuple[str, ...]] = {
@@ -54,6 +54,7 @@ _SHARED = frozenset({*_NAMESPACE, *_ROUTE})
 _CONDITIONS: Mapping[str, str] = {
     "dupack_threshold": "; this one only without sack, which has its own measure of reordering",
     "delayed_ack": "; of this one only max_delay = 0, for no delay at all",
+    "receive_autotuning": "; this one is off where a receive_buffer other than the usual one is given",
 }
 """What is to be known of keys that the kernel can be told in some cases only."""
 
@@ -162,7 +163,9 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
             # The kernel fits its segments to the device, less the headers of either family.
             if key == "mss" and value in {usual[key], mtu - 40, mtu - 60}:
                 continue
-            if value != usual[key] and (key not in allowed | _SHARED or not _settable(key, value, asked)):
+            if value != usual[key] and (
+                key not in allowed | _SHARED or not _settable(key, value, asked, usual)
+            ):
                 settable = ", ".join(sorted(allowed | _SHARED))
                 raise UnanswerableError(
                     f"the real host {name!r} has the kernel's TCP, which cannot be told {key} = {value!r} "
@@ -182,8 +185,10 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
     return found | ({"congestion": controls.pop()} if len(controls) == 1 else {})
 
 
-def _settable(key: str, value: Any, asked: Mapping[str, Any]) -> bool:
+def _settable(key: str, value: Any, asked: Mapping[str, Any], usual: Mapping[str, Any]) -> bool:
     match key:
+        case "receive_autotuning":
+            return bool(asked["receive_buffer"] != usual["receive_buffer"])
         case "dupack_threshold":
             return not asked["sack"]
         case "delayed_ack":
