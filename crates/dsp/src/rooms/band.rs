@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::dcd::{Dcd, Normal, PLANES, Unknown};
+use crate::dcd::{Dcd, Normal, PLANES, Unknown, width};
 use crate::real::Real;
 use crate::rooms::transform::{Complex, Pair};
 use crate::state::Archive;
@@ -19,41 +19,44 @@ const SHADOW_STEP: f64 = 0.5;
 #[derive(Clone, Debug)]
 struct Equations<T> {
     taps: usize,
+    /// How long a vector of them is with its padding of zeros, which the solver asks for.
+    stride: usize,
     columns: Vec<T>,
 }
 
 impl<T: Real> Equations<T> {
     fn column(&self, channel: usize, tap: usize) -> &[T] {
-        let size = PLANES * self.taps;
+        let size = PLANES * self.stride;
         &self.columns[(channel * self.taps + tap) * size..][..size]
     }
 
     /// R = λR + w x* xᵀ, with `load` on the diagonal.
     fn add(&mut self, frames: &[T], forgetting: T, weight: T, load: T) {
-        let taps = self.taps;
-        let size = PLANES * taps;
+        let (taps, stride) = (self.taps, self.stride);
+        let size = PLANES * stride;
         for (unknown, column) in self.columns.chunks_exact_mut(size).enumerate() {
             let (channel, tap) = (unknown / taps, unknown % taps);
-            let re = weight * frames[2 * channel * taps + tap];
-            let im = weight * frames[(2 * channel + 1) * taps + tap];
-            for (column, frames) in column.chunks_exact_mut(2 * taps).zip(frames.chunks_exact(2 * taps)) {
+            let re = weight * frames[2 * channel * stride + tap];
+            let im = weight * frames[(2 * channel + 1) * stride + tap];
+            for (column, frames) in column.chunks_exact_mut(2 * stride).zip(frames.chunks_exact(2 * stride)) {
                 conjugate_times(column, frames, forgetting, Complex { re, im });
             }
-            column[2 * channel * taps + tap] += load;
+            column[2 * channel * stride + tap] += load;
         }
     }
 }
 
 impl<T: Real> Normal<T> for Equations<T> {
     fn diagonal(&self, unknown: Unknown) -> T {
-        self.column(unknown.channel, unknown.tap)[2 * unknown.channel * self.taps + unknown.tap]
+        self.column(unknown.channel, unknown.place)[2 * unknown.channel * self.stride + unknown.place]
     }
 
     fn subtract(&mut self, unknown: Unknown, step: T, residual: &mut [T]) {
-        let column = self.column(unknown.channel, unknown.tap);
-        for (to, from) in residual.chunks_exact_mut(2 * self.taps).zip(column.chunks_exact(2 * self.taps)) {
-            let (to_re, to_im) = to.split_at_mut(self.taps);
-            let (re, im) = from.split_at(self.taps);
+        let column = self.column(unknown.channel, unknown.place);
+        for (to, from) in residual.chunks_exact_mut(2 * self.stride).zip(column.chunks_exact(2 * self.stride))
+        {
+            let (to_re, to_im) = to.split_at_mut(self.stride);
+            let (re, im) = from.split_at(self.stride);
             let values = to_re.iter_mut().zip(to_im).zip(re.iter().zip(im));
             if unknown.part == 0 {
                 for ((to_re, to_im), (&re, &im)) in values {
@@ -100,33 +103,34 @@ pub(super) struct Band<T> {
 
 impl<T: Real> Band<T> {
     pub(super) fn new(taps: usize) -> Self {
-        let nothing = vec![T::ZERO; PLANES * taps];
+        let stride = width(taps);
+        let nothing = vec![T::ZERO; PLANES * stride];
         let microphone =
             Microphone { taps: nothing.clone(), residual: nothing.clone(), shadow: nothing.clone() };
         Self {
             frames: nothing,
-            equations: Equations { taps, columns: vec![T::ZERO; 2 * taps * PLANES * taps] },
+            equations: Equations { taps, stride, columns: vec![T::ZERO; 2 * taps * PLANES * stride] },
             microphones: [microphone.clone(), microphone],
             noise: T::ZERO,
         }
     }
 
     pub(super) fn visit(&mut self, archive: &mut impl Archive) {
-        archive.reals(&mut self.frames);
-        archive.reals(&mut self.equations.columns);
+        archive.numbers(&mut self.frames);
+        archive.numbers(&mut self.equations.columns);
         for microphone in &mut self.microphones {
-            archive.reals(&mut microphone.taps);
-            archive.reals(&mut microphone.residual);
-            archive.reals(&mut microphone.shadow);
+            archive.numbers(&mut microphone.taps);
+            archive.numbers(&mut microphone.residual);
+            archive.numbers(&mut microphone.shadow);
         }
-        archive.reals(core::slice::from_mut(&mut self.noise));
+        archive.numbers(core::slice::from_mut(&mut self.noise));
     }
 
     /// Takes the loudspeakers' newest frame, drops the oldest.
     pub(super) fn push(&mut self, newest: Pair<T>) {
         let taps = self.equations.taps;
         let values = newest.into_iter().flat_map(|value| [value.re, value.im]);
-        for (plane, value) in self.frames.chunks_exact_mut(taps).zip(values) {
+        for (plane, value) in self.frames.chunks_exact_mut(self.equations.stride).zip(values) {
             plane.copy_within(..taps - 1, 1);
             plane[0] = value;
         }
@@ -138,7 +142,7 @@ impl<T: Real> Band<T> {
     }
 
     fn apply(&self, taps: &[T]) -> Complex<T> {
-        let length = 2 * self.equations.taps;
+        let length = 2 * self.equations.stride;
         let mut sum = Complex::ZERO;
         for (frames, taps) in self.frames.chunks_exact(length).zip(taps.chunks_exact(length)) {
             let ((re, im), (to_re, to_im)) = (frames.split_at(length / 2), taps.split_at(length / 2));
@@ -157,22 +161,22 @@ impl<T: Real> Band<T> {
     /// Learns by a frame: what was left of the microphones, how much that counts, λ, and the load on the diagonal.
     pub(super) fn learn(&mut self, left: &Pair<T>, weight: T, forgetting: T, load: T) {
         self.equations.add(&self.frames, forgetting, weight, load);
-        let length = 2 * self.equations.taps;
+        let length = 2 * self.equations.stride;
         for (microphone, error) in self.microphones.iter_mut().zip(left) {
             let planes = microphone.residual.chunks_exact_mut(length).zip(self.frames.chunks_exact(length));
             for (residual, frames) in planes {
                 conjugate_times(residual, frames, forgetting, error.times(weight));
             }
-            let (taps, length) = (&mut microphone.taps, self.equations.taps);
+            let (taps, length) = (&mut microphone.taps, self.equations.stride);
             SOLVER.solve(&mut self.equations, &mut microphone.residual, |unknown, step| {
-                taps[(2 * unknown.channel + unknown.part) * length + unknown.tap] += step;
+                taps[(2 * unknown.channel + unknown.part) * length + unknown.place] += step;
             });
         }
     }
 
     /// What the shadow leaves of the microphones' frame, by which it learns.
     pub(super) fn shadow(&mut self, heard: &Pair<T>, power: T) -> Pair<T> {
-        let length = 2 * self.equations.taps;
+        let length = 2 * self.equations.stride;
         let gain = T::from_f64(SHADOW_STEP) / power;
         [0, 1].map(|index| {
             let left = heard[index].minus(self.apply(&self.microphones[index].shadow));

@@ -181,12 +181,12 @@ impl<T: Real> Rooms<T> {
         self.suppressor.visit(archive);
         let Comparison { heard, filter, shadow, frames } = &mut self.comparison;
         for power in [heard, filter, shadow] {
-            archive.reals(core::slice::from_mut(power));
+            archive.numbers(core::slice::from_mut(power));
         }
         archive.count(frames);
         for Stereo { left, right } in [&mut self.far, &mut self.near, &mut self.out] {
-            archive.reals(left);
-            archive.reals(right);
+            archive.numbers(left);
+            archive.numbers(right);
         }
         archive.size(&mut self.fresh);
     }

@@ -83,12 +83,12 @@ impl<T: Real> Suppressor<T> {
     }
 
     pub(super) fn visit(&mut self, archive: &mut impl Archive) {
-        archive.reals(&mut self.speech);
+        archive.numbers(&mut self.speech);
         for Leak { echo, left, tail, mean_echo, mean_left, joint, own, rest, near } in
             self.leaks.iter_mut().flatten()
         {
             for value in [echo, left, tail, mean_echo, mean_left, joint, own, rest, near] {
-                archive.reals(core::slice::from_mut(value));
+                archive.numbers(core::slice::from_mut(value));
             }
         }
     }
