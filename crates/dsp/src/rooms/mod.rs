@@ -120,7 +120,7 @@ pub struct Rooms<T> {
 }
 
 impl<T: Real> Rooms<T> {
-    const KIND: u8 = 5;
+    const KIND: u8 = 6;
 
     /// A filter that knows nothing yet.
     ///
