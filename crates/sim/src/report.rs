@@ -225,7 +225,9 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
     let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
     let goodput = |(row, flow): (&FlowRow, &crate::plan::Flow)| {
-        let end = row.completed.or(row.stopped).unwrap_or(ended);
+        // What had nothing to send was complete at once, however long others went on.
+        let going_on = (row.status != "completed").then_some(ended);
+        let end = row.completed.or(row.stopped).or(going_on)?;
         let took = end.as_nanos().saturating_sub(flow.start_ns);
         (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
     };

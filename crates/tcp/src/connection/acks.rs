@@ -88,9 +88,13 @@ impl Connection {
             self.rcv.ack_now = true;
             return;
         }
+        let share = self.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
+        if share == Span::ZERO {
+            self.rcv.ack_now = true;
+            return;
+        }
         policy.compressed += 1;
         if self.timers.compressed_ack.is_none() {
-            let share = self.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
             self.timers.compressed_ack = Some(now + share.min(COMPRESSION));
         }
     }
