@@ -153,6 +153,7 @@ impl Connection {
         } else if !self.arrive_ack(now, header, start, payload) {
             return;
         }
+        self.measure_as_receiver(now, header.options.timestamps, payload.len());
         self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
         if flags.contains(TcpFlags::FIN) {
             self.rcv.ack_now = true;
@@ -619,7 +620,7 @@ impl Connection {
         (now.as_nanos() / 1_000_000) as u32 + 1
     }
 
-    fn elapsed_since(&self, now: Time, echo: u32) -> Option<Span> {
+    pub(super) fn elapsed_since(&self, now: Time, echo: u32) -> Option<Span> {
         let elapsed = Self::timestamp(now).wrapping_sub(echo);
         // An echo from the future or of nothing is no sample.
         (echo != 0 && elapsed < u32::MAX / 2).then(|| Span::from_millis(u64::from(elapsed)))

@@ -2,7 +2,8 @@
 
 use super::{Connection, MAX_UNSCALED_WINDOW};
 use crate::config::{Config, ReceiveAccounting};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
+use voxpath_wire::tcp::Timestamps;
 
 /// The receive buffer that Linux gives a connection at first, and the largest: net.ipv4.tcp_rmem.
 const FIRST_MEMORY: u32 = 128 << 10;
@@ -21,6 +22,12 @@ pub(super) struct Space {
     /// What it had taken when this round trip began, and when that was.
     from: u64,
     since: Time,
+    /// The round trip as the receiver sees it, of whose data little is acknowledged (`rcv_rtt_est`).
+    rtt: Option<Span>,
+    /// The timestamp that was echoed last.
+    echo: u32,
+    /// The right edge when this window began, and when that was.
+    window: Option<(u64, Time)>,
 }
 
 impl Space {
@@ -29,7 +36,23 @@ impl Space {
         let memory = if autotunes(config) { most.min(FIRST_MEMORY) } else { most };
         // tcp_init_buffer_space(): the initial window.
         let taken = u64::from(config.initial_window) * u64::from(config.mss);
-        Self { memory, taken: taken.min(u64::from(memory / 2)), from: 1, since: Time::ZERO }
+        Self {
+            memory,
+            taken: taken.min(u64::from(memory / 2)),
+            from: 1,
+            since: Time::ZERO,
+            rtt: None,
+            echo: 0,
+            window: None,
+        }
+    }
+
+    /// A shorter round trip counts at once; a longer one smoothly, and only where it is one for certain (tcp_rcv_rtt_update()).
+    fn take_round_trip(&mut self, rtt: Span, certain: bool) {
+        self.rtt = Some(match self.rtt {
+            Some(known) if rtt >= known => known + if certain { (rtt - known) / 8 } else { Span::ZERO },
+            _ => rtt,
+        });
     }
 }
 
@@ -48,15 +71,38 @@ pub(super) fn first_window(config: &Config) -> u32 {
 }
 
 impl Connection {
+    /// Measures the round trip by a segment with so many octets: from an acknowledgment to the first full one that was sent on it
+    /// (tcp_rcv_rtt_measure_ts()), and from one window to the next (tcp_rcv_rtt_measure()), which lasts as long at least.
+    pub(super) fn measure_as_receiver(&mut self, now: Time, stamps: Option<Timestamps>, len: u32) {
+        if !autotunes(&self.config) || len == 0 {
+            return;
+        }
+        let echo = stamps.filter(|_| self.options.timestamps).map_or(0, |stamps| stamps.echo);
+        let new = core::mem::replace(&mut self.rcv.space.echo, echo) != echo && len >= self.rcv.full_size;
+        let by_stamps = self.elapsed_since(now, echo).filter(|&rtt| new && rtt > Span::ZERO);
+        let (next, right) = (self.rcv.buffer.next(), self.rcv.advertised);
+        let space = &mut self.rcv.space;
+        if let Some(rtt) = by_stamps {
+            space.take_round_trip(rtt, true);
+        }
+        match space.window {
+            Some((end, _)) if next < end => {}
+            Some((_, since)) => {
+                space.take_round_trip(now - since, false);
+                space.window = Some((right, now));
+            }
+            None => space.window = Some((right, now)),
+        }
+    }
+
     /// Lets the memory grow with what the application takes in a round trip: twice that, and as much more as it grew by, so that the sender's
     /// window may double (tcp_rcv_space_adjust(), tcp_rcvbuf_grow()).
     pub(super) fn adjust_receive_space(&mut self, now: Time) {
         if !autotunes(&self.config) {
             return;
         }
-        let Some(rtt) = self.rtt.srtt() else { return };
         let space = &mut self.rcv.space;
-        if now.since(space.since) < rtt {
+        if space.rtt.is_none_or(|rtt| now.since(space.since) < rtt) {
             return;
         }
         let waiting = self.rcv.buffer.readable();
@@ -162,7 +208,7 @@ fn room_in_memory(memory: u32, segment: u32, headers: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Connection, FIRST_MEMORY, room_in_memory};
+    use super::{Config, Connection, FIRST_MEMORY, Space, room_in_memory};
     use crate::config::Profile;
     use voxpath_units::{Span, Time};
     use voxpath_wire::Payload;
@@ -177,7 +223,7 @@ mod tests {
     impl Reader {
         fn new(config: Config) -> Self {
             let mut end = Connection::connect(config, Seq(0));
-            end.rtt.sample(Span::from_millis(50), 0, 0);
+            end.rcv.space.rtt = Some(Span::from_millis(50));
             (end.rcv.full_size, end.options.timestamps) = (1448, true);
             Self { end, taken: 0 }
         }
@@ -215,6 +261,20 @@ mod tests {
         );
         let fixed = Config { receive_autotuning: false, receive_buffer: 65_536, ..Profile::Linux.config() };
         assert_eq!(Reader::new(fixed).memory_after(&[10, 20, 40, 80]), FIRST_MEMORY);
+    }
+
+    #[test]
+    fn a_receiver_sees_a_queue_grow() {
+        let mut space = Space::new(&Profile::Linux.config());
+        let ms = Span::from_millis;
+        space.take_round_trip(ms(20), true);
+        space.take_round_trip(ms(100), true);
+        assert_eq!(space.rtt, Some(ms(30)));
+        // A window may take long because the sender has nothing to say.
+        space.take_round_trip(ms(500), false);
+        assert_eq!(space.rtt, Some(ms(30)));
+        space.take_round_trip(ms(10), false);
+        assert_eq!(space.rtt, Some(ms(10)));
     }
 
     #[test]
