@@ -64,10 +64,10 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
         found, sound, _ = measurement.measure(
             audio, grid, film, settings, tier=options.tier, contexts=options.contexts
         )
-        reference = found.reference(options.reference)
+        references = found.references(options.reference)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    made = measurement.tables(found, reference)
+    made = measurement.tables(found, references)
     _print(settings, made)
     if options.save is not None:
         import polars as pl
@@ -85,7 +85,7 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
             Report(
                 f"Vowels of {audio.name}",
                 "Which formants do the vowels have by context, and which gestures go with them?",
-                _answer(found, reference),
+                _answer(found, references),
                 [
                     Section("Method", [Facts("Settings", settings.told)]),
                     Section("Results", list(made)),
@@ -97,13 +97,14 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
     return 0
 
 
-def _answer(found: measurement.Measurement, reference: str) -> list[str]:
+def _answer(found: measurement.Measurement, references: measurement.References) -> list[str]:
     from voxpath.phonetics import summary
 
-    told = [f"{len(found.vowels)} vowels, {len(found.keys)} kinds; the reference is {reference}."]
+    told = [f"{len(found.vowels)} vowels, {len(found.keys)} kinds; the reference is {references.told}."]
     one = {group.key: group for group in summary.groups(found.vowels, 1)}
     two = {group.key: group for group in summary.groups(found.vowels, 2)}
     for key in found.keys:
+        reference = references.by_key.get(key, key)
         if key != reference and one[key].n and one[reference].n:
             shifts = [summary.difference(groups[key], groups[reference]).hz for groups in (one, two)]
             told.append(f"{key}: F1 {shifts[0]:+.0f} Hz, F2 {shifts[1]:+.0f} Hz.")

@@ -120,13 +120,13 @@ class Reference:
         whole = formants.track(degraded, self.settings)
         parts = [formants.middle(vowel, self.settings) for vowel in self.vowels]
         levels = [formants.level(degraded, *part) for part in parts]
-        loudest = max(levels)
-        if loudest == -math.inf:
+        least = formants.softest(degraded, levels)
+        if max(levels) < least:
             raise SilentError(f"{place(name)}: is silent wherever there is a vowel")
         found, spread, lost = [], [], []
         for vowel, part, db, sd in zip(self.vowels, parts, levels, self.spread, strict=True):
             hz = formants.over(whole, *part)[0]
-            if db - loudest < formants.SILENCE_DB or not math.isfinite(hz[0]):
+            if db < least or not math.isfinite(hz[0]):
                 lost.append(vowel)
                 continue
             found.append(Shift(vowel, tuple(b - a for a, b in zip(vowel.hz, hz, strict=True))))

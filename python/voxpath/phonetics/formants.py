@@ -17,6 +17,8 @@ from voxpath.phonetics import discrete, praat
 from voxpath.phonetics.problems import SilentError, place, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from voxpath.phonetics.textgrid import Interval, TextGrid, Tier
@@ -30,7 +32,13 @@ FORMANTS = 4
 """F1 to F4."""
 
 SILENCE_DB = -45.0
-"""Of a vowel's level to that of the loudest one; what is softer is silence."""
+"""Of a vowel's level to the loudest of the recording; what is softer is silence."""
+
+FLOOR_DB = -80.0
+"""Of full scale, 3 steps of 16 bits: what is softer is a recording's own noise, whatever else there is."""
+
+_LOUD_S = 0.05
+"""Of a recording, whose loudest stretch vowels are held against."""
 
 _LEAST_FRAMES = 3
 """In the middle of a vowel, for a median and a spread."""
@@ -183,13 +191,18 @@ def measure(
     whole = track(sound, settings)
     parts = [middle(one, settings) for one in chosen.labelled]
     levels = [level(sound, *part) for part in parts]
-    loudest = max(levels)
-    if loudest == -math.inf:
-        raise SilentError(f"{place(source)}: is silent wherever tier {chosen.name!r} has a vowel")
+    loudest, least = max(levels), softest(sound, levels)
+    if loudest < least:
+        told = f"is silent wherever tier {chosen.name!r} has a vowel"
+        raise SilentError(f"{place(source, time_s=chosen.labelled[0].start_s)}: {told}")
     found = []
     for one, part, db in zip(chosen.labelled, parts, levels, strict=True):
-        if db - loudest < SILENCE_DB:
-            told = "is silent" if db == -math.inf else f"is {loudest - db:.0f} dB below the loudest vowel"
+        if db < least:
+            told = (
+                "is silent"
+                if db == -math.inf
+                else f"is silent: it has {db:.0f} dB, {least:.0f} dB is the least"
+            )
             raise SilentError(f"{place(source, chosen.name, one.start_s)}: {one.label!r} {told}")
         hz, sd, frames = over(whole, *part)
         if frames < _LEAST_FRAMES:
@@ -238,6 +251,17 @@ def level(sound: Any, start_s: float, end_s: float) -> float:
     part = values[first : max(first + 1, round((end_s - sound.xmin) * rate))]
     power = float(np.mean(part**2)) if len(part) else 0.0
     return 10 * math.log10(power) if power > 0 else -math.inf
+
+
+def softest(sound: Any, levels: Sequence[float]) -> float:
+    """The level below which nothing is heard: 45 dB below the loudest vowel or stretch of 50 ms."""
+    values = sound.values[0]
+    size = max(1, round(_LOUD_S * sound.sampling_frequency))
+    ends = np.append(np.arange(0, len(values), size), len(values))
+    whole = np.concatenate([[0.0], np.cumsum(values**2)])
+    power = float((np.diff(whole[ends]) / size).max())
+    loudest = max(*levels, 10 * math.log10(power) if power > 0 else -math.inf)
+    return max(FLOOR_DB, loudest + SILENCE_DB)
 
 
 def middle(one: Interval | Vowel, settings: Settings) -> tuple[float, float]:

@@ -156,7 +156,7 @@ def _tract(found: Sequence[Found], tried: int) -> list[Part]:
     parts: list[Part] = [facts, text, vocal_tract.table(found), checks]
     for one in found:
         parts.append(vocal_tract.checks(one))
-        parts += measurement.tables(one.measured, one.measured.reference("plain"))
+        parts += measurement.tables(one.measured, one.measured.references("plain"))
         parts.append(measurement.vowel_space(one.measured))
         parts += vocal_tract.pictures(one)
     return parts
