@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
+import shlex
 import sys
 import wave
 from dataclasses import replace
@@ -19,6 +21,7 @@ from test_vowels_geometry import film
 from voxpath.phonetics import (
     accuracy,
     articulation,
+    commands,
     compare,
     formants,
     klatt,
@@ -39,9 +42,8 @@ VOWELS = {
     "open": (730.0, 1090.0, 2440.0, 3400.0),
     "back": (570.0, 840.0, 2410.0, 3300.0),
 }
-"""Resonances: /a/ plain and pharyngealised as in the publication, American open and back ones of "
-"Peterson and "
-"Barney."""
+"""Resonances: /a/ plain and pharyngealised as in the publication, American open and back ones of Peterson and
+Barney."""
 
 GLIDING, SCATTERING, NOISY = (voice for voice in accuracy.VOICES if voice.widened == 1)
 DAP = Settings(method="dap")
@@ -519,6 +521,73 @@ def test_a_wrong_rate_and_a_silent_vowel_are_told(voxpath, tmp_path: Path):
         formants.measure(
             praat.read_sound(everything), "nothing.wav", textgrid.read(grid), Settings(), tier="vowel"
         )
+
+
+def test_a_folder_a_recording_cut_off_and_one_too_short_are_told(voxpath, tmp_path: Path, recwarn):
+    audio, grid = recording(tmp_path, contexts=False)
+    (tmp_path / "cut.wav").write_bytes(audio.read_bytes()[:40_000])
+    write(tmp_path / "short.wav", klatt.vowel(VOWELS["plain"], 110, 0.04), klatt.RATE_HZ)
+    short = textgrid.of_tiers("short", 0.04, vowel=[Interval(0.0, 0.04, "a")])
+    (tmp_path / "short.TextGrid").write_text(textgrid.render(short))
+    write(tmp_path / "long.wav", np.tile(klatt.vowel(VOWELS["plain"], 110, 0.2), 100), klatt.RATE_HZ)
+    long = textgrid.of_tiers("long", 19.9, vowel=[Interval(0.1, 0.2, "a")])
+    (tmp_path / "long.TextGrid").write_text(textgrid.render(long))
+    for arguments, told in (
+        ([tmp_path, grid], f"{tmp_path}: is a folder, no recording"),
+        (["cut.wav", grid], "cut.wav: is not whole"),
+        (["short.wav", "short.TextGrid", "--method", "dap"], "short.wav: lasts 40 ms; a pitch is found in"),
+        # 0.5 % too long: 0.3 s a minute.
+        (["long.wav", "long.TextGrid"], "long.wav: lasts 20.000 s, and long.TextGrid annotates 19.900 s"),
+        ([audio, grid, "--method", "dap", "--window", "5"], "has 0.6 periods of the voice, too few"),
+    ):
+        called = voxpath("vowels", "measure", *arguments)
+        assert called.code == 2
+        assert told in called.err
+    assert not [one for one in recwarn if "missing" in str(one.message).lower()]
+
+
+def test_settings_that_the_known_vowels_do_not_hold_are_refused(voxpath):
+    for arguments, told in (
+        (["--ceiling", "20000"], "which hold nothing above 11025 Hz"),
+        (["--window", "65"], "64 ms is the most"),
+        (["--method", "dap", "--window", "5"], "16.7 ms is the least"),
+    ):
+        called = voxpath("vowels", "accuracy", *arguments)
+        assert called.code == 2
+        assert told in called.err
+
+
+def test_the_command_of_a_page_gives_its_numbers_again(voxpath, tmp_path: Path):
+    audio, grid = recording(tmp_path, name="two words")
+    asked = ["--tier", "vowel", "--contexts", "context", "--reference", "plain", "--ceiling", "4000"]
+    called = voxpath("vowels", "measure", audio, grid, *asked, "--formants", "4", "--report", "x.html")
+    assert called.code == 0, called.err
+    assert "4000 Hz, 4 formants below it" in called.out
+    found = re.search(
+        r"voxpath (vowels measure .*? --window [\d.]+)", text_of((tmp_path / "x.html").read_text())
+    )
+    assert found is not None
+    again = voxpath(*shlex.split(html.unescape(found[1])))
+    assert again.code == 0, again.err
+    assert again.out == called.out.replace("report: x.html\n", "")
+
+
+def test_a_vowel_without_f1_in_the_reference_is_no_loss_of_the_second(tmp_path: Path):
+    """Noise has no pitch, and by `dap` no formants."""
+    audio, grid = recording(tmp_path, contexts=False)
+    whole = praat.read_sound(audio)
+    values = whole.values[0].copy()
+    values[round(0.65 * klatt.RATE_HZ) : round(0.95 * klatt.RATE_HZ)] = 0.1 * np.random.default_rng(
+        3
+    ).standard_normal(round(0.95 * klatt.RATE_HZ) - round(0.65 * klatt.RATE_HZ))
+    hissing = praat.library().Sound(values, klatt.RATE_HZ)
+    first = compare.reference(hissing, "a", textgrid.read(grid), DAP)
+    shifts = first.shifts(hissing, "b")
+    found = (shifts + shifts).judged()
+    assert [vowel.start_s for vowel in found.unknown] == pytest.approx([0.7, 0.7])
+    assert not found.lost
+    assert len(found.shifts) == 10
+    assert any("No F1 in the reference" in note for note in commands.comparison_table(found).notes)
 
 
 def test_without_praat_the_error_says_what_to_install(voxpath, tmp_path: Path, monkeypatch):

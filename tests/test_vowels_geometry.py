@@ -1,5 +1,4 @@
-"""Openings and places against shapes with known answers, whatever the contours' direction, place and "
-"density."""
+"""Openings and places against shapes with known answers, whatever the contours' direction, place, density."""
 
 from __future__ import annotations
 

@@ -190,11 +190,12 @@ def of_vowel(vowel: Vowel, film: Contours, middle: float) -> Posture:
     if not found:
         raise problem("no frame in the middle of the vowel", film.source, time_s=vowel.middle_s)
     closest = min(found, key=lambda one: abs(one.time_s - vowel.middle_s))
-    values = {name: _median([one.values[name] for one in found]) for name in GESTURES}
+    values = {name: median([one.values[name] for one in found]) for name in GESTURES}
     return Posture(closest.time_s, values, closest.oral, closest.pharyngeal, closest.head_turn_deg)
 
 
-def _median(values: Sequence[float]) -> float:
+def median(values: Sequence[float]) -> float:
+    """Of those that are known; `nan` of none."""
     known = [value for value in values if math.isfinite(value)]
     return float(np.median(known)) if known else math.nan
 

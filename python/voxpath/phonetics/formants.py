@@ -40,6 +40,9 @@ FLOOR_DB = -80.0
 _LOUD_S = 0.05
 """Of a recording, whose loudest stretch vowels are held against."""
 
+_LENGTH_SLACK_S = 0.05
+"""By which a recording may be longer or shorter than its annotation."""
+
 _LEAST_FRAMES = 3
 """In the middle of a vowel, for a median and a spread."""
 
@@ -222,12 +225,28 @@ def check(sound: Any, source: str, grid: TextGrid, settings: Settings) -> None:
     if rate / 2 < settings.ceiling_hz:
         told = f"has {rate:g} samples/s, which hold nothing above {rate / 2:g} Hz"
         raise problem(f"{told}, and formants are looked for up to {settings.ceiling_hz:g} Hz", source)
+    check_window(settings)
     # Half a frame may be missing at the end of what a codec gives back.
-    if abs(sound.duration - grid.duration_s) > max(0.05, 0.02 * grid.duration_s):
+    if abs(sound.duration - grid.duration_s) > _LENGTH_SLACK_S:
         told = f"lasts {sound.duration:.3f} s, and {grid.source} annotates {grid.duration_s:.3f} s"
         raise problem(f"{told}: another recording, or a wrong sampling rate ({rate:g} samples/s)", source)
     if not np.isfinite(sound.values).all():
         raise problem("holds values that are no numbers", source)
+    if settings.method == "dap" and sound.duration < discrete.LEAST_S:
+        told = f"lasts {1000 * sound.duration:.0f} ms"
+        raise problem(f"{told}; a pitch is found in {1000 * discrete.LEAST_S:g} ms and more", source)
+
+
+def check_window(settings: Settings) -> None:
+    """Whether a window has as many periods of the voice as its method needs.
+
+    Raises:
+        ValueError: It has fewer.
+    """
+    if settings.method == "dap" and discrete.periods(settings) < discrete.LEAST_PERIODS:
+        told = f"a window of {1000 * settings.window_s:g} ms has {discrete.periods(settings):.2g} periods"
+        least = 1000 * discrete.LEAST_PERIODS / discrete.PERIODS_PER_S
+        raise ValueError(f"{told} of the voice, too few for method 'dap': {least:.1f} ms is the least")
 
 
 def over(whole: Track, start_s: float, end_s: float) -> tuple[tuple[float, ...], tuple[float, ...], int]:

@@ -119,8 +119,8 @@ def measure(
     *,
     tier: str | None = None,
     contexts: str | None = None,
-) -> tuple[Measurement, Any, TextGrid]:
-    """Measures a recording; what it found, the sound, and the annotation.
+) -> tuple[Measurement, Any]:
+    """Measures a recording; what it found, and the sound.
 
     Raises:
         PhoneticsError: Something is wrong with a file, or Praat is not installed.
@@ -129,7 +129,7 @@ def measure(
     annotated.tier(tier)
     contoured = None if film is None else contours.read(film)
     sound = praat.read_sound(audio)
-    return of_sound(sound, str(audio), annotated, contoured, settings, tier, contexts), sound, annotated
+    return of_sound(sound, str(audio), annotated, contoured, settings, tier, contexts), sound
 
 
 def of_sound(
@@ -279,8 +279,8 @@ def _gestures(found: Measurement) -> Table:
     for key in found.keys:
         chosen = [p for vowel, p in zip(found.vowels, found.postures, strict=True) if vowel.key == key]
         medians = [
-            float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
-            for values in ([posture.values[name] for posture in chosen] for name in articulation.GESTURES)
+            articulation.median([posture.values[name] for posture in chosen])
+            for name in articulation.GESTURES
         ]
         primary = sorted({posture.primary or "" for posture in chosen})
         lines.append([key, str(len(chosen)), *(number(value, 1) for value in medians), "/".join(primary)])
