@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
+import shlex
 import sys
 import wave
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,19 @@ import pytest
 
 from reports import text_of
 from test_vowels_geometry import film
-from voxpath.phonetics import accuracy, compare, formants, klatt, praat, summary, textgrid, tract
+from voxpath.phonetics import (
+    accuracy,
+    articulation,
+    commands,
+    compare,
+    formants,
+    klatt,
+    measurement,
+    praat,
+    summary,
+    textgrid,
+    tract,
+)
 from voxpath.phonetics.formants import Settings
 from voxpath.phonetics.problems import SilentError
 from voxpath.phonetics.textgrid import Interval
@@ -27,9 +42,8 @@ VOWELS = {
     "open": (730.0, 1090.0, 2440.0, 3400.0),
     "back": (570.0, 840.0, 2410.0, 3300.0),
 }
-"""Resonances: /a/ plain and pharyngealised as in the publication, American open and back ones of "
-"Peterson and "
-"Barney."""
+"""Resonances: /a/ plain and pharyngealised as in the publication, American open and back ones of Peterson and
+Barney."""
 
 GLIDING, SCATTERING, NOISY = (voice for voice in accuracy.VOICES if voice.widened == 1)
 DAP = Settings(method="dap")
@@ -238,6 +252,86 @@ def test_an_ellipse_has_the_axes_of_its_points():
     assert math.degrees(found.angle_rad) % 180 == pytest.approx(53.13, abs=2)
 
 
+def vowel_of(label: str, context: str, hz: tuple[float, ...], start: float = 0.0) -> formants.Vowel:
+    return formants.Vowel(label, context, start, start + 0.2, hz, (5.0,) * 4, 9, 0.0)
+
+
+def test_a_vowel_is_compared_with_itself_in_the_context_of_reference():
+    """Not with whichever vowel happens to stand there first or last."""
+    vowels = [
+        vowel_of(label, context, (first + more, 1500.0 + more, 2500.0, 3500.0))
+        for label, first in (("a", 700.0), ("i", 300.0))
+        for context, shift in (("plain", 0.0), ("emphatic", 50.0))
+        for more in (shift, shift + 4.0)
+    ]
+    found = measurement.Measurement("x.wav", Settings(), vowels, None, [], [])
+    for wanted in ("plain", None):
+        references = found.references(wanted)
+        assert references.by_key["i (emphatic)"] == "i (plain)"
+        assert references.by_key["a (emphatic)"] == "a (plain)"
+        _, table = measurement.tables(found, references)
+        assert table.title == "Differences from the same vowel, plain"
+        first = {row[0]: row[2] for row in table.rows if row[1] == "F1"}
+        assert first == {"a (emphatic)": "+50", "i (emphatic)": "+50"}
+    assert set(found.references("a (plain)").by_key.values()) == {"a (plain)"}
+    lone = replace(found, vowels=[*vowels, vowel_of("u", "emphatic", (300.0, 900.0, 2300.0, 3300.0))])
+    told = measurement.tables(lone, lone.references("plain"))[1]
+    assert "No vowel in 'plain' to compare with: u." in told.notes
+
+
+def test_correlations_are_of_one_vowel():
+    """Two vowels that stand apart in both correlate, whatever either of them does."""
+    rises = [1.0, 1.2, 1.1, 1.3, 9.0, 9.2, 9.1, 9.3]
+    first = [300.0, 302.0, 304.0, 301.0, 700.0, 702.0, 704.0, 701.0]
+    vowels = [vowel_of("ai"[index < 4], "", (hz, 1500.0, 2500.0, 3500.0)) for index, hz in enumerate(first)]
+    still = dict.fromkeys(articulation.GESTURES, math.nan)
+    postures = [articulation.Posture(0.0, still | {"larynx rise": rise}, None, None) for rise in rises]
+    found = measurement.Measurement("x.wav", Settings(), vowels, None, postures, [])
+    by = {label: one for label, name, formant, one in measurement.correlations(found) if formant == 1}
+    assert {label: one.n for label, one in by.items()} == {"i": 4, "a": 4}
+    assert all(abs(one.r) < 0.9 for one in by.values())
+
+
+def test_each_formant_has_its_own_n_and_outliers_are_seen_everywhere():
+    fourth = [3500.0, math.nan, 3510.0, math.nan, 3490.0, math.nan]
+    first = [500.0, 510.0, 490.0, 505.0, 495.0, 900.0]
+    vowels = [vowel_of("a", "", (one, 1500.0, 2500.0, four)) for one, four in zip(first, fourth, strict=True)]
+    found = measurement.Measurement("x.wav", Settings(), vowels, None, [], [])
+    (table,) = measurement.tables(found, found.references(None))
+    row = [str(value) for value in table.rows[0]]
+    assert row[:2] == ["a", "6"]
+    assert row[3].endswith("*")
+    assert row[8] == "3500 (3)"
+    rows = measurement.rows(found)
+    assert [line["f1_outlier"] for line in rows] == [False] * 5 + [True]
+    assert not any(line["f2_outlier"] for line in rows)
+
+
+def test_noise_of_a_recording_s_last_bit_is_silence(tmp_path: Path):
+    """Beside speech and alone, measured and compared."""
+    audio, grid = recording(tmp_path, contexts=False)
+    speech, annotated = praat.read_sound(audio), textgrid.read(grid)
+    rng = np.random.default_rng(2)
+    noise = praat.library().Sound(rng.integers(-1, 2, speech.n_samples) / 32768, klatt.RATE_HZ)
+    with pytest.raises(SilentError, match=r"noise\.wav, 0\.100 s: is silent wherever tier 'vowel'"):
+        formants.measure(noise, "noise.wav", annotated, Settings())
+    first = compare.reference(speech, "a", annotated, Settings())
+    with pytest.raises(SilentError, match="b: is silent wherever"):
+        first.shifts(noise, "b")
+    pauses = [Interval(0.3 * index + 0.01, 0.3 * index + 0.09, "a") for index in range(6)]
+    between = textgrid.of_tiers("pauses", speech.duration, vowel=pauses)
+    whole = praat.library().Sound(
+        np.where(speech.values[0] == 0, noise.values[0], speech.values[0]), klatt.RATE_HZ
+    )
+    with pytest.raises(SilentError, match=r"0\.010 s: is silent wherever"):
+        formants.measure(whole, "whole.wav", between, Settings())
+    loud = praat.library().Sound(
+        whole.values[0] + 0.0004 * rng.standard_normal(whole.n_samples), klatt.RATE_HZ
+    )
+    with pytest.raises(SilentError, match=r"0\.010 s: is silent wherever"):
+        formants.measure(loud, "loud.wav", between, Settings())
+
+
 # Broken input
 
 
@@ -297,6 +391,9 @@ GRID = '"ooTextFile"\n"TextGrid"\n0\n1.8\n<exists>\n1\n"IntervalTier"\n"vowel"\n
         (GRID.format('1\n1.5\n2.5\n"a"'), "tier 'vowel', 2.500 s: goes on after the end"),
         (GRID.format("1\n0.5\n0.6"), "ends where a text should stand"),
         ("hello", "ends where a text should stand"),
+        (GRID.replace("0\n1.8\n<", "0\n1e999\n<").format("1"), "x.TextGrid: has '1e999' where a number"),
+        (GRID.format('1e999\n0\n1.8\n"a"'), "x.TextGrid: has '1e999' where a number"),
+        (GRID.format('1.5\n0\n1.8\n"a"'), "x.TextGrid: has 1.5 where a count"),
         ('"ooTextFile"\n"Pitch"\n', "is no TextGrid"),
         (GRID.format('1\n0.15\n0.16\n"a"'), "tier 'vowel', 0.150 s: 'a' lasts 10 ms, and its middle has"),
         (GRID.format('1\n0.02\n0.08\n"a"'), "speech.wav, tier 'vowel', 0.020 s: 'a' is"),
@@ -424,6 +521,73 @@ def test_a_wrong_rate_and_a_silent_vowel_are_told(voxpath, tmp_path: Path):
         formants.measure(
             praat.read_sound(everything), "nothing.wav", textgrid.read(grid), Settings(), tier="vowel"
         )
+
+
+def test_a_folder_a_recording_cut_off_and_one_too_short_are_told(voxpath, tmp_path: Path, recwarn):
+    audio, grid = recording(tmp_path, contexts=False)
+    (tmp_path / "cut.wav").write_bytes(audio.read_bytes()[:40_000])
+    write(tmp_path / "short.wav", klatt.vowel(VOWELS["plain"], 110, 0.04), klatt.RATE_HZ)
+    short = textgrid.of_tiers("short", 0.04, vowel=[Interval(0.0, 0.04, "a")])
+    (tmp_path / "short.TextGrid").write_text(textgrid.render(short))
+    write(tmp_path / "long.wav", np.tile(klatt.vowel(VOWELS["plain"], 110, 0.2), 100), klatt.RATE_HZ)
+    long = textgrid.of_tiers("long", 19.9, vowel=[Interval(0.1, 0.2, "a")])
+    (tmp_path / "long.TextGrid").write_text(textgrid.render(long))
+    for arguments, told in (
+        ([tmp_path, grid], f"{tmp_path}: is a folder, no recording"),
+        (["cut.wav", grid], "cut.wav: is not whole"),
+        (["short.wav", "short.TextGrid", "--method", "dap"], "short.wav: lasts 40 ms; a pitch is found in"),
+        # 0.5 % too long: 0.3 s a minute.
+        (["long.wav", "long.TextGrid"], "long.wav: lasts 20.000 s, and long.TextGrid annotates 19.900 s"),
+        ([audio, grid, "--method", "dap", "--window", "5"], "has 0.6 periods of the voice, too few"),
+    ):
+        called = voxpath("vowels", "measure", *arguments)
+        assert called.code == 2
+        assert told in called.err
+    assert not [one for one in recwarn if "missing" in str(one.message).lower()]
+
+
+def test_settings_that_the_known_vowels_do_not_hold_are_refused(voxpath):
+    for arguments, told in (
+        (["--ceiling", "20000"], "which hold nothing above 11025 Hz"),
+        (["--window", "65"], "64 ms is the most"),
+        (["--method", "dap", "--window", "5"], "16.7 ms is the least"),
+    ):
+        called = voxpath("vowels", "accuracy", *arguments)
+        assert called.code == 2
+        assert told in called.err
+
+
+def test_the_command_of_a_page_gives_its_numbers_again(voxpath, tmp_path: Path):
+    audio, grid = recording(tmp_path, name="two words")
+    asked = ["--tier", "vowel", "--contexts", "context", "--reference", "plain", "--ceiling", "4000"]
+    called = voxpath("vowels", "measure", audio, grid, *asked, "--formants", "4", "--report", "x.html")
+    assert called.code == 0, called.err
+    assert "4000 Hz, 4 formants below it" in called.out
+    found = re.search(
+        r"voxpath (vowels measure .*? --window [\d.]+)", text_of((tmp_path / "x.html").read_text())
+    )
+    assert found is not None
+    again = voxpath(*shlex.split(html.unescape(found[1])))
+    assert again.code == 0, again.err
+    assert again.out == called.out.replace("report: x.html\n", "")
+
+
+def test_a_vowel_without_f1_in_the_reference_is_no_loss_of_the_second(tmp_path: Path):
+    """Noise has no pitch, and by `dap` no formants."""
+    audio, grid = recording(tmp_path, contexts=False)
+    whole = praat.read_sound(audio)
+    values = whole.values[0].copy()
+    values[round(0.65 * klatt.RATE_HZ) : round(0.95 * klatt.RATE_HZ)] = 0.1 * np.random.default_rng(
+        3
+    ).standard_normal(round(0.95 * klatt.RATE_HZ) - round(0.65 * klatt.RATE_HZ))
+    hissing = praat.library().Sound(values, klatt.RATE_HZ)
+    first = compare.reference(hissing, "a", textgrid.read(grid), DAP)
+    shifts = first.shifts(hissing, "b")
+    found = (shifts + shifts).judged()
+    assert [vowel.start_s for vowel in found.unknown] == pytest.approx([0.7, 0.7])
+    assert not found.lost
+    assert len(found.shifts) == 10
+    assert any("No F1 in the reference" in note for note in commands.comparison_table(found).notes)
 
 
 def test_without_praat_the_error_says_what_to_install(voxpath, tmp_path: Path, monkeypatch):

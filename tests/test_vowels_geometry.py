@@ -1,5 +1,4 @@
-"""Openings and places against shapes with known answers, whatever the contours' direction, place and "
-"density."""
+"""Openings and places against shapes with known answers, whatever the contours' direction, place, density."""
 
 from __future__ import annotations
 
@@ -310,3 +309,85 @@ def test_a_film_that_is_written_is_read_the_same():
     assert articulation.posture(again.frames[5], again).values == pytest.approx(
         articulation.posture(read.frames[5], read).values, abs=1e-3, nan_ok=True
     )
+
+
+@pytest.mark.parametrize("points", [60, 200])
+def test_circles_with_nearly_one_centre_have_the_place_of_the_closest_point(points: int):
+    """20 and 15 mm, 2 mm apart towards 60°: 3 mm are left there."""
+    off = 2 * np.array([math.cos(math.radians(60)), math.sin(math.radians(60))])
+    found = constriction(arc(tuple(off), 15, 0, 180, points), arc((0, 0), 20, 0, 180, points))
+    assert found.opening_mm == pytest.approx(3, abs=LIMIT_MM)
+    assert found.place_mm == pytest.approx(20 * math.radians(60), abs=LIMIT_MM)
+
+
+def test_of_what_counts_as_contact_the_opening_is_the_smallest():
+    tongue = arc((-30, 0), 20, 10, 170, 80)
+    for contact in (0.0, 0.5, 1.0):
+        found = constriction(tongue, [[0, 20.2], [-80, 20.2]], contact)
+        assert found.opening_mm == pytest.approx(0.2, abs=0.01), contact
+
+
+@pytest.mark.parametrize("deep", [0.3, 0.6, 5.0])
+@pytest.mark.parametrize("wall", ["palate", "pharynx_wall"])
+def test_a_tongue_past_a_wall_by_more_than_a_pen_is_refused(wall: str, deep: float):
+    """Also where it lies past it as a whole and so crosses nothing."""
+    data = film()
+    tongue = [[90, 48 + deep], [50, 48 + deep]] if wall == "palate" else [[35 - deep, 30], [35 - deep, -50]]
+    del data["fixed"]["pharynx_wall" if wall == "palate" else "palate"]
+    data["frames"][3]["contours"]["tongue"] = tongue
+    if deep < geometry.TOUCH_MM:
+        region = "oral" if wall == "palate" else "pharyngeal"
+        assert articulation.posture(*_frame_of(data)).values[f"{region} opening"] == 0
+        return
+    told = rf"film\.json, 0\.060 s: the tongue lies {deep:.1f} mm past the {wall}"
+    with pytest.raises(PhoneticsError, match=told):
+        articulation.posture(*_frame_of(data))
+
+
+def test_lips_that_changed_places_are_refused():
+    data = film()
+    data["frames"][3]["contours"] |= {
+        "lower_lip": arc((108, 55), 5, 180, 400, 12).tolist(),
+        "upper_lip": arc((106, 35), 5, -40, 180, 12).tolist(),
+    }
+    with pytest.raises(PhoneticsError, match=r"film\.json, 0\.060 s: the middle of the upper_lip lies"):
+        articulation.posture(*_frame_of(data))
+
+
+def test_the_direction_of_an_incisor_means_nothing():
+    teeth = [[101, 55], [103, 52], [100, 50]]
+    found = []
+    for points in (teeth, teeth[::-1]):
+        data = film()
+        data["rest"] |= {"palate": data["fixed"]["palate"], "upper_incisor": teeth}
+        data["frames"][3]["contours"] |= {"upper_incisor": points, "palate": [[98, 48], [40, 48.0]]}
+        found.append(articulation.posture(*_frame_of(data)).values)
+    assert found[0] == pytest.approx(found[1], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (broken("contact_mm", 1e9), "'contact_mm' has to be from 0 to 5"),
+        (broken("contact_mm", -0.5), "'contact_mm' has to be from 0 to 5"),
+        (broken("grid_angle_deg", "abc"), "'grid_angle_deg' has to be a number, not 'abc'"),
+        (broken("grid_angle_deg", math.nan), "'grid_angle_deg' has to be a number, not nan"),
+        (broken("rate_hz", 10**400), "'rate_hz' has to be a number"),
+        (broken("forward", ["+x"]), "'forward' and 'up'"),
+        (broken("frames.4.contours.tongue", [[1e200, 0], [0, 1]]), "0.080 s: 'tongue' has points more than"),
+        (broken("frames.4.contours.tongue", [[10**400, 0], [0, 1]]), "0.080 s: 'tongue' has to be a list"),
+        (broken("frames.4.contours.tongue", [[5, 5], [5, 5]]), "0.080 s: 'tongue' has 2 points, all in one"),
+        (broken("frames.4.contours.larynx", [[5, 5], [5, 5]]), "0.080 s: 'larynx' has 2 points, all in one"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_by_file_and_time(data: dict, told: str):
+    with pytest.raises(PhoneticsError, match=r"^film\.json") as raised:
+        contours.parse(data, "film.json")
+    assert told in str(raised.value)
+
+
+def test_a_file_that_is_nested_too_deep_is_refused(tmp_path):
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    with pytest.raises(PhoneticsError, match=r"deep\.json: is nested too deep"):
+        contours.read(deep)

@@ -658,6 +658,13 @@ def _formant_options(function: _Decorated) -> _Decorated:
             help="Formants are looked for below it, Hz: 5000 for men, 5500 for women.",
         ),
         click.option(
+            "--formants",
+            type=click.IntRange(4, 8),
+            default=5,
+            show_default=True,
+            help="How many there are below the ceiling: one a kHz of a man's; 4 below 4000 Hz.",
+        ),
+        click.option(
             "--window",
             type=click.FloatRange(5, 200),
             default=25.0,

@@ -33,7 +33,7 @@ MEN = {
 F4_HZ = 3500.0
 """Of all of them."""
 
-FORMANTS = 3
+JUDGED = 3
 """That are judged."""
 
 BANDS_HZ = ((80, 100, 120, 150, 180, 200), (250,), (300,))
@@ -42,6 +42,8 @@ BANDS_HZ = ((80, 100, 120, 150, 180, 200), (250,), (300,))
 LIMIT_PERCENT = 5.0
 
 _DURATION_S = 0.16
+_WINDOWS = 2.5
+"""In a vowel at least: a whole window is two effective ones, and it has to move."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ VOICES = (
 def errors(resonances_hz: Sequence[float], pitch_hz: float, voice: Voice, settings: Settings) -> list[float]:
     """Of F1 to F3, in per cent; infinite where the instrument finds none."""
     values = klatt.vowel(
-        [*resonances_hz, F4_HZ][: FORMANTS + 1],
+        [*resonances_hz, F4_HZ][: JUDGED + 1],
         pitch_hz,
         _DURATION_S,
         glide=voice.glide,
@@ -88,7 +90,7 @@ def errors(resonances_hz: Sequence[float], pitch_hz: float, voice: Voice, settin
     found = formants.over(whole, _DURATION_S / 2 - reach, _DURATION_S / 2 + reach)[0]
     return [
         100 * abs(hz / known - 1) if math.isfinite(hz) else math.inf
-        for hz, known in zip(found, resonances_hz[:FORMANTS], strict=False)
+        for hz, known in zip(found, resonances_hz[:JUDGED], strict=False)
     ]
 
 
@@ -106,7 +108,20 @@ def worst(
 
 
 def table(settings: Settings) -> Table:
-    """The largest errors by voice, band and formant."""
+    """The largest errors by voice, band and formant.
+
+    Raises:
+        ValueError: The vowels do not hold the ceiling, or the window.
+    """
+    if settings.ceiling_hz > klatt.RATE_HZ / 2:
+        told = (
+            f"the vowels have {klatt.RATE_HZ:g} samples/s, which hold nothing above {klatt.RATE_HZ / 2:g} Hz"
+        )
+        raise ValueError(f"{told}, and formants are looked for up to {settings.ceiling_hz:g} Hz")
+    if _WINDOWS * settings.window_s > _DURATION_S:
+        told = f"the vowels last {1000 * _DURATION_S:g} ms, and a window of {1000 * settings.window_s:g} ms"
+        raise ValueError(f"{told} leaves no frames to them; {1000 * _DURATION_S / _WINDOWS:g} ms is the most")
+    formants.check_window(settings)
     rows: list[list[str | Cell]] = []
     for voice in VOICES:
         for band, found in zip(BANDS_HZ, worst(voice, settings), strict=True):
@@ -124,7 +139,7 @@ def table(settings: Settings) -> Table:
             )
     return Table(
         f"Largest errors of {len(MEN)} vowels",
-        ["voice", "pitch Hz", *(f"F{index + 1} %" for index in range(FORMANTS)), "F1's at"],
+        ["voice", "pitch Hz", *(f"F{index + 1} %" for index in range(JUDGED)), "F1's at"],
         rows,
         ["Klatt's cascade with the mean formants of men's American vowels (Peterson and Barney 1952)."],
     )

@@ -92,6 +92,11 @@ def posture(frame: Frame, film: Contours) -> Posture:
             continue
         wall = geometry.smooth(geometry.from_end(_needed(contours, name, frame, film), origin))
         _apart({"tongue": tongue, name: wall}, frame, film)
+        beyond = geometry.past(tongue, wall)
+        if beyond > geometry.TOUCH_MM:
+            told = f"the tongue lies {beyond:.1f} mm past the {name}"
+            allowed = f"in front of it, or past it by {geometry.TOUCH_MM:g} mm at most"
+            raise problem(f"{told}; it has to lie {allowed}", film.source, time_s=_time(frame))
         # Lengths go on from one wall to the next, over the gap between them.
         before += float(np.linalg.norm(wall[0] - origin))
         found = geometry.constriction(tongue, wall, film.contact_mm)
@@ -157,6 +162,10 @@ def _lips(contours: Mapping[str, Points], frame: Frame, film: Contours) -> tuple
     }
     _apart(lips, frame, film)
     upper, lower = lips.values()
+    low = float(geometry.centre(lower)[1] - geometry.centre(upper)[1])
+    if low > 0:
+        told = f"the middle of the upper_lip lies {low:.1f} mm below that of the lower_lip, not above it"
+        raise problem(told, film.source, time_s=_time(frame))
     return geometry.distance(upper, lower), float(upper[:, 0].max() + lower[:, 0].max()) / 2
 
 
@@ -181,11 +190,12 @@ def of_vowel(vowel: Vowel, film: Contours, middle: float) -> Posture:
     if not found:
         raise problem("no frame in the middle of the vowel", film.source, time_s=vowel.middle_s)
     closest = min(found, key=lambda one: abs(one.time_s - vowel.middle_s))
-    values = {name: _median([one.values[name] for one in found]) for name in GESTURES}
+    values = {name: median([one.values[name] for one in found]) for name in GESTURES}
     return Posture(closest.time_s, values, closest.oral, closest.pharyngeal, closest.head_turn_deg)
 
 
-def _median(values: Sequence[float]) -> float:
+def median(values: Sequence[float]) -> float:
+    """Of those that are known; `nan` of none."""
     known = [value for value in values if math.isfinite(value)]
     return float(np.median(known)) if known else math.nan
 
@@ -200,11 +210,10 @@ def _moved(contours: Mapping[str, Points], film: Contours, name: str) -> tuple[f
 
 
 def _incisor(frame: Frame, film: Contours) -> Points:
-    """The point that everything is measured from."""
+    """The point that everything is measured from: of a contour its middle, whatever its direction."""
     if "upper_incisor" not in frame.contours:
         raise problem("the upper_incisor is missing", film.source, time_s=_time(frame))
-    point: Points = frame.contours["upper_incisor"][0]
-    return point
+    return geometry.centre(frame.contours["upper_incisor"])
 
 
 def _needed(contours: Mapping[str, Points], name: str, frame: Frame, film: Contours) -> Points:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from voxpath.phonetics.compare import Comparison
     from voxpath.phonetics.formants import Method
-    from voxpath.report.document import Mark, Part
+    from voxpath.report.document import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ class Finding:
 
     method: Method
     ceiling: float
+    formants: int
     window: float
     step: float | None
 
@@ -38,7 +40,9 @@ class Finding:
         """How formants are looked for."""
         window = self.window / 1000
         step = window / 4 if self.step is None else self.step / 1000
-        return Settings(ceiling_hz=self.ceiling, window_s=window, step_s=step, method=self.method)
+        return Settings(
+            ceiling_hz=self.ceiling, poles=self.formants, window_s=window, step_s=step, method=self.method
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +65,13 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
     _check(options)
     try:
         settings = options.settings
-        found, sound, _ = measurement.measure(
+        found, sound = measurement.measure(
             audio, grid, film, settings, tier=options.tier, contexts=options.contexts
         )
-        reference = found.reference(options.reference)
+        references = found.references(options.reference)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    made = measurement.tables(found, reference)
+    made = measurement.tables(found, references)
     _print(settings, made)
     if options.save is not None:
         import polars as pl
@@ -79,31 +83,41 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
         if found.film is not None:
             pictures.append(measurement.contour_overlay(found))
         pictures.append(measurement.spectrogram(sound, settings, found.vowels, "Spectrogram"))
-        asked = " ".join(str(path) for path in (audio, grid, film) if path is not None)
         _write(
             options.report,
             Report(
                 f"Vowels of {audio.name}",
                 "Which formants do the vowels have by context, and which gestures go with them?",
-                _answer(found, reference),
+                _answer(found, references),
                 [
                     Section("Method", [Facts("Settings", settings.told)]),
                     Section("Results", list(made)),
                     Section("Pictures", pictures),
                 ],
-                [("command", f"voxpath vowels measure {asked}")],
+                [("command", _command("measure", [audio, grid, film], options))],
             ),
         )
     return 0
 
 
-def _answer(found: measurement.Measurement, reference: str) -> list[str]:
+def _command(name: str, paths: Sequence[Path | None], options: Options) -> str:
+    """What gives the same numbers again; files that it writes are no part of it."""
+    words = ["voxpath", "vowels", name, *(str(path) for path in paths if path is not None)]
+    for option in ("tier", "contexts", "reference", "method", "ceiling", "formants", "window", "step"):
+        value = getattr(options, option)
+        if value is not None:
+            words += [f"--{option}", f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)
+
+
+def _answer(found: measurement.Measurement, references: measurement.References) -> list[str]:
     from voxpath.phonetics import summary
 
-    told = [f"{len(found.vowels)} vowels, {len(found.keys)} kinds; the reference is {reference}."]
+    told = [f"{len(found.vowels)} vowels, {len(found.keys)} kinds; the reference is {references.told}."]
     one = {group.key: group for group in summary.groups(found.vowels, 1)}
     two = {group.key: group for group in summary.groups(found.vowels, 2)}
     for key in found.keys:
+        reference = references.by_key.get(key, key)
         if key != reference and one[key].n and one[reference].n:
             shifts = [summary.difference(groups[key], groups[reference]).hz for groups in (one, two)]
             told.append(f"{key}: F1 {shifts[0]:+.0f} Hz, F2 {shifts[1]:+.0f} Hz.")
@@ -139,12 +153,11 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
         files.save(pl.DataFrame(shift_rows(found)), options.save)
         terminal.console().print(f"shifts: {options.save}")
     if options.report is not None:
-        vowels = [shift.reference for shift in found.shifts] or list(found.lost)
+        vowels = list(first.vowels)
         pictures: list[Part] = [
             measurement.spectrogram(sound, settings, vowels, title)
             for sound, title in zip(sounds, ("Reference", "Degraded"), strict=True)
         ]
-        asked = f"{reference} {degraded} {grid}"
         _write(
             options.report,
             Report(
@@ -156,7 +169,7 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
                     Section("Results", list(made)),
                     Section("Pictures", pictures),
                 ],
-                [("command", f"voxpath vowels compare {asked}")],
+                [("command", _command("compare", [reference, degraded, grid], options))],
             ),
         )
     return 0
@@ -182,8 +195,6 @@ _METHOD = (
     "limit, shifted if the mean lies beyond and the interval excludes 0, else undecided."
 )
 
-_MARKS: dict[str, Mark] = {"repeatable": "good", "shifted": "bad", "undecided": "open", "no answer": "open"}
-
 
 def comparison_table(found: Comparison) -> Table:
     """The shifts by vowel, and of all of them."""
@@ -203,7 +214,7 @@ def comparison_table(found: Comparison) -> Table:
                 f"{one.size:.0f}",
                 f"{one.limit_hz:.0f}",
                 f"{100 * one.beyond:.0f}",
-                Cell(one.verdict, _MARKS[one.verdict]),
+                Cell(one.verdict, comparing.MARKS[one.verdict]),
             ]
         )
     columns = ["vowel", "formant", "n", "mean shift Hz", "median size Hz", "limit Hz", "beyond %", "verdict"]
@@ -211,6 +222,9 @@ def comparison_table(found: Comparison) -> Table:
     if found.lost:
         names = ", ".join(f"{vowel.key} at {vowel.start_s:.2f} s" for vowel in found.lost)
         notes.append(f"Not to be measured in the second recording: {names}.")
+    if found.unknown:
+        names = ", ".join(f"{vowel.key} at {vowel.start_s:.2f} s" for vowel in found.unknown)
+        notes.append(f"No F1 in the reference, so nothing to compare: {names}.")
     return Table("Shifts of the formants", columns, lines, notes)
 
 
@@ -218,7 +232,8 @@ def verdict_sentence(found: Comparison) -> str:
     """F1 to F4 of all vowels in one sentence."""
     told = [f"F{one.formant} {one.verdict}" for one in found.overall]
     lost = f"; {len(found.lost)} vowels cannot be measured any more" if found.lost else ""
-    return f"Over {len(found.shifts)} vowels: {', '.join(told)}{lost}."
+    unknown = f"; {len(found.unknown)} have no F1 in the reference" if found.unknown else ""
+    return f"Over {len(found.shifts)} vowels: {', '.join(told)}{lost}{unknown}."
 
 
 def shift_rows(found: Comparison) -> list[dict[str, object]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from voxpath.phonetics.formants import Settings, Vowel
     from voxpath.phonetics.textgrid import TextGrid
+    from voxpath.report.document import Mark
     from voxpath.results.intervals import Summary
 
 Verdict = Literal["shifted", "repeatable", "undecided", "no answer"]
@@ -34,6 +35,14 @@ Verdict = Literal["shifted", "repeatable", "undecided", "no answer"]
 - undecided: neither;
 - no answer: fewer than two vowels to compare.
 """
+
+MARKS: dict[Verdict, Mark] = {
+    "repeatable": "good",
+    "shifted": "bad",
+    "undecided": "open",
+    "no answer": "open",
+}
+"""Of verdicts, in reports."""
 
 _LIMIT = 1.96 * math.sqrt(2)
 
@@ -82,11 +91,13 @@ class Comparison:
         shifts: Of each vowel that both have, in the order of time.
         lost: Vowels of the reference that are silent, or not to be measured, in the other version.
         moved: By vowel and formant, all vowels together last.
+        unknown: Vowels without F1 in the reference.
     """
 
     shifts: Sequence[Shift]
     lost: Sequence[Vowel]
     moved: Sequence[Moved]
+    unknown: Sequence[Vowel] = ()
 
     @property
     def overall(self) -> Sequence[Moved]:
@@ -120,18 +131,21 @@ class Reference:
         whole = formants.track(degraded, self.settings)
         parts = [formants.middle(vowel, self.settings) for vowel in self.vowels]
         levels = [formants.level(degraded, *part) for part in parts]
-        loudest = max(levels)
-        if loudest == -math.inf:
+        least = formants.softest(degraded, levels)
+        if max(levels) < least:
             raise SilentError(f"{place(name)}: is silent wherever there is a vowel")
-        found, spread, lost = [], [], []
+        found, spread, lost, unknown = [], [], [], []
         for vowel, part, db, sd in zip(self.vowels, parts, levels, self.spread, strict=True):
+            if not math.isfinite(vowel.hz[0]):
+                unknown.append(vowel)
+                continue
             hz = formants.over(whole, *part)[0]
-            if db - loudest < formants.SILENCE_DB or not math.isfinite(hz[0]):
+            if db < least or not math.isfinite(hz[0]):
                 lost.append(vowel)
                 continue
             found.append(Shift(vowel, tuple(b - a for a, b in zip(vowel.hz, hz, strict=True))))
             spread.append(tuple(sd.tolist()))
-        return Shifts(found, spread, lost)
+        return Shifts(found, spread, lost, unknown)
 
 
 @dataclass(frozen=True)
@@ -142,14 +156,21 @@ class Shifts:
         shifts: Of each vowel that both versions have.
         spread: Standard deviations of measuring each of them again, by formant.
         lost: Vowels that cannot be measured in the second version.
+        unknown: Vowels without F1 in the first.
     """
 
     shifts: Sequence[Shift]
     spread: Sequence[tuple[float, ...]]
     lost: Sequence[Vowel]
+    unknown: Sequence[Vowel] = ()
 
     def __add__(self, other: Shifts) -> Shifts:
-        return Shifts([*self.shifts, *other.shifts], [*self.spread, *other.spread], [*self.lost, *other.lost])
+        return Shifts(
+            [*self.shifts, *other.shifts],
+            [*self.spread, *other.spread],
+            [*self.lost, *other.lost],
+            [*self.unknown, *other.unknown],
+        )
 
     def judged(self) -> Comparison:
         """The verdicts."""
@@ -159,7 +180,7 @@ class Shifts:
             for key in (*keys, "")
             for formant in range(1, formants.FORMANTS + 1)
         ]
-        return Comparison(self.shifts, self.lost, moved)
+        return Comparison(self.shifts, self.lost, moved, self.unknown)
 
 
 def reference(

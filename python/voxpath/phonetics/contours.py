@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,16 @@ _KEYS = (
     "frames",
 )
 
+MOST_CONTACT_MM = 5.0
+"""What counts as contact is a tracing's fineness, not an opening."""
+
+_LEAST_MM = 1e-6
+"""From end to end of a contour."""
+
+MOST_MM = 1e4
+"""From the picture's origin; a film that has more has a wrong unit."""
+
+_LARGEST = sys.float_info.max
 _RATE_SLACK = 0.1
 """Of the time between frames."""
 
@@ -124,6 +135,8 @@ def read(path: Path) -> Contours:
         raise PhoneticsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise PhoneticsError(f"{path}: is no JSON: {error}") from None
+    except RecursionError:
+        raise PhoneticsError(f"{path}: is nested too deep for a file of contours") from None
     return parse(data, str(path))
 
 
@@ -149,7 +162,9 @@ def parse(data: Any, source: str) -> Contours:
     rest = None
     if "rest" in data:
         rest = Frame(math.nan, {**fixed, **_contours(data["rest"], turn, source, None)})
-    contact = _number(data, "contact_mm", source, least=-1.0) if "contact_mm" in data else 0.0
+    contact = _number(data, "contact_mm", source) if "contact_mm" in data else 0.0
+    if not 0 <= contact <= MOST_CONTACT_MM:
+        raise problem(f"'contact_mm' has to be from 0 to {MOST_CONTACT_MM:g}, not {contact:g}", source)
     return Contours(source, rate, contact, rest, frames)
 
 
@@ -165,9 +180,10 @@ def _points(frame: Frame) -> dict[str, list[list[float]]]:
     return {name: np.round(points, 4).tolist() for name, points in frame.contours.items()}
 
 
-def _number(data: Mapping[str, Any], key: str, source: str, *, least: float) -> float:
+def _number(data: Mapping[str, Any], key: str, source: str, *, least: float = -math.inf) -> float:
     value = data.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # Whole numbers have no bound in JSON, and in floats they have.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
         raise problem(f"{key!r} has to be a number, not {value!r}", source)
     if value <= least:
         raise problem(f"{key!r} has to be above {least:g}, not {value:g}", source)
@@ -184,7 +200,7 @@ def _turn(data: Mapping[str, Any], source: str) -> NDArray[np.float64]:
     else:
         raise problem(f"""'unit' is "mm", "cm" or {{"mm_per_px": NUMBER}}, not {unit!r}""", source)
     axes = [data.get("forward", "+x"), data.get("up", "+y")]
-    if any(axis not in _AXES for axis in axes) or axes[0][-1] == axes[1][-1]:
+    if any(not isinstance(axis, str) or axis not in _AXES for axis in axes) or axes[0][-1] == axes[1][-1]:
         raise problem(
             f"'forward' and 'up' are two of {', '.join(_AXES)}, one of each letter, not {axes}", source
         )
@@ -192,7 +208,7 @@ def _turn(data: Mapping[str, Any], source: str) -> NDArray[np.float64]:
     for row, axis in enumerate(axes):
         column, sign = _AXES[axis]
         straight[row, column] = sign * scale
-    angle = math.radians(data.get("grid_angle_deg", 0.0))
+    angle = math.radians(_number(data, "grid_angle_deg", source) if "grid_angle_deg" in data else 0.0)
     back = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
     return back @ straight
 
@@ -202,7 +218,7 @@ def _frame(
 ) -> Frame:
     if not isinstance(row, dict) or set(row) != {"time_s", "contours"}:
         raise problem(f"frame {number} has the keys 'time_s' and 'contours', and no others", source)
-    time = _number(row, "time_s", source, least=-math.inf)
+    time = _number(row, "time_s", source)
     return Frame(time, {**fixed, **_contours(row["contours"], turn, source, time)})
 
 
@@ -219,11 +235,18 @@ def _contours(
             )
         try:
             values = np.atleast_2d(np.asarray(points, float))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             values = np.empty((0, 0))
         if values.ndim != 2 or values.shape[1:] != (2,) or not np.isfinite(values).all():
             raise problem(f"{name!r} has to be a list of points [x, y]", source, time_s=time_s)
-        found[name] = values @ turn.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            found[name] = values @ turn.T
+        if not (np.abs(found[name]) <= MOST_MM).all():
+            told = f"{name!r} has points more than {MOST_MM / 1000:g} m away: a wrong 'unit'?"
+            raise problem(told, source, time_s=time_s)
+        if len(values) > 1 and np.ptp(values, axis=0).max() * np.abs(turn).max() < _LEAST_MM:
+            told = f"{name!r} has {len(values)} points, all in one place"
+            raise problem(f"{told}: a contour has two at least that differ", source, time_s=time_s)
         crossed = geometry.tangle(found[name]) if name in _LINES else None
         if crossed is not None:
             told = f"{name!r} crosses itself at {crossed[0]:.1f}, {crossed[1]:.1f} mm"

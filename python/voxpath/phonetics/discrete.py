@@ -35,6 +35,12 @@ What is no resonance (the glottis, noise) has to go somewhere."""
 BANDWIDTH_SPREAD = math.log(2)
 """Standard deviation of a bandwidth's logarithm around its usual value: a factor of two."""
 
+LEAST_PERIODS = 2.0
+"""In a window: with fewer its harmonics are not told apart."""
+
+LEAST_S = 0.052
+"""Of a sound, for its pitch: a little more than three of the longest periods."""
+
 _LEAST_HZ = 50.0
 """From the ends of the band, as Praat's."""
 _BANDWIDTHS_HZ = (10.0, 1500.0)
@@ -63,6 +69,8 @@ def periods(settings: Settings) -> float:
 
 def pitch(sound: Any, times_s: Array) -> Array:
     """The pitch at some times by Praat's autocorrelation; `nan` where there is no voice."""
+    if sound.duration < LEAST_S:
+        return np.full(len(times_s), math.nan)
     found = sound.to_pitch(None, *PITCH_HZ)
     return np.asarray([found.get_value_at_time(time) for time in times_s], float)
 

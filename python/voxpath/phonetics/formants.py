@@ -17,6 +17,8 @@ from voxpath.phonetics import discrete, praat
 from voxpath.phonetics.problems import SilentError, place, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from voxpath.phonetics.textgrid import Interval, TextGrid, Tier
@@ -30,7 +32,16 @@ FORMANTS = 4
 """F1 to F4."""
 
 SILENCE_DB = -45.0
-"""Of a vowel's level to that of the loudest one; what is softer is silence."""
+"""Of a vowel's level to the loudest of the recording; what is softer is silence."""
+
+FLOOR_DB = -80.0
+"""Of full scale, 3 steps of 16 bits: what is softer is a recording's own noise, whatever else there is."""
+
+_LOUD_S = 0.05
+"""Of a recording, whose loudest stretch vowels are held against."""
+
+_LENGTH_SLACK_S = 0.05
+"""By which a recording may be longer or shorter than its annotation."""
 
 _LEAST_FRAMES = 3
 """In the middle of a vowel, for a median and a spread."""
@@ -183,13 +194,18 @@ def measure(
     whole = track(sound, settings)
     parts = [middle(one, settings) for one in chosen.labelled]
     levels = [level(sound, *part) for part in parts]
-    loudest = max(levels)
-    if loudest == -math.inf:
-        raise SilentError(f"{place(source)}: is silent wherever tier {chosen.name!r} has a vowel")
+    loudest, least = max(levels), softest(sound, levels)
+    if loudest < least:
+        told = f"is silent wherever tier {chosen.name!r} has a vowel"
+        raise SilentError(f"{place(source, time_s=chosen.labelled[0].start_s)}: {told}")
     found = []
     for one, part, db in zip(chosen.labelled, parts, levels, strict=True):
-        if db - loudest < SILENCE_DB:
-            told = "is silent" if db == -math.inf else f"is {loudest - db:.0f} dB below the loudest vowel"
+        if db < least:
+            told = (
+                "is silent"
+                if db == -math.inf
+                else f"is silent: it has {db:.0f} dB, {least:.0f} dB is the least"
+            )
             raise SilentError(f"{place(source, chosen.name, one.start_s)}: {one.label!r} {told}")
         hz, sd, frames = over(whole, *part)
         if frames < _LEAST_FRAMES:
@@ -209,12 +225,28 @@ def check(sound: Any, source: str, grid: TextGrid, settings: Settings) -> None:
     if rate / 2 < settings.ceiling_hz:
         told = f"has {rate:g} samples/s, which hold nothing above {rate / 2:g} Hz"
         raise problem(f"{told}, and formants are looked for up to {settings.ceiling_hz:g} Hz", source)
+    check_window(settings)
     # Half a frame may be missing at the end of what a codec gives back.
-    if abs(sound.duration - grid.duration_s) > max(0.05, 0.02 * grid.duration_s):
+    if abs(sound.duration - grid.duration_s) > _LENGTH_SLACK_S:
         told = f"lasts {sound.duration:.3f} s, and {grid.source} annotates {grid.duration_s:.3f} s"
         raise problem(f"{told}: another recording, or a wrong sampling rate ({rate:g} samples/s)", source)
     if not np.isfinite(sound.values).all():
         raise problem("holds values that are no numbers", source)
+    if settings.method == "dap" and sound.duration < discrete.LEAST_S:
+        told = f"lasts {1000 * sound.duration:.0f} ms"
+        raise problem(f"{told}; a pitch is found in {1000 * discrete.LEAST_S:g} ms and more", source)
+
+
+def check_window(settings: Settings) -> None:
+    """Whether a window has as many periods of the voice as its method needs.
+
+    Raises:
+        ValueError: It has fewer.
+    """
+    if settings.method == "dap" and discrete.periods(settings) < discrete.LEAST_PERIODS:
+        told = f"a window of {1000 * settings.window_s:g} ms has {discrete.periods(settings):.2g} periods"
+        least = 1000 * discrete.LEAST_PERIODS / discrete.PERIODS_PER_S
+        raise ValueError(f"{told} of the voice, too few for method 'dap': {least:.1f} ms is the least")
 
 
 def over(whole: Track, start_s: float, end_s: float) -> tuple[tuple[float, ...], tuple[float, ...], int]:
@@ -238,6 +270,17 @@ def level(sound: Any, start_s: float, end_s: float) -> float:
     part = values[first : max(first + 1, round((end_s - sound.xmin) * rate))]
     power = float(np.mean(part**2)) if len(part) else 0.0
     return 10 * math.log10(power) if power > 0 else -math.inf
+
+
+def softest(sound: Any, levels: Sequence[float]) -> float:
+    """The level below which nothing is heard: 45 dB below the loudest vowel or stretch of 50 ms."""
+    values = sound.values[0]
+    size = max(1, round(_LOUD_S * sound.sampling_frequency))
+    ends = np.append(np.arange(0, len(values), size), len(values))
+    whole = np.concatenate([[0.0], np.cumsum(values**2)])
+    power = float((np.diff(whole[ends]) / size).max())
+    loudest = max(*levels, 10 * math.log10(power) if power > 0 else -math.inf)
+    return max(FLOOR_DB, loudest + SILENCE_DB)
 
 
 def middle(one: Interval | Vowel, settings: Settings) -> tuple[float, float]:

@@ -22,10 +22,14 @@ SPACING_MM = 0.1
 CORNER_DEG = 45.0
 """From here on a turn at a point is a corner."""
 
-_TIE_MM = 1e-4
-"""Openings closer than this are the same; the most forward of them counts."""
+_TIE_MM = 1e-6
+"""Openings closer than this are the same; the most forward of them counts. Where two circles have nearly the
+same centre, a looser bound would move the place by tenths of a millimetre."""
 
-_TOUCH_MM = 0.5
+_NONE_MM = 1e-4
+"""Lengths that are none, where steps of a contour cross each other."""
+
+TOUCH_MM = 0.5
 """By which a contour may be past another that it touches: pens are as wide, and smoothing bulges as much."""
 
 MOST_TURN_DEG = 20.0
@@ -118,27 +122,52 @@ def centre(points: Points) -> Points:
 def constriction(tongue: Points, wall: Points, contact_mm: float = 0.0) -> Constriction | None:
     """The smallest distance of the tongue to a wall by orthogonal projection, and where along the wall.
 
-    Where the tongue touches over a stretch (or is closer than what counts as contact), the most forward place
-    of it is told. None if no point of the tongue lies opposite to the wall.
+    The opening is the smallest one. Where the tongue touches over a stretch (or is closer than what counts as
+    contact), the most forward place of it is told. None if no point of the tongue lies opposite to the wall.
 
     Args:
         tongue: Smooth (`smooth`), in either direction.
-        wall: Smooth, from its forward end.
+        wall: Smooth, from its forward end, the tract on its left.
         contact_mm: Openings up to this are contact.
     """
     distance, place, feet, opposite = _projections(tongue, wall)
     if not opposite.any():
         return None
+    # Past the wall by no more than a pen's width is touching it.
+    distance = np.where((_sides(tongue, wall, place) < 0) & (distance <= TOUCH_MM), 0.0, distance)
     closest = float(distance[opposite].min())
     limit = max(closest + _TIE_MM, contact_mm)
     among = np.flatnonzero(opposite & (distance <= limit))
     best = int(among[np.argmin(place[among])])
     return Constriction(
-        float(distance[best]),
+        closest,
         float(place[best]),
         (float(tongue[best, 0]), float(tongue[best, 1])),
         (float(feet[best, 0]), float(feet[best, 1])),
     )
+
+
+def past(tongue: Points, wall: Points) -> float:
+    """How far the tongue lies past a wall, in mm, at its closest point; 0 in front of it.
+
+    Args:
+        tongue: Smooth (`smooth`), in either direction.
+        wall: Smooth, from its forward end, the tract on its left.
+    """
+    distance, place, _, opposite = _projections(tongue, wall)
+    if not opposite.any():
+        return 0.0
+    closest = int(np.where(opposite, distance, math.inf).argmin())
+    return float(distance[closest]) if _sides(tongue, wall, place)[closest] < 0 else 0.0
+
+
+def _sides(points: Points, wall: Points, place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """On which side of a wall points lie that are projected onto some places of it: 1 is its left."""
+    steps = np.diff(wall, axis=0)
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(steps, axis=1))])
+    beside = np.clip(np.searchsorted(along, place, side="right") - 1, 0, len(steps) - 1)
+    found: NDArray[np.float64] = np.sign(_side(wall[beside], wall[beside + 1], points))
+    return found
 
 
 def _projections(
@@ -213,7 +242,7 @@ def tangle(points: Points) -> tuple[float, float] | None:
     i, j = np.triu_indices(len(points) - 1, k=2)
     a, b, c, d = points[i], points[i + 1], points[j], points[j + 1]
     sides = _side(c, d, a), _side(c, d, b), _side(a, b, c), _side(a, b, d)
-    found = np.flatnonzero((sides[0] * sides[1] < -(_TIE_MM**2)) & (sides[2] * sides[3] < -(_TIE_MM**2)))
+    found = np.flatnonzero((sides[0] * sides[1] < -(_NONE_MM**2)) & (sides[2] * sides[3] < -(_NONE_MM**2)))
     if not len(found):
         return None
     at = found[0]
@@ -229,15 +258,12 @@ def crossing(one: Points, other: Points) -> tuple[float, float] | None:
     whatever it touches in between.
     """
     away, place, _, opposite = _projections(one, other)
-    steps = np.diff(other, axis=0)
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(steps, axis=1))])
-    beside = np.clip(np.searchsorted(along, place, side="right") - 1, 0, len(steps) - 1)
-    side = np.sign(_side(other[beside], other[beside + 1], one))
+    side = _sides(one, other, place)
     # Past an end of the other one there are no sides.
-    clear = np.flatnonzero((away > _TOUCH_MM) | ~opposite)
+    clear = np.flatnonzero((away > TOUCH_MM) | ~opposite)
     side[~opposite] = 0.0
     before, after = clear[:-1], clear[1:]
-    reach = _TOUCH_MM + 2 * SPACING_MM
+    reach = TOUCH_MM + 2 * SPACING_MM
     near = (away[before] < reach) & (away[after] < reach)
     found = np.flatnonzero(near & (side[before] * side[after] < 0))
     if not len(found):

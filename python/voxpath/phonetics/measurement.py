@@ -38,6 +38,25 @@ _SPECTROGRAM_COLUMNS, _SPECTROGRAM_ROWS = 700, 160
 
 
 @dataclass(frozen=True)
+class References:
+    """What kinds of vowels are compared with.
+
+    Attributes:
+        name: The context, or the kind.
+        by_key: The kind for each; none for vowels that do not stand in that context.
+    """
+
+    name: str
+    by_key: Mapping[str, str]
+
+    @property
+    def told(self) -> str:
+        """As titles name it: the kind, if there is one only."""
+        kinds = set(self.by_key.values())
+        return kinds.pop() if len(kinds) == 1 else f"the same vowel, {self.name}"
+
+
+@dataclass(frozen=True)
 class Measurement:
     """What was measured of a recording.
 
@@ -62,20 +81,30 @@ class Measurement:
         """Vowels and contexts, in the order in which they come."""
         return list(dict.fromkeys(vowel.key for vowel in self.vowels))
 
-    def reference(self, wanted: str | None) -> str:
-        """The key of the reference: the one that is wanted, by key or by context, or the first.
+    @property
+    def labels(self) -> list[str]:
+        """Which vowels there are, in the order in which they come."""
+        return list(dict.fromkeys(vowel.label for vowel in self.vowels))
+
+    def references(self, wanted: str | None) -> References:
+        """What each kind of vowel is compared with: the same vowel in the context that is wanted, or first.
+
+        Where nothing tells contexts apart, vowels are compared with one of them; so are they if a vowel in
+        its context is wanted, `a (plain)`.
 
         Raises:
-            PhoneticsError: There is none.
+            PhoneticsError: No vowel stands there.
         """
         if wanted is None:
-            return self.keys[0]
-        known = {vowel.context or vowel.key: vowel.key for vowel in self.vowels} | {k: k for k in self.keys}
-        if wanted not in known:
-            raise PhoneticsError(
-                f"{self.source}: no vowel stands in {wanted!r}; {did_you_mean(wanted, known)}"
-            )
-        return known[wanted]
+            wanted = self.vowels[0].context or self.keys[0]
+        of_label = {vowel.label: vowel.key for vowel in self.vowels if vowel.context == wanted}
+        if of_label:
+            by_key = {vowel.key: of_label[vowel.label] for vowel in self.vowels if vowel.label in of_label}
+            return References(wanted, by_key)
+        if wanted in self.keys:
+            return References(wanted, dict.fromkeys(self.keys, wanted))
+        known = [*dict.fromkeys(vowel.context for vowel in self.vowels if vowel.context), *self.keys]
+        raise PhoneticsError(f"{self.source}: no vowel stands in {wanted!r}; {did_you_mean(wanted, known)}")
 
     def gesture(self, name: str) -> list[float]:
         """A gesture of each vowel."""
@@ -90,8 +119,8 @@ def measure(
     *,
     tier: str | None = None,
     contexts: str | None = None,
-) -> tuple[Measurement, Any, TextGrid]:
-    """Measures a recording; what it found, the sound, and the annotation.
+) -> tuple[Measurement, Any]:
+    """Measures a recording; what it found, and the sound.
 
     Raises:
         PhoneticsError: Something is wrong with a file, or Praat is not installed.
@@ -100,7 +129,7 @@ def measure(
     annotated.tier(tier)
     contoured = None if film is None else contours.read(film)
     sound = praat.read_sound(audio)
-    return of_sound(sound, str(audio), annotated, contoured, settings, tier, contexts), sound, annotated
+    return of_sound(sound, str(audio), annotated, contoured, settings, tier, contexts), sound
 
 
 def of_sound(
@@ -133,6 +162,7 @@ def of_sound(
 def rows(found: Measurement) -> list[dict[str, object]]:
     """A row for each vowel, for files."""
     made = []
+    far = [_far(found, number) for number in range(1, FORMANTS + 1)]
     for index, vowel in enumerate(found.vowels):
         row: dict[str, object] = {
             "vowel": vowel.label,
@@ -143,7 +173,11 @@ def rows(found: Measurement) -> list[dict[str, object]]:
             "level_db": vowel.level_db,
         }
         for number, (hz, sd) in enumerate(zip(vowel.hz, vowel.sd_hz, strict=True), 1):
-            row |= {f"f{number}_hz": hz, f"f{number}_sd_hz": sd}
+            row |= {
+                f"f{number}_hz": hz,
+                f"f{number}_sd_hz": sd,
+                f"f{number}_outlier": index in far[number - 1],
+            }
         if found.postures:
             posture = found.postures[index]
             row |= {f"{name.replace(' ', '_')}_mm": posture.values[name] for name in articulation.GESTURES}
@@ -152,9 +186,22 @@ def rows(found: Measurement) -> list[dict[str, object]]:
     return made
 
 
-def tables(found: Measurement, reference: str) -> list[Table]:
+def _far(found: Measurement, formant: int) -> set[int]:
+    """Which vowels have a formant that lies far from those of the same kind."""
+    far = set()
+    for group in summary.groups(found.vowels, formant):
+        known = [
+            index
+            for index, vowel in enumerate(found.vowels)
+            if vowel.key == group.key and math.isfinite(vowel.hz[formant - 1])
+        ]
+        far |= {known[index] for index in group.outliers}
+    return far
+
+
+def tables(found: Measurement, references: References) -> list[Table]:
     """Formants by context, differences from the reference, gestures and correlations."""
-    made = [_formants(found), _differences(found, reference)]
+    made = [_formants(found), _differences(found, references)]
     if found.postures:
         made += [_gestures(found), _correlations(found), _components(found)]
     return [table for table in made if table.rows]
@@ -164,12 +211,14 @@ def _formants(found: Measurement) -> Table:
     by_formant = [summary.groups(found.vowels, number) for number in range(1, FORMANTS + 1)]
     lines: list[list[str | Cell]] = []
     for groups in zip(*by_formant, strict=True):
-        cells: list[str | Cell] = [groups[0].key, str(groups[0].n)]
+        there = sum(vowel.key == groups[0].key for vowel in found.vowels)
+        cells: list[str | Cell] = [groups[0].key, str(there)]
         for group in groups:
-            spread = "" if group.sd is None else f"{group.sd:.0f}"
+            fewer = f" ({group.n})" if group.n < there else ""
             flagged = ", ".join(f"{group.values[index]:.0f} Hz" for index in group.outliers)
             told = f"far from the others: {flagged}" if flagged else ""
-            cells += [number(group.median), Cell(spread, "open" if flagged else None, told)]
+            spread = "" if group.sd is None else f"{group.sd:.0f}" + ("*" if flagged else "")
+            cells += [number(group.median) + fewer, Cell(spread, "open" if flagged else None, told)]
         lines.append(cells)
     columns = ["vowel", "n"]
     for index in range(1, FORMANTS + 1):
@@ -181,18 +230,20 @@ def _formants(found: Measurement) -> Table:
         [
             (
                 "Medians over the vowels of each vowel's median over its middle; SD is over the vowels. "
-                f"Where a value lies {summary.OUTLIER:g} scaled median absolute deviations off, SD is "
-                "marked; it stays in."
+                "A number in brackets is how many of the n vowels have that formant, where not all do. "
+                f"Where a value lies {summary.OUTLIER:g} scaled median absolute deviations off, SD has an "
+                "asterisk; it stays in."
             )
         ],
     )
 
 
-def _differences(found: Measurement, reference: str) -> Table:
+def _differences(found: Measurement, references: References) -> Table:
     lines: list[list[str | Cell]] = []
     for index in range(1, FORMANTS + 1):
         groups = {group.key: group for group in summary.groups(found.vowels, index)}
         for key, group in groups.items():
+            reference = references.by_key.get(key, key)
             if key != reference and group.n and groups[reference].n:
                 one = summary.difference(group, groups[reference])
                 lines.append(
@@ -206,12 +257,20 @@ def _differences(found: Measurement, reference: str) -> Table:
                     ]
                 )
     columns = ["vowel", "formant", "difference Hz", "95 % interval", "difference %", "interval %"]
-    return Table(
-        f"Differences from {reference}",
-        columns,
-        lines,
-        ["Welch's intervals; in per cent of the geometric means."],
-    )
+    notes = [
+        (
+            "Of means, outliers among them, where the table before has medians. Welch's intervals; in per "
+            "cent of the geometric means."
+        )
+    ]
+    alone = [
+        label
+        for label in found.labels
+        if not any(vowel.key in references.by_key for vowel in found.vowels if vowel.label == label)
+    ]
+    if alone:
+        notes.append(f"No vowel in {references.name!r} to compare with: {', '.join(alone)}.")
+    return Table(f"Differences from {references.told}", columns, lines, notes)
 
 
 def _gestures(found: Measurement) -> Table:
@@ -220,8 +279,8 @@ def _gestures(found: Measurement) -> Table:
     for key in found.keys:
         chosen = [p for vowel, p in zip(found.vowels, found.postures, strict=True) if vowel.key == key]
         medians = [
-            float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
-            for values in ([posture.values[name] for posture in chosen] for name in articulation.GESTURES)
+            articulation.median([posture.values[name] for posture in chosen])
+            for name in articulation.GESTURES
         ]
         primary = sorted({posture.primary or "" for posture in chosen})
         lines.append([key, str(len(chosen)), *(number(value, 1) for value in medians), "/".join(primary)])
@@ -241,22 +300,28 @@ def _gestures(found: Measurement) -> Table:
     )
 
 
-def correlations(found: Measurement) -> Iterator[tuple[str, int, summary.Correlation]]:
-    """Of every gesture with every formant, where both vary."""
-    for name in articulation.GESTURES:
-        for index in range(FORMANTS):
-            one = summary.correlation(found.gesture(name), [vowel.hz[index] for vowel in found.vowels])
-            if one is not None:
-                yield name, index + 1, one
+def correlations(found: Measurement) -> Iterator[tuple[str, str, int, summary.Correlation]]:
+    """Of every gesture with every formant, where both vary: vowel by vowel, as vowels differ in both."""
+    for label in found.labels:
+        chosen = [index for index, vowel in enumerate(found.vowels) if vowel.label == label]
+        for name in articulation.GESTURES:
+            gesture = found.gesture(name)
+            for index in range(FORMANTS):
+                one = summary.correlation(
+                    [gesture[place] for place in chosen], [found.vowels[place].hz[index] for place in chosen]
+                )
+                if one is not None:
+                    yield label, name, index + 1, one
 
 
 def _correlations(found: Measurement) -> Table:
     lines = [
-        [name, f"F{formant}", f"{one.r:+.2f}", _interval(one.interval, ".2f"), str(one.n)]
-        for name, formant, one in correlations(found)
+        [label, name, f"F{formant}", f"{one.r:+.2f}", _interval(one.interval, ".2f"), str(one.n)]
+        for label, name, formant, one in correlations(found)
     ]
-    columns = ["gesture", "formant", "r", "95 % interval", "n"]
-    return Table("Gestures and formants", columns, lines, ["Pearson's r over the vowels, Fisher's interval."])
+    columns = ["vowel", "gesture", "formant", "r", "95 % interval", "n"]
+    told = "Pearson's r over the vowels of a label, Fisher's interval, which takes them as independent."
+    return Table("Gestures and formants", columns, lines, [told])
 
 
 def _components(found: Measurement) -> Table:

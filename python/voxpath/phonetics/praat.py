@@ -6,6 +6,7 @@ Praat is under the GPL. Nothing else of voxpath imports it, and this module does
 from __future__ import annotations
 
 import shutil
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from voxpath.phonetics.problems import PhoneticsError
@@ -69,12 +70,20 @@ def read_sound(path: Path) -> Any:
     Raises:
         PhoneticsError: There is no such file, or it is no recording.
     """
+    if path.is_dir():
+        raise PhoneticsError(f"{path}: is a folder, no recording")
     if not path.is_file():
         raise PhoneticsError(f"{path}: there is no such file")
     module = library()
     try:
-        sound = module.Sound(str(path))
+        with warnings.catch_warnings(record=True) as said_too:
+            warnings.simplefilter("always", module.PraatWarning)
+            sound = module.Sound(str(path))
     except module.PraatError as error:
         said = " ".join(str(error).split("\n")[0].split())
         raise PhoneticsError(f"{path}: is no recording that Praat can read: {said}") from None
+    if said_too:
+        # Praat reads a file that is cut off, and only warns; the rest would be silence.
+        told = " ".join(str(said_too[0].message).split())
+        raise PhoneticsError(f"{path}: is not whole, or not what its header says: {told}")
     return sound.convert_to_mono() if sound.n_channels > 1 else sound

@@ -6,6 +6,7 @@ and flags in angle brackets count, all else is for people. Point tiers are skipp
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -174,10 +175,19 @@ class _Words:
         return self._next("text").replace('""', '"')
 
     def number(self) -> float:
-        return float(self._next("number"))
+        word = self._next("number")
+        found = float(word)
+        if not math.isfinite(found):
+            raise problem(
+                f"has {word[:40]!r} where a number should stand: it is too large for one", self._source
+            )
+        return found
 
     def count(self) -> int:
-        return int(self.number())
+        found = self.number()
+        if found < 0 or found != int(found):
+            raise problem(f"has {found:g} where a count should stand: a whole number from 0", self._source)
+        return int(found)
 
     def flag(self) -> str:
         return self._next("flag")

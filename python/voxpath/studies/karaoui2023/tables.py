@@ -1,9 +1,8 @@
 """The printed tables against themselves: every number that follows from others, computed again.
 
-A number agrees if what its rows give lies within one unit of its last digit, so that rounding and
-cutting both
-do. What does not is a contradiction of the publication, whatever anybody measures. Measured rows are taken as
-they are printed: nothing here could refuse them.
+A number agrees if what its rows give is rounded to it, or cut (towards 0). What does not is a contradiction
+of the publication, whatever anybody measures. Measured rows are taken as they are printed: nothing here could
+refuse them.
 """
 
 from __future__ import annotations
@@ -75,7 +74,10 @@ class Derived:
     @property
     def agrees(self) -> bool:
         """Whether rounding or cutting gives what is printed."""
-        return abs(self.value - float(self.printed)) <= self.unit_of_last_digit + _ROUNDING
+        printed, unit = float(self.printed), self.unit_of_last_digit
+        rounds = abs(self.value - printed) <= unit / 2 + _ROUNDING
+        away = math.copysign(1, self.value) * (self.value - printed)
+        return rounds or -_ROUNDING <= away < unit - _ROUNDING
 
 
 @cache

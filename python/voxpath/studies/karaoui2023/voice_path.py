@@ -160,7 +160,6 @@ def sound_of(values: NDArray[np.int16]) -> Any:
 
 def table(found: Sequence[Passed]) -> Table:
     """A row for each setting."""
-    marks = {"repeatable": "good", "shifted": "bad", "undecided": "open", "no answer": "open"}
     rows: list[list[str | Cell]] = []
     for one in found:
         cells: list[str | Cell] = [
@@ -173,9 +172,8 @@ def table(found: Sequence[Passed]) -> Table:
             _shown(one.stoi, 3),
         ]
         for moved in one.formants.overall:
-            mark = marks[moved.verdict]
             told = f"{moved.verdict}: mean {moved.shift} Hz, limit {moved.limit_hz:.0f} Hz"
-            cells.append(Cell(f"{moved.size:.0f}", mark, told))  # type: ignore[arg-type]
+            cells.append(Cell(f"{moved.size:.0f}", compare.MARKS[moved.verdict], told))
         rows.append([*cells, str(len(one.formants.lost))])
     columns = ["kbit/s", "loss %", "burst", "repair", "copies %", "PESQ", "STOI"]
     vowels = len(found[0].formants.shifts) + len(found[0].formants.lost)
@@ -277,8 +275,7 @@ def checks(found: Sequence[Passed]) -> Checks:
             ),
             Check(
                 f"At {bitrate} kbit/s and {100 * worst:g} % loss, PESQ says: error correction before "
-                f"concealment "
-                "before silence.",
+                f"concealment before silence.",
                 float(np.mean(copied.pesq)) > float(np.mean(guessed.pesq)) > float(np.mean(silent.pesq)),
                 "; ".join(
                     f"{name} {_shown(one.pesq)}"
