@@ -206,7 +206,9 @@ proptest! {
         prop_assert!((never_dropped..=element("queue", "packets_in")).contains(&action("enqueued")));
         prop_assert_eq!(action("marked"), element("queue", "packets_marked"));
         prop_assert_eq!(action("corrupted"), element("corruption", "packets_marked"));
-        prop_assert_eq!(action("dropped"), element("queue", "packets_dropped"));
+        // A link that goes down drops what waits for it, and what it was just sending.
+        let dropped = ["queue", "serialiser"].map(|name| element(name, "packets_dropped"));
+        prop_assert_eq!(action("dropped"), dropped.iter().sum::<u64>());
         prop_assert_eq!(action("lost"), element("loss", "packets_dropped"));
         prop_assert_eq!(action("duplicated"), element("duplication", "packets_duplicated"));
         prop_assert_eq!(action("delivered"), element("delay", "packets_out"));
