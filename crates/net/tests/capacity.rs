@@ -105,6 +105,45 @@ proptest! {
     }
 }
 
+/// Far away, but before what never comes.
+const CENTURIES: Time = Time::from_nanos(u64::MAX / 2);
+
+/// A nanosecond a day of 1 Mbit/s: a packet needs more laps than can be walked through, and more time than the clock has.
+#[test]
+fn laps_that_carry_next_to_nothing_are_skipped_exactly() {
+    const DAY: u64 = 86_400_000_000_000;
+    let steps = vec![(Span::ZERO, 0), (Span::from_nanos(DAY), 1_000_000)];
+    let schedule =
+        |steps| Capacity::Schedule(Steps::new(steps, Some(Span::from_nanos(DAY + 1))).expect("they ascend"));
+    let mut rig = rig(schedule(steps), None, false);
+    rig.send(Time::ZERO, packet(0, 1500));
+    rig.run_until(CENTURIES);
+    assert!(rig.delivered().is_empty());
+    // At 1 Tbit/s each lap carries a thousand bits: the twelfth has the last of them.
+    let steps = vec![(Span::ZERO, 0), (Span::from_nanos(DAY), 1_000_000_000_000)];
+    let mut rig = self::rig(schedule(steps), None, false);
+    rig.send(Time::ZERO, packet(0, 1500));
+    rig.run_until(CENTURIES);
+    assert_eq!(rig.delivered(), [(Time::from_nanos(12 * (DAY + 1)), 0)]);
+}
+
+/// A link that dies, and never comes back.
+#[test]
+fn nothing_passes_once_no_state_with_a_rate_can_come() {
+    let state = |rate, next: [f64; 3]| State {
+        rate,
+        dwell: Dwell::Constant(Span::from_millis(10)),
+        next: next.map(prob).to_vec(),
+    };
+    let states =
+        vec![state(1_200_000, [0.0, 1.0, 0.0]), state(0, [0.0, 0.0, 1.0]), state(0, [0.0, 0.5, 0.5])];
+    let mut rig = rig(Capacity::Markov(states), None, false);
+    rig.send(Time::ZERO, packet(0, 1500));
+    rig.send(Time::ZERO, packet(1, 1500));
+    rig.run_until(CENTURIES);
+    assert_eq!(rig.delivered(), [(ms(10), 0)]);
+}
+
 /// Mahimahi's `LinkQueue`, in its own terms: milliseconds, opportunities that are burnt one by one, and a drop-tail
 /// queue. Deliveries as (millisecond, packet).
 fn mahimahi(trace: &[u32], arrivals: &[(u64, u32)], room: usize) -> Vec<(u64, u32)> {

@@ -4,7 +4,9 @@
 //! for in the order of time.
 
 use crate::random::Stream;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::iter::Sum;
 use voxpath_units::{Prob, Span, Time};
 
 /// A rate that holds for a while; zero bit/s where nothing passes.
@@ -31,6 +33,14 @@ impl<T: Copy> Steps<T> {
         let last = steps.last()?.0;
         let ordered = steps[0].0 == Span::ZERO && steps.is_sorted_by(|a, b| a.0 < b.0);
         (ordered && period.is_none_or(|period| period > last)).then_some(Self { steps, period })
+    }
+
+    /// The period, if there is one, and the sum over it of what `weigh` gives for each value and how long that holds.
+    pub(crate) fn lap<S: Sum>(&self, weigh: impl Fn(T, Span) -> S) -> Option<(Span, S)> {
+        let period = self.period?;
+        let ends = self.steps[1..].iter().map(|step| step.0).chain([period]);
+        let sum = self.steps.iter().zip(ends).map(|(&(from, value), end)| weigh(value, end - from)).sum();
+        Some((period, sum))
     }
 
     /// What holds at `at`, and until when.
@@ -69,6 +79,8 @@ pub struct State {
 #[derive(Debug, Clone)]
 pub struct Markov {
     states: Vec<State>,
+    /// Of each state whether a rate above zero can come yet.
+    hopeful: Vec<bool>,
     state: usize,
     until: Time,
     stream: Stream,
@@ -77,12 +89,17 @@ pub struct Markov {
 impl Markov {
     /// A chain of at least one state.
     pub fn new(states: Vec<State>, stream: Stream) -> Self {
-        let mut chain = Self { states, state: 0, until: Time::ZERO, stream };
+        let hopeful = hopeful(&states);
+        let mut chain = Self { states, hopeful, state: 0, until: Time::ZERO, stream };
         chain.dwell();
         chain
     }
 
     fn dwell(&mut self) {
+        if !self.hopeful[self.state] {
+            self.until = Time::MAX;
+            return;
+        }
         let span = match self.states[self.state].dwell {
             Dwell::Constant(span) => span,
             Dwell::Exponential(mean) => self.stream.exponential(mean),
@@ -113,10 +130,21 @@ impl Markov {
     }
 }
 
+/// Of each state whether it, or one that can follow it, has a rate above zero.
+fn hopeful(states: &[State]) -> Vec<bool> {
+    let mut hopeful = vec![false; states.len()];
+    for _ in states {
+        for (i, state) in states.iter().enumerate() {
+            let follows = state.next.iter().zip(&hopeful).any(|(p, hopeful)| p.get() > 0.0 && *hopeful);
+            hopeful[i] |= state.rate > 0 || follows;
+        }
+    }
+    hopeful
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
 
     fn at(ns: u64) -> Time {
         Time::from_nanos(ns)

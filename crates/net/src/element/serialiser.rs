@@ -207,8 +207,8 @@ impl Serialiser {
 impl Varying {
     /// When the last of `bytes` leaves whose first leaves at `start`.
     fn serve(&mut self, start: Time, bytes: u32) -> Time {
-        let mut at = start;
-        let mut owed = self.owed + u128::from(bytes) * 8_000_000_000;
+        let owed = self.owed + u128::from(bytes) * 8_000_000_000;
+        let (mut at, mut owed) = self.stretches.skip(start, owed);
         loop {
             let Stretch { rate, until } = self.stretches.at(at);
             let room = u128::from(rate) * u128::from(until.since(at).as_nanos());
@@ -227,6 +227,22 @@ impl Varying {
 }
 
 impl Stretches {
+    /// Skips whole laps of a schedule that do not suffice for what is owed at `at`, in bits times 10^9: one packet may need more of them
+    /// than could be walked through. When they are over, and what is owed then.
+    fn skip(&self, at: Time, owed: u128) -> (Time, u128) {
+        let Self::Schedule(steps) = self else { return (at, owed) };
+        let Some((period, room)) = steps.lap(|rate, span| u128::from(rate) * u128::from(span.as_nanos()))
+        else {
+            return (at, owed);
+        };
+        let laps = owed.saturating_sub(1).checked_div(room).unwrap_or(0);
+        if laps == 0 {
+            return (at, owed);
+        }
+        let whole = u64::try_from(laps).unwrap_or(u64::MAX);
+        (saturating_after(at, period.saturating_mul(whole)), owed - laps * room)
+    }
+
     fn at(&mut self, at: Time) -> Stretch {
         match self {
             Self::Schedule(steps) => {
