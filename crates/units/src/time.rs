@@ -5,12 +5,15 @@
 
 use crate::decimal::{ParseError, Quantity};
 use core::fmt;
+use core::num::NonZero;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 use core::str::FromStr;
 
 /// A point in virtual time: nanoseconds from the run's start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+///
+/// One more than that is stored, never zero: an optional point, of which each connection has dozens, is as small as a point.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(NonZero<u64>);
 
 /// A distance in time, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -36,28 +39,28 @@ const SPAN: Quantity = Quantity {
 
 impl Time {
     /// The start of the run.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self(NonZero::<u64>::MIN);
     /// The end of the clock's range, about 584 years in.
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self(NonZero::<u64>::MAX);
 
-    /// The point `ns` nanoseconds after the start of the run.
+    /// The point `ns` nanoseconds after the start of the run, or the end of the clock's range if that is earlier.
     pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns)
+        Self(NonZero::<u64>::MIN.saturating_add(ns))
     }
 
     /// Nanoseconds from the start of the run.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds from the start of the run, for display and control laws only.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// The distance from `earlier`, zero if `earlier` is in fact later.
     pub const fn since(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// The first point at or after this one that is a whole multiple of `tick`; itself if `tick` is zero.
@@ -65,10 +68,22 @@ impl Time {
         if tick.0 == 0 {
             return self;
         }
-        match self.0.checked_next_multiple_of(tick.0) {
-            Some(ns) => Self(ns),
+        match self.as_nanos().checked_next_multiple_of(tick.0) {
+            Some(ns) => Self::from_nanos(ns),
             None => Self::MAX,
         }
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Time").field(&self.as_nanos()).finish()
     }
 }
 
@@ -143,7 +158,7 @@ impl Sub for Time {
     type Output = Span;
     /// Panics if `earlier` is later: use [`Time::since`] where that is possible.
     fn sub(self, earlier: Self) -> Span {
-        Span(self.0.checked_sub(earlier.0).expect("the subtrahend is not later"))
+        Span(self.0.get().checked_sub(earlier.0.get()).expect("the subtrahend is not later"))
     }
 }
 
@@ -191,7 +206,8 @@ const SECONDS: Quantity =
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        let ns = self.as_nanos();
+        write!(f, "{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
     }
 }
 
