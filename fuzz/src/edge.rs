@@ -80,7 +80,7 @@ fn plan(shape: u8) -> Plan {
         })
         .collect();
     let config = if shape & 4 > 0 { Profile::Linux.config() } else { Profile::Rfc.config() };
-    let tcp = Transport::Tcp { client: config.clone(), server: config };
+    let tcp = Transport::tcp(config.clone(), config);
     let flow = |name: &str, from, to, transport, app| Flow {
         from_address: None,
         to_address: None,

@@ -109,7 +109,7 @@ fn crowd(count: u32) -> Plan {
         from: i,
         to: count + i,
         start_ns: 0,
-        transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+        transport: Transport::tcp(config.clone(), config.clone()),
         app: App::Download { request_bytes: 100, response_bytes: 5_000, requests: 1, pause_ns: 0 },
     });
     Plan {

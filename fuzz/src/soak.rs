@@ -144,8 +144,8 @@ pub fn talk(talk: &Talk, weather: Weather, seed: u64) -> Outcome {
         let tcp = end.tcp.as_ref().expect("both ends were opened");
         assert_eq!(end.read, talk.octets[1 - i], "what end {i} read: {}", run.describe());
         assert_eq!(tcp.ended(), Some(Ended::Closed), "end {i}: {}", run.describe());
-        run.outcome.retransmissions += tcp.counters().retransmissions;
-        run.outcome.probes += tcp.counters().probes;
+        run.outcome.retransmissions += u64::from(tcp.counters().retransmissions);
+        run.outcome.probes += u64::from(tcp.counters().probes);
     }
     run.outcome.took = run.now.since(Time::ZERO);
     run.outcome
@@ -253,7 +253,7 @@ impl Run<'_> {
                 Payload::Bytes(bytes) => {
                     expected.clear();
                     pattern.write_to(expected);
-                    assert_eq!(bytes, expected, "octets from {} on", end.read);
+                    assert_eq!(**bytes, *expected, "octets from {} on", end.read);
                 }
                 other => assert_eq!(*other, pattern, "octets from {} on", end.read),
             }

@@ -128,8 +128,6 @@ impl Client {
         let before = self.dialogue.whole_partials(request.octets);
         request.octets += read;
         let whole = self.dialogue.whole_partials(request.octets) - before;
-        let answered = self.awaited.drain(..self.awaited.len().min(whole as usize));
-        self.record.partials.extend(answered.map(|taken_at| now.since(taken_at)));
         if request.octets == self.dialogue.answers() {
             request.completed_at = Some(now);
             if self.record.requests.len() as u32 == self.dialogue.requests {
@@ -138,6 +136,10 @@ impl Client {
                 self.next_at = Some(now + self.dialogue.pause);
             }
         }
+        let answered = self.awaited.drain(..self.awaited.len().min(whole as usize));
+        if answered.len() > 0 {
+            self.record.details().partials.extend(answered.map(|taken_at| now.since(taken_at)));
+        }
     }
 
     /// Notes which blocks are due.
@@ -145,7 +147,7 @@ impl Client {
         while let Some(at) = self.next_at.filter(|&at| at <= now) {
             let blocks = u64::from(self.dialogue.blocks);
             if self.due.is_multiple_of(blocks) {
-                self.record.requests.push(Request::new(now));
+                self.record.begin(Request::new(now));
             }
             self.due += 1;
             let last = self.due.is_multiple_of(blocks);

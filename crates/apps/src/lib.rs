@@ -30,6 +30,7 @@ pub mod web;
 pub use record::{Record, Request, Verifier};
 pub use socket::{Datagrams, Stream};
 
+use alloc::boxed::Box;
 use voxpath_units::Time;
 
 /// Any application over a byte stream.
@@ -40,11 +41,11 @@ pub enum Application {
     BulkSink(bulk::Sink),
     DialogueClient(dialogue::Client),
     DialogueServer(dialogue::Server),
-    WebClient(web::Client),
-    WebServer(web::Server),
-    OnOffSource(onoff::Source),
+    WebClient(Box<web::Client>),
+    WebServer(Box<web::Server>),
+    OnOffSource(Box<onoff::Source>),
     SpeechClient(speech::Client),
-    SpeechServer(alloc::boxed::Box<speech::Server>),
+    SpeechServer(Box<speech::Server>),
 }
 
 impl Application {

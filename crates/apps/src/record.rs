@@ -22,22 +22,56 @@ pub struct Record {
     pub wrong_octets: u64,
     /// Requests and their answers, at the end that asks.
     pub requests: Vec<Request>,
-    /// How long each partial answer took, from the last octet of what it answers, taken by the socket, to its own
-    /// last octet; at the end that asks.
-    pub partials: Vec<Span>,
-    /// How long each page took, from the request for its main object to the last octet of its last one; at the end
-    /// that asks.
-    pub pages: Vec<Span>,
-    /// What an end of a speech session saw; none at other ends.
-    pub speech: Option<Box<Account>>,
+    /// What only some applications see; none as long as they have not.
+    details: Option<Box<Details>>,
+}
+
+/// What only some applications see.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Details {
+    pub(crate) partials: Vec<Span>,
+    pub(crate) pages: Vec<Span>,
+    pub(crate) speech: Account,
 }
 
 impl Record {
     /// Bytes that it holds.
     pub fn memory(&self) -> usize {
-        let spans = self.partials.capacity() + self.pages.capacity();
-        let speech = self.speech.as_ref().map_or(0, |account| account.memory());
-        self.requests.capacity() * size_of::<Request>() + spans * size_of::<Span>() + speech
+        let details = self.details.as_ref().map_or(0, |details| {
+            let spans = details.partials.capacity() + details.pages.capacity();
+            size_of::<Details>() + spans * size_of::<Span>() + details.speech.memory()
+        });
+        self.requests.capacity() * size_of::<Request>() + details
+    }
+
+    /// How long each partial answer took, from the last octet of what it answers, taken by the socket, to its own
+    /// last octet; at the end that asks.
+    pub fn partials(&self) -> &[Span] {
+        self.details.as_ref().map_or(&[], |details| &details.partials)
+    }
+
+    /// How long each page took, from the request for its main object to the last octet of its last one; at the end
+    /// that asks.
+    pub fn pages(&self) -> &[Span] {
+        self.details.as_ref().map_or(&[], |details| &details.pages)
+    }
+
+    /// What an end of a speech session saw; none as long as there was nothing to see.
+    pub fn speech(&self) -> Option<&Account> {
+        self.details.as_ref().map(|details| &details.speech)
+    }
+
+    /// What there is to note of that.
+    pub(crate) fn details(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
+    }
+
+    /// Notes a request. The first takes memory for itself alone: there may be ten thousand who ask once.
+    pub(crate) fn begin(&mut self, request: Request) {
+        if self.requests.capacity() == 0 {
+            self.requests.reserve_exact(1);
+        }
+        self.requests.push(request);
     }
 
     /// Reads all that has come, which `verifier` holds against what was sent; how many octets that is.

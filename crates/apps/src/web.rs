@@ -136,8 +136,8 @@ impl Client {
         if object.is_main {
             self.page_began = now;
         }
-        let page = self.record.pages.len() as u32;
-        self.record.requests.push(Request { page: Some(page), ..Request::new(now) });
+        let page = self.record.pages().len() as u32;
+        self.record.begin(Request { page: Some(page), ..Request::new(now) });
         self.awaited = Some(object);
         self.due += self.objects.model.request;
     }
@@ -159,8 +159,8 @@ impl Client {
             self.next_at = Some(wait.map_or(now, |wait| now + wait));
             return;
         }
-        self.record.pages.push(now.since(self.page_began));
-        if *pages == Some(self.record.pages.len() as u32) {
+        self.record.details().pages.push(now.since(self.page_began));
+        if *pages == Some(self.record.pages().len() as u32) {
             self.record.completed_at = Some(now);
             self.is_leaving = true;
         } else {

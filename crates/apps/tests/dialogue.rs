@@ -77,7 +77,7 @@ fn an_answer_in_two_reads_is_one_answer() {
     assert_eq!(request.response(), Some(Span::from_millis(50)));
     assert_eq!(client.poll_timeout(), Some(ms(1_250)));
     // The partial answers to the blocks of 0 and 100 ms were whole at 230 ms.
-    assert_eq!(client.record().partials, [230, 130].map(Span::from_millis));
+    assert_eq!(client.record().partials(), [230, 130].map(Span::from_millis));
     assert_eq!(request.partials_in_time, Some(0));
 }
 
@@ -91,7 +91,7 @@ fn partial_answers_before_the_end_of_speech_are_in_time() {
     wake(&mut client, 200, 999);
     hear(&mut client, 201, 1, 7, 1);
     assert_eq!(client.record().requests[0].partials_in_time, Some(1), "of the second, an octet was late");
-    assert_eq!(client.record().partials, [30, 101].map(Span::from_millis));
+    assert_eq!(client.record().partials(), [30, 101].map(Span::from_millis));
 }
 
 #[test]
@@ -208,7 +208,7 @@ proptest! {
         let all = u64::from(requests);
         prop_assert_eq!((asked.octets, asked.wrong_octets), (block * u64::from(blocks) * all, 0));
         prop_assert_eq!((answered.octets, answered.wrong_octets), (each * all, 0));
-        prop_assert_eq!(answered.partials.len() as u64, partials * all);
+        prop_assert_eq!(answered.partials().len() as u64, partials * all);
         prop_assert_eq!(answered.requests.len(), requests as usize);
         for request in &answered.requests {
             prop_assert_eq!(request.octets, each);

@@ -61,7 +61,7 @@ fn ends(
 }
 
 fn account(app: &Application) -> &Account {
-    app.record().speech.as_deref().expect("both ends have one")
+    app.record().speech().expect("both ends have one")
 }
 
 /// Milliseconds of each time.

@@ -34,6 +34,8 @@ fn main() {
     add_idle(&mut plan, argument("--idle", 0));
     let observe = observe(&argument::<String>("--observe", "nothing".into()));
     let mut simulation = Simulation::new(&plan, 0, &observe).expect("the plan is valid");
+    // It has a copy of its own.
+    drop(plan);
     let begun = cpu();
     while !simulation.advance(1 << 20).done {}
     let cpu_s = (cpu() - begun).as_secs_f64();
@@ -105,7 +107,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
             from: sender,
             to: receiver,
             start_ns: u64::from(i) * stagger_ns,
-            transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+            transport: Transport::tcp(config.clone(), config.clone()),
             app: App::Bulk { bytes: None },
         });
     }
@@ -206,7 +208,7 @@ fn add_idle(plan: &mut Plan, count: u32) {
         from,
         to: from + 1,
         start_ns: u64::from(i) * 10_000,
-        transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+        transport: Transport::tcp(config.clone(), config.clone()),
         app: App::Download { request_bytes: 1, response_bytes: 1, requests: 2, pause_ns: 3_600_000_000_000 },
     }));
 }

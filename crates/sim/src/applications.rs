@@ -32,15 +32,15 @@ pub(crate) fn stream_applications(flow: &Flow, index: u32, seed: Seed) -> Option
             let objects = || stream(flow, "objects", seed);
             let user = stream(flow, "user", seed);
             return Some([
-                Application::WebClient(web::Client::new(model, there, back, objects(), user)),
-                Application::WebServer(web::Server::new(model, there, back, objects())),
+                Application::WebClient(Box::new(web::Client::new(model, there, back, objects(), user))),
+                Application::WebServer(Box::new(web::Server::new(model, there, back, objects()))),
             ]);
         }
         App::OnOff { packet_bytes, interval_ns, packets, .. } => {
             let (size, interval) = (u64::from(packet_bytes), Span::from_nanos(interval_ns));
             let source = onoff::Source::new(switch(flow, seed)?, there, size, interval, packets);
             return Some([
-                Application::OnOffSource(source),
+                Application::OnOffSource(Box::new(source)),
                 Application::BulkSink(bulk::Sink::new(there, packets.map(|packets| packets * size))),
             ]);
         }

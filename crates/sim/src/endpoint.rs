@@ -3,6 +3,7 @@
 use crate::network::Address;
 use crate::outside::{Account, Machine, Outside};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use voxpath_apps::cbr;
@@ -31,7 +32,7 @@ pub(crate) struct Endpoint {
     /// The earliest wake-up that the event queue holds for this endpoint.
     pub(crate) armed: Option<Time>,
     /// What was last recorded of the connection, while it is watched.
-    pub(crate) watched: Option<Metrics>,
+    pub(crate) watched: Option<Box<Metrics>>,
 }
 
 impl Label {
@@ -183,7 +184,7 @@ pub(crate) struct Tcp {
 pub(crate) enum Socket {
     /// Not open yet: an active end before its start, a passive one in LISTEN.
     Idle {
-        config: Config,
+        config: Arc<Config>,
         iss: Seq,
     },
     Open(Connection),

@@ -67,8 +67,9 @@ impl Simulation {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let world = build::world(plan, Seed::new(plan.seed, replication), observe, Edge::None);
-        Ok(Self { plan: plan.clone(), world })
+        let plan = plan.with_shared_stacks();
+        let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::None);
+        Ok(Self { plan, world })
     }
 
     /// Processes at most `max_events` events.

@@ -3,6 +3,7 @@
 //! The world makes the same application that it would run itself, hands it out with what its socket needs, and
 //! takes it back at the end to report on it. Which socket drives it the application never learns.
 
+use alloc::sync::Arc;
 use core::net::SocketAddr;
 use voxpath_apps::{Application, cbr};
 use voxpath_tcp::{Config, Ended};
@@ -26,7 +27,7 @@ pub struct Outside {
     /// When this end has to begin nothing more, and to close.
     pub stop: Option<Time>,
     /// The stack's parameters; none over UDP.
-    pub tcp: Option<Config>,
+    pub tcp: Option<Arc<Config>>,
     /// What runs on the socket.
     pub machine: Machine,
     /// What became of the socket.

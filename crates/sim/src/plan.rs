@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
@@ -587,7 +588,26 @@ impl Relay {
     }
 }
 
+/// How many sets of parameters are held against another to find its like: hosts of one kind follow each other.
+const STACKS: usize = 16;
+
 impl Plan {
+    /// A copy of which ends with the same parameters share them, so that ten thousand flows of two kinds of host hold two sets.
+    pub(crate) fn with_shared_stacks(&self) -> Self {
+        let mut plan = self.clone();
+        let mut known: Vec<Arc<TcpConfig>> = Vec::new();
+        for flow in &mut plan.flows {
+            let Transport::Tcp { client, server } = &mut flow.transport else { continue };
+            for stack in [client, server] {
+                match known.iter().rev().take(STACKS).find(|other| *other == stack) {
+                    Some(other) => *stack = other.clone(),
+                    None => known.push(stack.clone()),
+                }
+            }
+        }
+        plan
+    }
+
     /// The nodes that are real hosts where there are any: those that run something which is not to be simulated.
     pub fn real_hosts(&self) -> Vec<bool> {
         let mut real: Vec<bool> = self.nodes.iter().map(|node| node.real).collect();
@@ -605,18 +625,23 @@ impl Plan {
 /// Transports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-// Built once per flow, never on a packet's path.
-#[allow(clippy::large_enum_variant)]
 pub enum Transport {
     /// TCP, with each end's parameters.
     Tcp {
         /// Of the host that opens.
-        client: TcpConfig,
+        client: Arc<TcpConfig>,
         /// Of the host that answers.
-        server: TcpConfig,
+        server: Arc<TcpConfig>,
     },
     /// UDP.
     Udp,
+}
+
+impl Transport {
+    /// TCP between two stacks.
+    pub fn tcp(client: impl Into<Arc<TcpConfig>>, server: impl Into<Arc<TcpConfig>>) -> Self {
+        Self::Tcp { client: client.into(), server: server.into() }
+    }
 }
 
 /// Applications.

@@ -333,8 +333,8 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
                 packets_sent: [client.packets_sent, server.packets_sent],
                 tcp: [client.tcp, server.tcp],
                 responses: has_requests(app).then(|| responses(receiver)),
-                partials: answers_in_part(app).then(|| ascending(receiver.partials.iter().copied())),
-                pages: matches!(app, App::Web { .. }).then(|| ascending(receiver.pages.iter().copied())),
+                partials: answers_in_part(app).then(|| ascending(receiver.partials().iter().copied())),
+                pages: matches!(app, App::Web { .. }).then(|| ascending(receiver.pages().iter().copied())),
                 speech: Session::of(app, asks, answers),
                 datagrams_sent: None,
                 reception: None,
@@ -445,11 +445,11 @@ impl From<&Counters> for TcpCounts {
     fn from(counters: &Counters) -> Self {
         Self {
             data_segments_sent: Some(counters.data_segments_sent),
-            retransmissions: Some(counters.retransmissions),
-            fast_retransmits: Some(counters.fast_retransmits),
-            timeouts: Some(counters.timeouts),
-            probes: Some(counters.probes),
-            duplicate_acks: Some(counters.duplicate_acks),
+            retransmissions: Some(counters.retransmissions.into()),
+            fast_retransmits: Some(counters.fast_retransmits.into()),
+            timeouts: Some(counters.timeouts.into()),
+            probes: Some(counters.probes.into()),
+            duplicate_acks: Some(counters.duplicate_acks.into()),
         }
     }
 }

@@ -57,7 +57,8 @@ impl Session {
     /// Of a flow with this application, from what its ends saw; none of another application.
     pub(crate) fn of(app: &App, client: &Record, server: &Record) -> Option<Self> {
         let App::Speech(app) = app else { return None };
-        let (client, server) = (client.speech.as_deref()?, server.speech.as_deref()?);
+        let nothing = Account::default();
+        let (client, server) = (client.speech().unwrap_or(&nothing), server.speech().unwrap_or(&nothing));
         let talk = talk(app);
         let last_audio = talk.blocks() as usize - 1;
         let last_final = talk.results.iter().rposition(|told| told.spoken.is_some());
@@ -127,7 +128,7 @@ pub(crate) fn results(plan: &Plan, world: &World) -> Option<Table> {
         };
         sessions += 1;
         let time = |record: &Record, result: usize| {
-            record.speech.as_ref()?.results.get(result).map(|at: &Time| at.as_nanos())
+            record.speech()?.results.get(result).map(|at: &Time| at.as_nanos())
         };
         rows.extend(app.results.iter().enumerate().map(|(i, result)| Row {
             flow,

@@ -10,6 +10,7 @@ use crate::network::Network;
 use crate::plan::Change;
 use crate::realtime::Delivery;
 use crate::timeline::Timeline;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -305,7 +306,13 @@ fn quote_of(payload: &Payload) -> Option<Quote> {
 fn watch(now: Time, endpoint: &mut Endpoint, tap: &mut Tap) {
     let Kind::Tcp(tcp) = &endpoint.kind else { return };
     let Some(metrics) = tcp.connection().map(Connection::metrics) else { return };
-    let before = endpoint.watched.replace(metrics).map(series);
+    let before = match &mut endpoint.watched {
+        Some(known) => Some(series(core::mem::replace(known, metrics))),
+        unwatched => {
+            *unwatched = Some(Box::new(metrics));
+            None
+        }
+    };
     for (i, (name, value)) in series(metrics).into_iter().enumerate() {
         let known = before.and_then(|before| before[i].1);
         if let Some(value) = value

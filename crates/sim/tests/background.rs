@@ -116,7 +116,7 @@ fn on_off(transport: Transport) -> Plan {
 #[test]
 fn an_on_off_source_has_its_mean_rate_over_both_transports() {
     let tcp = Profile::Linux.config();
-    for transport in [Transport::Udp, Transport::Tcp { client: tcp.clone(), server: tcp.clone() }] {
+    for transport in [Transport::Udp, Transport::tcp(tcp.clone(), tcp.clone())] {
         let report = run(&on_off(transport), 0);
         // 1 Mbit/s for a quarter of the time: about a thousand periods, whose ratio has a relative error of
         // 0.75 * sqrt(2 / 1000).

@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 use voxpath_sim::plan::{
     App, BitErrorForm, Decoder, Direction, Flow, Link, Loss, Node, NodeKind, Plan, Reorder, Route, Segment,
     Speech, SpeechResult, Transport,
@@ -176,7 +177,7 @@ fn parameters_of_tcp() {
         for end in ["client", "server"] {
             broken(&format!("flows[1].transport.{end}.{key}"), |plan| {
                 let Transport::Tcp { client, server } = &mut plan.flows[1].transport else { unreachable!() };
-                change(if end == "client" { client } else { server });
+                change(Arc::make_mut(if end == "client" { client } else { server }));
             });
         }
     }

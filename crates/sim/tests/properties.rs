@@ -272,7 +272,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &voxpath_sim::plan::Dire
     let config = Profile::Linux.config();
     let flows = [
         (
-            Transport::Tcp { client: config.clone(), server: config },
+            Transport::tcp(config.clone(), config),
             App::Download { request_bytes: 100, response_bytes: 50_000, requests: 3, pause_ns: 0 },
         ),
         (Transport::Udp, App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) }),

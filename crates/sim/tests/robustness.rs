@@ -120,7 +120,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             config.msl = span(u64::MAX);
             let transport = match app {
                 2 => Transport::Udp,
-                _ => Transport::Tcp { client: config.clone(), server: config },
+                _ => Transport::tcp(config.clone(), config),
             };
             let app = match app {
                 0 => App::Bulk { bytes: count },
@@ -219,7 +219,7 @@ fn a_big_star_is_built_in_no_time() {
             from: host,
             to: (host + 1) % hosts,
             start_ns: 0,
-            transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+            transport: Transport::tcp(config.clone(), config.clone()),
             app: App::Bulk { bytes: Some(1) },
         })
         .collect();

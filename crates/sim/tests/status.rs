@@ -66,13 +66,8 @@ fn a_server_that_has_given_up_refuses_who_comes_back() {
     // Its SYN|ACK is lost, it does not try again, and is gone when the client's second SYN comes.
     let mut plan = with_tcp(pipe(wire(10 * MS), losing(10 * MS, [1])), &rfc(), bulk(1000));
     let impatient = Config { syn_retries: 0, ..rfc() };
-    plan.flows[0].transport = Transport::Tcp {
-        client: Config {
-            rto: voxpath_tcp::config::RtoConfig { initial: Span::from_secs(3), ..rfc().rto },
-            ..rfc()
-        },
-        server: impatient,
-    };
+    let slow = voxpath_tcp::config::RtoConfig { initial: Span::from_secs(3), ..rfc().rto };
+    plan.flows[0].transport = Transport::tcp(Config { rto: slow, ..rfc() }, impatient);
     let report = run(&plan, 0);
     assert_eq!(status(&report, 0), "refused");
     assert_eq!(maybe(&report, "established_ns"), None);
@@ -84,7 +79,7 @@ fn a_server_that_has_given_up_resets_who_is_established() {
     let mut plan = with_tcp(pipe(losing(10 * MS, 2..14), wire(10 * MS)), &rfc(), bulk(100_000));
     let server = Config { syn_retries: 0, ..rfc() };
     let slow = voxpath_tcp::config::RtoConfig { min: Span::from_secs(3), ..rfc().rto };
-    plan.flows[0].transport = Transport::Tcp { client: Config { rto: slow, ..rfc() }, server };
+    plan.flows[0].transport = Transport::tcp(Config { rto: slow, ..rfc() }, server);
     let report = run(&plan, 0);
     assert_eq!(status(&report, 0), "reset");
     assert_eq!(maybe(&report, "established_ns"), Some(20 * MS));

@@ -26,6 +26,7 @@ extern crate alloc;
 pub mod cc;
 pub mod config;
 mod connection;
+mod lean;
 mod rack;
 mod ranges;
 mod rate;

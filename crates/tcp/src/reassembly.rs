@@ -1,6 +1,8 @@
 //! Received data: in order for the application, out of order until the gap is filled.
 
+use crate::lean::push_back;
 use crate::ranges::RangeSet;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -28,10 +30,17 @@ pub(crate) struct Reassembly {
     /// Received in order, not yet read.
     ready: VecDeque<Payload>,
     ready_len: u64,
-    /// Beyond a gap: ascending, disjoint, all above `next`.
+    /// What lies beyond a gap, once there was one.
+    beyond: Option<Box<Beyond>>,
+}
+
+/// What came beyond a gap.
+#[derive(Debug, Default)]
+struct Beyond {
+    /// Ascending, disjoint, all above the gap; empty if there is none.
     waiting: Vec<(u64, Payload)>,
     /// The octets of `waiting`.
-    waiting_ranges: RangeSet,
+    ranges: RangeSet,
     /// First octets of segments out of order, latest last: the order of SACK blocks.
     recent: VecDeque<u64>,
 }
@@ -42,15 +51,7 @@ const RECENT: usize = voxpath_wire::tcp::SackBlocks::MAX;
 impl Reassembly {
     /// An empty buffer that expects the octet `next`.
     pub(crate) fn new(capacity: u32, next: u64) -> Self {
-        Self {
-            capacity,
-            next,
-            ready: VecDeque::new(),
-            ready_len: 0,
-            waiting: Vec::new(),
-            waiting_ranges: RangeSet::default(),
-            recent: VecDeque::new(),
-        }
+        Self { capacity, next, ready: VecDeque::new(), ready_len: 0, beyond: None }
     }
 
     /// The offset of the first octet not received.
@@ -79,7 +80,7 @@ impl Reassembly {
 
     /// The first octets of `from..to` beyond the gap that are here already.
     pub(crate) fn first_known(&self, from: u64, to: u64) -> Option<Range<u64>> {
-        let ranges = self.waiting_ranges.as_slice();
+        let ranges = self.beyond.as_ref()?.ranges.as_slice();
         let next = ranges.get(ranges.partition_point(|range| range.end <= from))?;
         let known = next.start.max(from)..next.end.min(to);
         (!known.is_empty()).then_some(known)
@@ -88,20 +89,25 @@ impl Reassembly {
     /// Takes in the data at `offset`, which must lie inside the announced window.
     pub(crate) fn insert(&mut self, offset: u64, data: &Payload) -> Arrival {
         let end = offset + u64::from(data.len());
-        if end <= self.next || self.waiting_ranges.first_gap(offset.max(self.next), end).is_none() {
-            if end > self.next {
-                self.note_recent(offset.max(self.next));
-            }
+        if end <= self.next {
+            return Arrival::Duplicate;
+        }
+        let from = offset.max(self.next);
+        if let Some(beyond) =
+            self.beyond.as_mut().filter(|beyond| beyond.ranges.first_gap(from, end).is_none())
+        {
+            beyond.note_recent(from);
             return Arrival::Duplicate;
         }
         if offset > self.next {
-            self.store(offset, data);
-            self.note_recent(offset);
+            let beyond = self.beyond.get_or_insert_default();
+            beyond.store(offset, data);
+            beyond.note_recent(offset);
             return Arrival::OutOfOrder;
         }
         let skip = (self.next - offset) as u32;
         self.deliver(data.slice(skip, data.len() - skip));
-        if self.waiting.is_empty() {
+        if !self.has_holes() {
             return Arrival::InOrder;
         }
         self.deliver_waiting();
@@ -123,12 +129,49 @@ impl Reassembly {
 
     /// Whether something waits beyond a gap.
     pub(crate) fn has_holes(&self) -> bool {
-        !self.waiting.is_empty()
+        self.beyond.as_ref().is_some_and(|beyond| !beyond.waiting.is_empty())
     }
 
     /// The ranges beyond the gap, the one with the latest arrival first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> {
-        let of = |octet: &u64| self.waiting_ranges.containing(*octet);
+        self.beyond.iter().flat_map(|beyond| beyond.blocks())
+    }
+
+    fn deliver(&mut self, data: Payload) {
+        let len = u64::from(data.len());
+        self.next += len;
+        self.ready_len += len;
+        if !self.ready.back_mut().is_some_and(|last| last.try_extend(&data)) {
+            push_back(&mut self.ready, data);
+        }
+    }
+
+    /// Delivers what continues the stream, and keeps the rest.
+    fn deliver_waiting(&mut self) {
+        let Some(mut beyond) = self.beyond.take() else { return };
+        let mut taken = 0;
+        while let Some((offset, data)) = beyond.waiting.get_mut(taken) {
+            if *offset > self.next {
+                break;
+            }
+            let (offset, data) = (*offset, core::mem::take(data));
+            let skip = self.next - offset;
+            if skip < u64::from(data.len()) {
+                self.deliver(data.slice(skip as u32, data.len() - skip as u32));
+            }
+            taken += 1;
+        }
+        beyond.waiting.drain(..taken);
+        beyond.ranges.remove_below(self.next);
+        beyond.recent.retain(|&octet| octet >= self.next);
+        self.beyond = Some(beyond);
+    }
+}
+
+impl Beyond {
+    /// The ranges, the one with the latest arrival first.
+    fn blocks(&self) -> impl Iterator<Item = Range<u64>> {
+        let of = |octet: &u64| self.ranges.containing(*octet);
         let mut told: [u64; RECENT] = [u64::MAX; RECENT];
         self.recent.iter().rev().filter_map(of).enumerate().filter_map(move |(i, range)| {
             let new = !told.contains(&range.start);
@@ -139,7 +182,7 @@ impl Reassembly {
 
     fn note_recent(&mut self, octet: u64) {
         // A range that grew keeps one entry, so that older ranges are not forgotten for it.
-        if let Some(range) = self.waiting_ranges.containing(octet) {
+        if let Some(range) = self.ranges.containing(octet) {
             self.recent.retain(|other| !range.contains(other));
         }
         if self.recent.len() == RECENT {
@@ -152,11 +195,11 @@ impl Reassembly {
     fn store(&mut self, offset: u64, data: &Payload) {
         let end = offset + u64::from(data.len());
         let mut from = offset;
-        while let Some(gap) = self.waiting_ranges.first_gap(from, end) {
+        while let Some(gap) = self.ranges.first_gap(from, end) {
             let part = data.slice((gap.start - offset) as u32, (gap.end - gap.start) as u32);
             let at = self.waiting.partition_point(|(start, _)| *start < gap.start);
             from = gap.end;
-            self.waiting_ranges.insert(gap.clone());
+            self.ranges.insert(gap.clone());
             let extended = at.checked_sub(1).is_some_and(|before| {
                 let (start, data) = &mut self.waiting[before];
                 *start + u64::from(data.len()) == gap.start && data.try_extend(&part)
@@ -165,34 +208,6 @@ impl Reassembly {
                 self.waiting.insert(at, (gap.start, part));
             }
         }
-    }
-
-    fn deliver(&mut self, data: Payload) {
-        let len = u64::from(data.len());
-        self.next += len;
-        self.ready_len += len;
-        if !self.ready.back_mut().is_some_and(|last| last.try_extend(&data)) {
-            self.ready.push_back(data);
-        }
-    }
-
-    fn deliver_waiting(&mut self) {
-        let mut taken = 0;
-        while let Some((offset, data)) = self.waiting.get_mut(taken) {
-            if *offset > self.next {
-                break;
-            }
-            let (offset, data) = (*offset, core::mem::take(data));
-            let skip = self.next - offset;
-            if skip < u64::from(data.len()) {
-                self.deliver(data.slice(skip as u32, data.len() - skip as u32));
-            }
-            taken += 1;
-        }
-        self.waiting.drain(..taken);
-        self.waiting_ranges.remove_below(self.next);
-        let next = self.next;
-        self.recent.retain(|&octet| octet >= next);
     }
 }
 

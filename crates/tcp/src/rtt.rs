@@ -1,6 +1,7 @@
 //! Round-trip time and the retransmission timeout (RFC 6298), and Linux' own estimator (tcp_rtt_estimator()).
 
-use crate::config::{Estimator, RtoConfig};
+use crate::config::{Config, Estimator};
+use alloc::sync::Arc;
 use voxpath_units::{Span, Time};
 
 /// RFC 6298 section 5.7: the RTO for data after a SYN timed out.
@@ -9,7 +10,7 @@ const RTO_AFTER_SYN_TIMEOUT: Span = Span::from_secs(3);
 /// The estimator of RFC 6298 section 2, with the back-off of section 5 under Karn's rule (section 3).
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
-    config: RtoConfig,
+    config: Arc<Config>,
     smoothed: Option<Smoothed>,
     /// RTO without back-off.
     base: Span,
@@ -41,16 +42,16 @@ const WHEEL: u64 = 63;
 const COARSER: u32 = 3;
 
 impl RttEstimator {
-    pub(crate) fn new(config: RtoConfig) -> Self {
-        let base = config.initial;
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        let base = config.rto.initial;
         Self { config, smoothed: None, base, backoff: 0 }
     }
 
     /// Takes a round-trip time in, of an acknowledgment that made SND.UNA and SND.NXT what they are. Samples of segments that were sent
     /// twice must not come here (Karn).
     pub(crate) fn sample(&mut self, rtt: Span, una: u64, nxt: u64) {
-        let floor = self.config.variance_floor;
-        let next = match (self.smoothed, self.config.estimator) {
+        let floor = self.config.rto.variance_floor;
+        let next = match (self.smoothed, self.config.rto.estimator) {
             // (2.2)
             (None, _) => {
                 let margin = (rtt * 2).max(floor);
@@ -64,19 +65,19 @@ impl RttEstimator {
             (Some(before), Estimator::Linux) => before.follow(rtt, una, nxt, floor),
         };
         self.smoothed = Some(next);
-        self.base = (next.srtt + next.margin).max(self.config.min);
+        self.base = (next.srtt + next.margin).max(self.config.rto.min);
         self.backoff = 0;
     }
 
     /// Whether SACK blocks and the first segment acknowledged are measured, as in Linux.
     pub(crate) fn follows_linux(&self) -> bool {
-        self.config.estimator == Estimator::Linux
+        self.config.rto.estimator == Estimator::Linux
     }
 
     /// When a timer expires that is set to expire after `delay`.
     pub(crate) fn expiry(&self, now: Time, delay: Span) -> Time {
-        let tick = self.config.tick;
-        if !self.config.wheel || tick == Span::ZERO {
+        let tick = self.config.rto.tick;
+        if !self.config.rto.wheel || tick == Span::ZERO {
             return (now + delay).round_up(tick);
         }
         let tick = tick.as_nanos();
@@ -105,7 +106,7 @@ impl RttEstimator {
 
     /// The current timeout: backed off until the next valid sample, and at most the configured maximum.
     pub(crate) fn rto(&self) -> Span {
-        self.base.saturating_mul(1 << self.backoff.min(32)).min(self.config.max)
+        self.base.saturating_mul(1 << self.backoff.min(32)).min(self.config.rto.max)
     }
 
     pub(crate) fn srtt(&self) -> Option<Span> {
@@ -139,17 +140,17 @@ impl Smoothed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Profile;
+    use crate::config::{Profile, RtoConfig};
 
     fn ms(ms: u64) -> Span {
         Span::from_millis(ms)
     }
 
     fn estimator(change: impl FnOnce(&mut RtoConfig)) -> RttEstimator {
-        let mut config = Profile::Rfc.config().rto;
-        config.min = Span::ZERO;
-        change(&mut config);
-        RttEstimator::new(config)
+        let mut config = Profile::Rfc.config();
+        config.rto.min = Span::ZERO;
+        change(&mut config.rto);
+        RttEstimator::new(config.into())
     }
 
     /// Samples of one flight.
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn linux_forgets_a_long_round_trip_by_a_quarter_of_the_difference_a_round() {
-        let mut linux = RttEstimator::new(Profile::Linux.config().rto);
+        let mut linux = RttEstimator::new(Profile::Linux.config().into());
         // The first: three round trips, or 200 ms above.
         linux.sample(ms(40), 10, 20);
         assert_eq!(linux.rto(), ms(240));
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn linux_takes_a_shorter_round_trip_for_little() {
-        let mut linux = RttEstimator::new(Profile::Linux.config().rto);
+        let mut linux = RttEstimator::new(Profile::Linux.config().into());
         (1..100).for_each(|i| linux.sample(ms(400), i, i));
         let before = linux.rttvar().expect("there are samples");
         linux.sample(ms(80), 100, 100);
@@ -189,13 +190,13 @@ mod tests {
 
     #[test]
     fn timers_of_a_wheel_are_late_by_up_to_an_eighth() {
-        let linux = RttEstimator::new(Profile::Linux.config().rto);
+        let linux = RttEstimator::new(Profile::Linux.config().into());
         let at = |now, delay| linux.expiry(Time::ZERO + ms(now), ms(delay)) - Time::ZERO;
         // 4 ms up to 248 ms ahead, 32 ms up to two seconds.
         assert_eq!((at(0, 40), at(3, 40), at(4, 40)), (ms(44), ms(44), ms(48)));
         assert_eq!((at(0, 248), at(0, 252), at(31, 252)), (ms(252), ms(256), ms(288)));
         assert_eq!((at(0, 1000), at(100, 1000)), (ms(1024), ms(1120)));
-        let rfc = RttEstimator::new(Profile::Rfc.config().rto);
+        let rfc = RttEstimator::new(Profile::Rfc.config().into());
         assert_eq!(rfc.expiry(Time::ZERO, ms(1000)) - Time::ZERO, ms(1000));
     }
 

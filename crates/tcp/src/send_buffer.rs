@@ -1,5 +1,6 @@
 //! Data that the application has written and the peer has not acknowledged.
 
+use crate::lean::push_back;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use voxpath_wire::Payload;
@@ -45,7 +46,7 @@ impl SendBuffer {
         let start = self.end();
         self.len += u64::from(taken);
         if !self.chunks.back_mut().is_some_and(|(_, last)| last.try_extend(&data)) {
-            self.chunks.push_back((start, data));
+            push_back(&mut self.chunks, (start, data));
         }
         taken
     }

@@ -1,7 +1,9 @@
 //! When each outstanding octet was sent, for round-trip times and for losses seen by time.
 
+use crate::lean::push_back;
 use crate::ranges::RangeSet;
 use crate::rate::Snapshot;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
@@ -10,14 +12,20 @@ use voxpath_units::{Span, Time};
 #[derive(Debug, Default)]
 pub(crate) struct SentSegments {
     segments: VecDeque<Sent>,
-    /// What each of them remembers, in step with them; empty where no rate of delivery is asked for.
-    snapshots: VecDeque<Snapshot>,
     /// The end of the last segment acknowledged: where the first outstanding one begins.
     start: u64,
-    /// Segments sent again, in the order of time; some may have been delivered, or sent again, since.
-    again: VecDeque<Again>,
+    more: Option<Box<More>>,
     /// Originals below this are delivered, lost or sent again: no more to be judged by time.
     judged: u64,
+}
+
+/// What is kept where a rate of delivery is asked for, or something was sent again.
+#[derive(Debug, Default)]
+struct More {
+    /// What each segment remembers, in step with them; empty where no rate of delivery is asked for.
+    snapshots: VecDeque<Snapshot>,
+    /// Segments sent again, in the order of time; some may have been delivered, or sent again, since.
+    again: VecDeque<Again>,
 }
 
 #[derive(Debug)]
@@ -100,20 +108,23 @@ impl SentSegments {
     /// New octets up to `end` were sent.
     pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Option<Snapshot>) {
         let sent = Sent { end, at: now, order: end, retransmitted: false, sacked: false, lost: false };
-        self.segments.push_back(sent);
-        self.snapshots.extend(snapshot);
+        push_back(&mut self.segments, sent);
+        if let Some(snapshot) = snapshot {
+            self.more.get_or_insert_default().snapshots.push_back(snapshot);
+        }
     }
 
     /// These octets were sent again.
     pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time, snapshot: Option<Snapshot>) {
         let first = self.index_of(range.start);
         let order = self.segments.back().map_or(range.end, |last| last.end);
+        let more = self.more.get_or_insert_default();
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
-            if let (Some(known), Some(snapshot)) = (self.snapshots.get_mut(index), snapshot) {
+            if let (Some(known), Some(snapshot)) = (more.snapshots.get_mut(index), snapshot) {
                 *known = snapshot;
             }
-            self.again.push_back(Again { end: sent.end, at: now, order });
+            more.again.push_back(Again { end: sent.end, at: now, order });
             if sent.end >= range.end {
                 break;
             }
@@ -125,7 +136,7 @@ impl SentSegments {
         while let Some(sent) = self.segments.pop_front_if(|sent| sent.end <= una) {
             delivered.ambiguous |= sent.retransmitted;
             delivered.newest_original = Some(sent.at);
-            let snapshot = self.snapshots.pop_front();
+            let snapshot = self.more.as_mut().and_then(|more| more.snapshots.pop_front());
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
@@ -134,13 +145,16 @@ impl SentSegments {
             }
             self.start = sent.end;
         }
-        while self.again.pop_front_if(|again| again.end <= una).is_some() {}
+        if let Some(more) = &mut self.more {
+            while more.again.pop_front_if(|again| again.end <= una).is_some() {}
+        }
     }
 
     /// `gap`, now in `sacked`, was SACKed: segments that are covered with it are delivered.
     pub(crate) fn sack(&mut self, gap: Range<u64>, sacked: &RangeSet, delivered: &mut Delivered) {
         let first = self.index_of(gap.start);
         let mut start = self.start_of(first);
+        let snapshots = self.more.as_ref().map(|more| &more.snapshots);
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             if start >= gap.end {
                 break;
@@ -149,7 +163,7 @@ impl SentSegments {
                 || sacked.containing(start).is_some_and(|range| sent.end <= range.end);
             if covered && !sent.sacked {
                 (sent.sacked, sent.lost) = (true, false);
-                delivered.take(sent, start, self.snapshots.get(index).copied());
+                delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
                     delivered.first_sacked.get_or_insert(sent.at);
                 }
@@ -165,32 +179,11 @@ impl SentSegments {
         mut verdict: impl FnMut(Time, u64) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>),
     ) {
-        // What was sent again: the front of the queue is the oldest.
-        let mut at = 0;
-        while let Some(again) = self.again.get(at) {
-            let index = self.index_of(again.end - 1);
-            let current = self.segments.get(index).is_some_and(|sent| {
-                sent.end == again.end && sent.at == again.at && !sent.sacked && !sent.lost
-            });
-            let lost = if current {
-                match verdict(again.at, again.order) {
-                    None => break,
-                    Some(lost) => lost,
-                }
-            } else {
-                true
-            };
-            if !lost {
-                at += 1;
-                continue;
-            }
-            if current {
-                let start = self.start_of(index);
-                self.segments[index].lost = true;
-                lose(start..again.end);
-            }
-            self.again.remove(at);
+        let mut more = self.more.take();
+        if let Some(more) = &mut more {
+            self.judge_repetitions(&mut more.again, &mut verdict, &mut lose);
         }
+        self.more = more;
         // Originals, by their number.
         let first = self.index_of(self.judged);
         let mut start = self.start_of(first);
@@ -214,6 +207,39 @@ impl SentSegments {
             start = sent.end;
         }
         self.judged = undecided.unwrap_or(start);
+    }
+
+    /// Judges what was sent again, of which the front is the oldest.
+    fn judge_repetitions(
+        &mut self,
+        again: &mut VecDeque<Again>,
+        mut verdict: impl FnMut(Time, u64) -> Option<bool>,
+        mut lose: impl FnMut(Range<u64>),
+    ) {
+        let mut at = 0;
+        while let Some(repetition) = again.get(at) {
+            let index = self.index_of(repetition.end - 1);
+            let current = self.segments.get(index).is_some_and(|sent| {
+                sent.end == repetition.end && sent.at == repetition.at && !sent.sacked && !sent.lost
+            });
+            let lost = if current {
+                match verdict(repetition.at, repetition.order) {
+                    None => break,
+                    Some(lost) => lost,
+                }
+            } else {
+                true
+            };
+            if !lost {
+                at += 1;
+                continue;
+            }
+            if current {
+                self.segments[index].lost = true;
+                lose(self.start_of(index)..repetition.end);
+            }
+            again.remove(at);
+        }
     }
 
     /// A timeout: gives up what is under way and `hopeless(sent at, start)`, telling `lose`.

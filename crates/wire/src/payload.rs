@@ -6,6 +6,7 @@
 //! [`Payload::write_to`] materialises the same bytes each time. Applications with real content send
 //! shared slices instead.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -24,8 +25,8 @@ pub enum Payload {
         /// How many bytes the run has; never zero.
         len: u32,
     },
-    /// A shared slice of real bytes; never empty.
-    Bytes(Bytes),
+    /// A shared slice of real bytes; never empty. Boxed: a simulation has none of them, but millions of payloads.
+    Bytes(Box<Bytes>),
 }
 
 /// The byte at `offset` of pattern `stream`.
@@ -74,7 +75,7 @@ impl Payload {
 
     /// Shared bytes; empty if there are none.
     pub fn bytes(bytes: Bytes) -> Self {
-        if bytes.is_empty() { Self::Empty } else { Self::Bytes(bytes) }
+        if bytes.is_empty() { Self::Empty } else { Self::Bytes(Box::new(bytes)) }
     }
 
     /// Length in bytes.
@@ -103,7 +104,7 @@ impl Payload {
             _ if len == 0 => Self::Empty,
             Self::Empty => Self::Empty,
             Self::Pattern { stream, offset, .. } => Self::pattern(*stream, offset + u64::from(start), len),
-            Self::Bytes(bytes) => Self::Bytes(bytes.slice(start as usize..(start + len) as usize)),
+            Self::Bytes(bytes) => Self::bytes(bytes.slice(start as usize..(start + len) as usize)),
         }
     }
 

@@ -34,7 +34,7 @@ fn tshark_sees_a_small_tcp_exchange_as_we_meant_it() {
                 ["0.020000001", "client", "0x00000001", &len_of(client, 40)],
                 ["0.040000002", "client", "0x00000002", &len_of(client, 32 + 5)],
                 ["0.060000003", "client", "0x00000001", &len_of(client, 32 + 28)],
-                ["18446744073.709551615", "client", "0x00000002", &len_of(client, 20)],
+                ["18446744073.709551614", "client", "0x00000002", &len_of(client, 20)],
             ]
         );
         assert_eq!(

@@ -61,7 +61,7 @@ impl Client {
             whole: talk.response,
             is_leaving: false,
             verifier: Verifier::new(answer),
-            record: Record { speech: Some(alloc::boxed::Box::default()), ..Record::default() },
+            record: Record::default(),
             talk,
         }
     }
@@ -154,7 +154,7 @@ impl Client {
     }
 
     fn account(&mut self) -> &mut Account {
-        self.record.speech.as_mut().expect("both ends of a session have one")
+        &mut self.record.details().speech
     }
 
     pub(crate) const fn stop(&mut self) {

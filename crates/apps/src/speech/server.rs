@@ -68,7 +68,7 @@ impl Server {
             is_over: false,
             free_at: Time::ZERO,
             told: VecDeque::new(),
-            record: Record { speech: Some(alloc::boxed::Box::default()), ..Record::default() },
+            record: Record::default(),
         }
     }
 
@@ -156,7 +156,7 @@ impl Server {
     }
 
     fn account(&mut self) -> &mut Account {
-        self.record.speech.as_mut().expect("both ends of a session have one")
+        &mut self.record.details().speech
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {

@@ -67,7 +67,7 @@ pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
         from: 0,
         to: 1,
         start_ns: 0,
-        transport: Transport::Tcp { client: config.clone(), server: config.clone() },
+        transport: Transport::tcp(config.clone(), config.clone()),
         app,
     });
     plan

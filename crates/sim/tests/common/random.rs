@@ -333,15 +333,15 @@ impl Conversation {
                 let packets = packets.or(if endless { None } else { Some(50) });
                 let transport = match self.over_udp {
                     true => Transport::Udp,
-                    false => Transport::Tcp { client: self.client, server: self.server },
+                    false => Transport::tcp(self.client, self.server),
                 };
                 (transport, App::OnOff { packet_bytes, interval_ns, on, off, packets })
             }
             App::Bulk { bytes } => {
                 let bytes = bytes.or(if endless { None } else { Some(100_000) });
-                (Transport::Tcp { client: self.client, server: self.server }, App::Bulk { bytes })
+                (Transport::tcp(self.client, self.server), App::Bulk { bytes })
             }
-            app => (Transport::Tcp { client: self.client, server: self.server }, app),
+            app => (Transport::tcp(self.client, self.server), app),
         };
         let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
         Flow {

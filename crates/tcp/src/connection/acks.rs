@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// The window grows (tcp_grow_window()).
-    pub(super) const fn acknowledge_growth(&mut self) {
+    pub(super) fn acknowledge_growth(&mut self) {
         if self.config.delayed_ack.adaptive {
             self.rcv.policy.quick |= 1;
         }

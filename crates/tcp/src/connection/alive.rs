@@ -1,6 +1,7 @@
 //! Whether the peer is still there: keep-alives (RFC 9293 section 3.8.4) and the user timeout (RFC 5482).
 
 use super::{Connection, Ended};
+use alloc::boxed::Box;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{TcpFlags, TcpHeader};
@@ -39,7 +40,7 @@ impl Connection {
             // Outstanding data asks by itself.
             self.timers.keepalive = Some(now + idle);
         } else if self.alive.unanswered >= probes {
-            self.snd.reset = Some(self.reset());
+            self.snd.reset = Some(Box::new(self.reset()));
             self.end(Ended::TimedOut);
         } else {
             self.alive.unanswered += 1;
@@ -63,7 +64,7 @@ impl Connection {
 
     /// RFC 5482 section 3: transmitted data has been unacknowledged for too long.
     pub(super) fn handle_user_timeout(&mut self) {
-        self.snd.reset = Some(self.reset());
+        self.snd.reset = Some(Box::new(self.reset()));
         self.end(Ended::TimedOut);
     }
 }

@@ -5,6 +5,7 @@ use super::{Connection, Ended, MAX_WINDOW_SHIFT, State};
 use crate::cc::{RateSample, Sample};
 use crate::reassembly::Arrival;
 use crate::sent::Delivered;
+use alloc::boxed::Box;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -30,7 +31,7 @@ impl Connection {
         self.counters.segments_received += 1;
         self.note_heard(now);
         match self.state {
-            State::Closed => self.snd.reset = reset_for(header, payload),
+            State::Closed => self.snd.reset = reset_for(header, payload).map(Box::new),
             State::SynSent => self.arrive_in_syn_sent(now, header),
             _ => self.arrive(now, header, payload),
         }
@@ -41,7 +42,7 @@ impl Connection {
         let flags = header.flags;
         let acks_syn = flags.contains(TcpFlags::ACK) && header.ack == self.seq(1) && self.snd.nxt == 1;
         if flags.contains(TcpFlags::ACK) && !acks_syn {
-            self.snd.reset = reset_for(header, &Payload::Empty);
+            self.snd.reset = reset_for(header, &Payload::Empty).map(Box::new);
             return;
         }
         if flags.contains(TcpFlags::RST) {
@@ -274,7 +275,7 @@ impl Connection {
             return;
         }
         if header.ack != self.seq(1) || self.snd.nxt == 0 {
-            self.snd.reset = reset_for(header, &Payload::Empty);
+            self.snd.reset = reset_for(header, &Payload::Empty).map(Box::new);
             return;
         }
         self.set_window(header, start, 1);
@@ -297,7 +298,7 @@ impl Connection {
         self.recovery.newly_lost = false;
         let una = self.snd.una;
         let (prior_in_flight, lost_before) =
-            if self.by_rate { (self.pipe(), self.scoreboard.lost()) } else { (0, 0) };
+            if self.by_rate() { (self.pipe(), self.scoreboard.lost()) } else { (0, 0) };
         let duplicate_told = self.take_dsack(&header.options.sack, ack);
         let newly_sacked = self.take_sack(&header.options.sack, &mut delivered);
         delivered.octets = newly_sacked;
@@ -333,9 +334,7 @@ impl Connection {
                 delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
             }
         }
-        if self.by_rate {
-            self.control_by_rate(now, &delivered, prior_in_flight, lost_before);
-        }
+        self.control_by_rate(now, &delivered, prior_in_flight, lost_before);
         self.finish_ack(now, ack, una, &delivered, duplicate_told, plain && newly_sacked == 0);
         if self.snd.wnd == 0 && self.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
@@ -362,14 +361,14 @@ impl Connection {
         }
         if self.has_probe_repaired(ack, duplicate_told, plain && !advanced)
             && self.recovery.phase() == Phase::Open
-            && !self.by_rate
+            && !self.by_rate()
         {
             // RFC 8985 section 7.4.2: a loss that the probe repaired was a loss.
             self.reduce_ssthresh(now, self.flight());
             self.window.cwnd = self.window.ssthresh;
         }
         if self.config.prr
-            && !self.by_rate
+            && !self.by_rate()
             && matches!(self.recovery.phase(), Phase::Recovery | Phase::Reduction)
         {
             let safe = advanced && !self.recovery.newly_lost;
@@ -382,11 +381,12 @@ impl Connection {
 
     /// Lets a congestion control that goes by the rate of delivery set the window.
     fn control_by_rate(&mut self, now: Time, delivered: &Delivered, prior_in_flight: u64, lost_before: u64) {
+        let Some(rate) = &mut self.rate else { return };
         let rtt = delivered.rtt(now).or_else(|| delivered.sack_rtt(now));
-        let measured = self.rate.measure(now, delivered, rtt);
+        let measured = rate.measure(now, delivered, rtt);
         let sample = RateSample {
             now,
-            total_delivered: self.rate.delivered(),
+            total_delivered: rate.delivered(),
             prior_delivered: measured.prior_delivered,
             delivered: measured.delivered,
             interval: measured.interval,

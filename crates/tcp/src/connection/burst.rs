@@ -43,7 +43,7 @@ impl Connection {
     fn burst_size(&self) -> u64 {
         let smss = self.window.smss;
         let rate = self.usual_rate().unwrap_or(u64::MAX);
-        let least = if self.by_rate && rate < SLOW { 1 } else { LEAST };
+        let least = if self.by_rate() && rate < SLOW { 1 } else { LEAST };
         let goal = ((rate >> 10).min(MOST) / smss).max(least);
         let window = self.window.cwnd / smss;
         let room = self.window.cwnd.saturating_sub(self.pipe()) / smss;

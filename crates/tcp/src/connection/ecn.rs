@@ -84,7 +84,7 @@ impl Connection {
             || !flags.contains(TcpFlags::ECE)
             || self.recovery.phase() != Phase::Open
             || self.flight() == 0
-            || self.by_rate
+            || self.by_rate()
         {
             return;
         }

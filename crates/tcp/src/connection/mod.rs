@@ -38,6 +38,7 @@ use crate::sent::SentSegments;
 use acks::AckPolicy;
 use alive::Alive;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use burst::Burst;
 use core::ops::Range;
 use dupacks::DuplicateAcks;
@@ -96,7 +97,7 @@ const MAX_UNSCALED_WINDOW: u32 = 65_535;
 /// A TCP endpoint.
 #[derive(Debug)]
 pub struct Connection {
-    config: Config,
+    config: Arc<Config>,
     state: State,
     ended: Option<Ended>,
     /// Options that both ends offered.
@@ -106,9 +107,8 @@ pub struct Connection {
     timers: Timers,
     rtt: RttEstimator,
     cc: Box<dyn CongestionControl>,
-    /// The congestion control steers the window by the rate of delivery.
-    by_rate: bool,
-    rate: RateSampler,
+    /// The rate of delivery, where the congestion control steers the window by it.
+    rate: Option<Box<RateSampler>>,
     /// Segments are spaced in time.
     paces: bool,
     pacer: Pacer,
@@ -121,7 +121,8 @@ pub struct Connection {
     dupacks: DuplicateAcks,
     rack: Rack,
     probe: LossProbe,
-    undo: Undo,
+    /// The last reduction of the window, once there was one.
+    undo: Option<Box<Undo>>,
     ecn: EcnState,
     alive: Alive,
     sent: SentSegments,
@@ -152,7 +153,7 @@ struct Send {
     /// The SYN has to be sent (again).
     syn_pending: bool,
     /// A reset that has to be sent.
-    reset: Option<TcpHeader>,
+    reset: Option<Box<TcpHeader>>,
     /// The persist timer expired: send what the window would not let through.
     probe_pending: bool,
 }
@@ -215,21 +216,21 @@ pub struct Counters {
     /// Segments with data sent, repeated ones too.
     pub data_segments_sent: u64,
     /// Segments with octets that had been sent before (data, SYN or FIN).
-    pub retransmissions: u64,
+    pub retransmissions: u32,
     /// Fast retransmits: losses seen by duplicate or selective acknowledgment.
-    pub fast_retransmits: u64,
+    pub fast_retransmits: u32,
     /// Expiries of the retransmission timer.
-    pub timeouts: u64,
+    pub timeouts: u32,
     /// Zero-window probes.
-    pub probes: u64,
+    pub probes: u32,
     /// Tail loss probes.
-    pub loss_probes: u64,
+    pub loss_probes: u32,
     /// Reductions of the window that were taken back.
-    pub undone: u64,
+    pub undone: u32,
     /// Segments received that the network had marked (RFC 3168).
-    pub marked: u64,
+    pub marked: u32,
     /// Duplicate acknowledgments received.
-    pub duplicate_acks: u64,
+    pub duplicate_acks: u32,
     /// Octets of data that the peer has acknowledged.
     pub octets_acknowledged: u64,
     /// Octets of data received in order.
@@ -267,19 +268,25 @@ pub struct Metrics {
 
 impl Connection {
     /// Opens a connection actively: its SYN is ready to be sent. `iss` is the initial send sequence number.
-    pub fn connect(config: Config, iss: Seq) -> Self {
-        Self::new(config, iss, State::SynSent)
+    /// Connections of one stack share it.
+    pub fn connect(config: impl Into<Arc<Config>>, iss: Seq) -> Self {
+        Self::new(config.into(), iss, State::SynSent)
     }
 
     /// Answers a peer's SYN, for a socket in LISTEN. `iss` is the initial send sequence number.
-    pub fn accept(config: Config, iss: Seq, syn: &TcpHeader) -> Self {
-        let mut connection = Self::new(config, iss, State::SynReceived);
+    pub fn accept(config: impl Into<Arc<Config>>, iss: Seq, syn: &TcpHeader) -> Self {
+        let mut connection = Self::new(config.into(), iss, State::SynReceived);
         connection.counters.segments_received = 1;
         connection.take_syn(syn);
         connection
     }
 
-    fn new(config: Config, iss: Seq, state: State) -> Self {
+    /// Whether the congestion control steers the window by the rate of delivery.
+    const fn by_rate(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    fn new(config: Arc<Config>, iss: Seq, state: State) -> Self {
         let cc = cc::new(&config);
         let by_rate = cc.has_cong_control();
         let smss = u64::from(config.mss);
@@ -328,10 +335,9 @@ impl Connection {
                 space: Space::new(&config),
             },
             timers: Timers::default(),
-            rtt: RttEstimator::new(config.rto.clone()),
+            rtt: RttEstimator::new(config.clone()),
             cc,
-            by_rate,
-            rate: RateSampler::default(),
+            rate: by_rate.then(Box::default),
             paces: by_rate || config.pacing,
             pacer: Pacer::default(),
             burst: Burst::default(),
@@ -346,7 +352,7 @@ impl Connection {
             dupacks: DuplicateAcks::new(config.dupack_threshold),
             rack: Rack::default(),
             probe: LossProbe::default(),
-            undo: Undo::default(),
+            undo: None,
             ecn: EcnState::default(),
             alive: Alive::default(),
             sent: SentSegments::default(),
@@ -408,7 +414,7 @@ impl Connection {
         }
         let both_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         if self.state != State::SynSent && !both_closed {
-            self.snd.reset = Some(self.reset());
+            self.snd.reset = Some(Box::new(self.reset()));
         }
         self.end(Ended::Aborted);
     }
@@ -446,7 +452,7 @@ impl Connection {
             rto: self.rtt.rto(),
             state: self.state,
             phase: self.recovery.phase(),
-            retransmissions: self.counters.retransmissions,
+            retransmissions: self.counters.retransmissions.into(),
             pacing_rate: if self.paces { self.pacing_rate() } else { None },
         }
     }

@@ -30,7 +30,7 @@ impl Connection {
             return Some(rate);
         }
         let srtt = self.rtt.srtt().filter(|&srtt| srtt > Span::ZERO)?;
-        if self.by_rate && !self.config.pacing {
+        if self.by_rate() && !self.config.pacing {
             return None;
         }
         let slow = self.window.cwnd < self.window.ssthresh / 2;

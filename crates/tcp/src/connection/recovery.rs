@@ -228,7 +228,7 @@ impl Connection {
     /// RFC 6582 section 3.2 step 3: a partial acknowledgment shows the next hole.
     fn on_partial_ack(&mut self, ack: &Acknowledged<'_>) {
         self.recovery.retransmit_first = true;
-        if self.config.recovery == Recovery::Linux || self.by_rate {
+        if self.config.recovery == Recovery::Linux || self.by_rate() {
             return;
         }
         // Deflate by what was acknowledged; one segment more may go for one that left.
@@ -251,7 +251,7 @@ impl Connection {
     fn leave_recovery(&mut self) {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
-        if self.by_rate {
+        if self.by_rate() {
             return;
         }
         if !self.options.sack || self.config.prr {
@@ -268,7 +268,7 @@ impl Connection {
     }
 
     fn grow_window(&mut self, ack: &Acknowledged<'_>) {
-        if self.by_rate || self.config.cwnd_validation && !ack.was_window_limited {
+        if self.by_rate() || self.config.cwnd_validation && !ack.was_window_limited {
             return;
         }
         // Linux counts what it tells of selectively, too.
@@ -298,7 +298,7 @@ impl Connection {
         }
         match self.recovery.phase {
             // RFC 5681 section 3.2 step 4: a segment left, another may go.
-            Phase::Recovery if self.by_rate => {}
+            Phase::Recovery if self.by_rate() => {}
             Phase::Recovery => self.window.cwnd += self.window.smss,
             Phase::Open | Phase::Loss | Phase::Reduction => {
                 if self.recovery.phase == Phase::Loss && self.was_timeout_spurious(ack) {
@@ -355,7 +355,7 @@ impl Connection {
             Recovery::Linux => 0,
             _ => u64::from(self.config.dupack_threshold) * self.window.smss,
         };
-        if !self.by_rate {
+        if !self.by_rate() {
             self.window.cwnd = self.window.ssthresh + inflation;
         }
         self.recovery = RecoveryState {
@@ -385,7 +385,7 @@ impl Connection {
         self.prepare_undo();
         // (4.2)
         let prr = self.reduce(now);
-        if !self.by_rate {
+        if !self.by_rate() {
             self.window.cwnd = self.window.ssthresh;
         }
         self.scoreboard.start_recovery(self.snd.una);
@@ -464,7 +464,7 @@ impl Connection {
             Phase::Open | Phase::Reduction => self.detect_loss_by_sack(now),
             Phase::Recovery | Phase::Loss => self.update_lost(now),
         }
-        if self.config.prr && !self.by_rate && self.recovery.phase == Phase::Recovery {
+        if self.config.prr && !self.by_rate() && self.recovery.phase == Phase::Recovery {
             // Linux' tcp_rack_reo_timeout(): as if one segment had been delivered.
             self.reduce_in_proportion(1, false);
         }

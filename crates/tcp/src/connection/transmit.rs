@@ -15,7 +15,7 @@ impl Connection {
         if let Some(reset) = self.snd.reset.take() {
             self.counters.segments_sent += 1;
             self.ecn_flags(false);
-            return Some((reset, Payload::Empty));
+            return Some((*reset, Payload::Empty));
         }
         if self.snd.syn_pending {
             return Some(self.syn(now));
@@ -60,9 +60,12 @@ impl Connection {
         {
             return Some(segment);
         }
-        if self.by_rate && self.snd_end() - self.snd.nxt < self.window.smss && self.pipe() < self.window.cwnd
-        {
-            self.rate.limit_by_application(self.pipe());
+        if self.by_rate() && self.snd_end() - self.snd.nxt < self.window.smss {
+            let pipe = self.pipe();
+            let limited = pipe < self.window.cwnd;
+            if let Some(rate) = self.rate.as_mut().filter(|_| limited) {
+                rate.limit_by_application(pipe);
+            }
         }
         self.next_rescue().map(|range| self.retransmit(now, range))
     }
@@ -283,10 +286,12 @@ impl Connection {
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.counters.retransmissions += 1;
-        let snapshot = self.rate_snapshot(now, self.by_rate && self.pipe() == 0);
+        let snapshot = self.rate_snapshot(now, self.by_rate() && self.pipe() == 0);
         self.sent.mark_retransmitted(range.clone(), now, snapshot);
         let stamp = self.options.timestamps.then(|| Self::timestamp(now));
-        self.undo.note_repetition(range.end - range.start, stamp);
+        if let Some(undo) = &mut self.undo {
+            undo.note_repetition(range.end - range.start, stamp);
+        }
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)
@@ -294,7 +299,7 @@ impl Connection {
 
     /// What a segment remembers that is sent now, `idle` if nothing is outstanding.
     fn rate_snapshot(&mut self, now: Time, idle: bool) -> Option<Snapshot> {
-        self.by_rate.then(|| self.rate.snapshot(now, idle))
+        self.rate.as_mut().map(|rate| rate.snapshot(now, idle))
     }
 
     /// Sends the octets of `range`, which have offsets now.

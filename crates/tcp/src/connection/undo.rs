@@ -57,29 +57,35 @@ impl Connection {
             // Linux' tcp_current_ssthresh()
             Phase::Open | Phase::Loss => self.window.ssthresh.max(self.window.cwnd / 4 * 3),
         };
-        self.undo = Undo { marker: Some(self.snd.una), cwnd: self.window.cwnd, ssthresh, ..Undo::default() };
+        let undo = Undo { marker: Some(self.snd.una), cwnd: self.window.cwnd, ssthresh, ..Undo::default() };
+        **self.undo.get_or_insert_default() = undo;
     }
 
     /// A D-SACK arrived.
     pub(super) fn on_dsack(&mut self, octets: u64, end: u64) {
-        self.undo.note_duplicate(octets, end);
+        if let Some(undo) = &mut self.undo {
+            undo.note_duplicate(octets, end);
+        }
         self.rack.on_dsack(self.snd.una, self.snd.nxt);
     }
 
     /// Whether the last reduction was for nothing, as far as this acknowledgment tells.
     pub(super) fn may_undo(&self, echo: Option<Timestamps>) -> bool {
         self.config.undo
-            && (self.undo.all_were_duplicates() || self.undo.answers_original(echo.map(|stamps| stamps.echo)))
+            && self.undo.as_ref().is_some_and(|undo| {
+                undo.all_were_duplicates() || undo.answers_original(echo.map(|stamps| stamps.echo))
+            })
     }
 
     /// Whether a hole was filled by the original, late.
     pub(super) fn was_late(&self, echo: Option<Timestamps>) -> bool {
-        self.config.undo && self.undo.answers_original(echo.map(|stamps| stamps.echo))
+        let answers = |undo: &Undo| undo.answers_original(echo.map(|stamps| stamps.echo));
+        self.config.undo && self.undo.as_deref().is_some_and(answers)
     }
 
     /// Takes the reduction back (Linux' tcp_undo_cwnd_reduction()).
     pub(super) fn undo(&mut self) {
-        let Undo { cwnd, ssthresh, .. } = core::mem::take(&mut self.undo);
+        let Undo { cwnd, ssthresh, .. } = self.undo.as_deref_mut().map(core::mem::take).unwrap_or_default();
         self.counters.undone += 1;
         self.window.cwnd = self.cc.undo_cwnd(&self.window, cwnd);
         self.window.ssthresh = self.window.ssthresh.max(ssthresh);

@@ -53,7 +53,7 @@ struct Watch {
     /// Whether it offered window scaling, and the shift count that it heard.
     offered_scale: bool,
     heard_scale: u8,
-    probes: u64,
+    probes: u32,
 }
 
 pub struct Pair {
