@@ -11,6 +11,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,12 +91,32 @@ def run(program: Path, *arguments: object) -> dict[str, float]:
     return found
 
 
-def crowd(program: Path, flows: int, seconds: int) -> float:
-    """Nanoseconds of a processor for a packet-hop."""
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """So many flows: nanoseconds of a processor for a packet-hop, bytes held, and nanoseconds of a load anywhere in as many."""
+
+    hop_ns: float
+    held: float
+    load_ns: float
+
+
+def crowd(program: Path, flows: int, seconds: int) -> Crowd:
+    """Runs them."""
     found = run(
-        program, "--flows", flows, "--rate-mbps", 10 * flows, "--duration-s", seconds, "--within-ms", 500
+        program,
+        *("--flows", flows, "--rate-mbps", 10 * flows, "--duration-s", seconds, "--within-ms", 500),
+        *("--loads", 1),
     )
-    return found["cpu_s"] / found["packet_hops"] * 1e9
+    return Crowd(found["cpu_s"] / found["packet_hops"] * 1e9, found["rss_bytes"], found["load_ns"])
+
+
+def median(crowds: Sequence[Crowd]) -> Crowd:
+    """Of each figure."""
+    return Crowd(
+        statistics.median(one.hop_ns for one in crowds),
+        statistics.median(one.held for one in crowds),
+        statistics.median(one.load_ns for one in crowds),
+    )
 
 
 def idle(program: Path) -> float:
@@ -119,8 +140,9 @@ def measure() -> Scale:
     untapped = ROOT / "target" / "untapped"
     bare = build(untapped, "--features", "untapped")
 
-    costs = {flows: statistics.median(crowd(program, flows, s) for _ in range(3)) for flows, s in CROWDS}
-    dearest = max(costs.values()) / min(costs.values())
+    crowds = {flows: median([crowd(program, flows, s) for _ in range(3)]) for flows, s in CROWDS}
+    hops = [one.hop_ns for one in crowds.values()]
+    dearest = max(hops) / min(hops)
     silent = idle(program)
     unused, watched = [], []
     for _ in range(ROUNDS):
@@ -147,7 +169,10 @@ def measure() -> Scale:
             statistics.median(watched) < MOST_OBSERVED,
         ),
     ]
-    crowds = "\n".join(f"| {flows} | {cost:.0f} |" for flows, cost in costs.items())
+    lines = "\n".join(
+        f"| {flows} | {one.hop_ns:.0f} | {one.held / 1e6:.0f} | {one.load_ns:.0f} | {one.hop_ns / one.load_ns:.0f} |"
+        for flows, one in crowds.items()
+    )
     judged = "\n".join(f"| {bar.what} | {bar.reached} | {'yes' if bar.holds else 'NO'} |" for bar in bars)
     section = f"""The dumbbell with 10 Mbit/s for each flow, all started within half a second; processor time of the simulation alone. An idle
 flow has exchanged an octet each way: what the process grows by with {IDLE} of them, both ends and the plan included. "Unused" is against a build
@@ -155,9 +180,11 @@ without taps; everything is every packet at every link and every change of every
 
 Measured on: {machine()}.
 
-| flows | ns for a packet-hop |
-| ---: | ---: |
-{crowds}
+| flows | ns for a packet-hop | MB held | ns for a load | loads a hop |
+| ---: | ---: | ---: | ---: | ---: |
+{lines}
+
+A load is one whose address the load before has read, anywhere in as much memory: what no cache holds costs that much each time.
 
 | bar | reached | holds |
 | --- | ---: | --- |

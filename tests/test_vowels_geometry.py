@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from voxpath.phonetics import articulation, contours, geometry
+from voxpath.phonetics import articulation, contours, formants, geometry, measurement
+from voxpath.phonetics.formants import Settings
 from voxpath.phonetics.problems import PhoneticsError
 
 LIMIT_MM = 0.1
@@ -241,6 +242,48 @@ def test_components_find_the_factors_that_made_the_contours():
     assert sum(found.explained[:2]) == pytest.approx(1, abs=1e-6)
     assert abs(np.corrcoef(found.scores[:, 0], up)[0, 1]) > 0.99
     assert articulation.components(rows, whole, "larynx", 2) is None
+
+
+def test_components_have_a_score_for_each_vowel_and_are_drawn():
+    """Of ten vowels of four frames: a score is the median over its own, and goes with the formant."""
+    rng = np.random.default_rng(4)
+    base = arc((60, 20), 20, 10, 170, 25)
+    heights = np.repeat(rng.normal(0, 3, 10), 4)
+    frames = [
+        contours.Frame(
+            index / 50,
+            {"upper_incisor": np.array([[100.0, 50]]), "tongue": base + np.array([0.0, height])},
+        )
+        for index, height in enumerate(heights)
+    ]
+    whole = contours.Contours("film.json", 50, 0.0, None, frames)
+    made = articulation.components(frames, whole, "tongue", 3)
+    assert made is not None
+    hz = [500.0 + 20 * height for height in heights[::4]]
+    vowels = [
+        formants.Vowel(
+            "a", "", index * 0.08, index * 0.08 + 0.07, (one, 1500.0, 2500.0, 3500.0), (5.0,) * 4, 9, 0.0
+        )
+        for index, one in enumerate(hz)
+    ]
+    postures = [
+        articulation.Posture(0.0, dict.fromkeys(articulation.GESTURES, math.nan), None, None) for _ in vowels
+    ]
+    scores = measurement.vowel_scores([made], [4] * 10)
+    found = measurement.Measurement("x.wav", Settings(), vowels, whole, postures, [made], scores)
+    ((label, name, formant, one),) = [
+        told for told in measurement.score_correlations(found) if told[2] == 1 and told[1] == "tongue 1"
+    ]
+    assert (label, name, formant, one.n) == ("a", "tongue 1", 1, 10)
+    assert one.r == pytest.approx(1, abs=1e-6)
+    assert [row["tongue_1_sd"] for row in measurement.rows(found)] == found.score("tongue 1")
+    titles = {table.title for table in measurement.tables(found, found.references(None))}
+    assert "Components and formants" in titles
+    (drawing,) = measurement.component_shapes(found)
+    low, mean, high = (np.array(line.points) for line in drawing.outlines)
+    # Two standard deviations up, and as many down.
+    assert np.allclose(high - mean, mean - low)
+    assert np.allclose((high - mean)[:, 1], 2 * heights.std(ddof=1), rtol=1e-6)
 
 
 def broken(path: str, value: object) -> dict:

@@ -197,9 +197,12 @@ machine = "{record["machine"]}"
     whole.replace(RECORD)
 
 
-def record(runs: int, out: Path, at_once: int, chosen: Sequence[Cell]) -> None:
-    """Adds what is missing."""
+def record(runs: int, out: Path, at_once: int, chosen: Sequence[Cell], *, anew: bool) -> None:
+    """Adds what is missing; `anew`, all of it, where the machine was not quiet before."""
     known = read()
+    if anew:
+        for cell in chosen:
+            known["cells"].get(cell.name, {}).update(asked=0, kernel=[])
     known.setdefault("machine", page.machine().rsplit(",", 1)[0])
     with ProcessPoolExecutor() as pool:
         missing = [cell for cell in chosen if cell.name not in known["cells"]]
@@ -359,6 +362,7 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="of a recording, cells whose name has this in it"
     )
+    parser.add_argument("--anew", action="store_true", help="of a recording, forget what those cells have")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "runs" / "grid", help="directory of the kernel's runs"
     )
@@ -369,6 +373,7 @@ def main() -> int:
             options.out,
             options.at_once,
             [cell for cell in cells() if options.only in cell.name],
+            anew=options.anew,
         )
         return 0
     if options.sample:

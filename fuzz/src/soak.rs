@@ -144,7 +144,7 @@ pub fn talk(talk: &Talk, weather: Weather, seed: u64) -> Outcome {
         let tcp = end.tcp.as_ref().expect("both ends were opened");
         assert_eq!(end.read, talk.octets[1 - i], "what end {i} read: {}", run.describe());
         assert_eq!(tcp.ended(), Some(Ended::Closed), "end {i}: {}", run.describe());
-        run.outcome.retransmissions += u64::from(tcp.counters().retransmissions);
+        run.outcome.retransmissions += tcp.counters().retransmissions;
         run.outcome.probes += u64::from(tcp.counters().probes);
     }
     run.outcome.took = run.now.since(Time::ZERO);

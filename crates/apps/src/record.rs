@@ -56,12 +56,12 @@ impl Record {
         self.details.as_ref().map_or(&[], |details| &details.pages)
     }
 
-    /// What an end of a speech session saw; none as long as there was nothing to see.
+    /// What an end of a speech session saw; none, or nothing in it, as long as it has not seen anything.
     pub fn speech(&self) -> Option<&Account> {
         self.details.as_ref().map(|details| &details.speech)
     }
 
-    /// What there is to note of that.
+    /// Where to note what only some applications see.
     pub(crate) fn details(&mut self) -> &mut Details {
         self.details.get_or_insert_default()
     }

@@ -21,7 +21,9 @@ pub(crate) fn value_error(error: impl Display) -> PyErr {
 }
 
 pub(crate) fn plan_of(json: &str) -> PyResult<Plan> {
-    serde_json::from_str(json).map_err(value_error)
+    let mut plan: Plan = serde_json::from_str(json).map_err(value_error)?;
+    plan.share_stacks();
+    Ok(plan)
 }
 
 /// Names of the stack profiles.

@@ -4,7 +4,8 @@
 //!
 //! What peers have not: `--within-ms MS`, all flows start within that time; `--idle N`, as many more flows between two hosts
 //! of their own, open, but silent after one exchange; `--observe packets|tcp|all`, what is recorded; and in the line `cpu_s`,
-//! what the simulation itself had of a processor, and `rss_bytes`, what the process held at its end.
+//! what the simulation itself had of a processor, `rss_bytes`, what the process held at its end, and with `--loads 1` `load_ns`,
+//! what a load costs that waits for the one before, anywhere in as much memory.
 // A command line ends in a panic where a library would not.
 #![allow(clippy::disallowed_methods, clippy::expect_used)]
 
@@ -41,15 +42,16 @@ fn main() {
     let cpu_s = (cpu() - begun).as_secs_f64();
     let rss_bytes = status_bytes("VmRSS:");
     let report = simulation.finish();
+    let peak_rss_bytes = status_bytes("VmHWM:");
+    let load_ns = if argument("--loads", 0_u8) > 0 { load_ns(rss_bytes) } else { 0.0 };
     assert!(report.verdict.valid, "{:?}", report.verdict.problems);
     println!(
         "{{\"simulator\": \"voxpath\", \"flows\": {flows}, \"goodput_bps\": {}, \"packet_hops\": {}, \
-         \"events\": {}, \"sim_seconds\": {duration_s}, \"peak_rss_bytes\": {}, \"cpu_s\": {cpu_s}, \
-         \"rss_bytes\": {rss_bytes}}}",
+         \"events\": {}, \"sim_seconds\": {duration_s}, \"peak_rss_bytes\": {peak_rss_bytes}, \"cpu_s\": {cpu_s}, \
+         \"rss_bytes\": {rss_bytes}, \"load_ns\": {load_ns:.1}}}",
         bytes_delivered(&report) as f64 * 8.0 / duration_s as f64,
         report.verdict.packet_hops,
         report.verdict.events,
-        status_bytes("VmHWM:"),
     );
 }
 
@@ -173,6 +175,25 @@ fn cpu() -> Duration {
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread about itself");
     let nanos = text.split_whitespace().next().and_then(|field| field.parse().ok()).expect("nanoseconds");
     Duration::from_nanos(nanos)
+}
+
+/// What a load costs whose address is what the one before has read, anywhere in `bytes` of memory: nanoseconds.
+fn load_ns(bytes: u64) -> f64 {
+    const LINE: usize = 8;
+    const LOADS: u32 = 2_000_000;
+    let lines = bytes as usize / (LINE * size_of::<u64>());
+    // One cycle through all lines, in an order that no prefetcher foresees (Sattolo's algorithm).
+    let mut next: Vec<u64> = (0..(lines * LINE) as u64).collect();
+    let mut random = 1_u64;
+    for i in (1..lines).rev() {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        next.swap(i * LINE, ((random >> 33) as usize % i) * LINE);
+    }
+    let begun = cpu();
+    let end = (0..LOADS).fold(0, |at, _| next[at as usize]);
+    let took = (cpu() - begun).as_secs_f64();
+    std::hint::black_box(end);
+    took * 1e9 / f64::from(LOADS)
 }
 
 fn observe(what: &str) -> Observe {

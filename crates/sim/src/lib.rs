@@ -67,7 +67,8 @@ impl Simulation {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let plan = plan.with_shared_stacks();
+        let mut plan = plan.clone();
+        plan.share_stacks();
         let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::None);
         Ok(Self { plan, world })
     }

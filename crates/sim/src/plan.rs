@@ -5,6 +5,7 @@
 //! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -588,24 +589,24 @@ impl Relay {
     }
 }
 
-/// How many sets of parameters are held against another to find its like: hosts of one kind follow each other.
+/// How many sets of parameters, the newest, are held against another to find its like: hosts of one kind follow each other.
 const STACKS: usize = 16;
 
 impl Plan {
-    /// A copy of which ends with the same parameters share them, so that ten thousand flows of two kinds of host hold two sets.
-    pub(crate) fn with_shared_stacks(&self) -> Self {
-        let mut plan = self.clone();
-        let mut known: Vec<Arc<TcpConfig>> = Vec::new();
-        for flow in &mut plan.flows {
+    /// Has ends with the same parameters share them, so that ten thousand flows of two kinds of host hold two sets.
+    pub fn share_stacks(&mut self) {
+        let mut known: VecDeque<Arc<TcpConfig>> = VecDeque::new();
+        for flow in &mut self.flows {
             let Transport::Tcp { client, server } = &mut flow.transport else { continue };
             for stack in [client, server] {
-                match known.iter().rev().take(STACKS).find(|other| *other == stack) {
-                    Some(other) => *stack = other.clone(),
-                    None => known.push(stack.clone()),
+                if let Some(other) = known.iter().find(|other| *other == stack) {
+                    *stack = other.clone();
+                    continue;
                 }
+                known.push_front(stack.clone());
+                known.truncate(STACKS);
             }
         }
-        plan
     }
 
     /// The nodes that are real hosts where there are any: those that run something which is not to be simulated.

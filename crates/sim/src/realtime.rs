@@ -87,7 +87,9 @@ impl RealTime {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let world = build::world(plan, Seed::new(plan.seed, replication), observe, Edge::Real);
+        let mut plan = plan.clone();
+        plan.share_stacks();
+        let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::Real);
         let addresses = (0..).zip(&world.network.addresses).map(|(i, a)| (a.ip, AddressId(i))).collect();
         let address = |id: AddressId, port| SocketAddr::new(world.network.addresses[id.0 as usize].ip, port);
         let flow_of = |endpoint: &crate::endpoint::Endpoint| {
@@ -97,7 +99,7 @@ impl RealTime {
         };
         let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
         let flows = world.endpoints.iter().filter(is_outside).map(flow_of).collect();
-        Ok(Self { plan: plan.clone(), world, addresses, flows, strays: Strays::default(), identification: 0 })
+        Ok(Self { plan, world, addresses, flows, strays: Strays::default(), identification: 0 })
     }
 
     /// Hands out the ends of flows that are to run on real hosts.

@@ -445,11 +445,11 @@ impl From<&Counters> for TcpCounts {
     fn from(counters: &Counters) -> Self {
         Self {
             data_segments_sent: Some(counters.data_segments_sent),
-            retransmissions: Some(counters.retransmissions.into()),
+            retransmissions: Some(counters.retransmissions),
             fast_retransmits: Some(counters.fast_retransmits.into()),
             timeouts: Some(counters.timeouts.into()),
             probes: Some(counters.probes.into()),
-            duplicate_acks: Some(counters.duplicate_acks.into()),
+            duplicate_acks: Some(counters.duplicate_acks),
         }
     }
 }

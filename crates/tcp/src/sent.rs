@@ -14,6 +14,7 @@ pub(crate) struct SentSegments {
     segments: VecDeque<Sent>,
     /// The end of the last segment acknowledged: where the first outstanding one begins.
     start: u64,
+    /// What few connections need, once it was needed.
     more: Option<Box<More>>,
     /// Originals below this are delivered, lost or sent again: no more to be judged by time.
     judged: u64,

@@ -15,6 +15,8 @@ use core::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(NonZero<u64>);
 
+const _: () = assert!(size_of::<Option<Time>>() == size_of::<Time>());
+
 /// A distance in time, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
@@ -222,6 +224,16 @@ impl FromStr for Span {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+
+    #[test]
+    fn the_clock_has_a_beginning_and_an_end() {
+        assert_eq!((Time::ZERO.as_nanos(), Time::default()), (0, Time::ZERO));
+        assert_eq!(Time::from_nanos(u64::MAX), Time::MAX);
+        assert_eq!(Time::from_nanos(Time::MAX.as_nanos()), Time::MAX);
+        assert_eq!(Time::MAX - Time::ZERO, Span::from_nanos(Time::MAX.as_nanos()));
+        assert_eq!(Time::MAX.round_up(Span::from_secs(1)), Time::MAX);
+        assert_eq!(Time::from_nanos(1).round_up(Span::from_secs(1)), Time::from_nanos(1_000_000_000));
+    }
 
     #[test]
     fn spans_are_parsed_exactly() {

@@ -25,7 +25,8 @@ pub enum Payload {
         /// How many bytes the run has; never zero.
         len: u32,
     },
-    /// A shared slice of real bytes; never empty. Boxed: a simulation has none of them, but millions of payloads.
+    /// A shared slice of real bytes; never empty. Boxed: of a simulation's millions of payloads only those of ICMP
+    /// errors have them; where hosts are real, each frame pays an allocation for it.
     Bytes(Box<Bytes>),
 }
 

@@ -81,7 +81,7 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
     if options.report is not None:
         pictures: list[Part] = [measurement.vowel_space(found)]
         if found.film is not None:
-            pictures.append(measurement.contour_overlay(found))
+            pictures += [measurement.contour_overlay(found), *measurement.component_shapes(found)]
         pictures.append(measurement.spectrogram(sound, settings, found.vowels, "Spectrogram"))
         _write(
             options.report,

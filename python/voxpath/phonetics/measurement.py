@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SHOWN_DB = 50.0
 """Of a spectrogram, below its loudest point."""
 _SPECTROGRAM_COLUMNS, _SPECTROGRAM_ROWS = 700, 160
+_DRAWN_SD = 2.0
+"""Scores for which components are drawn."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Measurement:
         film: The contours; none without.
         postures: Of each vowel; empty without contours.
         components: Of the articulators, over the frames of all vowels.
+        scores: Of each vowel, by component (`tongue 1`), the median over its frames, in standard deviations;
+            empty without contours.
     """
 
     source: str
@@ -75,6 +79,7 @@ class Measurement:
     film: Contours | None
     postures: Sequence[Posture]
     components: Sequence[Components]
+    scores: Sequence[Mapping[str, float]] = ()
 
     @property
     def keys(self) -> list[str]:
@@ -109,6 +114,10 @@ class Measurement:
     def gesture(self, name: str) -> list[float]:
         """A gesture of each vowel."""
         return [posture.values[name] for posture in self.postures]
+
+    def score(self, name: str) -> list[float]:
+        """The score of each vowel for a component."""
+        return [scores[name] for scores in self.scores]
 
 
 def measure(
@@ -150,13 +159,28 @@ def of_sound(
     if film is None:
         return Measurement(source, settings, vowels, None, [], [])
     postures = [articulation.of_vowel(vowel, film, settings.middle) for vowel in vowels]
-    frames = [frame for vowel in vowels for frame in film.between(vowel.start_s, vowel.end_s)]
+    of_vowel = [film.between(vowel.start_s, vowel.end_s) for vowel in vowels]
+    frames = [frame for some in of_vowel for frame in some]
     found = [
         made
         for name, count in articulation.COMPONENTS.items()
         if (made := articulation.components(frames, film, name, count)) is not None
     ]
-    return Measurement(source, settings, vowels, film, postures, found)
+    scores = vowel_scores(found, [len(some) for some in of_vowel])
+    return Measurement(source, settings, vowels, film, postures, found, scores)
+
+
+def vowel_scores(found: Sequence[Components], frames: Sequence[int]) -> list[dict[str, float]]:
+    """The median score of each vowel, of so many frames each, by component."""
+    ends = np.cumsum(frames)[:-1]
+    by_name = {
+        f"{one.articulator.replace('_', ' ')} {index}": [
+            float(np.median(part)) for part in np.split(np.asarray(column), ends)
+        ]
+        for one in found
+        for index, column in enumerate(np.asarray(one.scores).T, 1)
+    }
+    return [{name: values[place] for name, values in by_name.items()} for place in range(len(frames))]
 
 
 def rows(found: Measurement) -> list[dict[str, object]]:
@@ -182,6 +206,8 @@ def rows(found: Measurement) -> list[dict[str, object]]:
             posture = found.postures[index]
             row |= {f"{name.replace(' ', '_')}_mm": posture.values[name] for name in articulation.GESTURES}
             row |= {"primary": posture.primary or "", "head_turn_deg": posture.head_turn_deg}
+        if found.scores:
+            row |= {f"{name.replace(' ', '_')}_sd": value for name, value in found.scores[index].items()}
         made.append(row)
     return made
 
@@ -203,7 +229,7 @@ def tables(found: Measurement, references: References) -> list[Table]:
     """Formants by context, differences from the reference, gestures and correlations."""
     made = [_formants(found), _differences(found, references)]
     if found.postures:
-        made += [_gestures(found), _correlations(found), _components(found)]
+        made += [_gestures(found), _correlations(found), _components(found), _score_correlations(found)]
     return [table for table in made if table.rows]
 
 
@@ -302,26 +328,47 @@ def _gestures(found: Measurement) -> Table:
 
 def correlations(found: Measurement) -> Iterator[tuple[str, str, int, summary.Correlation]]:
     """Of every gesture with every formant, where both vary: vowel by vowel, as vowels differ in both."""
+    return _with_formants(found, {name: found.gesture(name) for name in articulation.GESTURES})
+
+
+def score_correlations(found: Measurement) -> Iterator[tuple[str, str, int, summary.Correlation]]:
+    """Of the scores of every articulatory component with every formant, likewise."""
+    names = found.scores[0] if found.scores else ()
+    return _with_formants(found, {name: found.score(name) for name in names})
+
+
+def _with_formants(
+    found: Measurement, values: Mapping[str, Sequence[float]]
+) -> Iterator[tuple[str, str, int, summary.Correlation]]:
     for label in found.labels:
         chosen = [index for index, vowel in enumerate(found.vowels) if vowel.label == label]
-        for name in articulation.GESTURES:
-            gesture = found.gesture(name)
+        for name, of_vowel in values.items():
             for index in range(FORMANTS):
                 one = summary.correlation(
-                    [gesture[place] for place in chosen], [found.vowels[place].hz[index] for place in chosen]
+                    [of_vowel[place] for place in chosen], [found.vowels[place].hz[index] for place in chosen]
                 )
                 if one is not None:
                     yield label, name, index + 1, one
 
 
 def _correlations(found: Measurement) -> Table:
+    return _correlation_table("Gestures and formants", "gesture", correlations(found))
+
+
+def _score_correlations(found: Measurement) -> Table:
+    return _correlation_table("Components and formants", "component", score_correlations(found))
+
+
+def _correlation_table(
+    title: str, what: str, found: Iterator[tuple[str, str, int, summary.Correlation]]
+) -> Table:
     lines = [
         [label, name, f"F{formant}", f"{one.r:+.2f}", _interval(one.interval, ".2f"), str(one.n)]
-        for label, name, formant, one in correlations(found)
+        for label, name, formant, one in found
     ]
-    columns = ["vowel", "gesture", "formant", "r", "95 % interval", "n"]
+    columns = ["vowel", what, "formant", "r", "95 % interval", "n"]
     told = "Pearson's r over the vowels of a label, Fisher's interval, which takes them as independent."
-    return Table("Gestures and formants", columns, lines, [told])
+    return Table(title, columns, lines, [told])
 
 
 def _components(found: Measurement) -> Table:
@@ -394,6 +441,36 @@ def overlay(film: Contours, frames: Mapping[str, tuple[contours.Frame, Posture]]
         "mm",
         lines,
     )
+
+
+def component_shapes(found: Measurement) -> list[Outlines]:
+    """What components move: a drawing for the first of each articulator, one for the second, and so on."""
+    drawings = []
+    for index in range(max((len(one.shapes) for one in found.components), default=0)):
+        lines = []
+        for one in found.components:
+            if index >= len(one.shapes):
+                continue
+            name = one.articulator.replace("_", " ")
+            for score, group in (
+                (-_DRAWN_SD, f"-{_DRAWN_SD:g} SD"),
+                (0.0, "mean"),
+                (_DRAWN_SD, f"+{_DRAWN_SD:g} SD"),
+            ):
+                points = np.asarray(one.mean) + score * np.asarray(one.shapes[index])
+                placed = [(float(x), float(y)) for x, y in points]
+                lines.append(Outline(f"{name}, {group}", placed, group))
+        drawings.append(
+            Outlines(
+                f"Articulatory components, number {index + 1} of each articulator",
+                "Mean contours over the frames of all vowels, and where a score of so many standard "
+                "deviations moves them; the upper incisor is at the origin. "
+                "Each articulator has components of its own.",
+                "mm",
+                lines,
+            )
+        )
+    return drawings
 
 
 def contour_overlay(found: Measurement) -> Outlines:

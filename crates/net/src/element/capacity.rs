@@ -6,7 +6,6 @@
 use crate::random::Stream;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::iter::Sum;
 use voxpath_units::{Prob, Span, Time};
 
 /// A rate that holds for a while; zero bit/s where nothing passes.
@@ -35,14 +34,6 @@ impl<T: Copy> Steps<T> {
         (ordered && period.is_none_or(|period| period > last)).then_some(Self { steps, period })
     }
 
-    /// The period, if there is one, and the sum over it of what `weigh` gives for each value and how long that holds.
-    pub(crate) fn lap<S: Sum>(&self, weigh: impl Fn(T, Span) -> S) -> Option<(Span, S)> {
-        let period = self.period?;
-        let ends = self.steps[1..].iter().map(|step| step.0).chain([period]);
-        let sum = self.steps.iter().zip(ends).map(|(&(from, value), end)| weigh(value, end - from)).sum();
-        Some((period, sum))
-    }
-
     /// What holds at `at`, and until when.
     pub fn at(&self, at: Time) -> (T, Time) {
         let ns = at.as_nanos();
@@ -52,6 +43,18 @@ impl<T: Copy> Steps<T> {
         let end = self.steps.get(next).map(|&(from, _)| from).or(self.period);
         let until = end.map_or(u64::MAX, |end| lap.saturating_add(end.as_nanos()));
         (self.steps[next - 1].1, Time::from_nanos(until))
+    }
+}
+
+impl Steps<u64> {
+    /// The period, if there is one, and what these rates carry in it, in bits times 10^9.
+    pub(crate) fn lap(&self) -> Option<(Span, u128)> {
+        let period = self.period?;
+        let ends = self.steps[1..].iter().map(|step| step.0).chain([period]);
+        let carried = |(&(from, rate), end): (&(Span, u64), Span)| {
+            u128::from(rate) * u128::from((end - from).as_nanos())
+        };
+        Some((period, self.steps.iter().zip(ends).map(carried).sum()))
     }
 }
 
@@ -112,12 +115,14 @@ impl Markov {
     fn advance(&mut self) {
         let draw = self.stream.unit();
         let mut sum = 0.0;
-        // Where the probabilities sum up to less than one by rounding, the last state has the rest.
-        let next = self.states[self.state].next.iter().position(|p| {
+        let next = &self.states[self.state].next;
+        let drawn = next.iter().position(|p| {
             sum += p.get();
             draw < sum
         });
-        self.state = next.unwrap_or(self.states.len() - 1);
+        // Where the probabilities sum up to less than one by rounding, the last state that may come has the rest; where none may, it stays.
+        let last = || next.iter().rposition(|p| p.get() > 0.0);
+        self.state = drawn.or_else(last).unwrap_or(self.state);
         self.dwell();
     }
 

@@ -78,7 +78,11 @@ struct Varying {
 
 #[derive(Debug)]
 enum Stretches {
-    Schedule(Steps<u64>),
+    Schedule {
+        steps: Steps<u64>,
+        /// What a whole lap carries, if they are over again after it; see [`Steps::lap`].
+        lap: Option<(Span, u128)>,
+    },
     Markov(Markov),
 }
 
@@ -89,7 +93,10 @@ impl Serialiser {
         let pace = match capacity {
             Capacity::Unlimited => Pace::Unlimited,
             Capacity::Constant(rate) => Pace::Constant(rate),
-            Capacity::Schedule(steps) => varying(Stretches::Schedule(steps)),
+            Capacity::Schedule(steps) => {
+                let lap = steps.lap();
+                varying(Stretches::Schedule { steps, lap })
+            }
             Capacity::Markov(states) => varying(Stretches::Markov(Markov::new(states, stream))),
             Capacity::Trace(trace) => Pace::Trace(Box::new(trace)),
         };
@@ -230,22 +237,18 @@ impl Stretches {
     /// Skips whole laps of a schedule that do not suffice for what is owed at `at`, in bits times 10^9: one packet may need more of them
     /// than could be walked through. When they are over, and what is owed then.
     fn skip(&self, at: Time, owed: u128) -> (Time, u128) {
-        let Self::Schedule(steps) = self else { return (at, owed) };
-        let Some((period, room)) = steps.lap(|rate, span| u128::from(rate) * u128::from(span.as_nanos()))
-        else {
-            return (at, owed);
-        };
-        let laps = owed.saturating_sub(1).checked_div(room).unwrap_or(0);
-        if laps == 0 {
+        let &Self::Schedule { lap: Some((period, room)), .. } = self else { return (at, owed) };
+        if owed <= room {
             return (at, owed);
         }
+        let Some(laps) = (owed - 1).checked_div(room) else { return (Time::MAX, owed) };
         let whole = u64::try_from(laps).unwrap_or(u64::MAX);
         (saturating_after(at, period.saturating_mul(whole)), owed - laps * room)
     }
 
     fn at(&mut self, at: Time) -> Stretch {
         match self {
-            Self::Schedule(steps) => {
+            Self::Schedule { steps, .. } => {
                 let (rate, until) = steps.at(at);
                 Stretch { rate, until }
             }

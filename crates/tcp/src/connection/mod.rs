@@ -216,7 +216,7 @@ pub struct Counters {
     /// Segments with data sent, repeated ones too.
     pub data_segments_sent: u64,
     /// Segments with octets that had been sent before (data, SYN or FIN).
-    pub retransmissions: u32,
+    pub retransmissions: u64,
     /// Fast retransmits: losses seen by duplicate or selective acknowledgment.
     pub fast_retransmits: u32,
     /// Expiries of the retransmission timer.
@@ -228,9 +228,9 @@ pub struct Counters {
     /// Reductions of the window that were taken back.
     pub undone: u32,
     /// Segments received that the network had marked (RFC 3168).
-    pub marked: u32,
+    pub marked: u64,
     /// Duplicate acknowledgments received.
-    pub duplicate_acks: u32,
+    pub duplicate_acks: u64,
     /// Octets of data that the peer has acknowledged.
     pub octets_acknowledged: u64,
     /// Octets of data received in order.
@@ -452,7 +452,7 @@ impl Connection {
             rto: self.rtt.rto(),
             state: self.state,
             phase: self.recovery.phase(),
-            retransmissions: self.counters.retransmissions.into(),
+            retransmissions: self.counters.retransmissions,
             pacing_rate: if self.paces { self.pacing_rate() } else { None },
         }
     }
