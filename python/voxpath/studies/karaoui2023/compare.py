@@ -163,6 +163,7 @@ def _tract(found: Sequence[Found], tried: int) -> list[Part]:
         parts += measurement.tables(one.measured, one.measured.references("plain"))
         parts.append(measurement.vowel_space(one.measured))
         parts += vocal_tract.pictures(one)
+        parts += measurement.component_shapes(one.measured)
     return parts
 
 

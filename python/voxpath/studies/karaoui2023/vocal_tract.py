@@ -313,8 +313,8 @@ def muscles_told(muscles: Muscles) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in muscles.items() if abs(value) > 1e-9)
 
 
-def pictures(found: Found) -> list[Outlines | Spectrogram]:
-    """Contours of both postures on each other, what varies among them, and the sound."""
+def pictures(found: Found) -> tuple[Outlines, Spectrogram]:
+    """Contours of both postures on each other, and the sound."""
     title = f"Spectrogram, {found.pair.name} pair"
     sound = measurement.spectrogram(found.sound, found.measured.settings, found.measured.vowels, title)
-    return [measurement.contour_overlay(found.measured), *measurement.component_shapes(found.measured), sound]
+    return measurement.contour_overlay(found.measured), sound
