@@ -175,7 +175,7 @@ def measure() -> Scale:
     )
     judged = "\n".join(f"| {bar.what} | {bar.reached} | {'yes' if bar.holds else 'NO'} |" for bar in bars)
     section = f"""The dumbbell with 10 Mbit/s for each flow, all started within half a second; processor time of the simulation alone. An idle
-flow has exchanged an octet each way: what the process grows by with {IDLE} of them, both ends and the plan included. "Unused" is against a build
+flow has exchanged an octet each way: what the process grows by with {IDLE} of them, both ends and the simulation's own copy of the plan included, the caller's dropped. "Unused" is against a build
 without taps; everything is every packet at every link and every change of every connection. `make bench-scale` renews this section alone.
 
 Measured on: {machine()}.
