@@ -71,7 +71,7 @@ pub fn simultaneous_opens(count: u64) -> Outcome {
 ///
 /// Panics if a flow does not complete, or the books do not balance.
 pub fn opens_at_once(count: u32) -> u64 {
-    let report = Simulation::new(&crowd(count), 0, &Observe::default()).expect("a plan that can run").run();
+    let report = Simulation::new(crowd(count), 0, &Observe::default()).expect("a plan that can run").run();
     assert!(report.verdict.valid, "{:?}", report.verdict.problems);
     for row in 0..count as usize {
         assert_eq!(status(&report, row), "completed", "flow {row}");

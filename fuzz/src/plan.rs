@@ -53,7 +53,7 @@ fn simulate(plan: &Plan) {
         capture: hosts.take(1).map(|host| host.name.clone()).collect(),
         snap_bytes: Some(64),
     };
-    match Simulation::new(plan, 0, &observe) {
+    match Simulation::new(plan.clone(), 0, &observe) {
         Err(refused) => assert_eq!(refused.get(..problems.len()), Some(&problems[..])),
         Ok(mut simulation) => {
             assert_eq!(problems, []);

@@ -110,7 +110,7 @@ fn run(edge: &mut Pretended) -> (Timing, Time) {
 }
 
 fn run_plan(plan: &Plan, edge: &mut Pretended) -> (Timing, Time) {
-    let mut world = RealTime::new(plan, 0, &Observe::default()).expect("a plan that can run");
+    let mut world = RealTime::new(plan.clone(), 0, &Observe::default()).expect("a plan that can run");
     let mut timing = Timing::default();
     let ended = drive(&mut world, edge, &mut timing, |now, _, _| match now < END {
         true => Progress::Continue,
@@ -211,7 +211,7 @@ fn packets_that_a_host_does_not_take_are_counted() {
 #[test]
 fn a_device_that_fails_ends_the_run() {
     let mut edge = Pretended { breaks: Some(ms(0)), ..Pretended::default() };
-    let mut world = RealTime::new(&plan(), 0, &Observe::default()).expect("a plan that can run");
+    let mut world = RealTime::new(plan(), 0, &Observe::default()).expect("a plan that can run");
     let ended = drive(&mut world, &mut edge, &mut Timing::default(), |_, _, _| Progress::Continue);
     assert_eq!(ended.expect_err("the device is gone").to_string(), "cannot read from net0: it is gone");
 }
@@ -221,7 +221,7 @@ fn frames_that_have_no_place_in_the_plan_are_strays() {
     let mut edge = Pretended::default();
     let forged = frame(1, 0);
     edge.frames.extend([(ms(1), 0, Bytes::from_static(b"no packet")), (ms(2), 0, forged)]);
-    let mut world = RealTime::new(&plan(), 0, &Observe::default()).expect("a plan that can run");
+    let mut world = RealTime::new(plan(), 0, &Observe::default()).expect("a plan that can run");
     let stop =
         |now, _: &mut RealTime, _: &Timing| if now < END { Progress::Continue } else { Progress::Stop };
     drive(&mut world, &mut edge, &mut Timing::default(), stop).expect("no device fails");

@@ -63,7 +63,7 @@ fn datagrams_are_told_apart_whichever_end_is_real() {
 fn a_network_without_traffic_needs_no_processor() {
     let plan = with_real(&pipe(wire(5 * MS), wire(5 * MS)), [true, true]);
     let hosts = (0..2).map(|index| Some(host(&plan, index, Kind::Tun, &linux()))).collect();
-    let world = RealTime::new(&plan, 0, &Observe::default()).expect("a plan that can run");
+    let world = RealTime::new(plan, 0, &Observe::default()).expect("a plan that can run");
     let run = Run::start(world, hosts, false).expect("sockets");
     thread::sleep(Duration::from_millis(1500));
     let outcome = run.finish().expect("no thread failed");

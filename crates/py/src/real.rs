@@ -178,13 +178,13 @@ impl RealRun {
     ) -> PyResult<Self> {
         let plan = plan_of(plan)?;
         let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
-        let world = RealTime::new(&plan, replication, &observe).map_err(refused)?;
+        let real = plan.real_hosts();
         let mut taken: Vec<_> = plan.nodes.iter().map(|_| None).collect();
+        let world = RealTime::new(plan, replication, &observe).map_err(refused)?;
         for (node, mut host) in hosts {
             let place = taken.get_mut(node as usize);
             *place.ok_or_else(|| value_error(format!("there is no node {node}")))? = host.0.take();
         }
-        let real = plan.real_hosts();
         if taken.iter().map(Option::is_some).ne(real.iter().copied()) {
             return Err(value_error("the hosts given are not the plan's real ones"));
         }

@@ -104,7 +104,7 @@ pub(crate) fn run<'py>(
     let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
     let report = py.detach(|| {
         // What a panic leaves half done is never looked at again.
-        catch_unwind(AssertUnwindSafe(|| simulate(&plan, replication, &observe)))
+        catch_unwind(AssertUnwindSafe(|| simulate(plan, replication, &observe)))
             .unwrap_or_else(|panic| Err(panic_error(panic.as_ref())))
     })?;
 
@@ -125,7 +125,7 @@ pub(crate) fn outcome<'py>(py: Python<'py>, report: &Report) -> PyResult<Outcome
     Ok((tables, verdict, captures))
 }
 
-fn simulate(plan: &Plan, replication: u64, observe: &Observe) -> PyResult<Report> {
+fn simulate(plan: Plan, replication: u64, observe: &Observe) -> PyResult<Report> {
     let mut simulation = Simulation::new(plan, replication, observe).map_err(refused)?;
     while !simulation.advance(SLICE_EVENTS).done {
         Python::attach(|py| py.check_signals())?;

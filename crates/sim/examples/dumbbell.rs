@@ -34,9 +34,7 @@ fn main() {
     let mut plan = dumbbell(flows, rate_bps, duration_s * 1_000_000_000, stagger_ns);
     add_idle(&mut plan, argument("--idle", 0));
     let observe = observe(&argument::<String>("--observe", "nothing".into()));
-    let mut simulation = Simulation::new(&plan, 0, &observe).expect("the plan is valid");
-    // It has a copy of its own.
-    drop(plan);
+    let mut simulation = Simulation::new(plan, 0, &observe).expect("the plan is valid");
     let begun = cpu();
     while !simulation.advance(1 << 20).done {}
     let cpu_s = (cpu() - begun).as_secs_f64();

@@ -57,17 +57,17 @@ pub struct Progress {
 }
 
 impl Simulation {
-    /// Builds the world of `plan` for one replication, with the sinks that `observe` asks for.
+    /// Builds the world of `plan` for one replication, with the sinks that `observe` asks for. It keeps the plan: of many flows this is
+    /// no small part of what a run holds.
     ///
     /// # Errors
     /// Everything that [`check`] finds, and what cannot be observed; paths of that begin with `observe`.
-    pub fn new(plan: &Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
-        let mut problems = check(plan);
-        problems.extend(check::observable(plan, observe));
+    pub fn new(mut plan: Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+        let mut problems = check(&plan);
+        problems.extend(check::observable(&plan, observe));
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut plan = plan.clone();
         plan.share_stacks();
         let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::None);
         Ok(Self { plan, world })

@@ -80,14 +80,13 @@ impl RealTime {
     ///
     /// # Errors
     /// As [`Simulation::new`](crate::Simulation::new), and what cannot be between real hosts.
-    pub fn new(plan: &Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
-        let mut problems = check(plan);
-        problems.extend(check::observable(plan, observe));
-        problems.extend(check::edges(plan));
+    pub fn new(mut plan: Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+        let mut problems = check(&plan);
+        problems.extend(check::observable(&plan, observe));
+        problems.extend(check::edges(&plan));
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut plan = plan.clone();
         plan.share_stacks();
         let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::Real);
         let addresses = (0..).zip(&world.network.addresses).map(|(i, a)| (a.ip, AddressId(i))).collect();

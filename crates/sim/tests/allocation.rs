@@ -11,7 +11,7 @@ use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 
 /// Events before, and events while allocations are counted: some fifty thousand packets.
-const WARM_UP: u64 = 100_000;
+const WARM_UP: u64 = 200_000;
 const MEASURED: u64 = 100_000;
 
 fn bottleneck(loss: Loss) -> Direction {
@@ -27,7 +27,7 @@ fn bulk(config: &Config, loss: Loss) -> Plan {
 
 /// Allocations of `MEASURED` events after `WARM_UP`.
 fn allocations(plan: &Plan) -> u64 {
-    let mut simulation = Simulation::new(plan, 0, &Observe::default()).expect("a valid plan");
+    let mut simulation = Simulation::new(plan.clone(), 0, &Observe::default()).expect("a valid plan");
     assert!(!simulation.advance(WARM_UP).done);
     let info = allocation_counter::measure(|| {
         assert!(!simulation.advance(MEASURED).done);

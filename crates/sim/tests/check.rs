@@ -68,7 +68,7 @@ const BEYOND: u64 = 1_800_000_000_000_000_001;
 #[test]
 fn the_valid_plan_is_valid() {
     fine(|_| ());
-    assert!(Simulation::new(&valid(), 0, &Observe::default()).is_ok());
+    assert!(Simulation::new(valid(), 0, &Observe::default()).is_ok());
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn all_problems_are_told_at_once() {
 
 #[test]
 fn only_hosts_that_exist_are_captured() {
-    let paths = |observe: Observe| match Simulation::new(&valid(), 0, &observe) {
+    let paths = |observe: Observe| match Simulation::new(valid(), 0, &observe) {
         Ok(_) => vec![],
         Err(problems) => problems.into_iter().map(|problem| problem.path).collect(),
     };

@@ -142,7 +142,7 @@ impl Real {
     fn new(mut plan: Plan) -> Self {
         plan.nodes[0].real = true;
         plan.nodes[1].simulated = true;
-        let world = RealTime::new(&plan, 0, &Observe::default()).expect("a plan that can run");
+        let world = RealTime::new(plan, 0, &Observe::default()).expect("a plan that can run");
         Self { world, now: Time::ZERO }
     }
 

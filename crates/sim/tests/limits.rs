@@ -28,7 +28,7 @@ fn endless(limits: Limits, duration_ns: Option<u64>) -> Plan {
 }
 
 fn report(plan: &Plan, steps: u64, observe: &Observe) -> Report {
-    let mut simulation = Simulation::new(plan, 0, observe).expect("a valid plan");
+    let mut simulation = Simulation::new(plan.clone(), 0, observe).expect("a valid plan");
     while !simulation.advance(steps).done {}
     simulation.finish()
 }

@@ -23,7 +23,7 @@ fn everything(plan: &Plan) -> Observe {
 }
 
 fn simulation(plan: &Plan, observe: &Observe) -> Simulation {
-    match Simulation::new(plan, 3, observe) {
+    match Simulation::new(plan.clone(), 3, observe) {
         Ok(simulation) => simulation,
         Err(problems) => panic!("{problems:?}"),
     }

@@ -65,7 +65,7 @@ fn a_run_without_an_end_ends_with_the_clocks_range() {
     slow.rate_bps = Some(1);
     let plan =
         with_tcp(pipe(slow.clone(), slow), &Profile::Linux.config(), App::Bulk { bytes: Some(10_000_000) });
-    let report = Simulation::new(&plan, 0, &Observe::default()).expect("a valid plan").run();
+    let report = Simulation::new(plan, 0, &Observe::default()).expect("a valid plan").run();
     assert!(report.verdict.ended_ns <= LONGEST);
     let clock = report.verdict.problems.iter().all(|problem| problem.contains("the clock's range"));
     assert!(clock && report.verdict.problems.len() <= 1, "{:?}", report.verdict.problems);
@@ -164,7 +164,7 @@ proptest! {
     #[test]
     fn what_check_lets_through_does_not_panic(plan in plan()) {
         if check(&plan).is_empty() {
-            let mut simulation = Simulation::new(&plan, 0, &Observe::default()).expect("checked");
+            let mut simulation = Simulation::new(plan, 0, &Observe::default()).expect("checked");
             // Not to the end: a petabyte takes its time.
             simulation.advance(2_000);
             let report = simulation.finish();
@@ -225,7 +225,7 @@ fn a_big_star_is_built_in_no_time() {
         .collect();
     #[allow(clippy::disallowed_methods)] // Tests may look at a clock.
     let start = std::time::Instant::now();
-    let mut simulation = Simulation::new(&plan, 0, &Observe::default()).expect("a valid plan");
+    let mut simulation = Simulation::new(plan, 0, &Observe::default()).expect("a valid plan");
     simulation.advance(1);
     let took = start.elapsed();
     assert!(took < std::time::Duration::from_secs(3), "{took:?}");

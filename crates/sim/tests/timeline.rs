@@ -177,7 +177,7 @@ fn a_run_with_events_is_the_same_in_whatever_steps() {
         at(&mut plan, 2000, LinkChange::Up { up: false });
         at(&mut plan, 2100, LinkChange::Delay { delay_ns: 50 * MS });
         at(&mut plan, 2500, LinkChange::Up { up: true });
-        let mut simulation = Simulation::new(&plan, 0, &Observe::default()).expect("a valid plan");
+        let mut simulation = Simulation::new(plan, 0, &Observe::default()).expect("a valid plan");
         while !simulation.advance(steps).done {}
         let report: Report = simulation.finish();
         (report.verdict, report.tables)

@@ -55,7 +55,7 @@ pub fn with_real(plan: &Plan, real: [bool; 2]) -> Plan {
 
 /// Runs a plan on these hosts until it is done; the run has to be valid, late or not.
 pub fn run_on(plan: &Plan, hosts: Vec<Option<Host>>, observe: &Observe, seconds: u32) -> Outcome {
-    let world = RealTime::new(plan, 0, observe).expect("a plan that can run");
+    let world = RealTime::new(plan.clone(), 0, observe).expect("a plan that can run");
     let run = Run::start(world, hosts, false).expect("sockets");
     let mut patience = seconds * 100;
     while !run.is_done() && patience > 0 {

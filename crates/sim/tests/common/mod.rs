@@ -110,7 +110,7 @@ pub fn run(plan: &Plan, replication: u64) -> Report {
 }
 
 pub fn run_observed(plan: &Plan, replication: u64, observe: &Observe) -> Report {
-    let report = Simulation::new(plan, replication, observe).expect("a valid plan").run();
+    let report = Simulation::new(plan.clone(), replication, observe).expect("a valid plan").run();
     assert!(report.verdict.valid, "{:?}", report.verdict.problems);
     report
 }
