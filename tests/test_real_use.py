@@ -279,16 +279,17 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.descriptor, text.encode())
 
-    def end(self) -> int:
-        """The exit code."""
-        deadline = time.monotonic() + PATIENCE_S
+    def end(self, patience_s: float = PATIENCE_S) -> int | None:
+        """The exit code; none while it runs on."""
+        deadline = time.monotonic() + patience_s
         while True:
             try:
                 if select.select([self.descriptor], [], [], 0.1)[0] and not os.read(self.descriptor, 4096):
                     break
             except OSError:
                 break
-            assert time.monotonic() < deadline
+            if time.monotonic() > deadline:
+                return None
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
@@ -310,10 +311,14 @@ def test_a_second_ctrl_c_kills(tmp_path: Path):
     )
     running = Terminal(PYTHON, "-m", "voxpath", "exec", "--", PYTHON, "-u", "-c", code, cwd=tmp_path)
     running.expect("there")
-    running.type("\x03")
-    running.expect("no")
-    running.type("\x03")
-    assert running.end() == 137
+    # On a stalled machine two presses may be one signal, or more than a second may pass between them.
+    for _ in range(5):
+        running.type("\x03")
+        running.expect("no")
+        running.type("\x03")
+        if (code := running.end(patience_s=PATIENCE_S / 5)) is not None:
+            break
+    assert code == 137
 
 
 def test_a_shell_says_where_it_is_and_leaves_the_terminal_in_order(tmp_path: Path):
