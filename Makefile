@@ -22,7 +22,7 @@ help:
 	@echo 'make ladders      kernel and simulator over the same exact losses, packet by packet (docs/ladders.md)'
 	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
 	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/grid.md)'
-	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: some hours by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
+	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'

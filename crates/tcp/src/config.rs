@@ -72,8 +72,8 @@ pub struct Config {
     /// Count the congestion window in whole segments, let it grow with the acknowledgment that ends a recovery already, and repeat segments
     /// as they were sent, as Linux does; else in octets.
     pub whole_segments: bool,
-    /// Hand segments to the device in bursts, as Linux does whatever the device can: the last of a burst has PSH, so that a receiver that
-    /// has read it acknowledges it, and pacing spaces bursts.
+    /// Hand segments to the device in bursts, as Linux does whatever the device can: one that may become larger waits, the last of a burst
+    /// has PSH, so that a receiver that has read it acknowledges it, and pacing spaces bursts.
     pub segmentation_offload: bool,
     /// Space segments over the round trip in place of sending what the window allows at once.
     pub pacing: bool,

@@ -64,6 +64,11 @@ impl Reassembly {
         self.ready_len
     }
 
+    /// Octets that are here: ready, or beyond a gap.
+    pub(crate) fn held(&self) -> u64 {
+        self.ready_len + self.beyond.as_ref().map_or(0, |beyond| beyond.ranges.octets())
+    }
+
     /// Octets that may still come: the largest window that can be announced.
     pub(crate) fn room(&self) -> u32 {
         u64::from(self.capacity).saturating_sub(self.ready_len) as u32

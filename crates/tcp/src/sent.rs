@@ -99,6 +99,11 @@ impl Delivered {
         self.oldest_original.filter(|_| !self.ambiguous).map(|at| now - at)
     }
 
+    /// Whether what was SACKed first had been sent before `at`.
+    pub(crate) fn is_older_than(&self, at: Option<Time>) -> bool {
+        self.first_sacked.zip(at).is_some_and(|(sacked, at)| sacked < at)
+    }
+
     /// The round-trip time of what was SACKed.
     pub(crate) fn sack_rtt(&self, now: Time) -> Option<Span> {
         self.first_sacked.map(|at| now - at)
@@ -106,6 +111,11 @@ impl Delivered {
 }
 
 impl SentSegments {
+    /// When the first outstanding segment was sent last.
+    pub(crate) fn first_sent(&self) -> Option<Time> {
+        self.segments.front().map(|sent| sent.at)
+    }
+
     /// New octets up to `end` were sent.
     pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Option<Snapshot>) {
         let sent = Sent { end, at: now, order: end, retransmitted: false, sacked: false, lost: false };
@@ -219,28 +229,39 @@ impl SentSegments {
     ) {
         let mut at = 0;
         while let Some(repetition) = again.get(at) {
-            let index = self.index_of(repetition.end - 1);
-            let current = self.segments.get(index).is_some_and(|sent| {
-                sent.end == repetition.end && sent.at == repetition.at && !sent.sacked && !sent.lost
-            });
-            let lost = if current {
+            if let Some(index) = self.under_way(repetition) {
                 match verdict(repetition.at, repetition.order) {
                     None => break,
-                    Some(lost) => lost,
+                    Some(false) => {
+                        at += 1;
+                        continue;
+                    }
+                    Some(true) => {
+                        self.segments[index].lost = true;
+                        lose(self.start_of(index)..repetition.end);
+                    }
                 }
-            } else {
-                true
-            };
-            if !lost {
-                at += 1;
-                continue;
-            }
-            if current {
-                self.segments[index].lost = true;
-                lose(self.start_of(index)..repetition.end);
             }
             again.remove(at);
         }
+    }
+
+    /// The segment that was sent again, if nothing is known of that yet.
+    fn under_way(&self, again: &Again) -> Option<usize> {
+        let index = self.index_of(again.end - 1);
+        let sent = self.segments.get(index)?;
+        (sent.end == again.end && sent.at == again.at && !sent.sacked && !sent.lost).then_some(index)
+    }
+
+    /// Octets that were sent again and are under way.
+    pub(crate) fn repeated(&self) -> u64 {
+        let again = self.more.iter().flat_map(|more| &more.again);
+        again.filter_map(|again| Some(again.end - self.start_of(self.under_way(again)?))).sum()
+    }
+
+    /// Whether the first outstanding segment was sent again.
+    pub(crate) fn has_repeated_first(&self) -> bool {
+        self.segments.front().is_some_and(|sent| sent.retransmitted)
     }
 
     /// A timeout: gives up what is under way and `hopeless(sent at, start)`, telling `lose`.
@@ -267,15 +288,11 @@ impl SentSegments {
         self.judged = 0;
     }
 
-    /// Forgets that anything was lost: it was not.
+    /// Forgets that anything was lost: it was not, as far as is known now.
     pub(crate) fn forget_losses(&mut self) {
         for sent in &mut self.segments {
             sent.lost = false;
         }
-    }
-
-    /// Judges all originals again.
-    pub(crate) fn judge_again(&mut self) {
         self.judged = 0;
     }
 

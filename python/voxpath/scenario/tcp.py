@@ -159,7 +159,7 @@ class Stack(Socket):
         None, description="Count the congestion window and repeat in whole segments, as Linux does."
     )
     segmentation_offload: bool | None = Field(
-        None, description="Send in bursts whose last segment has PSH, as Linux does."
+        None, description="Send in bursts that wait to grow and whose last segment has PSH, as Linux does."
     )
     byte_counting: bool | None = Field(
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."

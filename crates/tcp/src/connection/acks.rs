@@ -41,7 +41,7 @@ impl Connection {
         if self.config.delayed_ack.adaptive {
             self.follow_rhythm(now);
         }
-        self.grow_receive_buffer();
+        self.grow_receive_buffer(self.rcv.buffer.held());
         let full = u64::from(self.rcv.full_size);
         let config = &self.config.delayed_ack;
         if !config.adaptive {
@@ -70,8 +70,11 @@ impl Connection {
     }
 
     /// Data beyond a gap has arrived: tells of it at once, or together with what follows within a millisecond (__tcp_ack_snd_check()).
-    pub(super) fn acknowledge_out_of_order(&mut self, now: Time) {
-        self.grow_receive_buffer();
+    pub(super) fn acknowledge_out_of_order(&mut self, now: Time, len: u64) {
+        // Without SACK a window that grew would make a duplicate acknowledgment none. What came takes no memory yet (tcp_data_queue_ofo()).
+        if self.options.sack {
+            self.grow_receive_buffer(self.rcv.buffer.held().saturating_sub(len));
+        }
         let next = self.rcv.buffer.next();
         let full = u64::from(self.rcv.full_size);
         let policy = &mut self.rcv.policy;

@@ -299,6 +299,7 @@ impl Connection {
         let una = self.snd.una;
         let (prior_in_flight, lost_before) =
             if self.by_rate() { (self.pipe(), self.scoreboard.lost()) } else { (0, 0) };
+        self.note_usage();
         let duplicate_told = self.take_dsack(&header.options.sack, ack);
         let newly_sacked = self.take_sack(&header.options.sack, &mut delivered);
         delivered.octets = newly_sacked;
@@ -323,15 +324,11 @@ impl Connection {
                     }
                     self.take_delivered(now, &delivered, highest, rtt);
                 }
-                let ack = Acknowledged {
-                    now,
-                    advanced: false,
-                    octets: 0,
-                    was_window_limited: false,
-                    delivered: &delivered,
-                    echo,
-                };
+                let ack = Acknowledged { now, advanced: false, octets: 0, delivered: &delivered, echo };
                 delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
+                if delivered.is_older_than(self.sent.first_sent()) && self.extends_timer() {
+                    self.restart_retransmit_timer(now);
+                }
             }
         }
         self.control_by_rate(now, &delivered, prior_in_flight, lost_before);
@@ -499,11 +496,6 @@ impl Connection {
         highest: u64,
     ) {
         let octets = ack - self.snd.una;
-        let flight = self.flight();
-        // RFC 7661's "cwnd-limited", with the slack that slow start needs (Linux' tcp_is_cwnd_limited).
-        let limit = if self.window.in_slow_start() { flight * 2 } else { flight + self.window.smss };
-        let was_window_limited = limit > self.window.cwnd;
-
         let echo = header.options.timestamps.filter(|_| self.options.timestamps);
         self.sent.acknowledge(ack, delivered);
         let timed = delivered.rtt(now);
@@ -548,7 +540,7 @@ impl Connection {
         self.restart_user_timeout(now);
         let octets = octets.min(self.counters.octets_acknowledged - data_before);
         delivered.octets = newly_sacked + self.uncount_duplicates(octets);
-        let acknowledged = Acknowledged { now, advanced: true, octets, was_window_limited, delivered, echo };
+        let acknowledged = Acknowledged { now, advanced: true, octets, delivered, echo };
         self.on_new_ack(&acknowledged);
         if self.snd.fin && ack == self.snd_end() {
             self.our_fin_is_acknowledged(now);
@@ -595,8 +587,9 @@ impl Connection {
                 self.acknowledge_data(now, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
-            Arrival::OutOfOrder => self.acknowledge_out_of_order(now),
-            Arrival::FillsGap | Arrival::Duplicate => self.rcv.ack_now = true,
+            Arrival::OutOfOrder => self.acknowledge_out_of_order(now, to - from),
+            Arrival::FillsGap => self.acknowledge_before_reading(),
+            Arrival::Duplicate => self.rcv.ack_now = true,
         }
     }
 

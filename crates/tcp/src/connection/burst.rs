@@ -1,8 +1,9 @@
 //! Bursts: the segments that Linux makes of one buffer (generic segmentation offload), as many as a millisecond at the rate of pacing has, two at
-//! least (tcp_tso_autosize(), tcp_cwnd_test()).
+//! least (tcp_tso_autosize(), tcp_cwnd_test()); and the waiting of a burst that the next acknowledgment may make larger (tcp_tso_should_defer()).
 
 use super::Connection;
-use voxpath_units::Time;
+use super::recovery::Phase;
+use voxpath_units::{Span, Time};
 
 /// tcp_min_tso_segs
 const LEAST: u64 = 2;
@@ -10,15 +11,21 @@ const LEAST: u64 = 2;
 const SLOW: u64 = 150_000;
 /// A buffer holds no more, octets.
 const MOST: u64 = 65_535 - 320;
+/// A burst waits if the last one left so lately, and if an acknowledgment is that near.
+const LATELY: Span = Span::from_millis(1);
+/// What part of the window is worth a burst at once (tcp_tso_win_divisor).
+const WINDOW_DIVISOR: u64 = 3;
 
 /// The burst that is leaving.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
     at: Time,
-    /// Its segments.
-    size: u64,
-    /// Those of them that have not left.
-    left: u64,
+    /// Its segments that have not left.
+    left: u16,
+    /// Whether it is of several.
+    several: bool,
+    /// Whether the next one waits for the congestion window.
+    waits_for_cwnd: bool,
 }
 
 impl Connection {
@@ -34,22 +41,81 @@ impl Connection {
         }
         if !self.continues_burst(now) {
             let size = self.burst_size();
-            self.burst = Burst { at: now, size, left: size };
+            // A buffer has 45 segments of the usual size, 65 535 at most.
+            self.burst = Burst { at: now, left: size as u16, several: size > 1, waits_for_cwnd: false };
         }
         self.burst.left -= 1;
-        self.burst.left == 0 && self.burst.size > 1
+        self.burst.left == 0 && self.burst.several
+    }
+
+    /// Whether the next burst waits because it may become larger (tcp_tso_should_defer()).
+    pub(super) fn defers_burst(&mut self, now: Time) -> bool {
+        self.burst.waits_for_cwnd = false;
+        if !self.config.segmentation_offload || self.continues_burst(now) {
+            return false;
+        }
+        let Some(sent) = self.sent.first_sent().filter(|_| self.sent_lately(now)) else { return false };
+        if matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss) {
+            return false;
+        }
+        let smss = self.window.smss;
+        let buffer = self.next_buffer();
+        let unsent = self.unsent();
+        let (cwnd_room, usable) = (self.cwnd_room(), self.usable());
+        let limit = cwnd_room.min(usable);
+        let is_enough = buffer <= smss
+            || limit >= self.burst_goal() * smss
+            || (buffer < unsent && limit >= buffer)
+            || limit >= self.snd.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
+            || (limit > buffer && self.snd.fin);
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        if is_enough || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
+            return false;
+        }
+        self.burst.waits_for_cwnd = cwnd_room < usable && cwnd_room <= buffer;
+        true
+    }
+
+    /// Whether the congestion window is what the next burst waits for.
+    pub(super) const fn waits_for_cwnd(&self) -> bool {
+        self.burst.waits_for_cwnd
+    }
+
+    fn sent_lately(&self, now: Time) -> bool {
+        self.last_departure().is_some_and(|last| now.since(last) <= LATELY)
     }
 
     fn burst_size(&self) -> u64 {
         let smss = self.window.smss;
+        let (unsent, usable) = (self.unsent(), self.usable());
+        let segments = if unsent <= usable { unsent.div_ceil(smss) } else { usable / smss };
+        self.burst_quota().min(segments).min(self.next_buffer().div_ceil(smss)).max(1)
+    }
+
+    /// Segments that a burst is to have at this rate (tcp_tso_autosize()).
+    fn burst_goal(&self) -> u64 {
         let rate = self.usual_rate().unwrap_or(u64::MAX);
         let least = if self.by_rate() && rate < SLOW { 1 } else { LEAST };
-        let goal = ((rate >> 10).min(MOST) / smss).max(least);
-        let window = self.window.cwnd / smss;
-        let room = self.window.cwnd.saturating_sub(self.pipe()) / smss;
-        let unsent = self.snd.buffer.end().saturating_sub(self.snd.nxt);
-        let usable = (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt);
-        let segments = if unsent <= usable { unsent.div_ceil(smss) } else { usable / smss };
-        goal.min(room).min(window / 2).min(segments).max(1)
+        ((rate >> 10).min(MOST) / self.window.smss).max(least)
+    }
+
+    /// Segments of them that the congestion window lets out at once (tcp_cwnd_test()).
+    fn burst_quota(&self) -> u64 {
+        let smss = self.window.smss;
+        self.burst_goal().min(self.cwnd_room() / smss).min(self.window.cwnd / smss / 2).max(1)
+    }
+
+    /// Octets of the buffer that is next. An application fills buffers as large as half of the largest window lets them be
+    /// (tcp_xmit_size_goal()); one that a burst has left little of is filled up from the next (tcp_grow_skb()).
+    fn next_buffer(&self) -> u64 {
+        let smss = self.window.smss;
+        let whole = (MOST.min(self.snd.max_wnd / 2) / smss).max(1) * smss;
+        let left = whole - (self.snd.nxt - 1) % whole;
+        let asked = self.burst_quota() * smss;
+        left.max(asked.min(left + whole)).min(self.unsent())
+    }
+
+    fn cwnd_room(&self) -> u64 {
+        self.window.cwnd.saturating_sub(self.pipe())
     }
 }

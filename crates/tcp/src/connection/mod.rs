@@ -25,6 +25,7 @@ mod room;
 mod timers;
 mod transmit;
 mod undo;
+mod validation;
 
 use crate::cc::{self, CongestionControl, Window};
 use crate::config::Config;
@@ -50,6 +51,7 @@ use recovery::RecoveryState;
 use room::Space;
 use timers::Timers;
 use undo::Undo;
+use validation::Usage;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpHeader};
@@ -109,10 +111,10 @@ pub struct Connection {
     cc: Box<dyn CongestionControl>,
     /// The rate of delivery, where the congestion control steers the window by it.
     rate: Option<Box<RateSampler>>,
-    /// Segments are spaced in time.
-    paces: bool,
-    pacer: Pacer,
+    /// Spaces segments in time, where that is asked for.
+    pacer: Option<Box<Pacer>>,
     burst: Burst,
+    usage: Usage,
     window: Window,
     /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
     path_mss: u32,
@@ -174,6 +176,10 @@ struct Receive {
     ack_now: bool,
     /// It leaves before any data: Linux completes the handshake with a segment of its own (tcp_rcv_synsent_state_process()).
     ack_alone: bool,
+    /// Another one follows it.
+    ack_again: bool,
+    /// The window that it announces, where the application has read since.
+    window_unread: Option<u32>,
     /// Octets in order since the last acknowledgment.
     unacked: u64,
     /// The largest segment seen: what "full-sized" means here.
@@ -204,6 +210,13 @@ struct Negotiated {
     rcv_shift: u8,
     /// The peer's maximum segment size, bytes.
     peer_mss: u16,
+}
+
+impl Negotiated {
+    /// Octets of options in each segment, SACK blocks aside.
+    const fn len(&self) -> u32 {
+        if self.timestamps { 12 } else { 0 }
+    }
 }
 
 /// What happened so far; counts of segments but where said.
@@ -278,6 +291,8 @@ impl Connection {
         let mut connection = Self::new(config.into(), iss, State::SynReceived);
         connection.counters.segments_received = 1;
         connection.take_syn(syn);
+        let window = room::first_window(&connection.config, connection.options.len());
+        connection.rcv.buffer = Reassembly::new(window, 1);
         connection
     }
 
@@ -318,12 +333,14 @@ impl Connection {
             },
             rcv: Receive {
                 irs: None,
-                buffer: Reassembly::new(room::first_window(&config), 1),
+                buffer: Reassembly::new(room::first_window(&config, 0), 1),
                 advertised: 1,
                 fin: None,
                 fin_taken: false,
                 ack_now: false,
                 ack_alone: false,
+                ack_again: false,
+                window_unread: None,
                 unacked: 0,
                 full_size: 0,
                 ts_recent: 0,
@@ -338,9 +355,9 @@ impl Connection {
             rtt: RttEstimator::new(config.clone()),
             cc,
             rate: by_rate.then(Box::default),
-            paces: by_rate || config.pacing,
-            pacer: Pacer::default(),
+            pacer: (by_rate || config.pacing).then(Box::default),
             burst: Burst::default(),
+            usage: Usage::default(),
             window: Window {
                 cwnd: smss * u64::from(config.initial_window),
                 ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
@@ -453,7 +470,7 @@ impl Connection {
             state: self.state,
             phase: self.recovery.phase(),
             retransmissions: self.counters.retransmissions,
-            pacing_rate: if self.paces { self.pacing_rate() } else { None },
+            pacing_rate: self.pacing_rate(),
         }
     }
 

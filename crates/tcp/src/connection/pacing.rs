@@ -21,7 +21,7 @@ pub(super) struct Pacer {
 impl Connection {
     /// The rate in bytes a second; none where nothing is paced.
     pub(super) fn pacing_rate(&self) -> Option<u64> {
-        if self.paces { self.usual_rate() } else { None }
+        self.pacer.as_ref().and_then(|_| self.usual_rate())
     }
 
     /// The rate at which it would be paced, in bytes a second; none before there was a round trip.
@@ -40,28 +40,36 @@ impl Connection {
         Some(u64::try_from(rate).unwrap_or(u64::MAX).max(1))
     }
 
+    /// When data left last; where it is paced, until when that keeps the next from leaving (tcp_wstamp_ns).
+    pub(super) fn last_departure(&self) -> Option<Time> {
+        let next = self.pacer.as_ref().map_or(Time::ZERO, |pacer| pacer.next);
+        self.snd.last_data.map(|last| last.max(next))
+    }
+
     /// Whether a segment has to wait; if so, the timer is set.
     pub(super) fn is_held_by_pacing(&mut self, now: Time) -> bool {
-        if !self.paces || now >= self.pacer.next || self.continues_burst(now) {
-            return false;
+        let Some(next) = self.pacer.as_ref().map(|pacer| pacer.next) else { return false };
+        let is_held = now < next && !self.continues_burst(now);
+        if is_held {
+            self.timers.pacing = Some(next);
         }
-        self.timers.pacing = Some(self.pacer.next);
-        true
+        is_held
     }
 
     /// `octets` leave now.
     pub(super) fn pace(&mut self, now: Time, octets: u32) {
-        if !self.paces || self.counters.data_segments_sent < UNPACED {
+        if self.counters.data_segments_sent < UNPACED {
             return;
         }
         let Some(rate) = self.pacing_rate() else { return };
+        let Some(pacer) = &mut self.pacer else { return };
         let nanos = u64::from(octets) * 1_000_000_000 / rate.max(1);
         // What was missed is made good by half of a burst at most (tcp_update_skb_after_send()).
-        if now >= self.pacer.next {
-            self.pacer = Pacer { next: now, missed: now - self.pacer.next };
+        if now >= pacer.next {
+            **pacer = Pacer { next: now, missed: now - pacer.next };
         }
-        let made_good = self.pacer.missed.min(Span::from_nanos(nanos / 2));
-        self.pacer.missed = self.pacer.missed - made_good;
-        self.pacer.next += Span::from_nanos(nanos) - made_good;
+        let made_good = pacer.missed.min(Span::from_nanos(nanos / 2));
+        pacer.missed = pacer.missed - made_good;
+        pacer.next += Span::from_nanos(nanos) - made_good;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::recovery::Phase;
+use core::num::NonZero;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
 
@@ -10,8 +11,10 @@ use voxpath_units::{Span, Time};
 pub(super) struct LossProbe {
     /// The timer expired: a probe is due.
     pub(super) due: bool,
-    /// TLP.end_seq and TLP.is_retrans, while one is outstanding.
-    outstanding: Option<(u64, bool)>,
+    /// TLP.is_retrans
+    again: bool,
+    /// TLP.end_seq, while one is outstanding.
+    end: Option<NonZero<u64>>,
 }
 
 impl Connection {
@@ -37,7 +40,7 @@ impl Connection {
 
     /// The timer expired: new data if there is any, else the last segment again (section 7.3).
     pub(super) fn send_loss_probe(&mut self) {
-        if self.probe.outstanding.is_none() && self.flight() > 0 {
+        if self.probe.end.is_none() && self.flight() > 0 {
             self.probe.due = true;
         }
     }
@@ -53,7 +56,7 @@ impl Connection {
     /// The probe was sent.
     pub(super) fn loss_probe_sent(&mut self, now: Time, again: bool) {
         self.counters.loss_probes += 1;
-        self.probe = LossProbe { due: false, outstanding: Some((self.snd.nxt, again)) };
+        self.probe = LossProbe { due: false, again, end: NonZero::new(self.snd.nxt) };
         self.timers.loss_probe = None;
         self.restart_retransmit_timer(now);
     }
@@ -65,15 +68,11 @@ impl Connection {
         duplicate_told: bool,
         plain_duplicate: bool,
     ) -> bool {
-        let Some((end, again)) = self.probe.outstanding.filter(|&(end, _)| ack >= end) else { return false };
-        let no_loss = !again || duplicate_told || plain_duplicate;
-        if no_loss {
-            self.probe.outstanding = None;
-            return false;
-        }
-        let repaired = ack > end;
-        if repaired {
-            self.probe.outstanding = None;
+        let Some(end) = self.probe.end.map(NonZero::get).filter(|&end| ack >= end) else { return false };
+        let no_loss = !self.probe.again || duplicate_told || plain_duplicate;
+        let repaired = !no_loss && ack > end;
+        if no_loss || repaired {
+            self.probe.end = None;
         }
         repaired
     }

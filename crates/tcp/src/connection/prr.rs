@@ -27,7 +27,9 @@ impl Connection {
     /// of RFC 9937).
     pub(super) fn reduce_in_proportion(&mut self, delivered: u64, safe: bool) {
         let smss = self.window.smss;
-        let (pipe, ssthresh) = (self.pipe(), self.window.ssthresh);
+        // Without SACK the segment that is to be repeated counts as lost until then (tcp_newreno_mark_lost()).
+        let lost = if self.counts_duplicates() && self.recovery.is_first_due() { smss } else { 0 };
+        let (pipe, ssthresh) = (self.pipe().saturating_sub(lost), self.window.ssthresh);
         let prr = self.recovery.prr();
         if delivered == 0 || prr.prior_cwnd == 0 {
             return;

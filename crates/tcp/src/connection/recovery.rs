@@ -113,7 +113,12 @@ impl RecoveryState {
         flight.saturating_sub(self.limited)
     }
 
-    /// Whether the first outstanding segment is due again; asking takes the order.
+    /// Whether the first outstanding segment is due again.
+    pub(super) const fn is_first_due(&self) -> bool {
+        self.retransmit_first
+    }
+
+    /// The same; asking takes the order.
     pub(super) fn take_retransmit_first(&mut self) -> bool {
         core::mem::take(&mut self.retransmit_first)
     }
@@ -141,8 +146,6 @@ pub(super) struct Acknowledged<'a> {
     pub(super) advanced: bool,
     /// Octets that left the retransmission queue.
     pub(super) octets: u64,
-    /// The flight before, for window validation.
-    pub(super) was_window_limited: bool,
     pub(super) delivered: &'a Delivered,
     /// Its timestamps, where those are in use.
     pub(super) echo: Option<Timestamps>,
@@ -177,18 +180,32 @@ impl Connection {
                     self.rack.on_recovered();
                     self.leave_recovery();
                 }
-                self.grow_after_recovery(ack);
+                self.look_for_further_loss(ack.now);
+                if self.recovery.phase == Phase::Open {
+                    self.grow_after_recovery(ack);
+                }
             }
-            // A hole was filled by the original: nothing more counts as lost for the time being.
+            // A hole was filled by the original: nothing more counts as lost for the time being, and if nothing of what was sent again is
+            // under way, nothing was lost (tcp_try_undo_partial()).
             Phase::Recovery if self.was_late(ack.echo) => {
-                self.dupacks.clear();
-                self.take_back();
+                if self.sent.repeated() == 0 {
+                    self.dupacks.clear();
+                    self.forget_losses();
+                    self.take_back();
+                }
             }
             Phase::Recovery if self.options.sack => self.update_lost(ack.now),
             Phase::Recovery => match self.config.recovery {
                 Recovery::NewReno | Recovery::Linux => self.on_partial_ack(ack),
                 Recovery::Reno | Recovery::Tahoe => self.leave_recovery(),
             },
+        }
+    }
+
+    /// What is lost above a recovery that has ended begins the next one at once (tcp_fastretrans_alert()).
+    fn look_for_further_loss(&mut self, now: Time) {
+        if self.config.rack {
+            self.look_for_loss(now);
         }
     }
 
@@ -200,8 +217,8 @@ impl Connection {
 
     fn on_ack_after_timeout(&mut self, ack: &Acknowledged<'_>) {
         if self.was_timeout_spurious(ack) {
+            self.forget_losses();
             self.take_back();
-            self.sent.judge_again();
             self.timers.expiries = 0;
             self.look_for_loss(ack.now);
             return;
@@ -215,6 +232,9 @@ impl Connection {
             self.grow_window(ack);
         }
         self.update_lost(ack.now);
+        if self.recovery.phase == Phase::Open {
+            self.look_for_further_loss(ack.now);
+        }
     }
 
     /// The reduction was for nothing.
@@ -248,6 +268,13 @@ impl Connection {
         !(partial && !self.options.sack && self.config.recovery == Recovery::NewReno)
     }
 
+    /// Whether the retransmission timer starts anew also where SND.UNA stands still: in Linux, with the repetition of the first segment
+    /// (tcp_xmit_retransmit_queue()) and with answers to what was sent before it (tcp_clean_rtx_queue()), unless
+    /// that for reordering runs.
+    pub(super) fn extends_timer(&self) -> bool {
+        self.rtt.follows_linux() && self.timers.reordering.is_none() && self.snd.wnd > 0
+    }
+
     fn leave_recovery(&mut self) {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
@@ -268,7 +295,7 @@ impl Connection {
     }
 
     fn grow_window(&mut self, ack: &Acknowledged<'_>) {
-        if self.by_rate() || self.config.cwnd_validation && !ack.was_window_limited {
+        if self.by_rate() || self.config.cwnd_validation && !(ack.advanced && self.is_cwnd_limited()) {
             return;
         }
         // Linux counts what it tells of selectively, too.
@@ -302,6 +329,7 @@ impl Connection {
             Phase::Recovery => self.window.cwnd += self.window.smss,
             Phase::Open | Phase::Loss | Phase::Reduction => {
                 if self.recovery.phase == Phase::Loss && self.was_timeout_spurious(ack) {
+                    self.forget_losses();
                     self.take_back();
                 }
                 if self.recovery.duplicates == self.config.dupack_threshold && self.may_fast_retransmit() {

@@ -65,9 +65,13 @@ fn most_memory(config: &Config) -> u32 {
     config.receive_buffer.saturating_mul(2).min(MOST_MEMORY)
 }
 
-/// Octets for which a window is announced at first.
-pub(super) fn first_window(config: &Config) -> u32 {
-    if autotunes(config) { Space::new(config).memory / 2 } else { config.receive_buffer }
+/// Octets for which a window is announced at first, by an end whose segments have so many octets of options. Linux offers whole segments
+/// (tcp_select_initial_window()).
+pub(super) fn first_window(config: &Config, options: u32) -> u32 {
+    let space = if autotunes(config) { Space::new(config).memory / 2 } else { config.receive_buffer };
+    let segment = u32::from(config.mss).saturating_sub(options).max(1);
+    let counts_octets = config.receive_accounting == ReceiveAccounting::Octets;
+    if counts_octets || space < segment { space } else { space - space % segment }
 }
 
 impl Connection {
@@ -115,7 +119,7 @@ impl Connection {
         let double = taken * 2;
         let window = double + double * (taken - space.taken) / space.taken * 2;
         space.taken = taken;
-        let headers = headers(self.options.timestamps);
+        let headers = HEADERS + self.options.len();
         let memory = window * SHARES / share_of_data(self.rcv.full_size, headers);
         let most = most_memory(&self.config);
         space.memory = space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
@@ -128,9 +132,15 @@ impl Connection {
     pub(super) fn announce_room(&mut self) {
         let (edge, next) = (self.window_edge(), self.rcv_nxt());
         if self.config.receive_accounting == ReceiveAccounting::Memory {
-            let (before, now) = (self.rcv.advertised.saturating_sub(next), edge.saturating_sub(next));
+            let announced = self.rcv.advertised.saturating_sub(next);
+            let before = self.rcv.window_unread.map_or(announced, u64::from);
+            let now = edge.saturating_sub(next);
             let worth = now > 0 && now >= 2 * before && 2 * before <= u64::from(self.rcv.buffer.capacity());
-            self.rcv.ack_now |= worth && self.is_synchronised() && !self.rcv.fin_taken;
+            if worth && self.is_synchronised() && !self.rcv.fin_taken {
+                // An acknowledgment from before the application read comes first.
+                self.rcv.ack_again = self.rcv.window_unread.is_some();
+                self.rcv.ack_now = true;
+            }
             return;
         }
         let gained = edge.saturating_sub(self.rcv.advertised);
@@ -149,7 +159,7 @@ impl Connection {
     /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2).
     pub(super) fn window_edge(&self) -> u64 {
         let shift = self.options.rcv_shift;
-        let mut room = self.rcv.buffer.room().min(MAX_UNSCALED_WINDOW << shift);
+        let mut room = self.receive_room().min(MAX_UNSCALED_WINDOW << shift);
         let capacity = self.rcv.buffer.capacity();
         let mut step = (capacity / 2).min(u32::from(self.config.mss));
         if self.config.receive_accounting == ReceiveAccounting::Memory {
@@ -165,26 +175,58 @@ impl Connection {
         if edge < self.rcv.advertised + u64::from(step) { self.rcv.advertised } else { edge }
     }
 
-    /// Lets the window grow towards what full segments have shown that there is room for, by two segments.
-    pub(super) fn grow_receive_buffer(&mut self) {
+    /// What a gap is filled with waits for the application while it is acknowledged: so Linux does, whatever the application makes of
+    /// it then.
+    pub(super) fn acknowledge_before_reading(&mut self) {
+        if self.config.receive_accounting == ReceiveAccounting::Memory {
+            let window = self.window_edge().saturating_sub(self.rcv_nxt());
+            // At most what a scaled window can tell.
+            self.rcv.window_unread = Some(window as u32);
+        }
+        self.rcv.ack_now = true;
+    }
+
+    /// Octets for which there is room. Where packets take memory, also those beyond a gap do, though they lie within the window
+    /// (tcp_space(), __tcp_select_window()).
+    fn receive_room(&self) -> u32 {
+        let (buffer, held) = (&self.rcv.buffer, self.rcv.buffer.held());
+        if self.config.receive_accounting == ReceiveAccounting::Octets {
+            return buffer.room();
+        }
+        if held == 0 {
+            return buffer.capacity();
+        }
+        let room = self.room_beside(held);
+        let is_nothing = room < self.rcv.full_size || room < self.room_beside(0) / 16;
+        if is_nothing { 0 } else { room.min(buffer.capacity()) }
+    }
+
+    /// Lets the window grow by two segments, towards what full ones have shown that there is room for beside so many octets
+    /// (tcp_grow_window()).
+    pub(super) fn grow_receive_buffer(&mut self, beside: u64) {
         if self.config.receive_accounting == ReceiveAccounting::Octets {
             return;
         }
         let segment = self.rcv.full_size;
         let limit = MAX_UNSCALED_WINDOW << self.options.rcv_shift;
-        let most =
-            room_in_memory(self.rcv.space.memory, segment, headers(self.options.timestamps)).min(limit);
+        let most = self.room_beside(beside).min(limit);
         let capacity = self.rcv.buffer.capacity();
         if capacity < most {
             self.rcv.buffer.grow(capacity.saturating_add(2 * segment).min(most));
             self.acknowledge_growth();
         }
     }
+
+    /// Octets for which memory has room beside so many, which came in full segments (tcp_space()).
+    fn room_beside(&self, held: u64) -> u32 {
+        let segment = self.rcv.full_size.max(1);
+        let packets = held.div_ceil(u64::from(segment));
+        room_in_memory(self.rcv.space.memory, packets, segment, HEADERS + self.options.len())
+    }
 }
 
-const fn headers(timestamps: bool) -> u32 {
-    if timestamps { 52 } else { 40 }
-}
+/// IP's and TCP's headers without options.
+const HEADERS: u32 = 40;
 
 /// What a packet with such a segment takes of memory when it came by a TUN device (docs/kernel.md).
 fn truesize(segment: u32, headers: u32) -> u64 {
@@ -199,9 +241,9 @@ fn share_of_data(segment: u32, headers: u32) -> u64 {
     (u64::from(segment) * SHARES / truesize(segment, headers)).max(1)
 }
 
-/// How much data a window may be for while one segment of that size waits in the buffer: tcp_win_from_space().
-fn room_in_memory(memory: u32, segment: u32, headers: u32) -> u32 {
-    let free = u64::from(memory).saturating_sub(truesize(segment, headers));
+/// How much data a window may be for while so many segments of that size are in the buffer: tcp_win_from_space().
+fn room_in_memory(memory: u32, packets: u64, segment: u32, headers: u32) -> u32 {
+    let free = u64::from(memory).saturating_sub(packets * truesize(segment, headers));
     // A share of what fits `u32`.
     (free * share_of_data(segment, headers) / SHARES) as u32
 }
@@ -302,7 +344,7 @@ mod tests {
             (46_875, 1448, 52, 56_472),
             (46_875, 1460, 40, 56_940),
         ] {
-            let room = room_in_memory(2 * buffer, segment, headers).max(buffer);
+            let room = room_in_memory(2 * buffer, 1, segment, headers).max(buffer);
             assert_eq!(room / segment * segment, window, "{buffer} octets");
         }
     }

@@ -72,8 +72,7 @@ impl Connection {
 
     /// The probe of RFC 8985 section 7.3: a new segment, whatever the congestion window says, else the last one again.
     fn loss_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        let unsent = self.snd.buffer.end().saturating_sub(self.snd.nxt);
-        let usable = (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt);
+        let (unsent, usable) = (self.unsent(), self.usable());
         let len = unsent.min(u64::from(self.max_payload())).min(usable);
         let new = len > 0;
         let segment = if new {
@@ -179,8 +178,7 @@ impl Connection {
     fn new_data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         self.restart_after_idle(now);
         let max = u64::from(self.max_payload());
-        let unsent = self.snd.buffer.end().saturating_sub(self.snd.nxt);
-        let usable = (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt);
+        let (unsent, usable) = (self.unsent(), self.usable());
 
         let len = unsent.min(max).min(usable);
         let everything = len == unsent;
@@ -195,7 +193,7 @@ impl Connection {
             if self.pipe() + len > self.window.cwnd + self.limited_transmit() {
                 return None;
             }
-            if self.is_held_by_pacing(now) {
+            if self.is_held_by_pacing(now) || self.defers_burst(now) {
                 return None;
             }
             self.note_limited_transmit(len);
@@ -215,6 +213,16 @@ impl Connection {
         }
         self.ensure_persist_timer(now);
         None
+    }
+
+    /// Octets that wait for being sent the first time.
+    pub(super) fn unsent(&self) -> u64 {
+        self.snd.buffer.end().saturating_sub(self.snd.nxt)
+    }
+
+    /// The usable window (RFC 1122 section 4.2.3.4): octets that the peer's window still lets out.
+    pub(super) fn usable(&self) -> u64 {
+        (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt)
     }
 
     /// Octets beyond the window that limited transmit allows now (RFC 3042).
@@ -263,6 +271,7 @@ impl Connection {
         let end = start + u64::from(len);
         let ends_burst = len > 0 && self.take_from_burst(now);
         self.snd.nxt = end + u64::from(with_fin);
+        self.usage.sent = true;
         let snapshot = self.rate_snapshot(now, start == self.snd.una);
         self.sent.push(self.snd.nxt, now, snapshot);
         if with_fin {
@@ -286,11 +295,15 @@ impl Connection {
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.counters.retransmissions += 1;
-        let snapshot = self.rate_snapshot(now, self.by_rate() && self.pipe() == 0);
+        // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
+        let snapshot = self.rate_snapshot(now, false);
         self.sent.mark_retransmitted(range.clone(), now, snapshot);
         let stamp = self.options.timestamps.then(|| Self::timestamp(now));
         if let Some(undo) = &mut self.undo {
             undo.note_repetition(range.end - range.start, stamp);
+        }
+        if range.start == self.snd.una && self.extends_timer() {
+            self.restart_retransmit_timer(now);
         }
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
@@ -343,8 +356,7 @@ impl Connection {
     /// SMSS: what a full-sized segment without SACK blocks carries.
     pub(super) fn smss(&self) -> u32 {
         let mss = u32::from(self.config.mss.min(self.options.peer_mss)).min(self.path_mss);
-        let stamps = if self.options.timestamps { 12 } else { 0 };
-        mss.saturating_sub(stamps).max(1)
+        mss.saturating_sub(self.options.len()).max(1)
     }
 
     fn syn(&mut self, now: Time) -> (TcpHeader, Payload) {
@@ -407,7 +419,7 @@ impl Connection {
             header.options.sack = self.sack_blocks();
             self.rcv.duplicate = None;
             // The acknowledgment is on its way.
-            self.rcv.ack_now = false;
+            self.rcv.ack_now = core::mem::take(&mut self.rcv.ack_again);
             self.note_ack_sent();
             self.rcv.unacked = 0;
             self.rcv.last_ack_sent = next;
@@ -424,7 +436,9 @@ impl Connection {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let shift = if in_syn { 0 } else { self.options.rcv_shift };
         let next = self.rcv_nxt();
-        let window = (self.window_edge().saturating_sub(next) >> shift).min(u64::from(u16::MAX));
+        let unread = self.rcv.window_unread.take().map(u64::from);
+        let window = unread.unwrap_or_else(|| self.window_edge().saturating_sub(next));
+        let window = (window >> shift).min(u64::from(u16::MAX));
         self.rcv.advertised = self.rcv.advertised.max(next + (window << shift));
         window as u16
     }

@@ -2,7 +2,7 @@
 //!
 //! Two proofs serve: every repetition was reported as a duplicate (RFC 2883, RFC 3708), or an acknowledgment echoes a timestamp older than
 //! the first repetition, so that the original has arrived (the Eifel detection of RFC 3522). F-RTO has a third (`frto.rs`). What follows
-//! is Linux' response: the window and the threshold of before, and nothing counts as lost.
+//! is Linux' response: the window and the threshold of before.
 
 use super::Connection;
 use super::recovery::Phase;
@@ -57,8 +57,17 @@ impl Connection {
             // Linux' tcp_current_ssthresh()
             Phase::Open | Phase::Loss => self.window.ssthresh.max(self.window.cwnd / 4 * 3),
         };
-        let undo = Undo { marker: Some(self.snd.una), cwnd: self.window.cwnd, ssthresh, ..Undo::default() };
-        **self.undo.get_or_insert_default() = undo;
+        // What an earlier reduction sent again may still be reported as a duplicate, or be answered (tcp_init_undo()).
+        let under_way = self.sent.repeated();
+        let is_answered = under_way == 0 && !self.sent.has_repeated_first();
+        let undo = self.undo.get_or_insert_default();
+        **undo = Undo {
+            marker: Some(self.snd.una),
+            repeated: (under_way > 0).then_some(under_way),
+            stamp: undo.stamp.filter(|_| !is_answered),
+            cwnd: self.window.cwnd,
+            ssthresh,
+        };
     }
 
     /// A D-SACK arrived.
@@ -85,10 +94,19 @@ impl Connection {
 
     /// Takes the reduction back (Linux' tcp_undo_cwnd_reduction()).
     pub(super) fn undo(&mut self) {
-        let Undo { cwnd, ssthresh, .. } = self.undo.as_deref_mut().map(core::mem::take).unwrap_or_default();
+        let (cwnd, ssthresh) = self.undo.as_deref_mut().map_or((0, 0), |undo| {
+            let before = (undo.cwnd, undo.ssthresh);
+            *undo = Undo { stamp: undo.stamp, ..Undo::default() };
+            before
+        });
         self.counters.undone += 1;
         self.window.cwnd = self.cc.undo_cwnd(&self.window, cwnd);
         self.window.ssthresh = self.window.ssthresh.max(ssthresh);
+    }
+
+    /// Nothing outstanding counts as lost any more. Not where a recovery has ended or every repetition was reported: what lies above
+    /// may be lost all the same (the `unmark_loss` of Linux).
+    pub(super) fn forget_losses(&mut self) {
         self.scoreboard.forget_losses(self.snd.una);
         self.sent.forget_losses();
     }

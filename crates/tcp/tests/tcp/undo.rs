@@ -108,6 +108,39 @@ fn the_echo_of_the_repetition_takes_nothing_back() {
     assert_eq!(t.tcp.counters().undone, 0);
 }
 
+#[test]
+fn the_answer_to_what_an_earlier_recovery_sent_again_takes_nothing_back() {
+    // tcp_init_undo(), and `retrans_stamp`, which stays as long as a repetition is outstanding.
+    let config = Config { undo: true, timestamps: true, rack: true, ..with_sack() };
+    let at = |n: u32| 1 + n * 1448;
+    let answer = |n, runs: &[(u32, u32)], echo| {
+        let blocks: Vec<_> = runs.iter().map(|&(from, to)| (at(from), at(to))).collect();
+        ack(at(n)).sack(&blocks).stamps((500, echo))
+    };
+    let mut t = sender(config);
+    t.recv(answer(0, &[(1, 9)], 1)).phase(Phase::Recovery).expect(data(1, 1448)).skip();
+    // The repetition is lost, and so is the eleventh; what is sent again for that outlasts the recovery.
+    t.at(ms(200)).recv(answer(0, &[(1, 10), (11, 13)], 101));
+    t.expect(data(1, 1448)).expect(data(at(10), 1448)).skip();
+    t.at(ms(300)).recv(answer(10, &[(11, 13)], 201)).phase(Phase::Open).skip();
+    t.at(ms(400)).recv(answer(10, &[(11, 13), (14, 17)], 201)).phase(Phase::Recovery);
+    t.expect(data(at(10), 1448)).expect(data(at(13), 1448)).skip();
+    t.at(ms(401)).recv(answer(13, &[(14, 17)], 201)).phase(Phase::Recovery);
+    assert_eq!(t.tcp.counters().undone, 0);
+}
+
+#[test]
+fn what_is_lost_above_a_recovery_begins_the_next_one_at_once() {
+    // tcp_fastretrans_alert()
+    let mut t = sender(Config { rack: true, prr: true, ..with_sack() });
+    t.recv(sacked(0, &[(1, 9)])).phase(Phase::Recovery).expect(data(1, MSS)).skip();
+    let out = t.tcp.metrics().flight as u32 / MSS;
+    assert!(out >= 13, "{out} segments");
+    // One acknowledgment ends the recovery and tells that the eleventh is lost.
+    t.at(ms(200)).recv(sacked(10, &[(11, 13)])).phase(Phase::Recovery).expect(data(s(10), MSS));
+    assert_eq!(t.tcp.counters().fast_retransmits, 2);
+}
+
 /// A timeout of ten segments; the time is 1000 ms, the first of them has been sent again.
 fn timed_out(config: Config) -> Ladder {
     let mut t = Ladder::established(config);

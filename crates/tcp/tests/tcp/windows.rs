@@ -23,12 +23,12 @@ fn the_announced_window_follows_the_buffer() {
 
 #[test]
 fn a_window_counted_in_memory_grows_by_two_segments_an_arrival() {
-    // Linux 6.18, SO_RCVBUF = 20000 (docs/kernel.md): 13 segments at first, 16 in the end; one of them is yet to be read here.
+    // Linux 6.18, SO_RCVBUF = 20000 (docs/kernel.md): 13 segments at first, 16 in the end, beside one that is yet to be read.
     let config = Config { receive_buffer: 20_000, receive_accounting: ReceiveAccounting::Memory, ..prompt() };
     let mut t = Ladder::established(config);
-    t.recv(data(1, 1460)).expect(ack(1461).window(14 * 1460)).read(1460);
+    t.recv(data(1, 1460)).expect(ack(1461).window(15 * 1460)).read(1460);
     for n in 2..6 {
-        t.recv(data(1 + (n - 1) * 1460, 1460)).expect(ack(1 + n * 1460).window(15 * 1460)).read(1460);
+        t.recv(data(1 + (n - 1) * 1460, 1460)).expect(ack(1 + n * 1460).window(16 * 1460)).read(1460);
     }
     let mut t = receiver(20_000);
     t.recv(data(1, 1460)).expect(ack(1461).window(20_000 - 1460)).read(1460);

@@ -1,0 +1,42 @@
+//! Whether the congestion window is what limits the sender, so that it may grow (RFC 7661 section 4.1), over a window as tcp_cwnd_validate() and
+//! tcp_is_cwnd_limited() look at it.
+
+use super::Connection;
+
+/// How far the congestion window was used of late.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// SND.NXT when this was noted, its lower half: less than 2^31 octets are outstanding.
+    until: u32,
+    /// Octets that were outstanding then, of which there are as few.
+    most: u32,
+    /// Whether the congestion window was all that held the sender back.
+    limited: bool,
+    /// New data left since this was looked at last.
+    pub(super) sent: bool,
+}
+
+impl Connection {
+    /// Notes how far the window is used, before an acknowledgment makes room.
+    pub(super) fn note_usage(&mut self) {
+        if !self.config.cwnd_validation {
+            return;
+        }
+        let sent = core::mem::take(&mut self.usage.sent);
+        let limited = self.waits_for_cwnd() || self.pipe() + self.window.smss > self.window.cwnd;
+        if !sent && !limited {
+            return;
+        }
+        let outstanding = self.flight() as u32;
+        let is_over = (self.snd.una as u32).wrapping_sub(self.usage.until) as i32 >= 0;
+        if is_over || limited || (!self.usage.limited && outstanding > self.usage.most) {
+            self.usage = Usage { until: self.snd.nxt as u32, most: outstanding, limited, sent: false };
+        }
+    }
+
+    /// Whether the window may grow; slow start, which doubles it, needs half of it used.
+    pub(super) fn is_cwnd_limited(&self) -> bool {
+        self.usage.limited
+            || (self.window.in_slow_start() && self.window.cwnd < 2 * u64::from(self.usage.most))
+    }
+}
