@@ -342,12 +342,11 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
         }
         [Part::Sender(sender), Part::Receiver(receiver)] => {
             let reception = receiver.reception();
-            let is_whole = match *app {
-                App::Cbr { packets, .. } | App::OnOff { packets, .. } => {
-                    packets.is_none_or(|packets| packets == sender.sent())
-                }
-                _ => false,
+            let bound = match *app {
+                App::Cbr { packets, .. } | App::OnOff { packets, .. } => packets,
+                _ => unreachable!("a stream's application sends no datagrams"),
             };
+            let is_whole = bound.is_none_or(|packets| packets == sender.sent());
             let done = sender.poll_timeout().is_none();
             FlowRow {
                 status: match (done, is_whole) {
@@ -355,7 +354,8 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
                     (true, false) => "stopped",
                     (false, _) => "unfinished",
                 },
-                stopped,
+                // To stop what had sent all it was to changes nothing, and may lie behind the run's end.
+                stopped: stopped.filter(|_| bound.is_none() || !is_whole),
                 established: None,
                 first: receiver.first_at(),
                 completed: reception.last_at.filter(|_| done),

@@ -129,6 +129,27 @@ fn every_application_can_be_stopped() {
 }
 
 #[test]
+fn to_stop_what_has_sent_all_changes_nothing() {
+    let lost = Direction { loss: Loss::Bernoulli { p: 1.0 }, ..wire(10 * MS) };
+    let mut plan = stream(lost);
+    stop(&mut plan, 2500);
+    let goodput = |plan: &Plan| {
+        let report = run(plan, 0);
+        let Data::OptF64(values) = column(table(&report, "flows"), "goodput_bps") else { panic!("no rates") };
+        (report.verdict.ended_ns, values[0])
+    };
+    let (alone_ended, alone) = goodput(&plan);
+    let mut longer = plan.flows[0].clone();
+    longer.name = "longer".into();
+    longer.start_ns = SECOND;
+    plan.flows.push(longer);
+    let (joined_ended, joined) = goodput(&plan);
+    // The run of one is over before the stop, that of both is not.
+    assert!(alone_ended < 2500 * MS && 2500 * MS < joined_ended, "{alone_ended} {joined_ended}");
+    assert_eq!((alone, joined), (None, None));
+}
+
+#[test]
 fn a_flow_is_stopped_before_its_connection_stands() {
     let mut plan = with_tcp(pipe(wire(SECOND), wire(SECOND)), &Profile::Linux.config(), download());
     stop(&mut plan, 500);
