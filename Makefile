@@ -138,6 +138,7 @@ speech-compare: setup
 fuzz: setup
 	@command -v c++ >/dev/null || { echo 'fuzz: libFuzzer is compiled by a C++ compiler: apt-get install g++'; exit 1; }
 	fuzz/run.sh
+	fuzz/properties.sh
 	$(BIN)/python fuzz/scenario.py --seconds $${FUZZ_SECONDS:-60}
 
 soak:
