@@ -56,6 +56,14 @@ impl Connection {
         is_held
     }
 
+    /// The repetition that a timeout calls for does not wait (tcp_retransmit_timer() sends it itself).
+    pub(super) fn release_pacing(&mut self, now: Time) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.next = pacer.next.min(now);
+        }
+        self.timers.pacing = None;
+    }
+
     /// `octets` leave now.
     pub(super) fn pace(&mut self, now: Time, octets: u32) {
         if self.counters.data_segments_sent < UNPACED {

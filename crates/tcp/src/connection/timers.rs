@@ -100,10 +100,12 @@ impl Connection {
         self.rtt.back_off();
         if synchronised {
             self.lose_flight(now);
+            self.release_pacing(now);
         } else {
             self.snd.syn_pending = true;
         }
-        // RFC 6298 (5.6): the timer starts again with the repeated segment.
+        // RFC 6298 (5.6), already here: what holds the repetition back may also make it needless.
+        self.restart_retransmit_timer(now);
     }
 
     /// RFC 5681 section 3.1: the flight counts as lost, and transmission starts over from one segment.

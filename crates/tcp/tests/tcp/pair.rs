@@ -111,6 +111,8 @@ impl Pair {
             }
             self.settle(i);
             let due = self.ends[i].tcp.as_ref().and_then(Connection::poll_timeout);
+            let flight = self.ends[i].tcp.as_ref().map_or(0, |tcp| tcp.metrics().flight);
+            assert!(flight == 0 || due.is_some(), "no timer guards what is sent: {:?}", self.ends[i].tcp);
             assert!(
                 due.is_none_or(|due| due > now),
                 "a timer at now makes no progress: {:?}",

@@ -134,6 +134,45 @@ proptest! {
     }
 }
 
+/// Found by chance: a timeout's repetition that pacing held back, and an acknowledgment of what had been sent before, by which the timeout was
+/// spurious. Nothing was repeated then, and no timer ran any more.
+#[test]
+fn a_timeout_that_was_spurious_before_anything_was_repeated_leaves_a_timer() {
+    let tuned = |config: Config, mss, receive_buffer, congestion| {
+        let mut config = Config {
+            mss,
+            receive_buffer,
+            congestion,
+            sack: true,
+            loss_probe: true,
+            frto: true,
+            window_scaling: false,
+            timestamps: false,
+            syn_retries: 1000,
+            retries: 1000,
+            msl: Span::from_secs(100_000),
+            ..config
+        };
+        (config.rto.min, config.persist.min) = (span_ms(1), span_ms(1));
+        config
+    };
+    let configs = || {
+        let client = tuned(Profile::Rfc.config(), 1460, 1_000_000, Congestion::Bbr);
+        [client, tuned(Profile::Linux.config(), 100, 700, Congestion::Reno)]
+    };
+    let reader = Some((700, span_ms(281)));
+    let apps = || {
+        [
+            App { octets: 8869, write_size: 100_000, slow_reader: None },
+            App { octets: 521, write_size: 100_000, slow_reader: reader },
+        ]
+    };
+    for seed in 0..3000 {
+        let network = Network { seed, loss: 30, duplication: 0, jitter: 3, bad_for: 200 };
+        Pair::new(configs(), apps(), move |end, index, _| network.fate(end, index)).drive();
+    }
+}
+
 /// A segment of anything: flags and options by chance, numbers near those in use.
 fn garbage(noise: &mut impl FnMut(u64) -> u64, near: &TcpHeader) -> (TcpHeader, Payload) {
     let offset = |noise: &mut dyn FnMut(u64) -> u64| match noise(5) {
