@@ -10,8 +10,8 @@ rounds=0
 while [ "$(date +%s)" -lt "$end" ]; do
 	seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 	# shellcheck disable=SC2086
-	PROPTEST_RNG_SEED=$seed cargo test $tests >target/fuzz-properties.log 2>&1 || {
-		grep -A 40 'panicked' target/fuzz-properties.log || tail -40 target/fuzz-properties.log
+	RUST_BACKTRACE=0 PROPTEST_RNG_SEED=$seed cargo test $tests >target/fuzz-properties.log 2>&1 || {
+		grep -A 30 "^Test failed\|minimal failing" target/fuzz-properties.log || tail -40 target/fuzz-properties.log
 		echo "fuzz: the property tests fail with PROPTEST_RNG_SEED=$seed: target/fuzz-properties.log"
 		exit 1
 	}
