@@ -275,7 +275,7 @@ proptest! {
             rig.run_until(Time::from_nanos(probe));
             rig.link.settle(Time::from_nanos(probe));
 
-            let (counts, held) = (*rig.link.counts(), rig.link.held());
+            let (counts, held) = (rig.link.counts(), rig.link.held());
             prop_assert_eq!(counts, expected.counts, "accounts at {} ns", probe);
             prop_assert_eq!(held, expected.held(), "held at {} ns", probe);
             for ((name, count), held) in counts.elements().into_iter().zip(held.elements()) {
@@ -380,7 +380,7 @@ fn work_beyond_the_end_of_the_clock_waits_there_for_ever() {
         rig.run_until(century);
         rig.link.settle(century);
         // Whatever is through is still in the line: that is as long as the clock.
-        let (counts, held) = (*rig.link.counts(), rig.link.held());
+        let (counts, held) = (rig.link.counts(), rig.link.held());
         assert_eq!(counts.serialiser.left, century_s / (65_535 * 8));
         assert_eq!((held.delay, held.serialiser), (counts.serialiser.left, 1));
         assert_eq!(held.elements().iter().sum::<u64>(), 40_000);

@@ -110,7 +110,7 @@ impl Books {
         // The network as a whole is an element too.
         let sum = |of: fn(&crate::network::Node) -> u64| network.nodes.iter().map(of).sum::<u64>();
         let link_sum = |of: fn(&voxpath_net::link::Counts) -> u64| {
-            network.links.iter().map(|link| of(link.counts())).sum::<u64>()
+            network.links.iter().map(|link| of(&link.counts())).sum::<u64>()
         };
         let whole = Count {
             entered: sum(|node| node.sent),

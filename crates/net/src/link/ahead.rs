@@ -8,13 +8,14 @@ use super::wire::{Fate, Wire};
 use super::{Around, Books, Held};
 use crate::element::{DropTail, Gate, Limit, Red, Serialiser, Verdict};
 use crate::pool::Handle;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use voxpath_units::Time;
 
 #[derive(Debug)]
 pub(super) struct Ahead {
     queue: DropTail,
-    red: Option<Red>,
+    red: Option<Box<Red>>,
     serialiser: Serialiser,
     /// Packets that wait or are in service, in order; the last `queue.packets()` of them wait.
     planned: VecDeque<Planned>,
@@ -30,7 +31,7 @@ struct Planned {
 }
 
 impl Ahead {
-    pub(super) const fn new(limit: Limit, red: Option<Red>, serialiser: Serialiser) -> Self {
+    pub(super) const fn new(limit: Limit, red: Option<Box<Red>>, serialiser: Serialiser) -> Self {
         Self { queue: DropTail::new(limit), red, serialiser, planned: VecDeque::new() }
     }
 
@@ -43,9 +44,9 @@ impl Ahead {
         around: &mut Around<'_>,
     ) {
         self.settle(now, books);
-        books.counts.queue.entered += 1;
+        books.queue.entered += 1;
         let len = around.pool[&packet].len;
-        let count = &mut books.counts.queue;
+        let count = &mut books.queue;
         let mut gate = Gate { pool: around.pool, tap: around.tap, place: wire.place(), count };
         let busy = self.serialiser.is_busy(now);
         if let Some(red) = &mut self.red {

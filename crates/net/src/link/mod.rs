@@ -90,12 +90,18 @@ enum Way {
     Stepwise(Box<Stepwise>),
 }
 
-/// What a link keeps account of.
+/// What a link keeps account of. Behind the serialiser an element takes in at once what that before it passes on, so only what it does
+/// to packets is noted.
 #[derive(Debug, Default)]
 struct Books {
-    counts: Counts,
+    queue: Count,
+    serialiser: Count,
     /// Bytes of IP packets that the serialiser has passed on.
     served: u64,
+    lost: u64,
+    corrupted: u64,
+    duplicated: u64,
+    delivered: u64,
 }
 
 /// What a link shares with all others.
@@ -115,7 +121,7 @@ impl Link {
         let way = match queueing {
             Queueing::DropTail if !config.changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
             Queueing::Red(settings) if !config.changing => {
-                let red = Red::new(settings, stream("queue"));
+                let red = Box::new(Red::new(settings, stream("queue")));
                 Way::Ahead(Ahead::new(limit, Some(red), serialiser))
             }
             _ => {
@@ -161,7 +167,7 @@ impl Link {
             return None;
         }
         let packet = self.wire.deliver(now, ticket, events)?;
-        self.books.counts.delay.left += 1;
+        self.books.delivered += 1;
         Some(packet)
     }
 
@@ -235,8 +241,8 @@ impl Link {
     }
 
     /// The accounts as of the last [`Link::settle`].
-    pub const fn counts(&self) -> &Counts {
-        &self.books.counts
+    pub fn counts(&self) -> Counts {
+        self.books.counts()
     }
 
     /// What the elements hold, seen from the packets themselves; settle first, or the line is behind the queue.
@@ -303,29 +309,31 @@ fn unchanging() -> ! {
 
 impl Books {
     fn enter_service(&mut self) {
-        self.counts.queue.left += 1;
-        self.counts.serialiser.entered += 1;
+        self.queue.left += 1;
+        self.serialiser.entered += 1;
     }
 
     /// A packet of `len` bytes leaves the serialiser.
     fn leave_service(&mut self, len: u32, fate: Fate) {
         self.served += u64::from(len);
-        let counts = &mut self.counts;
-        counts.serialiser.left += 1;
-        counts.loss.entered += 1;
-        if fate.copies == 0 {
-            counts.loss.dropped += 1;
-            return;
+        self.serialiser.left += 1;
+        self.lost += u64::from(fate.copies == 0);
+        self.corrupted += u64::from(fate.corrupted);
+        self.duplicated += u64::from(fate.copies.saturating_sub(1));
+    }
+
+    fn counts(&self) -> Counts {
+        let Self { queue, serialiser, lost, corrupted, duplicated, delivered, .. } = *self;
+        let passed = serialiser.left - lost;
+        let through = |entered| Count { entered, left: entered, dropped: 0, duplicated: 0, marked: 0 };
+        Counts {
+            queue,
+            serialiser,
+            loss: Count { left: passed, dropped: lost, ..through(serialiser.left) },
+            corruption: Count { marked: corrupted, ..through(passed) },
+            duplication: Count { left: passed + duplicated, duplicated, ..through(passed) },
+            delay: Count { left: delivered, ..through(passed + duplicated) },
         }
-        let copies = u64::from(fate.copies);
-        counts.loss.left += 1;
-        counts.corruption.entered += 1;
-        counts.corruption.marked += u64::from(fate.corrupted);
-        counts.corruption.left += 1;
-        counts.duplication.entered += 1;
-        counts.duplication.duplicated += copies - 1;
-        counts.duplication.left += copies;
-        counts.delay.entered += copies;
     }
 }
 

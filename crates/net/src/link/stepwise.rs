@@ -36,8 +36,8 @@ impl Stepwise {
         while self.due.is_some_and(|(at, _)| at <= now) {
             self.step(now, wire, books, around);
         }
-        books.counts.queue.entered += 1;
-        let mut gate = gate(wire, &mut books.counts.queue, around);
+        books.queue.entered += 1;
+        let mut gate = gate(wire, &mut books.queue, around);
         if !self.up {
             return gate.drop(now, packet);
         }
@@ -97,10 +97,10 @@ impl Stepwise {
         self.due = None;
         self.serialiser.abort(now);
         while let Some(packet) = self.queue.remove() {
-            gate(wire, &mut books.counts.queue, around).drop(now, packet);
+            gate(wire, &mut books.queue, around).drop(now, packet);
         }
         if let Some(packet) = self.in_service.take() {
-            gate(wire, &mut books.counts.serialiser, around).drop(now, packet);
+            gate(wire, &mut books.serialiser, around).drop(now, packet);
         }
     }
 
@@ -146,7 +146,7 @@ impl Stepwise {
     }
 
     fn serve(&mut self, now: Time, wire: &Wire, books: &mut Books, around: &mut Around<'_>) {
-        if let Some(packet) = self.queue.dequeue(now, &mut gate(wire, &mut books.counts.queue, around)) {
+        if let Some(packet) = self.queue.dequeue(now, &mut gate(wire, &mut books.queue, around)) {
             books.enter_service();
             let end = self.serialiser.serve_next(now, around.pool[&packet].len);
             self.in_service = Some(packet);

@@ -1,15 +1,34 @@
 //! What a packet meets behind the serialiser: loss → corruption → duplication → delay line.
 
-use super::{Around, LinkConfig};
+use super::{Around, LinkConfig, unchanging};
 use crate::element::{Delay, DelayLine, Loss, saturating_after};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
 use crate::random::Stream;
 use crate::tap::{Action, Place};
+use alloc::boxed::Box;
 use voxpath_units::{Prob, Span, Time};
 
 #[derive(Debug)]
 pub(super) struct Wire {
+    medium: Medium,
+    line: DelayLine,
+    /// The earliest delivery that has an entry in the event queue.
+    armed: Option<(Time, Ticket)>,
+    target: Target,
+    place: Place,
+}
+
+/// What happens between the serialiser and the far end. Most links delay and do no more: they are kept small, as of many links each one
+/// that a packet meets has to come into the cache.
+#[derive(Debug)]
+enum Medium {
+    Plain(Span),
+    Chancy(Box<Chances>),
+}
+
+#[derive(Debug)]
+struct Chances {
     loss: Loss,
     loss_stream: Stream,
     corruption: Loss,
@@ -22,11 +41,6 @@ pub(super) struct Wire {
     delay_stream: Stream,
     /// What others are not to overtake arrives then.
     not_before: Time,
-    line: DelayLine,
-    /// The earliest delivery that has an entry in the event queue.
-    armed: Option<(Time, Ticket)>,
-    target: Target,
-    place: Place,
 }
 
 /// What becomes of a packet behind the serialiser.
@@ -44,23 +58,31 @@ impl Wire {
         target: Target,
         place: Place,
     ) -> Self {
-        Self {
-            loss: config.loss,
-            loss_stream: stream("loss"),
-            corruption: config.corruption,
-            corruption_stream: stream("corruption"),
-            duplicate: config.duplicate,
-            duplicate_stream: stream("duplication"),
-            reorder: config.reorder,
-            reorder_stream: stream("reordering"),
-            delay: config.delay,
-            delay_stream: stream("delay"),
-            not_before: Time::ZERO,
-            line: DelayLine::new(),
-            armed: None,
-            target,
-            place,
-        }
+        let medium = match config {
+            LinkConfig {
+                loss: Loss::None,
+                corruption: Loss::None,
+                duplicate: Prob::NEVER,
+                reorder: None,
+                delay: Delay::Constant(delay),
+                changing: false,
+                ..
+            } => Medium::Plain(delay),
+            _ => Medium::Chancy(Box::new(Chances {
+                loss: config.loss,
+                loss_stream: stream("loss"),
+                corruption: config.corruption,
+                corruption_stream: stream("corruption"),
+                duplicate: config.duplicate,
+                duplicate_stream: stream("duplication"),
+                reorder: config.reorder,
+                reorder_stream: stream("reordering"),
+                delay: config.delay,
+                delay_stream: stream("delay"),
+                not_before: Time::ZERO,
+            })),
+        };
+        Self { medium, line: DelayLine::new(), armed: None, target, place }
     }
 
     pub(super) const fn place(&self) -> Place {
@@ -72,7 +94,10 @@ impl Wire {
     }
 
     pub(super) fn delay(&self, now: Time) -> Span {
-        self.delay.about(now)
+        match &self.medium {
+            Medium::Plain(delay) => *delay,
+            Medium::Chancy(chances) => chances.delay.about(now),
+        }
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -80,37 +105,35 @@ impl Wire {
     }
 
     pub(super) fn set_loss(&mut self, loss: Loss) {
-        self.loss = loss;
+        self.chances().loss = loss;
     }
 
     pub(super) fn set_delay(&mut self, delay: Delay) {
-        self.not_before = self.line.last_in_order().map_or(self.not_before, |last| last.max(self.not_before));
-        self.delay = delay;
+        let last = self.line.last_in_order();
+        let chances = self.chances();
+        chances.not_before = last.map_or(chances.not_before, |last| last.max(chances.not_before));
+        chances.delay = delay;
+    }
+
+    fn chances(&mut self) -> &mut Chances {
+        match &mut self.medium {
+            Medium::Chancy(chances) => chances,
+            Medium::Plain(_) => unchanging(),
+        }
     }
 
     /// Takes a packet of `len` bytes in that leaves the serialiser at `end`.
     #[inline(always)]
     pub(super) fn take(&mut self, end: Time, packet: Handle, len: u32, around: &mut Around<'_>) -> Fate {
-        if self.loss.loses(end, len, &mut self.loss_stream) {
-            around.tap.packet(end, self.place, Action::Lost, &around.pool[&packet]);
-            around.pool.discard(packet);
-            return Fate { copies: 0, corrupted: false };
-        }
-        let corrupted = self.corruption.loses(end, len, &mut self.corruption_stream);
-        if corrupted {
-            around.pool[&packet].corrupted = true;
-            around.tap.packet(end, self.place, Action::Corrupted, &around.pool[&packet]);
-        }
-        let mut copies = 1;
-        if self.duplicate > Prob::NEVER && self.duplicate_stream.happens(self.duplicate) {
-            around.tap.packet(end, self.place, Action::Duplicated, &around.pool[&packet]);
-            let copy = around.pool.insert(around.pool[&packet].clone());
-            self.enter_line(end, copy, around.events);
-            copies += 1;
-        }
-        self.enter_line(end, packet, around.events);
+        let fate = match &mut self.medium {
+            Medium::Plain(delay) => {
+                self.line.push(saturating_after(end, *delay), around.events.ticket(), packet);
+                Fate { copies: 1, corrupted: false }
+            }
+            Medium::Chancy(chances) => chances.take(end, packet, len, self.place, &mut self.line, around),
+        };
         self.arm(around.events);
-        Fate { copies, corrupted }
+        fate
     }
 
     /// The delivery that `ticket` stands for; none if another was due before.
@@ -125,26 +148,6 @@ impl Wire {
         packet
     }
 
-    #[inline]
-    fn enter_line(&mut self, end: Time, packet: Handle, events: &mut EventQueue) {
-        let ticket = events.ticket();
-        let mut at = saturating_after(end, self.delay.of(end, &mut self.delay_stream));
-        if !self.delay.lets_overtake() {
-            at = at.max(self.not_before);
-        }
-        match self.reorder {
-            Some((p, by)) if self.reorder_stream.happens(p) => {
-                self.line.push_held_back(saturating_after(at, by), ticket, packet);
-            }
-            _ => {
-                if self.delay.varies() {
-                    self.not_before = self.not_before.max(at);
-                }
-                self.line.push(at, ticket, packet);
-            }
-        }
-    }
-
     /// Enters the next delivery into the event queue unless that, or an earlier one, is there.
     fn arm(&mut self, events: &mut EventQueue) {
         let next = self.line.next();
@@ -153,6 +156,58 @@ impl Wire {
         {
             events.push_with(at, ticket, self.target);
             self.armed = next;
+        }
+    }
+}
+
+impl Chances {
+    fn take(
+        &mut self,
+        end: Time,
+        packet: Handle,
+        len: u32,
+        place: Place,
+        line: &mut DelayLine,
+        around: &mut Around<'_>,
+    ) -> Fate {
+        if self.loss.loses(end, len, &mut self.loss_stream) {
+            around.tap.packet(end, place, Action::Lost, &around.pool[&packet]);
+            around.pool.discard(packet);
+            return Fate { copies: 0, corrupted: false };
+        }
+        let corrupted = self.corruption.loses(end, len, &mut self.corruption_stream);
+        if corrupted {
+            around.pool[&packet].corrupted = true;
+            around.tap.packet(end, place, Action::Corrupted, &around.pool[&packet]);
+        }
+        let mut copies = 1;
+        if self.duplicate > Prob::NEVER && self.duplicate_stream.happens(self.duplicate) {
+            around.tap.packet(end, place, Action::Duplicated, &around.pool[&packet]);
+            let copy = around.pool.insert(around.pool[&packet].clone());
+            self.enter_line(end, copy, line, around.events);
+            copies += 1;
+        }
+        self.enter_line(end, packet, line, around.events);
+        Fate { copies, corrupted }
+    }
+
+    #[inline]
+    fn enter_line(&mut self, end: Time, packet: Handle, line: &mut DelayLine, events: &mut EventQueue) {
+        let ticket = events.ticket();
+        let mut at = saturating_after(end, self.delay.of(end, &mut self.delay_stream));
+        if !self.delay.lets_overtake() {
+            at = at.max(self.not_before);
+        }
+        match self.reorder {
+            Some((p, by)) if self.reorder_stream.happens(p) => {
+                line.push_held_back(saturating_after(at, by), ticket, packet);
+            }
+            _ => {
+                if self.delay.varies() {
+                    self.not_before = self.not_before.max(at);
+                }
+                line.push(at, ticket, packet);
+            }
         }
     }
 }
