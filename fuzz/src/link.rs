@@ -92,7 +92,6 @@ impl Rig {
             dscp: 0,
             ecn: Ecn::from_bits(source.u8()),
             corrupted: false,
-            created: self.now,
             enqueued: self.now,
             transport: Transport::Udp(UdpHeader::default()),
             payload: Payload::Empty,
@@ -122,7 +121,7 @@ impl Rig {
 
     fn check(&mut self) {
         self.link.settle(self.now);
-        let (counts, held) = (*self.link.counts(), self.link.held());
+        let (counts, held) = (self.link.counts(), self.link.held());
         for ((name, count), held) in counts.elements().into_iter().zip(held.elements()) {
             assert!(count.balances(held), "{name} at {}: {count:?}, {held} held", self.now);
         }

@@ -117,7 +117,6 @@ fn packet() -> Packet {
         dscp: 0,
         ecn: Ecn::NotEct,
         corrupted: false,
-        created: Time::ZERO,
         enqueued: Time::ZERO,
         transport: Transport::Tcp(TcpHeader::default()),
         payload: Payload::pattern(0, 0, 1460),

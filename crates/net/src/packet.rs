@@ -47,8 +47,10 @@ pub struct Frame {
 
 /// A packet on its way.
 ///
-/// Marks, times and the corruption flag are carried from the first day, for disciplines and links to come that decide by them.
+/// Of many packets in flight, each that is forwarded has to come into the cache: what a hop looks at fills one line of it, what the ends need
+/// another.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[repr(C, align(64))]
 pub struct Packet {
     /// Source address.
     pub src: AddressId,
@@ -66,15 +68,15 @@ pub struct Packet {
     pub ecn: Ecn,
     /// A bit error happened that the receiver's checksum will find.
     pub corrupted: bool,
-    /// When the sender made the packet.
-    pub created: Time,
-    /// When the queue took it in that it met last.
+    /// When the queue took it in that it met last, of those that ask; before, when its sender made it.
     pub enqueued: Time,
-    /// The transport header.
-    pub transport: Transport,
     /// What it carries.
     pub payload: Payload,
+    /// The transport header.
+    pub transport: Transport,
 }
+
+const _: () = assert!(size_of::<Option<Packet>>() == 128, "two lines of the cache");
 
 impl Packet {
     /// The TTL that Linux and most others start from.
@@ -99,7 +101,6 @@ impl Packet {
             dscp: 0,
             ecn: Ecn::NotEct,
             corrupted: false,
-            created: now,
             enqueued: now,
             transport,
             payload,

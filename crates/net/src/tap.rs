@@ -175,8 +175,15 @@ impl Tap {
             Place::Link(_) => Interest::LINKS,
         };
         if self.wants(kind) {
-            self.emit(kind, &Event::Packet { at, place, action, packet });
+            self.show(kind, at, place, action, packet);
         }
+    }
+
+    /// Out of line with all that it makes: what nobody observes is not to push what it passes through out of the cache of instructions.
+    #[cold]
+    #[inline(never)]
+    fn show(&mut self, kind: Interest, at: Time, place: Place, action: Action, packet: &Packet) {
+        self.emit(kind, &Event::Packet { at, place, action, packet });
     }
 
     /// An endpoint's value changed. Ask [`Tap::wants`] before computing it.
@@ -189,7 +196,6 @@ impl Tap {
         self.sinks.into_iter().map(move |sink| sink.finish(ended))
     }
 
-    #[cold]
     fn emit(&mut self, kind: Interest, event: &Event<'_>) {
         for sink in &mut self.sinks {
             if sink.interest().overlaps(kind) {

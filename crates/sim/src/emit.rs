@@ -36,7 +36,7 @@ pub(crate) fn emit(packet: &Packet, addresses: &[Address], identification: u16, 
         }
     }
     if packet.corrupted {
-        damage(&mut out[start..], packet.created);
+        damage(&mut out[start..], packet.enqueued);
     }
 }
 

@@ -149,7 +149,6 @@ impl RealTime {
             dscp: parsed.ip.dscp,
             ecn: parsed.ip.ecn,
             corrupted: parsed.checksum == ChecksumStatus::Bad,
-            created: now,
             enqueued: now,
             payload: Payload::bytes(bytes.slice(parsed.payload)),
             transport: Transport::Frame(Box::new(Frame { bytes, transport: parsed.transport })),

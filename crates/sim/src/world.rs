@@ -303,6 +303,8 @@ fn quote_of(payload: &Payload) -> Option<Quote> {
 }
 
 /// Records what changed of a connection since it was looked at last.
+#[cold]
+#[inline(never)]
 fn watch(now: Time, endpoint: &mut Endpoint, tap: &mut Tap) {
     let Kind::Tcp(tcp) = &endpoint.kind else { return };
     let Some(metrics) = tcp.connection().map(Connection::metrics) else { return };

@@ -29,7 +29,6 @@ pub fn packet(number: u32, len: u32) -> Packet {
         dscp: 0,
         ecn: Ecn::NotEct,
         corrupted: false,
-        created: Time::ZERO,
         enqueued: Time::ZERO,
         transport: Transport::Udp(UdpHeader::default()),
         payload: Payload::Empty,
