@@ -53,15 +53,11 @@ impl Rack {
             self.reordering_seen = true;
         }
         let Some((at, order, retransmitted)) = delivered.newest else { return };
-        let rtt = now - at;
-        // The repetition cannot have been answered yet: it was the original.
-        if retransmitted && self.min_rtt.is_some_and(|min| rtt < min) {
-            return;
-        }
-        self.rtt = rtt;
-        if self.newest.is_none_or(|newest| newest < (at, order)) {
-            self.newest = Some((at, order));
-        }
+        // A repetition that cannot have been answered yet: it was the original. What was sent once counts all the same.
+        let too_soon = retransmitted && self.min_rtt.is_some_and(|min| now - at < min);
+        let Some(newest) = (if too_soon { delivered.newest_once } else { Some((at, order)) }) else { return };
+        self.rtt = now - newest.0;
+        self.newest = self.newest.max(Some(newest));
     }
 
     /// Step 4: a D-SACK widens the window, once a round trip.

@@ -56,6 +56,8 @@ pub(crate) struct Delivered {
     pub(crate) octets: u64,
     /// The delivered segment that was sent last: when, SND.NXT then, and whether it had been sent before.
     pub(crate) newest: Option<(Time, u64, bool)>,
+    /// The one that was sent last of those sent once.
+    pub(crate) newest_once: Option<(Time, u64)>,
     /// The send time of the last segment sent once, in the order of octets.
     newest_original: Option<Time>,
     /// That of the first one acknowledged that was neither sent twice nor SACKed before.
@@ -80,6 +82,7 @@ impl Delivered {
             self.snapshot = snapshot.unwrap_or_default();
         }
         if !sent.retransmitted {
+            self.newest_once = self.newest_once.max(Some(order));
             self.lowest_original = Some(self.lowest_original.map_or(start, |lowest| lowest.min(start)));
             let end = self.lowest_original_end.map_or(sent.end, |lowest| lowest.min(sent.end));
             self.lowest_original_end = Some(end);

@@ -354,7 +354,7 @@ impl Connection {
     ) {
         let advanced = self.snd.una > una;
         if duplicate_told && self.recovery.phase() != Phase::Loss && self.may_undo(None) {
-            self.take_back();
+            self.take_back(now);
         }
         if self.has_probe_repaired(ack, duplicate_told, plain && !advanced)
             && self.recovery.phase() == Phase::Open

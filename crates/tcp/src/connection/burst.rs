@@ -76,9 +76,9 @@ impl Connection {
         true
     }
 
-    /// Whether the congestion window is what the next burst waits for.
-    pub(super) const fn waits_for_cwnd(&self) -> bool {
-        self.burst.waits_for_cwnd
+    /// Whether the congestion window is what a burst has waited for since this was asked last.
+    pub(super) const fn waited_for_cwnd(&mut self) -> bool {
+        core::mem::replace(&mut self.burst.waits_for_cwnd, false)
     }
 
     fn sent_lately(&self, now: Time) -> bool {

@@ -175,12 +175,12 @@ impl Connection {
             Phase::Recovery if self.snd.una >= self.recovery.recover => {
                 self.dupacks.clear();
                 if self.may_undo(ack.echo) {
-                    self.take_back();
+                    self.take_back(ack.now);
                 } else {
                     self.rack.on_recovered();
                     self.leave_recovery();
+                    self.look_for_further_loss(ack.now);
                 }
-                self.look_for_further_loss(ack.now);
                 if self.recovery.phase == Phase::Open {
                     self.grow_after_recovery(ack);
                 }
@@ -190,8 +190,7 @@ impl Connection {
             Phase::Recovery if self.was_late(ack.echo) => {
                 if self.sent.repeated() == 0 {
                     self.dupacks.clear();
-                    self.forget_losses();
-                    self.take_back();
+                    self.absolve(ack.now);
                 }
             }
             Phase::Recovery if self.options.sack => self.update_lost(ack.now),
@@ -217,10 +216,8 @@ impl Connection {
 
     fn on_ack_after_timeout(&mut self, ack: &Acknowledged<'_>) {
         if self.was_timeout_spurious(ack) {
-            self.forget_losses();
-            self.take_back();
+            self.absolve(ack.now);
             self.timers.expiries = 0;
-            self.look_for_loss(ack.now);
             return;
         }
         if ack.advanced {
@@ -231,18 +228,27 @@ impl Connection {
             self.dupacks.clear();
             self.grow_window(ack);
         }
-        self.update_lost(ack.now);
-        if self.recovery.phase == Phase::Open {
-            self.look_for_further_loss(ack.now);
+        if self.recovery.phase == Phase::Open && self.config.rack {
+            self.look_for_loss(ack.now);
+        } else {
+            self.update_lost(ack.now);
         }
     }
 
-    /// The reduction was for nothing.
-    pub(super) fn take_back(&mut self) {
+    /// The reduction was for nothing. What counts as lost all the same begins the next recovery with this acknowledgment
+    /// (tcp_identify_packet_loss() follows each of the undoings).
+    pub(super) fn take_back(&mut self, now: Time) {
         self.undo();
         let recover = self.recovery.recover;
         self.recovery = RecoveryState { recover, ..RecoveryState::default() };
         self.timers.reordering = None;
+        self.look_for_loss(now);
+    }
+
+    /// As [`Connection::take_back`], and what was held lost until now is judged afresh (the `unmark_loss` of Linux).
+    fn absolve(&mut self, now: Time) {
+        self.forget_losses();
+        self.take_back(now);
     }
 
     /// RFC 6582 section 3.2 step 3: a partial acknowledgment shows the next hole.
@@ -329,8 +335,7 @@ impl Connection {
             Phase::Recovery => self.window.cwnd += self.window.smss,
             Phase::Open | Phase::Loss | Phase::Reduction => {
                 if self.recovery.phase == Phase::Loss && self.was_timeout_spurious(ack) {
-                    self.forget_losses();
-                    self.take_back();
+                    self.absolve(ack.now);
                 }
                 if self.recovery.duplicates == self.config.dupack_threshold && self.may_fast_retransmit() {
                     self.fast_retransmit(ack.now);

@@ -115,6 +115,14 @@ impl Connection {
         let phase = self.recovery.phase();
         let reduced_in_this_window =
             matches!(phase, Phase::Recovery | Phase::Reduction) && self.snd.una < self.recovery.recover();
+        // What counts as lost is under way no more, so that no report of a duplicate is waited for (tcp_timeout_mark_lost() comes first).
+        let pipe = self.pipe();
+        let by_time = self.options.sack && self.config.rack;
+        if by_time {
+            self.lose_overdue(now);
+        } else {
+            self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+        }
         // Linux does not reduce twice in a window; by RFC 5681 the timer always does.
         if self.timers.expiries == 1 && !(self.config.ssthresh_from_cwnd && reduced_in_this_window) {
             self.prepare_undo();
@@ -122,18 +130,13 @@ impl Connection {
             // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. FlightSize stands for what the
             // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
             // new data goes out, and FlightSize would grow to several windows.
-            let flight = if self.options.sack { self.pipe() } else { self.flight() };
+            let flight = if self.options.sack { pipe } else { self.flight() };
             self.reduce_ssthresh(now, flight);
         }
         self.cc.cwnd_event(now, CwndEvent::Loss);
         self.dupacks.on_timeout(self.config.dupack_threshold);
-        if self.options.sack && self.config.rack {
-            self.lose_overdue(now);
-            self.window.cwnd = self.pipe() + self.window.smss;
-        } else {
-            self.window.cwnd = self.window.smss;
-            self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
-        }
+        let kept = if by_time { self.pipe() } else { 0 };
+        self.window.cwnd = kept + self.window.smss;
         self.recovery.enter_loss(self.snd.nxt);
         // RFC 5682 section 2.1, step 1: only where no earlier loss is being repaired.
         if self.config.frto && (matches!(phase, Phase::Open | Phase::Reduction) || self.timers.expiries > 1) {

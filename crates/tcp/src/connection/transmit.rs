@@ -81,7 +81,7 @@ impl Connection {
         } else {
             let range = self.loss_probe_range()?;
             self.scoreboard.retransmitted(&range);
-            self.retransmit(now, range)
+            self.repeat(now, range)
         };
         self.loss_probe_sent(now, !new);
         Some(segment)
@@ -294,10 +294,6 @@ impl Connection {
     }
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
-        self.counters.retransmissions += 1;
-        // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
-        let snapshot = self.rate_snapshot(now, false);
-        self.sent.mark_retransmitted(range.clone(), now, snapshot);
         let stamp = self.options.timestamps.then(|| Self::timestamp(now));
         if let Some(undo) = &mut self.undo {
             undo.note_repetition(range.end - range.start, stamp);
@@ -305,6 +301,15 @@ impl Connection {
         if range.start == self.snd.una && self.extends_timer() {
             self.restart_retransmit_timer(now);
         }
+        self.repeat(now, range)
+    }
+
+    /// Sends octets again, be it to repair a loss or to probe for one (__tcp_retransmit_skb()).
+    fn repeat(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
+        self.counters.retransmissions += 1;
+        // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
+        let snapshot = self.rate_snapshot(now, false);
+        self.sent.mark_retransmitted(range.clone(), now, snapshot);
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)

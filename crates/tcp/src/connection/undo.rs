@@ -105,7 +105,7 @@ impl Connection {
     }
 
     /// Nothing outstanding counts as lost any more. Not where a recovery has ended or every repetition was reported: what lies above
-    /// may be lost all the same (the `unmark_loss` of Linux).
+    /// may be lost all the same.
     pub(super) fn forget_losses(&mut self) {
         self.scoreboard.forget_losses(self.snd.una);
         self.sent.forget_losses();

@@ -23,7 +23,7 @@ impl Connection {
             return;
         }
         let sent = core::mem::take(&mut self.usage.sent);
-        let limited = self.waits_for_cwnd() || self.pipe() + self.window.smss > self.window.cwnd;
+        let limited = self.waited_for_cwnd() || self.pipe() + self.window.smss > self.window.cwnd;
         if !sent && !limited {
             return;
         }

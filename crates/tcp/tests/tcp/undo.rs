@@ -1,6 +1,6 @@
 //! Needless repetitions: how they are reported (RFC 2883), and what is taken back (RFC 3522, 3708, 5682).
 
-use crate::ladder::{Ladder, Seg, ack, data, ms, plain, with_sack};
+use crate::ladder::{Ladder, Seg, ack, data, ms, plain, syn, syn_ack, with_sack};
 use voxpath_tcp::{Config, Phase, Recovery};
 
 const MSS: u32 = 1460;
@@ -214,4 +214,39 @@ fn without_sack_more_duplicates_than_a_loss_explains_raise_the_threshold() {
     }
     t.skip().phase(Phase::Open);
     t.recv(ack(s(5))).phase(Phase::Recovery);
+}
+
+/// A connection with a round trip of 100 ms.
+fn slow(config: Config, stamps: bool) -> Ladder {
+    let offer = syn().mss(config.mss).scale(None).sack_permitted(true).stamps(stamps.then_some((1, 0)));
+    let mut t = Ladder::server(config, offer);
+    t.expect(syn_ack()).at(ms(100)).recv(ack(1));
+    t
+}
+
+#[test]
+fn what_is_lost_when_duplicates_take_a_reduction_back_begins_a_recovery() {
+    // tcp_fastretrans_alert(): tcp_identify_packet_loss() comes after the undoing, tcp_enter_recovery() after that.
+    let linux = Config { undo: true, prr: true, rack: true, whole_segments: true, ..with_sack() };
+    let mut t = slow(Config { ssthresh_from_cwnd: true, ..linux }, false);
+    t.write(40 * MSS).skip().at(ms(200)).recv(sacked(0, &[(1, 4)])).skip().phase(Phase::Recovery);
+    t.at(ms(210)).recv(ack(s(4))).skip().phase(Phase::Recovery);
+    // The repetition was needless, but what is sent before it is lost.
+    t.at(ms(300)).recv(ack(s(4)).sack(&[(s(0), s(1)), (s(6), s(9))])).skip().phase(Phase::Recovery);
+    assert_eq!((t.tcp.counters().undone, t.tcp.counters().fast_retransmits), (1, 2));
+    assert_eq!(t.tcp.metrics().ssthresh, Some(u64::from(5 * MSS)));
+}
+
+#[test]
+fn what_is_lost_when_an_original_fills_the_hole_is_repaired_at_once() {
+    // The repetition is younger than a round trip and tells RACK nothing, but what was sent once and arrived beside it does
+    // (tcp_rack_advance() looks at each segment).
+    let linux =
+        Config { undo: true, timestamps: true, rack: true, prr: true, loss_probe: true, ..with_sack() };
+    let at = |n: u32| 1 + n * 1448;
+    let answer = |n, to| ack(at(n)).sack(&[(at(n + 1), at(to))]).stamps((500, 101));
+    let mut t = slow(linux, true);
+    t.write(10 * 1448).skip().at(ms(200)).recv(answer(0, 4)).phase(Phase::Recovery).skip();
+    t.at(ms(201)).recv(answer(4, 10)).expect(data(at(4), 1448));
+    assert_eq!(t.tcp.counters().undone, 1);
 }
