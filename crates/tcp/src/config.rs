@@ -7,6 +7,9 @@ use crate::cc::Congestion;
 use serde::{Deserialize, Serialize};
 use voxpath_units::Span;
 
+/// Linux' unit of coarse time, at the distributions' HZ of 250.
+pub(crate) const JIFFY: Span = Span::from_millis(4);
+
 /// The parameters of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -446,8 +449,7 @@ fn linux() -> Config {
             max: Span::from_secs(120),
             // tcp_rtt_estimator() keeps mdev_max at or above TCP_RTO_MIN.
             variance_floor: Span::from_millis(200),
-            // A jiffy at the distributions' HZ of 250.
-            tick: Span::from_millis(4),
+            tick: JIFFY,
             estimator: Estimator::Linux,
             wheel: true,
         },

@@ -1,8 +1,8 @@
-//! CUBIC (RFC 9438), and where Linux' own differs from it. Windows are in segments and times in seconds here, as in the RFC.
+//! CUBIC as RFC 9438 has it. Windows are in segments and times in seconds here, as in the RFC.
 
-use super::hystart::SlowStart;
-use super::{Ack, CongestionControl, CwndEvent, Sample, Window};
-use crate::config::{Config, CubicVariant};
+use super::super::hystart::SlowStart;
+use super::super::{Ack, CongestionControl, CwndEvent, Sample, Window};
+use crate::config::Config;
 use voxpath_units::{Span, Time};
 
 /// RFC 9438 section 5: C, in segments/s³.
@@ -12,22 +12,10 @@ const BETA: f64 = 0.7;
 /// RFC 9438 section 4.3: α of the Reno-friendly region until W_est reaches the window before the loss.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// Linux' bictcp_update(): until there was a loss, the window grows by a segment for so many acknowledged at least.
-const FIRST_CLIMB: f64 = 20.0;
-/// Linux' bictcp_update(): never faster than a segment for so many acknowledged.
-const FASTEST: f64 = 2.0;
-/// Linux' bictcp_update() above the curve: a segment for so many windows.
-const PLATEAU: f64 = 100.0;
-/// Linux' cubictcp_acked(): delays of the time after a recovery are left out.
-const AFTER_RECOVERY: Span = Span::from_secs(1);
-
 /// RFC 9438.
 #[derive(Debug)]
-pub(super) struct Cubic {
+pub(in crate::cc) struct Rfc9438 {
     slow_start: SlowStart,
-    variant: CubicVariant,
-    /// The smallest round-trip time seen.
-    delay_min: Option<Span>,
     /// W_max, segments; none before the first congestion event.
     w_max: Option<f64>,
     /// The congestion window just before the last reduction, segments (`cwnd_prior`).
@@ -51,13 +39,11 @@ struct Epoch {
     w_est: f64,
 }
 
-impl Cubic {
+impl Rfc9438 {
     /// The algorithm before its first congestion event.
     pub(super) fn new(config: &Config) -> Self {
         Self {
             slow_start: SlowStart::new(config, true),
-            variant: config.cubic,
-            delay_min: None,
             w_max: None,
             cwnd_prior: 0.0,
             epoch: None,
@@ -67,7 +53,7 @@ impl Cubic {
     }
 }
 
-impl CongestionControl for Cubic {
+impl CongestionControl for Rfc9438 {
     fn ssthresh(&mut self, _now: Time, window: &Window, flight: u64) -> u64 {
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;
@@ -97,15 +83,9 @@ impl CongestionControl for Cubic {
         let (w_max, cwnd_prior) = (self.w_max.unwrap_or(cwnd), self.cwnd_prior);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max));
 
-        let linux = self.variant == CubicVariant::Linux;
-        let rtt = if linux { self.delay_min } else { ack.srtt };
-        let target = epoch.target(ack.now, rtt.unwrap_or(Span::ZERO).as_secs_f64(), cwnd);
-        let w_est = epoch.reno_friendly(segments_acked, cwnd, if linux { f64::INFINITY } else { cwnd_prior });
-        let per_ack = if linux {
-            let per_segment = (target - cwnd) / cwnd;
-            let least = if self.w_max.is_none() { 1.0 / FIRST_CLIMB } else { 1.0 / (PLATEAU * cwnd) };
-            per_segment.max(least).max((w_est - cwnd) / cwnd).min(1.0 / FASTEST) * segments_acked
-        } else if epoch.cubic(ack.now.since(epoch.start).as_secs_f64()) < w_est {
+        let target = epoch.target(ack.now, ack.srtt.unwrap_or(Span::ZERO).as_secs_f64(), cwnd);
+        let w_est = epoch.reno_friendly(segments_acked, cwnd, cwnd_prior);
+        let per_ack = if epoch.cubic(ack.now.since(epoch.start).as_secs_f64()) < w_est {
             // Section 4.3: never below what Reno would have.
             (w_est - cwnd).max(0.0)
         } else {
@@ -120,12 +100,6 @@ impl CongestionControl for Cubic {
     }
 
     fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
-        // Linux' cubictcp_acked(): what a repair has delayed is no measure of the path.
-        let repaired =
-            self.epoch.as_ref().is_some_and(|epoch| sample.now.since(epoch.start) < AFTER_RECOVERY);
-        if self.variant == CubicVariant::Linux && !repaired {
-            self.delay_min = self.delay_min.into_iter().chain(sample.rtt).min();
-        }
         self.slow_start.pkts_acked(sample, window);
     }
 
@@ -135,9 +109,6 @@ impl CongestionControl for Cubic {
             CwndEvent::Loss => {
                 self.epoch = None;
                 self.slow_start.on_loss();
-                if self.variant == CubicVariant::Linux {
-                    (self.w_max, self.delay_min) = (None, None);
-                }
             }
             // Section 5.8 (application-limited): time spent idle does not count as growth.
             CwndEvent::TxStart { idle } => {
@@ -187,7 +158,7 @@ mod tests {
 
     /// Runs loss-free round trips of 100 ms from just after a loss at `w_max` segments.
     fn after_loss(w_max: u64, seconds: u64) -> (Window, f64) {
-        let mut cubic = Cubic::new(&Profile::Rfc.config());
+        let mut cubic = Rfc9438::new(&Profile::Rfc.config());
         let mut window = Window { cwnd: w_max * SMSS, ssthresh: u64::MAX, smss: SMSS };
         window.ssthresh = cubic.ssthresh(Time::ZERO, &window, window.cwnd);
         window.cwnd = window.ssthresh;
@@ -214,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_seven_tenths_and_a_second_below_the_plateau_gives_way() {
-        let mut cubic = Cubic::new(&Profile::Rfc.config());
+        let mut cubic = Rfc9438::new(&Profile::Rfc.config());
         let mut window = Window { cwnd: 100 * SMSS, ssthresh: u64::MAX, smss: SMSS };
         assert_eq!(cubic.ssthresh(Time::ZERO, &window, window.cwnd), 70 * SMSS);
         assert_eq!(cubic.w_max, Some(100.0));
@@ -230,25 +201,5 @@ mod tests {
         let cwnd = window.cwnd as f64 / SMSS as f64;
         let expected = 10.0 + (20.0 - 3.0 / ALPHA);
         assert!((cwnd - expected).abs() < 1.5, "{cwnd} against {expected}");
-    }
-
-    #[test]
-    fn linux_climbs_by_a_twentieth_a_round_trip_until_there_was_a_loss() {
-        // bictcp_update(): "if (ca->last_max_cwnd == 0 && ca->cnt > 20)"
-        let mut cubic = Cubic::new(&Profile::Linux.config());
-        let mut window = Window { cwnd: 100 * SMSS, ssthresh: 100 * SMSS, smss: SMSS };
-        let mut a_round = |cubic: &mut Cubic| {
-            let before = window.cwnd;
-            for _ in 0..before / SMSS {
-                cubic.cong_avoid(&Ack { now: Time::ZERO, acked: SMSS, srtt: None }, &mut window);
-            }
-            (window.cwnd - before) / SMSS
-        };
-        assert_eq!(a_round(&mut cubic), 5);
-        let window = Window { cwnd: 200 * SMSS, ssthresh: 100 * SMSS, smss: SMSS };
-        cubic.ssthresh(Time::ZERO, &window, window.cwnd);
-        assert_eq!(a_round(&mut cubic), 0, "at the start of the climb to a plateau");
-        cubic.cwnd_event(Time::ZERO, CwndEvent::Loss);
-        assert_eq!(a_round(&mut cubic), 5, "a timeout forgets it");
     }
 }
