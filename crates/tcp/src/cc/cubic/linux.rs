@@ -8,7 +8,7 @@ use crate::config::{Config, JIFFY};
 use voxpath_units::{Span, Time};
 
 /// `HZ`
-const HZ: u64 = 1_000_000_000 / JIFFY.as_nanos();
+const HZ: u32 = (1_000_000_000 / JIFFY.as_nanos()) as u32;
 /// `beta`, of 1024
 const BETA: u64 = 717;
 /// `cube_rtt_scale`: C, in segments a second cubed, times 2^10
@@ -18,26 +18,26 @@ const FRIENDLY: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
 /// `BICTCP_HZ`: the curve counts time in parts of 2^-10 s.
 const TIME_SHIFT: u32 = 10;
 /// Until there was a loss, a segment for so many acknowledged at least.
-const FIRST_CLIMB: u64 = 20;
+const FIRST_CLIMB: u32 = 20;
 /// Never faster than a segment for so many.
-const FASTEST: u64 = 2;
+const FASTEST: u32 = 2;
 /// On the curve's plateau, a segment for so many windows.
-const PLATEAU: u64 = 100;
+const PLATEAU: u32 = 100;
 
 /// `struct bictcp`
 #[derive(Debug)]
 pub(in crate::cc) struct Linux {
     slow_start: SlowStart,
     /// Segments to be acknowledged for one more.
-    cnt: u64,
+    cnt: u32,
     /// Segments acknowledged towards that (`snd_cwnd_cnt`).
-    counted: u64,
+    counted: u32,
     /// Octets acknowledged that are no whole segment yet.
-    partial: u64,
+    partial: u32,
     /// The window before the last loss, in segments; zero before the first one, and after a timeout.
-    last_max_cwnd: u64,
+    last_max_cwnd: u32,
     /// For which window the pace was looked at last, and in which jiffy.
-    looked: Option<(u64, u64)>,
+    looked: Option<(u32, u32)>,
     /// The smallest round-trip time.
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
@@ -47,15 +47,15 @@ pub(in crate::cc) struct Linux {
 #[derive(Debug)]
 struct Epoch {
     /// The jiffy of its start.
-    start: u64,
+    start: u32,
     /// The plateau, in segments.
-    origin: u64,
+    origin: u32,
     /// When the curve comes to it, in parts of 2^-10 s.
-    k: u64,
+    k: u32,
     /// Segments acknowledged that Reno's window has not grown for yet.
-    acknowledged: u64,
+    acknowledged: u32,
     /// Reno's window.
-    tcp_cwnd: u64,
+    tcp_cwnd: u32,
 }
 
 impl Linux {
@@ -74,12 +74,12 @@ impl Linux {
     }
 
     /// bictcp_update()
-    fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
+    fn update(&mut self, now: Time, cwnd: u32, acked: u32) {
         let now = jiffy(now);
         if let Some(epoch) = &mut self.epoch {
             epoch.acknowledged += acked;
         }
-        if self.looked.is_some_and(|(window, at)| window == cwnd && now - at <= HZ / 32) {
+        if self.looked.is_some_and(|(window, at)| window == cwnd && now.wrapping_sub(at) <= HZ / 32) {
             return;
         }
         let looked_now = self.looked.is_some_and(|(_, at)| at == now);
@@ -88,7 +88,7 @@ impl Linux {
             let last_max = self.last_max_cwnd;
             let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, cwnd, acked, last_max));
             let target = epoch.curve(now, self.delay_min.unwrap_or(Span::ZERO));
-            self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { PLATEAU * cwnd };
+            self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { PLATEAU.saturating_mul(cwnd) };
             if last_max == 0 {
                 self.cnt = self.cnt.min(FIRST_CLIMB);
             }
@@ -101,7 +101,7 @@ impl Linux {
     }
 
     /// Segments that the window grows by (tcp_cong_avoid_ai()).
-    fn grow(&mut self, acked: u64) -> u64 {
+    fn grow(&mut self, acked: u32) -> u32 {
         let mut grown = 0;
         if self.counted >= self.cnt {
             (self.counted, grown) = (0, 1);
@@ -115,12 +115,12 @@ impl Linux {
 
 impl CongestionControl for Linux {
     fn ssthresh(&mut self, _now: Time, window: &Window, flight: u64) -> u64 {
-        let cwnd = window.cwnd / window.smss;
+        let cwnd = segments(window);
         self.epoch = None;
         self.counted = 0;
         // Fast convergence: below the last plateau, give way.
         let gives_way = cwnd < self.last_max_cwnd;
-        self.last_max_cwnd = if gives_way { cwnd * (1024 + BETA) / 2048 } else { cwnd };
+        self.last_max_cwnd = if gives_way { (u64::from(cwnd) * (1024 + BETA) / 2048) as u32 } else { cwnd };
         (flight / window.smss * BETA / 1024).max(2) * window.smss
     }
 
@@ -132,18 +132,19 @@ impl CongestionControl for Linux {
                 return;
             }
         }
-        let octets = self.partial + acked;
-        self.partial = octets % window.smss;
-        let segments = octets / window.smss;
-        if segments > 0 {
-            self.update(ack.now, window.cwnd / window.smss, segments);
-            window.cwnd += self.grow(segments) * window.smss;
+        let octets = u64::from(self.partial) + acked;
+        self.partial = (octets % window.smss) as u32;
+        let acked = (octets / window.smss) as u32;
+        if acked > 0 {
+            self.update(ack.now, segments(window), acked);
+            window.cwnd += u64::from(self.grow(acked)) * window.smss;
         }
     }
 
     fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
         // What a repair has delayed is no measure of the path (cubictcp_acked()).
-        let repaired = self.epoch.as_ref().is_some_and(|epoch| jiffy(sample.now) - epoch.start < HZ);
+        let repaired =
+            self.epoch.as_ref().is_some_and(|epoch| jiffy(sample.now).wrapping_sub(epoch.start) < HZ);
         if !repaired {
             self.delay_min = self.delay_min.into_iter().chain(sample.rtt).min();
         }
@@ -161,7 +162,8 @@ impl CongestionControl for Linux {
             // Time spent idle does not count as growth.
             CwndEvent::TxStart { idle } => {
                 if let Some(epoch) = &mut self.epoch {
-                    epoch.start = (epoch.start + idle.as_nanos() / JIFFY.as_nanos()).min(jiffy(now));
+                    let (age, idle) = (jiffy(now).wrapping_sub(epoch.start), jiffies(idle) as u32);
+                    epoch.start = epoch.start.wrapping_add(idle.min(age));
                 }
             }
         }
@@ -169,26 +171,30 @@ impl CongestionControl for Linux {
 }
 
 impl Epoch {
-    fn new(start: u64, cwnd: u64, acknowledged: u64, last_max: u64) -> Self {
+    fn new(start: u32, cwnd: u32, acknowledged: u32, last_max: u32) -> Self {
         // cubic_root(), which is an approximation of its own.
-        let missing = last_max.saturating_sub(cwnd);
-        let k = libm::cbrt(((missing << (10 + 3 * TIME_SHIFT)) / SCALE) as f64) as u64;
+        let missing = u128::from(last_max.saturating_sub(cwnd));
+        let k = libm::cbrt(((missing << (10 + 3 * TIME_SHIFT)) / u128::from(SCALE)) as f64) as u32;
         Self { start, origin: last_max.max(cwnd), k, acknowledged, tcp_cwnd: cwnd }
     }
 
     /// The window that the curve has a round trip from now, in segments.
-    fn curve(&self, now: u64, delay: Span) -> u64 {
+    fn curve(&self, now: u32, delay: Span) -> u32 {
         let ahead = delay.as_nanos().div_ceil(JIFFY.as_nanos());
-        let t = ((now - self.start + ahead) << TIME_SHIFT) / HZ;
-        let offset = u128::from(t.abs_diff(self.k));
+        let t = ((u64::from(now.wrapping_sub(self.start)) + ahead) << TIME_SHIFT) / u64::from(HZ);
+        let offset = u128::from(t.abs_diff(u64::from(self.k)));
         let away = (u128::from(SCALE) * offset * offset * offset) >> (10 + 3 * TIME_SHIFT);
-        let away = u64::try_from(away).unwrap_or(u64::MAX);
-        if t < self.k { self.origin.saturating_sub(away) } else { self.origin.saturating_add(away) }
+        let away = u32::try_from(away).unwrap_or(u32::MAX);
+        if t < u64::from(self.k) {
+            self.origin.saturating_sub(away)
+        } else {
+            self.origin.saturating_add(away)
+        }
     }
 
     /// Reno's window, as far as it has come by what was acknowledged.
-    fn reno(&mut self, cwnd: u64) -> u64 {
-        let each = (cwnd * FRIENDLY / 8).max(1);
+    fn reno(&mut self, cwnd: u32) -> u32 {
+        let each = (u64::from(cwnd) * FRIENDLY / 8).max(1) as u32;
         // The last part is kept until more is acknowledged.
         let grown = self.acknowledged.saturating_sub(1) / each;
         self.acknowledged -= grown * each;
@@ -197,8 +203,18 @@ impl Epoch {
     }
 }
 
-fn jiffy(time: Time) -> u64 {
-    time.as_nanos() / JIFFY.as_nanos()
+/// The window.
+fn segments(window: &Window) -> u32 {
+    (window.cwnd / window.smss) as u32
+}
+
+/// The jiffy of this time, as the kernel's: over again after 198 days.
+fn jiffy(time: Time) -> u32 {
+    jiffies(time - Time::ZERO) as u32
+}
+
+fn jiffies(span: Span) -> u64 {
+    span.as_nanos() / JIFFY.as_nanos()
 }
 
 #[cfg(test)]
