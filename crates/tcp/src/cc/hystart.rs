@@ -110,15 +110,21 @@ impl SlowStart {
         }
     }
 
-    /// Grows the window by what was acknowledged; the octets left over once the threshold is reached.
-    pub(super) fn grow(&mut self, window: &mut Window, acked: u64) -> u64 {
-        if !matches!(self.exit, Exit::PlusPlus(PlusPlus::Conservative { .. })) {
-            return slow_start(window, acked, self.limit);
+    /// Below the threshold, grows the window by what was acknowledged; the octets that are for congestion avoidance, none where slow start
+    /// has taken them all.
+    pub(super) fn grow(&mut self, window: &mut Window, acked: u64) -> Option<u64> {
+        if !window.in_slow_start() {
+            return Some(acked);
         }
-        self.quarters += acked.min(u64::from(self.limit).saturating_mul(window.smss));
-        let step = self.quarters / CSS_GROWTH_DIVISOR;
-        self.quarters %= CSS_GROWTH_DIVISOR;
-        slow_start(window, step, u32::MAX)
+        let left = if matches!(self.exit, Exit::PlusPlus(PlusPlus::Conservative { .. })) {
+            self.quarters += acked.min(u64::from(self.limit).saturating_mul(window.smss));
+            let step = self.quarters / CSS_GROWTH_DIVISOR;
+            self.quarters %= CSS_GROWTH_DIVISOR;
+            slow_start(window, step, u32::MAX)
+        } else {
+            slow_start(window, acked, self.limit)
+        };
+        (left > 0).then_some(left)
     }
 
     /// Looks at an acknowledgment, and sets the threshold to the window where slow start has to end.

@@ -33,13 +33,7 @@ impl CongestionControl for Reno {
     }
 
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window) {
-        let mut acked = ack.acked;
-        if window.in_slow_start() {
-            acked = self.slow_start.grow(window, acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        let Some(acked) = self.slow_start.grow(window, ack.acked) else { return };
         if self.byte_counting {
             // One segment for each window of octets (RFC 5681 section 3.1, RFC 3465 section 2.1).
             self.bytes_acked += acked;

@@ -49,8 +49,7 @@ impl Vegas {
     }
 
     fn as_reno(&mut self, window: &mut Window, acked: u64) {
-        let acked = if window.in_slow_start() { self.slow_start.grow(window, acked) } else { acked };
-        self.bytes_acked += acked;
+        self.bytes_acked += self.slow_start.grow(window, acked).unwrap_or(0);
         if self.bytes_acked >= window.cwnd {
             self.bytes_acked -= window.cwnd;
             window.cwnd += window.smss;

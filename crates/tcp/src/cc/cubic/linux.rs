@@ -125,13 +125,7 @@ impl CongestionControl for Linux {
     }
 
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window) {
-        let mut acked = ack.acked;
-        if window.in_slow_start() {
-            acked = self.slow_start.grow(window, acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        let Some(acked) = self.slow_start.grow(window, ack.acked) else { return };
         let octets = u64::from(self.partial) + acked;
         self.partial = (octets % window.smss) as u32;
         let acked = (octets / window.smss) as u32;

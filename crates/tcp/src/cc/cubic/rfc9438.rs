@@ -70,13 +70,7 @@ impl CongestionControl for Rfc9438 {
     }
 
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window) {
-        let mut acked = ack.acked;
-        if window.in_slow_start() {
-            acked = self.slow_start.grow(window, acked);
-            if acked == 0 {
-                return;
-            }
-        }
+        let Some(acked) = self.slow_start.grow(window, ack.acked) else { return };
         let smss = window.smss as f64;
         let cwnd = window.cwnd as f64 / smss;
         let segments_acked = acked as f64 / smss;
