@@ -7,6 +7,19 @@ import sys
 import pytest
 
 from conftest import ROOT
+from voxpath.report.document import (
+    Axis,
+    Cell,
+    Check,
+    Checks,
+    Curve,
+    Map,
+    Panel,
+    Plot,
+    Section,
+    Spectrogram,
+    Table,
+)
 
 PAGE = "# Benchmarks\n\nfirst\n\n## A hop\nold\n\n```text\n# no heading\n```\n\n## Sweeps\nlast\n"
 
@@ -17,7 +30,7 @@ def page(monkeypatch: pytest.MonkeyPatch):
     import page
 
     yield page
-    for name in ("page", "sweep.run", "sweep"):
+    for name in ("page", "studies", "sweep.run", "sweep"):
         sys.modules.pop(name, None)
 
 
@@ -43,3 +56,60 @@ def test_the_sweeps_are_told_with_their_bars():
     slow = Swept("here", ((20.0, 12.0),), (0.3, 0.26))
     assert not slow.holds
     assert slow.section().count("| NO |") == 2
+
+
+@pytest.mark.usefixtures("page")
+def test_a_section_of_a_report_is_markdown_with_plots_and_maps_as_tables():
+    from studies import section_lines
+
+    parts = [
+        Plot(
+            "Latency",
+            "Means.",
+            Axis("length", "s"),
+            Axis("latency", "s"),
+            [
+                Curve("one", [1, 2.5], [0.5, None], [0.25, None], [0.75, None]),
+                Curve("two", [2.5], [4.0]),
+            ],
+        ),
+        Map(
+            "Region",
+            "Below 1 is good.",
+            Axis("delay"),
+            Axis("loss"),
+            Axis("factor"),
+            ["10 ms", "20 ms"],
+            ["0 %", "1 %"],
+            [Panel("slow", [[0.5, 1.5], [1.0, None]])],
+            1.0,
+        ),
+        Table("Words", ("a", "b"), [["1", Cell("2", "bad")]], ("A note.",)),
+        Checks("Checks", [Check("It is so.", True, "1 < 2"), Check("It is not.", False, "3 > 2")]),
+    ]
+    assert list(section_lines(Section("Found", parts))) == [
+        "## Found",
+        *("### Latency", "", "Means.", ""),
+        "| length, s | one | two |",
+        "| --- | --- | --- |",
+        "| 1 | 0.5 (0.25 to 0.75) |  |",
+        "| 2.5 |  | 4 |",
+        "",
+        *("### Region", "", "Below 1 is good.", "", "slow; rows: loss, columns: delay", ""),
+        "|  | 10 ms | 20 ms |",
+        "| --- | --- | --- |",
+        "| 0 % | 0.5 | **1.5** |",
+        "| 1 % | 1 |  |",
+        "",
+        *("### Words", "", "| a | b |", "| --- | --- |", "| 1 | 2 |", "", "A note.", ""),
+        *("### Checks", "", "- Holds: It is so. (1 < 2)", "- **Does not hold**: It is not. (3 > 2)", ""),
+    ]
+
+
+@pytest.mark.usefixtures("page")
+def test_what_is_only_to_be_seen_is_refused():
+    from studies import part_lines
+
+    drawing = Spectrogram("", "", Axis(""), Axis(""), [], (0, 0, 0, 0), [])
+    with pytest.raises(TypeError, match="Spectrogram"):
+        list(part_lines(drawing))

@@ -5,37 +5,29 @@
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benches"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from page import with_section  # noqa: E402 - a folder of programs, not a package
+from page import with_section
+from studies import ROOT, save_report, table_lines
 
-from voxpath.report.html import render  # noqa: E402
-from voxpath.studies.ficiu2023 import STUDY  # noqa: E402
+from voxpath.studies.ficiu2023 import STUDY
 
 README = ROOT / "python" / "voxpath" / "studies" / "ficiu2023" / "README.md"
-REPORT = ROOT / "runs" / "ficiu2023.html"
 TITLE = "Results"
 
 
 def main() -> int:
     """Runs, and writes what was found, whether it holds or not."""
     answer = STUDY.run(lambda *_: [], False)
-    rows = "\n".join(f"| {' | '.join(str(cell) for cell in row)} |" for row in answer.table.rows)
-    head = " | ".join(answer.table.columns)
+    table = "\n".join(table_lines(answer.table.columns, answer.table.rows))
     body = f"""\
 Written by `make study-echo`; do not edit. Means over rooms with 95 % intervals, differences paired by room.
 
-| {head} |
-|{" --- |" * len(answer.table.columns)}
-{rows}
+{table}
 """
     README.write_text(with_section(README.read_text("utf-8"), TITLE, body), "utf-8")
-    REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text(render(answer.report), "utf-8")
-    sys.stdout.write(
-        f"{answer.table.notes[0]}\nwritten: {README.relative_to(ROOT)}, {REPORT.relative_to(ROOT)}\n"
-    )
+    report = save_report(STUDY.name, answer)
+    sys.stdout.write(f"{answer.table.notes[0]}\nwritten: {README.relative_to(ROOT)}, {report}\n")
     return 0
 
 

@@ -84,7 +84,8 @@ class RealBackend:
             ]
             for question in questions
         ]
-        found = self._found([run for runs in asked for run in runs])
+        # Whoever interrupts has as many replications of every question, made while the machine was as busy.
+        found = self._found(sorted((run for runs in asked for run in runs), key=lambda run: run.replication))
         self.outcomes = [
             [found[run.identity.name] for run in runs if run.identity.name in found] for runs in asked
         ]
