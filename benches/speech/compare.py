@@ -2,8 +2,8 @@
 """`make speech-compare`: the recognition service on real hosts and simulated, utterance by utterance.
 
 Writes a section of docs/speech-sim.md; with `--recogniser sleeping` of a recogniser that sleeps, so that the network and
-the service are compared however busy the machine is. That of a real recogniser is recorded in the same run, for each utterance
-on the others: the machine is as busy then as it is for the real sessions.
+the service are compared however busy the machine is. That of a real recogniser is recorded before and after the sessions of each
+network, for each utterance on the others: processors that others share are faster in one minute than in the next.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches"))
@@ -23,8 +24,8 @@ from page import machine, with_section  # noqa: E402
 from sleeping import DECODER, Sleeping  # noqa: E402
 
 from voxpath.speech.audio_files import audio_of  # noqa: E402
-from voxpath.speech.compare import SERVE, Both, Sending, compare  # noqa: E402
-from voxpath.speech.profile import profile_of, record, utterance_profile  # noqa: E402
+from voxpath.speech.compare import SERVE, Both, Sending, beside, measure, simulate  # noqa: E402
+from voxpath.speech.profile import hear, profile_of, recording_of, utterance_profile  # noqa: E402
 from voxpath.speech.recognisers import Recogniser, load  # noqa: E402
 
 PAGE = ROOT / "docs" / "speech-sim.md"
@@ -36,6 +37,8 @@ NETWORKS = {
 """By round trip and loss."""
 SENDING = {"paced": Sending(), "unpaced": Sending(paced=False)}
 BAR = 0.10
+BEFORE = 2
+"""Times that the recogniser is recorded before the sessions of a network; once more after them."""
 COMPARED, OTHERS = "sample:librivox", "sample:cards"
 RECOGNISERS: dict[str, tuple[Callable[[], Recogniser], Sequence[str]]] = {
     "pocketsphinx": (lambda: load("pocketsphinx", None), SERVE),
@@ -53,8 +56,8 @@ section, and the same sessions are simulated. The worker's recogniser sleeps (0.
 what decoding takes is known, and what is compared is network and service. Medians, in milliseconds, real / simulated; network, decoding and
 end-pointing add up to the delay from the end of speech.""",
     "pocketsphinx": """\
-The same with PocketSphinx, which was recorded in the same run, without a network; what is simulated of an utterance comes from the
-other nine samples.""",
+The same with PocketSphinx, which was recorded before and after the sessions of each network, without one; what is simulated of an utterance
+comes from the other nine samples.""",
 }
 
 
@@ -73,27 +76,30 @@ def main() -> int:
     recogniser = make()
     audios = audio_of(COMPARED)
     utterances = [utterance_profile(recogniser, name, audio) for audio in audios]
-    decoders, recorded = [DECODER] * len(audios), ""
-    if name != "sleeping":
-        recording = record(recogniser, [*audios, *audio_of(OTHERS)], 3)
-        decoders = [profile_of(recording.without(audio.name), name)["decoder"] for audio in audios]
-        recorded = f" While the recogniser was recorded, calls took {recording.contention:.2f} times the least of each."
+    heard, contentions = [*audios, *audio_of(OTHERS)], []
     found: dict[tuple[str, str], list[Both]] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         for network in list(NETWORKS)[: options.networks]:
             for how, sending in SENDING.items():
                 sys.stderr.write(f"{network}, {how} ...\n")
-                found[network, how] = compare(
-                    NETWORKS[network],
-                    [f"sample:{audio.name}" for audio in audios],
-                    utterances,
-                    decoders,
-                    repetitions=options.repetitions,
-                    replications=options.replications,
-                    folder=Path(folder),
-                    sending=sending,
-                    serve=serve,
-                )
+                link, files = NETWORKS[network], [f"sample:{audio.name}" for audio in audios]
+                decoders: list[Mapping[str, Any]] = [DECODER] * len(audios)
+                if name == "sleeping":
+                    measured = measure(link, files, options.repetitions, folder, sending, serve)
+                else:
+                    runs = [hear(recogniser, heard) for _ in range(BEFORE)]
+                    measured = measure(link, files, options.repetitions, folder, sending, serve)
+                    recording = recording_of(heard, [*runs, hear(recogniser, heard)])
+                    contentions.append(recording.contention)
+                    decoders = [profile_of(recording.without(one.name), name)["decoder"] for one in audios]
+                found[network, how] = [
+                    beside(records, simulate(link, utterance, decoder, options.replications, folder, sending))
+                    for records, utterance, decoder in zip(measured, utterances, decoders, strict=True)
+                ]
+    recorded = ""
+    if contentions:
+        recorded = f" While the recogniser was recorded, calls took up to {max(contentions):.2f} times the least of each."
     counts = f"{options.repetitions} real and {options.replications} simulated sessions of each"
     body = section(found, f"{INTRODUCTIONS[name]}\n\nMeasured on {on}; {counts}.{recorded}")
     if options.print:

@@ -83,44 +83,9 @@ class Both:
         return simulated / real - 1
 
 
-def compare(
-    link: Mapping[str, Any],
-    files: Sequence[str],
-    utterances: Sequence[Mapping[str, Any]],
-    decoders: Sequence[Mapping[str, Any]],
-    *,
-    repetitions: int,
-    replications: int,
-    folder: Path,
-    sending: Sending = Sending(),
-    serve: Sequence[str] = SERVE,
-) -> list[Both]:
-    """Measures and simulates every utterance across a link of these values.
-
-    Args:
-        link: Keys and texts of a link of a scenario.
-        files: As `voxpath speech stream` takes them, one utterance each.
-        utterances: What `voxpath speech utterance` makes of each.
-        decoders: For each, the table `decoder` of a profile.
-        repetitions: Of the real session.
-        replications: Of the simulated one.
-        folder: For the simulated runs, and what the client writes.
-        sending: How.
-        serve: The service, at the port behind this command; says a line once its workers are free.
-
-    Raises:
-        MeasurementError: A session failed, or the emulated network was late.
-    """
-    measured = measure(link, files, repetitions, folder, sending, serve)
-    return [
-        Both(
-            records[0]["name"],
-            records[0]["length_s"],
-            [_real(record) for record in records],
-            simulate(link, utterance, decoder, replications, folder, sending),
-        )
-        for records, utterance, decoder in zip(measured, utterances, decoders, strict=True)
-    ]
+def beside(records: Sequence[Mapping[str, Any]], simulated: Sequence[Delay]) -> Both:
+    """What was measured of one utterance, and what was simulated of it."""
+    return Both(records[0]["name"], records[0]["length_s"], [_real(record) for record in records], simulated)
 
 
 def measure(

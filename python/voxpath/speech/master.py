@@ -27,7 +27,7 @@ from voxpath.speech.protocol import EOS, Request, Status
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 log = logging.getLogger(__name__)
 _Said = TypeVar("_Said")
@@ -254,23 +254,24 @@ class Master:
             await self.pool.done()
 
     async def _session(self, front: Front, link: Link, request: Request, waited: float) -> None:
-        ended = asyncio.Event()
+        ended, heard = asyncio.Event(), list[float]()
         try:
             async with asyncio.timeout(self._settings.limits.session_s), asyncio.TaskGroup() as group:
                 await self._to_worker(link, request.to_json())
-                up = group.create_task(self._up(front, link, ended))
-                group.create_task(self._down(front, link, request, waited, ended, up))
+                up = group.create_task(self._up(front, link, ended, heard))
+                group.create_task(self._down(front, link, request, waited, ended, up, heard))
         except TimeoutError:
             message = f"longer than {self._settings.limits.session_s:g} s"
             raise _Refusal(Status.ABORTED, message) from None
         except BaseExceptionGroup as group_error:
             raise _first(group_error) from None
 
-    async def _up(self, front: Front, link: Link, ended: asyncio.Event) -> None:
-        """What the client says, to the worker."""
+    async def _up(self, front: Front, link: Link, ended: asyncio.Event, heard: list[float]) -> None:
+        """What the client says, to the worker; and when each message came."""
         limits, octets = self._settings.limits, 0
         while not ended.is_set():
             data = await self._heard(front, front.receive)
+            heard.append(time.monotonic())
             octets += len(data)
             if octets > limits.session_bytes:
                 raise _Refusal(Status.ABORTED, f"more than {limits.session_bytes} bytes")
@@ -304,6 +305,7 @@ class Master:
         waited: float,
         ended: asyncio.Event,
         up: asyncio.Task[None],
+        heard: Sequence[float],
     ) -> None:
         """What the worker says, to the client; the session ends where the worker closes."""
         told: dict[str, Any] = {}
@@ -312,6 +314,8 @@ class Master:
                 told = json.loads(text)
                 if request.timing and "timing" in told:
                     told["timing"]["waiting"] = round(waited, 6)
+                    if (message := told["timing"].pop("message", None)) is not None:
+                        told["timing"]["since_arrival"] = round(time.monotonic() - heard[message - 1], 6)
                 await front.deliver(told | {"id": request.id})
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 log.warning("%s: a worker says %s", request.id, text[:200])

@@ -135,7 +135,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class _Session:
+class HeardOnce:
     """What one utterance took."""
 
     audio_s: float
@@ -149,7 +149,7 @@ class Recording:
     """What a recogniser took for some utterances."""
 
     names: Sequence[str]
-    sessions: Sequence[_Session]
+    sessions: Sequence[HeardOnce]
     """The least that each of their calls took."""
     contention: float
     repetitions: int
@@ -162,11 +162,20 @@ class Recording:
 
 def record(recogniser: Recogniser, audios: Sequence[Audio], repetitions: int) -> Recording:
     """Has a recogniser hear utterances, each as often as said."""
-    _hear(recogniser, audios[0])  # What is slow once is not what is asked.
-    runs = [[_hear(recogniser, audio) for audio in audios] for _ in range(repetitions)]
+    hear(recogniser, audios[:1])  # What is slow once is not what is asked.
+    return recording_of(audios, [hear(recogniser, audios) for _ in range(repetitions)])
+
+
+def hear(recogniser: Recogniser, audios: Sequence[Audio]) -> list[HeardOnce]:
+    """Has a recogniser hear utterances, each once."""
+    return [_hear(recogniser, audio) for audio in audios]
+
+
+def recording_of(audios: Sequence[Audio], runs: Sequence[Sequence[HeardOnce]]) -> Recording:
+    """What follows of some times that utterances were heard, which may lie apart."""
     sessions = [_least(of_one) for of_one in zip(*runs, strict=True)]
     contention = statistics.median(sum(map(_whole, run)) for run in runs) / sum(map(_whole, sessions))
-    return Recording([audio.name for audio in audios], sessions, contention, repetitions)
+    return Recording([audio.name for audio in audios], sessions, contention, len(runs))
 
 
 def decoder_profile(
@@ -261,7 +270,7 @@ def utterance_profile(recogniser: Recogniser, name: str, audio: Audio) -> dict[s
     }
 
 
-def _hear(recogniser: Recogniser, audio: Audio) -> _Session:
+def _hear(recogniser: Recogniser, audio: Audio) -> HeardOnce:
     """An utterance as a worker hears it from our client: block by block."""
     recogniser.adapt(None)
     watched = Watched(recogniser)
@@ -275,20 +284,20 @@ def _hear(recogniser: Recogniser, audio: Audio) -> _Session:
         pass
     whole = time.perf_counter() - begun
     inside = sum(sum(segment.took) + segment.finishing for segment in watched.segments)
-    return _Session(audio.length_s, watched.segments, whole - inside)
+    return HeardOnce(audio.length_s, watched.segments, whole - inside)
 
 
-def _whole(session: _Session) -> float:
+def _whole(session: HeardOnce) -> float:
     return session.elsewhere_s + sum(sum(one.took) + one.finishing for one in session.segments)
 
 
-def _least(sessions: Sequence[_Session]) -> _Session:
+def _least(sessions: Sequence[HeardOnce]) -> HeardOnce:
     """The least that each call took: the audio is the same, and so are the calls."""
     segments = []
     for of_one in zip(*(session.segments for session in sessions), strict=True):
         took = [min(calls) for calls in zip(*(segment.took for segment in of_one), strict=True)]
         segments.append(_Segment(of_one[0].heard, took, min(segment.finishing for segment in of_one)))
-    return _Session(sessions[0].audio_s, segments, min(session.elsewhere_s for session in sessions))
+    return HeardOnce(sessions[0].audio_s, segments, min(session.elsewhere_s for session in sessions))
 
 
 def _increments(segment: _Segment) -> NDArray[np.float64]:

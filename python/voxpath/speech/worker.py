@@ -1,8 +1,8 @@
 """A worker: a recogniser behind a WebSocket that it opens to a master, for one session after the other.
 
-The connection is read at once, whatever the recogniser does, so that a client that has gone is noticed
-between two blocks; what waits is bounded by the master's limit on a session. The recogniser runs in one
-thread.
+The connection is read whenever the recogniser lets other threads run, so that a client that has gone is
+noticed between two blocks; what waits is bounded by the master's limit on a session. The recogniser runs in
+one thread. As it may hold this process back, the master says when a message came.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class _Clock:
     decoding_s: float = 0.0
     arrived_at: float = 0.0
     """When what is decoded now had come."""
+    messages: int = 0
+    """Which message that is, from 1."""
 
 
 class RefusedError(Exception):
@@ -144,6 +146,7 @@ class _Connection:
         try:
             while (message := await self._next()) is not None:
                 clock.arrived_at, data = message
+                clock.messages += 1
                 if data in (EOS, EOS.encode()):
                     await self._run(request, clock, session.finish)
                     await self._adaptation(request)
@@ -192,6 +195,7 @@ class _Connection:
                 told["timing"] = {
                     "decoding": round(clock.decoding_s, 6),
                     "since_arrival": round(time.monotonic() - clock.arrived_at, 6),
+                    "message": clock.messages,
                 }
                 if isinstance(event, Final):
                     told["timing"] |= {"end_of_speech": event.end_s, "decided": event.decided_s}

@@ -38,6 +38,8 @@ _PRIOR_WEIGHT = 50
 _WINDOW = 500
 """Frames that PocketSphinx takes a mean for which it is told (`CMN_WIN`)."""
 _CEPSTRA = 13
+_SILENCE = "silence"
+"""A search for nothing, while only the mean is asked for."""
 _FRAMES_PER_S = 100
 
 
@@ -76,6 +78,8 @@ class PocketSphinx:
 
     def __init__(self, decoder: pocketsphinx.Decoder) -> None:
         self._decoder = decoder
+        self._search = decoder.current_search()
+        decoder.add_fsg(_SILENCE, decoder.create_fsg(_SILENCE, 0, 1, [(0, 1, 1.0, "<sil>")]))
         self._session = _NOTHING
         """Of this session's segments before this one, and of what it was given."""
         self._clear()
@@ -141,9 +145,12 @@ class PocketSphinx:
         held = bytes(self._held)
         self._held.clear()
         self._tell(_NOTHING)
+        # The end of an utterance searches what was not: as dear as to recognise it, with the language model.
+        self._decoder.activate_search(_SILENCE)
         self._decoder.start_utt()
         self._decoder.process_raw(held, no_search=True)
         self._decoder.end_utt()
+        self._decoder.activate_search(self._search)
         first = self._heard(self._decoder.n_frames())
         self._tell(first.with_(self._session, _PRIOR_WEIGHT))
         self._decoder.start_utt()
