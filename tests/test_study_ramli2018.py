@@ -13,7 +13,7 @@ from voxpath.report import heatmap
 from voxpath.report.document import Axis, Map, Panel
 from voxpath.speech.samples import GROWING, samples
 from voxpath.speech.words import words
-from voxpath.studies.ramli2018 import claims, push, region
+from voxpath.studies.ramli2018 import claims, region
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import Measured, of_program
 from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, Found
@@ -96,13 +96,6 @@ def test_a_map_has_lines_between_cells_on_both_sides_of_its_limit():
     assert heatmap.draw(replace(drawn, limit=None)).count('class="limit"') == 0
     missing = replace(drawn, panels=[Panel("", [[0.5, None], [None, 2.0]])])
     assert heatmap.draw(missing).count('class="limit"') == 0
-
-
-def test_long_polling_waits_a_round_trip_for_what_comes_meanwhile():
-    # The second and third result wait for the request that follows the first answer.
-    assert push.long_polling([1.0, 1.01, 1.02, 2.0], 0.05) == pytest.approx([0.05, 0.14, 0.13, 0.05])
-    assert push.long_polling([1.0, 1.01, 1.15], 0.05) == pytest.approx([0.05, 0.14, 0.1])
-    assert push.polling([1.0, 1.1], 0.05, 0.25) == pytest.approx([0.05, 0.2])
 
 
 def found(latency) -> Found:

@@ -10,6 +10,7 @@
 //! | download, voice | [`Client`](dialogue::Client) asks | [`Server`](dialogue::Server) answers and closes |
 //! | web | [`Client`](web::Client) loads pages | [`Server`](web::Server) answers |
 //! | speech | [`Client`](speech::Client) sends an utterance | [`Server`](speech::Server) decodes, tells and closes |
+//! | push | [`Client`](push::Client) asks for updates | [`Server`](push::Server) tells them and closes |
 //! | on and off | [`Source`](onoff::Source) writes in bursts | [`Sink`](bulk::Sink) reads to the end |
 //! | constant bit rate, on and off by datagrams | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
 #![no_std]
@@ -21,6 +22,7 @@ pub mod bulk;
 pub mod cbr;
 pub mod dialogue;
 pub mod onoff;
+pub mod push;
 mod record;
 pub mod sample;
 mod socket;
@@ -44,6 +46,8 @@ pub enum Application {
     WebClient(Box<web::Client>),
     WebServer(Box<web::Server>),
     OnOffSource(Box<onoff::Source>),
+    PushClient(Box<push::Client>),
+    PushServer(Box<push::Server>),
     SpeechClient(speech::Client),
     SpeechServer(Box<speech::Server>),
 }
@@ -59,6 +63,8 @@ impl Application {
             Self::WebClient(app) => app.drive(now, socket),
             Self::WebServer(app) => app.drive(now, socket),
             Self::OnOffSource(app) => app.drive(now, socket),
+            Self::PushClient(app) => app.drive(now, socket),
+            Self::PushServer(app) => app.drive(now, socket),
             Self::SpeechClient(app) => app.drive(now, socket),
             Self::SpeechServer(app) => app.drive(now, socket),
         }
@@ -71,6 +77,8 @@ impl Application {
             Self::DialogueServer(app) => app.poll_timeout(),
             Self::WebClient(app) => app.poll_timeout(),
             Self::OnOffSource(app) => app.poll_timeout(),
+            Self::PushClient(app) => app.poll_timeout(),
+            Self::PushServer(app) => app.poll_timeout(),
             Self::SpeechClient(app) => app.poll_timeout(),
             Self::SpeechServer(app) => app.poll_timeout(),
             Self::BulkSource(_) | Self::BulkSink(_) | Self::WebServer(_) => None,
@@ -85,8 +93,13 @@ impl Application {
             Self::DialogueClient(app) => app.stop(),
             Self::WebClient(app) => app.stop(),
             Self::OnOffSource(app) => app.stop(),
+            Self::PushClient(app) => app.stop(),
             Self::SpeechClient(app) => app.stop(),
-            Self::BulkSink(_) | Self::DialogueServer(_) | Self::WebServer(_) | Self::SpeechServer(_) => {}
+            Self::BulkSink(_)
+            | Self::DialogueServer(_)
+            | Self::WebServer(_)
+            | Self::SpeechServer(_)
+            | Self::PushServer(_) => {}
         }
     }
 
@@ -100,6 +113,8 @@ impl Application {
             Self::WebClient(app) => app.record(),
             Self::WebServer(app) => app.record(),
             Self::OnOffSource(app) => app.record(),
+            Self::PushClient(app) => app.record(),
+            Self::PushServer(app) => app.record(),
             Self::SpeechClient(app) => app.record(),
             Self::SpeechServer(app) => app.record(),
         }

@@ -31,6 +31,7 @@ pub struct Record {
 pub(crate) struct Details {
     pub(crate) partials: Vec<Span>,
     pub(crate) pages: Vec<Span>,
+    pub(crate) updates: Vec<Time>,
     pub(crate) speech: Account,
 }
 
@@ -39,7 +40,8 @@ impl Record {
     pub fn memory(&self) -> usize {
         let details = self.details.as_ref().map_or(0, |details| {
             let spans = details.partials.capacity() + details.pages.capacity();
-            size_of::<Details>() + spans * size_of::<Span>() + details.speech.memory()
+            let updates = details.updates.capacity() * size_of::<Time>();
+            size_of::<Details>() + spans * size_of::<Span>() + updates + details.speech.memory()
         });
         self.requests.capacity() * size_of::<Request>() + details
     }
@@ -54,6 +56,11 @@ impl Record {
     /// that asks.
     pub fn pages(&self) -> &[Span] {
         self.details.as_ref().map_or(&[], |details| &details.pages)
+    }
+
+    /// When each update had come whole; at the end that wants to know.
+    pub fn updates(&self) -> &[Time] {
+        self.details.as_ref().map_or(&[], |details| &details.updates)
     }
 
     /// What an end of a speech session saw; none, or nothing in it, as long as it has not seen anything.
@@ -144,6 +151,11 @@ impl Verifier {
     /// Octets taken in so far.
     pub const fn octets(&self) -> u64 {
         self.next
+    }
+
+    /// Goes on behind the next octets, which are none of the pattern.
+    pub const fn skip(&mut self, octets: u32) {
+        self.next += octets as u64;
     }
 
     /// Takes the next octets in; how many of them are wrong.

@@ -1,10 +1,11 @@
 //! From a plan's application to the machines at both ends of its flow.
 
-use crate::plan::{self, App, Flow, ObjectSize};
+use crate::plan::{self, App, Flow, ObjectSize, PushWay};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use voxpath_apps::dialogue::{self, Dialogue};
 use voxpath_apps::onoff::{self, Switch};
+use voxpath_apps::push::{self, Push};
 use voxpath_apps::sample::{Count, Law, LogNormal};
 use voxpath_apps::speech::decoder::{Decoder, Segment, Service};
 use voxpath_apps::speech::server::Worker;
@@ -42,6 +43,20 @@ pub(crate) fn stream_applications(flow: &Flow, index: u32, seed: Seed) -> Option
             return Some([
                 Application::OnOffSource(Box::new(source)),
                 Application::BulkSink(bulk::Sink::new(there, packets.map(|packets| packets * size))),
+            ]);
+        }
+        App::Push { way, request_bytes, head_bytes, ref updates } => {
+            let start = Time::from_nanos(flow.start_ns);
+            let ready = |&(at, octets): &(u64, u32)| (start + Span::from_nanos(at), octets);
+            let push = Arc::new(Push {
+                way: push_way(way),
+                request: request_bytes,
+                head: head_bytes,
+                updates: updates.iter().map(ready).collect(),
+            });
+            return Some([
+                Application::PushClient(Box::new(push::Client::new(Arc::clone(&push), there, back))),
+                Application::PushServer(Box::new(push::Server::new(push, there, back))),
             ]);
         }
         App::Download { request_bytes, response_bytes, requests, pause_ns } => {
@@ -86,12 +101,23 @@ pub(crate) fn datagram_ends(flow: &Flow, index: u32, seed: Seed) -> Option<(cbr:
             let interval = Span::from_nanos(interval_ns);
             (packet_bytes, cbr::Pace::OnOff { switch: switch(flow, seed)?, interval }, packets)
         }
-        App::Bulk { .. } | App::Download { .. } | App::Voice { .. } | App::Web { .. } | App::Speech(_) => {
-            return None;
-        }
+        App::Bulk { .. }
+        | App::Download { .. }
+        | App::Voice { .. }
+        | App::Web { .. }
+        | App::Push { .. }
+        | App::Speech(_) => return None,
     };
     let schedule = cbr::Schedule { stream: 2 * index, size, pace, count };
     Some((cbr::Sender::new(schedule.clone()), cbr::Receiver::new(schedule)))
+}
+
+fn push_way(way: PushWay) -> push::Way {
+    match way {
+        PushWay::Streaming { event_bytes } => push::Way::Streaming { event: event_bytes },
+        PushWay::LongPolling => push::Way::LongPolling,
+        PushWay::Polling { every_ns } => push::Way::Polling { every: Span::from_nanos(every_ns) },
+    }
 }
 
 fn speech_applications(

@@ -6,7 +6,7 @@
 use crate::applications::web_model;
 use crate::direction::takes_time;
 use crate::plan::{
-    App, Direction, Flow, Law, NodeKind, Observe, Plan, Relay, Route, Speech, Transport, VERSION,
+    App, Direction, Flow, Law, NodeKind, Observe, Plan, PushWay, Relay, Route, Speech, Transport, VERSION,
 };
 use crate::timeline::stop_of;
 use crate::ways::{Ways, ends};
@@ -17,7 +17,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Display;
 use core::net::IpAddr;
-use voxpath_apps::cbr;
+use voxpath_apps::{cbr, push};
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, NoPath};
 use voxpath_units::{Prob, Span};
@@ -385,6 +385,7 @@ impl Checker<'_> {
                 | App::Voice { .. }
                 | App::Web { .. }
                 | App::OnOff { .. }
+                | App::Push { .. }
                 | App::Speech(_),
             ) => {
                 for (end, config) in [("client", client), ("server", server)] {
@@ -401,11 +402,12 @@ impl Checker<'_> {
                 | App::Download { .. }
                 | App::Voice { .. }
                 | App::Web { .. }
+                | App::Push { .. }
                 | App::Speech(_),
             ) => {
                 self.fail(
                     format_args!("{path}.app.kind"),
-                    "bulk, download, voice, web and speech need a byte stream: their transport is tcp",
+                    "bulk, download, voice, web, push and speech need a byte stream: their transport is tcp",
                 );
             }
         }
@@ -494,6 +496,9 @@ impl Checker<'_> {
                 self.span(format_args!("{path}.app.interval_ns"), interval_ns);
             }
             App::Web { .. } => self.web(path, app),
+            App::Push { way, request_bytes, head_bytes, ref updates } => {
+                self.push(path, way, [request_bytes, head_bytes], updates);
+            }
             App::Speech(ref speech) => self.speech(path, speech),
             App::OnOff { packet_bytes, interval_ns, on, off, packets } => {
                 if !(1..=65_507).contains(&packet_bytes) {
@@ -516,6 +521,50 @@ impl Checker<'_> {
                     );
                 }
             }
+        }
+    }
+
+    fn push(&mut self, path: &str, way: PushWay, [request, head]: [u64; 2], updates: &[(u64, u32)]) {
+        /// When each of them came is kept.
+        const MOST_UPDATES: usize = 1_000_000;
+        /// An answer is held in memory, and may have all of them.
+        const MOST_OCTETS: u64 = 1 << 26;
+        let path = format!("{path}.app");
+        if !(1..=MOST_OCTETS).contains(&request) {
+            self.fail(format_args!("{path}.request_bytes"), "a request has 1 byte to 64 MiB");
+        }
+        let mut around = vec![("head_bytes", head)];
+        match way {
+            PushWay::Streaming { event_bytes } => around.push(("way.event_bytes", event_bytes)),
+            PushWay::LongPolling => {}
+            PushWay::Polling { every_ns } => {
+                self.span(format_args!("{path}.way.every_ns"), every_ns);
+                if every_ns == 0 {
+                    self.fail(format_args!("{path}.way.every_ns"), "is above zero");
+                }
+            }
+        }
+        for (key, bytes) in around {
+            if !(push::LENGTH..=MOST_OCTETS).contains(&bytes) {
+                let message = format_args!("has {} bytes, which tell a length, to 64 MiB", push::LENGTH);
+                self.fail(format_args!("{path}.{key}"), message);
+            }
+        }
+        let place = format_args!("{path}.updates");
+        if !(1..=MOST_UPDATES).contains(&updates.len()) {
+            self.fail(place, format_args!("has 1 to {MOST_UPDATES} updates"));
+        }
+        if updates.iter().any(|&(_, bytes)| bytes == 0) {
+            self.fail(place, "each has a byte at least");
+        }
+        if updates.iter().map(|&(_, bytes)| u64::from(bytes)).sum::<u64>() > MOST_OCTETS {
+            self.fail(place, "have 64 MiB together at most");
+        }
+        if !updates.is_sorted_by_key(|&(at, _)| at) {
+            self.fail(place, "are ready one after the other");
+        }
+        if let Some(&(at, _)) = updates.last() {
+            self.span(place, at);
         }
     }
 
@@ -749,14 +798,14 @@ fn is_endless(app: &App) -> bool {
         App::Bulk { bytes } => bytes.is_none(),
         App::Cbr { packets, .. } | App::OnOff { packets, .. } => packets.is_none(),
         App::Web { pages, .. } => pages.is_none(),
-        App::Download { .. } | App::Voice { .. } | App::Speech(_) => false,
+        App::Download { .. } | App::Voice { .. } | App::Push { .. } | App::Speech(_) => false,
     }
 }
 
 /// Whether its own clock holds it back.
 fn is_paced(app: &App) -> bool {
     match *app {
-        App::Cbr { .. } | App::OnOff { .. } => true,
+        App::Cbr { .. } | App::OnOff { .. } | App::Push { .. } => true,
         App::Web { reading_ns, .. } => reading_ns > 0,
         App::Speech(ref speech) => speech.paced,
         App::Bulk { .. } | App::Download { .. } | App::Voice { .. } => false,

@@ -24,6 +24,7 @@ mod session;
 mod sinks;
 mod stack;
 mod timeline;
+mod updates;
 mod ways;
 mod world;
 

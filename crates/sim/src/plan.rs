@@ -725,8 +725,37 @@ pub enum App {
         /// How many datagrams or pieces; none sends until the run ends.
         packets: Option<u64>,
     },
+    /// `to` has updates for `from` and tells them by one of HTTP's ways; then `to` closes. Over TCP.
+    Push {
+        /// How they are told.
+        way: PushWay,
+        /// Bytes of each request.
+        request_bytes: u64,
+        /// Bytes of the head of each answer.
+        head_bytes: u64,
+        /// When each update is ready, from the flow's start, and its bytes.
+        updates: Vec<(u64, u32)>,
+    },
     /// `from` sends an utterance over a WebSocket, `to` tells what it understands, and closes. Over TCP.
     Speech(Box<Speech>),
+}
+
+/// How updates reach the client that wants to know them (RFC 6202).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum PushWay {
+    /// The answer to one request never ends.
+    Streaming {
+        /// Bytes around each update.
+        event_bytes: u64,
+    },
+    /// The answer to each request is held back until there is an update.
+    LongPolling,
+    /// Requests are made at multiples of a time, and answered at once.
+    Polling {
+        /// From one request to the next.
+        every_ns: u64,
+    },
 }
 
 /// A session of speech recognition.

@@ -3,8 +3,9 @@
 use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
 use crate::outside::Machine;
-use crate::plan::{App, DIRECTIONS, NodeKind, Plan, Transport};
+use crate::plan::{App, DIRECTIONS, Flow, NodeKind, Plan, Transport};
 use crate::session::{self, Session};
+use crate::updates;
 use crate::world::World;
 use alloc::format;
 use alloc::string::String;
@@ -69,11 +70,11 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
     let elements = elements(plan, &world, &mut books);
     let flows = flows(plan, &world, ended, &mut books);
     let requests = requests(plan, &world);
-    let results = session::results(plan, &world);
+    let told = [session::results(plan, &world), updates::table(plan, &world)];
     books.problems.extend(limit.map(|limit| limit.problem(ended)));
     let verdict = books.verdict(&world, ended, limit);
     let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
-    report.tables.extend(results);
+    report.tables.extend(told.into_iter().flatten());
     report.tables.extend(world.timeline.table(plan));
     for output in world.network.tap.finish(ended) {
         match output {
@@ -200,6 +201,8 @@ struct FlowRow {
     partials: Option<Vec<u64>>,
     /// From the request for a page's main object to the last byte of its last one, ascending.
     pages: Option<Vec<u64>>,
+    /// From when an update is ready to its last byte, ascending.
+    updates: Option<Vec<u64>>,
     speech: Option<Session>,
     datagrams_sent: Option<u64>,
     reception: Option<Reception>,
@@ -210,7 +213,7 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     let rows: Vec<FlowRow> = (0..)
         .zip(world.endpoints.as_chunks::<2>().0)
         .zip(&plan.flows)
-        .map(|((i, ends), flow)| row(ends, &flow.app, stopped.get(&i).copied()))
+        .map(|((i, ends), flow)| row(ends, flow, stopped.get(&i).copied()))
         .collect();
     for (row, flow) in rows.iter().zip(&plan.flows) {
         if row.wrong > 0 {
@@ -218,13 +221,13 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         }
     }
     let node = |index: u32| plan.nodes[index as usize].name.clone();
-    let planned = |of: &dyn Fn(&crate::plan::Flow) -> String| Data::Text(plan.flows.iter().map(of).collect());
+    let planned = |of: &dyn Fn(&Flow) -> String| Data::Text(plan.flows.iter().map(of).collect());
     let time = |of: fn(&FlowRow) -> Option<Time>| {
         Data::OptU64(rows.iter().map(|row| of(row).map(Time::as_nanos)).collect())
     };
     let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
     let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
-    let goodput = |(row, flow): (&FlowRow, &crate::plan::Flow)| {
+    let goodput = |(row, flow): (&FlowRow, &Flow)| {
         // What had nothing to send was complete at once, however long others went on.
         let going_on = (row.status != "completed").then_some(ended);
         let end = row.completed.or(row.stopped).or(going_on)?;
@@ -268,9 +271,10 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     }
     type Delays = for<'r> fn(&'r FlowRow) -> Option<&'r [u64]>;
     type Summary = fn(&[u64]) -> Option<u64>;
-    let (responses, partials, pages): (Delays, Delays, Delays) =
-        (|row| row.responses.as_deref(), |row| row.partials.as_deref(), |row| row.pages.as_deref());
-    let summaries: [(&'static str, Delays, Summary); 15] = [
+    let (responses, partials): (Delays, Delays) =
+        (|row| row.responses.as_deref(), |row| row.partials.as_deref());
+    let (pages, updates): (Delays, Delays) = (|row| row.pages.as_deref(), |row| row.updates.as_deref());
+    let summaries: [(&'static str, Delays, Summary); 20] = [
         ("requests_answered", responses, |delays| Some(delays.len() as u64)),
         ("response_mean_ns", responses, mean),
         ("response_p50_ns", responses, |delays| quantile(delays, 50)),
@@ -286,6 +290,11 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         ("page_p50_ns", pages, |delays| quantile(delays, 50)),
         ("page_p95_ns", pages, |delays| quantile(delays, 95)),
         ("page_max_ns", pages, |delays| delays.last().copied()),
+        ("updates_received", updates, |delays| Some(delays.len() as u64)),
+        ("update_mean_ns", updates, mean),
+        ("update_p50_ns", updates, |delays| quantile(delays, 50)),
+        ("update_p95_ns", updates, |delays| quantile(delays, 95)),
+        ("update_max_ns", updates, |delays| delays.last().copied()),
     ];
     for (name, delays, of) in summaries {
         columns.push(Column { name, data: maybe(&|row| delays(row).and_then(of)) });
@@ -313,12 +322,17 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     Table { name: "flows", columns }
 }
 
-fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
+fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
+    let app = &flow.app;
     let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
             let receiver = match app {
-                App::Download { .. } | App::Voice { .. } | App::Web { .. } | App::Speech(_) => asks,
+                App::Download { .. }
+                | App::Voice { .. }
+                | App::Web { .. }
+                | App::Push { .. }
+                | App::Speech(_) => asks,
                 App::Bulk { .. } | App::Cbr { .. } | App::OnOff { .. } => answers,
             };
             FlowRow {
@@ -335,6 +349,7 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
                 responses: has_requests(app).then(|| responses(receiver)),
                 partials: answers_in_part(app).then(|| ascending(receiver.partials().iter().copied())),
                 pages: matches!(app, App::Web { .. }).then(|| ascending(receiver.pages().iter().copied())),
+                updates: updates::delays(flow, receiver).map(|delays| ascending(delays.into_iter())),
                 speech: Session::of(app, asks, answers),
                 datagrams_sent: None,
                 reception: None,
@@ -366,6 +381,7 @@ fn row(ends: &[Endpoint; 2], app: &App, stopped: Option<Time>) -> FlowRow {
                 responses: None,
                 partials: None,
                 pages: None,
+                updates: None,
                 speech: None,
                 datagrams_sent: Some(sender.sent()),
                 reception: Some(reception),
@@ -483,6 +499,7 @@ fn app_name(app: &App) -> &'static str {
         App::Cbr { .. } => "cbr",
         App::Web { .. } => "web",
         App::OnOff { .. } => "onoff",
+        App::Push { .. } => "push",
         App::Speech(_) => "speech",
     }
 }

@@ -86,6 +86,9 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
             ("completed", &App::Web { pages, .. }) => {
                 assert_eq!(maybe(report, "pages_loaded", row), pages.map(u64::from));
             }
+            ("completed", App::Push { updates, .. }) => {
+                assert_eq!(maybe(report, "updates_received", row), Some(updates.len() as u64));
+            }
             ("completed", &App::OnOff { packet_bytes, packets, .. })
                 if matches!(flow.transport, Transport::Tcp { .. }) && packets.is_some() =>
             {
@@ -108,6 +111,7 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
                 | App::Download { .. }
                 | App::Voice { .. }
                 | App::Web { .. }
+                | App::Push { .. }
                 | App::OnOff { .. },
             ) => {
                 assert!(maybe(report, "completed_ns", row).is_none());

@@ -137,7 +137,60 @@ class OnOff(Table):
         return self
 
 
-App = Annotated[Bulk | Download | Voice | Cbr | Web | OnOff | Speech, Field(discriminator="kind")]
+_LENGTH = 4
+"""Bytes that say how long an answer is; the engine's `push::LENGTH`."""
+_MOST = 2**26
+_Around = Annotated[PositiveSize, Field(ge=_LENGTH, le=_MOST)]
+_Update = Annotated[tuple[Span, Annotated[PositiveSize, Field(le=_MOST)]], Field(strict=False)]
+_EVENT = 8
+_KEY_OF_WAY = {"event": "streaming", "every": "polling"}
+
+
+class Push(Table):
+    """`to` has updates for `from` and tells them by one of HTTP's ways (RFC 6202), then closes; over TCP."""
+
+    kind: Literal["push"]
+    way: Literal["streaming", "long_polling", "polling"] = Field(
+        description="The answer to one request never ends; it is held back until there is an update, and then"
+        " `from` asks again; or `from` asks every so often, and is answered at once."
+    )
+    updates: tuple[_Update, ...] = Field(
+        min_length=1,
+        max_length=1_000_000,
+        strict=False,
+        description="When `to` has each, from the flow's start, and its size, in order.",
+    )
+    request: Annotated[PositiveSize, Field(le=_MOST)] = _default("400 B", "Of each request.")
+    head: _Around = _default("200 B", "Of the head of each answer.")
+    event: _Around | None = Field(
+        None,
+        description="Around each update that is streamed, 8 B without it: `data: ` and two line ends, as a"
+        " server-sent event has them.",
+    )
+    every: PositiveSpan | None = Field(None, description="From one poll to the next; needed by polling.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        found: list[tuple[tuple[str | int, ...], str]] = [
+            ((key,), f"has no effect on {self.way}: it is of {way}")
+            for key, way in _KEY_OF_WAY.items()
+            if getattr(self, key) is not None and self.way != way
+        ]
+        if self.way == "polling" and self.every is None:
+            found.append((("every",), "is missing: how often polling asks"))
+        found.extend(
+            (("updates", index), "comes before the one before it")
+            for index in range(1, len(self.updates))
+            if self.updates[index][0] < self.updates[index - 1][0]
+        )
+        if sum(size for _, size in self.updates) > _MOST:
+            found.append((("updates",), "have 64 MiB together at most"))
+        if found:
+            raise faults(*found)
+        return self
+
+
+App = Annotated[Bulk | Download | Voice | Cbr | Web | OnOff | Push | Speech, Field(discriminator="kind")]
 
 
 def planned(app: App, files: Traces) -> dict[str, Any]:
@@ -198,6 +251,24 @@ def planned(app: App, files: Traces) -> dict[str, Any]:
                 "off": _planned_law(app, app.off),
                 "packets": app.packets,
             }
+        case Push():
+            return {
+                "kind": "push",
+                "way": _planned_way(app),
+                "request_bytes": app.request,
+                "head_bytes": app.head,
+                "updates": [list(update) for update in app.updates],
+            }
+
+
+def _planned_way(app: Push) -> dict[str, Any]:
+    match app.way:
+        case "streaming":
+            return {"kind": "streaming", "event_bytes": _EVENT if app.event is None else app.event}
+        case "polling":
+            return {"kind": "polling", "every_ns": app.every}
+        case _:
+            return {"kind": app.way}
 
 
 def _planned_size(size: ObjectSize) -> dict[str, int]:

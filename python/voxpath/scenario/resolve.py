@@ -38,7 +38,7 @@ _MAX_NS = 2**63 - 1
 
 _Faults = list[tuple[Path, str]]
 
-_USUAL = {"speech": Socket(nagle=False)}
+_USUAL = dict.fromkeys(("push", "speech"), Socket(nagle=False))
 """What programs ask of their sockets unless a scenario says otherwise: those of asyncio have TCP_NODELAY."""
 
 _Homes = dict[tuple[str, str], list[int]]

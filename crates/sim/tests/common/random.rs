@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
     App, BitErrorForm, Capacity, CapacityState, Change, DelayVariation, Direction, Event, Flow, Framing, Law,
-    Link, LinkChange, Loss, Node, NodeKind, ObjectCount, ObjectSize, Plan, Queueing, Reorder, Transport,
-    VERSION, Way,
+    Link, LinkChange, Loss, Node, NodeKind, ObjectCount, ObjectSize, Plan, PushWay, Queueing, Reorder,
+    Transport, VERSION, Way,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -400,6 +400,9 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                 pages: Some(pages),
             }
         ),
+        (push_way(), 1..3_000_u64, 4..3_000_u64, updates()).prop_map(
+            |(way, request_bytes, head_bytes, updates)| App::Push { way, request_bytes, head_bytes, updates }
+        ),
         (1..3_000_u32, MS..100 * MS, law(), law(), prop::option::of(0..200_u64)).prop_map(
             |(packet_bytes, interval_ns, on, off, packets)| App::OnOff {
                 packet_bytes,
@@ -413,6 +416,21 @@ fn conversation() -> impl Strategy<Value = Conversation> {
     (0..2 * SECOND, config(), config(), any::<bool>(), app).prop_map(
         |(start_ns, client, server, over_udp, app)| Conversation { start_ns, client, server, over_udp, app },
     )
+}
+
+fn push_way() -> impl Strategy<Value = PushWay> {
+    prop_oneof![
+        (4..100_u64).prop_map(|event_bytes| PushWay::Streaming { event_bytes }),
+        Just(PushWay::LongPolling),
+        (MS..SECOND).prop_map(|every_ns| PushWay::Polling { every_ns }),
+    ]
+}
+
+fn updates() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    prop::collection::vec((0..3 * SECOND, 1..5_000_u32), 1..20).prop_map(|mut updates| {
+        updates.sort_unstable();
+        updates
+    })
 }
 
 pub fn object_size(mean_bytes: u64, deviation_bytes: u64) -> ObjectSize {

@@ -169,6 +169,8 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         raise NotApplicableError(
             "a voice request is sent as it is spoken: the forms are of data that is there"
         )
+    if app["kind"] == "push":
+        raise NotApplicableError("updates are told when they are there: the forms are of data that is there")
     if app["kind"] == "speech":
         raise NotApplicableError("speech is decoded as it comes: the forms are of transfers alone")
     if app["kind"] in {"web", "onoff"}:

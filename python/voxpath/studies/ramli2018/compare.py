@@ -189,7 +189,7 @@ def _live(found: Found) -> list[Part]:
     ways = _answered(found, LIVE_SET, LIVE_PRODUCED, REAL_LIVE)
     if not ways:
         return [_NOT_ASKED]
-    pushed = push.table(found)
+    pushed = push.table(*found.pushed)
     return [
         figures.live(found, ways),
         figures.waits(found, ways),

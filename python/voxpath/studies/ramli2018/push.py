@@ -1,95 +1,129 @@
-"""Ways in which a server tells results: a WebSocket as simulated, its alternatives computed beside it.
+"""Ways in which a server tells results, on the same network: the WebSocket beside what the text names.
 
-When each result was understood is taken from the simulated sessions. An alternative is then arithmetic over
-propagation alone, without loss, so that it is held against a WebSocket computed alike: streaming (server-sent
-events on a response that stays open) sends a result at once, as a WebSocket does; long polling answers the
-request that waits, and the next one comes a round trip later; polling asks at fixed times.
+When each result was understood is taken from the simulated live sessions, and told again by each way, on
+connections of their own.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from voxpath.backends.base import Question
 from voxpath.report.document import Cell, Table
 from voxpath.results.frames import tables
 from voxpath.results.intervals import summarise
-from voxpath.studies.ramli2018.questions import LIVE_SET
+from voxpath.scenario import from_dict
+from voxpath.studies.ramli2018.scenario import SETTINGS, Setting, first_reading, topology
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from voxpath.studies.ramli2018.questions import Found
+    from voxpath.results.answers import Variant
+    from voxpath.scenario import Document
+    from voxpath.sweeps.runs import Outcome
 
-POLLED_S = (0.25, 1.0)
-"""From one request to the next."""
+SESSION = "WebSocket of the session"
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    # RFC 6455 section 5.2: a frame of 126 to 65 535 octets.
+    "WebSocket": {"way": "streaming", "event": "4 B"},
+    # RFC 9113 section 4.1 beside the event's own.
+    "server-sent events over HTTP/2": {"way": "streaming", "event": "17 B"},
+    "long polling": {"way": "long_polling"},
+    "polling every 0.25 s": {"way": "polling", "every": "250 ms"},
+    "polling every 1 s": {"way": "polling", "every": "1 s"},
+}
+"""By their names in the table; each is a flow, on a connection of its own."""
+
+_WORDS = {"mean": "mean", "max": "longest"}
 
 
-def long_polling(understood: Sequence[float], one_way: float) -> list[float]:
-    """Seconds from when each result was understood until the client has it.
+def questions(live: Mapping[int, Sequence[Outcome]]) -> dict[tuple[int, int], Question]:
+    """By setting and replication.
 
     Args:
-        understood: When, ascending, in seconds.
-        one_way: Of propagation, in seconds.
+        live: Runs of one utterance by setting.
     """
-    waits = []
-    answered = ready = -math.inf
-    for at in understood:
-        # What has come until an answer is in it.
-        if at > answered:
-            answered = max(at, ready)
-            # The next request: the answer's way, and its own.
-            ready = answered + 2 * one_way
-        waits.append(answered - at + one_way)
-    return waits
+    return {
+        (number, outcome.replication): Question(
+            _again(SETTINGS[number - 1], told), range(outcome.replication, outcome.replication + 1)
+        )
+        for number, outcomes in live.items()
+        for outcome, told in zip(
+            outcomes, tables([[outcome] for outcome in outcomes], "results"), strict=True
+        )
+    }
 
 
-def polling(understood: Sequence[float], one_way: float, every: float) -> list[float]:
-    """The same where requests arrive at multiples of a time."""
-    return [math.ceil(at / every) * every - at + one_way for at in understood]
+def _again(setting: Setting, results: pl.DataFrame) -> Document:
+    """The results of a session, told by every way."""
+    updates = [
+        [f"{at} ns", f"{size} B"]
+        for at, size in results.sort("understood_ns").select("understood_ns", "json_bytes").iter_rows()
+    ]
+    linux = {"profile": "linux"}
+    return from_dict(
+        {
+            "name": f"ramli2018: results told, {setting.name}",
+            "seed": 2018,
+            "topology": topology(first_reading(setting, produced=False)),
+            "hosts": {"client1": linux, "server1": linux},
+            "flows": [
+                {
+                    "name": _flow(way),
+                    "from": "client1",
+                    "to": "server1",
+                    "app": {"kind": "push", "updates": updates, **keys},
+                }
+                for way, keys in WAYS.items()
+            ],
+        },
+        f"ramli2018/push/{setting.name}",
+    )
 
 
-def table(found: Found) -> Table | None:
-    """How late results reach the client, by setting and way of telling them."""
+def _flow(way: str) -> str:
+    return way.replace(" ", "-").replace("/", "")
+
+
+def table(live: Mapping[int, Sequence[Outcome]], told: Mapping[tuple[int, int], Variant]) -> Table | None:
+    """How late results reach the client, by setting and way of telling them.
+
+    Args:
+        live: As for `questions`.
+        told: What came back of them.
+    """
     rows: list[list[str | Cell]] = []
-    for setting in found.settings(LIVE_SET):
-        outcomes = found.outcomes(LIVE_SET, setting)
-        one_way = setting.round_trip_ms / 2e3
-        columns: list[list[float]] = [[] for _ in range(2 + len(POLLED_S))]
-        for results in tables([[outcome] for outcome in outcomes], "results"):
-            told = results.filter(pl.col("received_ns").is_not_null()).sort("understood_ns")
-            understood, received = (
-                [value / 1e9 for value in told.get_column(f"{name}_ns").to_list()]
-                for name in ("understood", "received")
-            )
-            if not understood:
-                continue
-            ways = [
-                [there - at for at, there in zip(understood, received, strict=True)],
-                long_polling(understood, one_way),
-                *(polling(understood, one_way, every) for every in POLLED_S),
+    for number, outcomes in live.items():
+        again = [variant.flows for (of, _), variant in told.items() if of == number]
+        if not outcomes or not again:
+            continue
+        frame = pl.concat(again)
+        sessions = _of_sessions(outcomes)
+        for what in ("mean", "max"):
+            delays = [sessions.get_column(what).to_list()] + [
+                frame.filter(pl.col("flow") == _flow(way)).get_column(f"update_{what}_ns").to_list()
+                for way in WAYS
             ]
-            for column, waits in zip(columns, ways, strict=True):
-                column.append(1e3 * sum(waits) / len(waits))
-        if columns[0]:
-            simulated, *others = (str(summarise(column)) for column in columns)
-            rows.append([setting.name, simulated, f"{1e3 * one_way:g}", *others])
+            cells = [str(summarise([delay / 1e6 for delay in some])) for some in delays]
+            rows.append([SETTINGS[number - 1].name, _WORDS[what], *cells])
     if not rows:
         return None
     return Table(
-        "From understanding a result to its arrival at the client, ms: means of the sessions",
-        (
-            "setting",
-            "WebSocket, simulated",
-            "WebSocket or server-sent events",
-            "long polling",
-            *(f"polling every {every:g} s" for every in POLLED_S),
-        ),
+        "From understanding a result to its arrival at the client, ms",
+        ("setting", "of a session's results", SESSION, *WAYS),
         rows,
         (
-            "All but the first column are computed over propagation, without loss and sizes.",
-            "A streaming response and a WebSocket send the same octets down, but for some bytes.",
+            "Results of 10.5 s of speech, told when the simulated live sessions understood them.",
+            "Each way but the first has a connection of its own.",
+            "Over HTTP/2 events and audio can share one connection, as they do in the session's WebSocket.",
         ),
     )
+
+
+def _of_sessions(outcomes: Sequence[Outcome]) -> pl.DataFrame:
+    """Mean and longest delay in nanoseconds, session by session."""
+    delay = pl.col("received_ns") - pl.col("understood_ns")
+    (results,) = tables([outcomes], "results")
+    return results.group_by("replication").agg(delay.mean().alias("mean"), delay.max().alias("max"))

@@ -12,7 +12,7 @@ from voxpath.backends.base import Question
 from voxpath.results.frames import tables
 from voxpath.results.intervals import Summary, summarise
 from voxpath.speech.samples import GROWING
-from voxpath.studies.ramli2018 import candidates, region
+from voxpath.studies.ramli2018 import candidates, push, region
 from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import (
     FASTER,
@@ -120,6 +120,18 @@ QUICK = Effort(
 )
 
 
+class Pushed(NamedTuple):
+    """Results told by other ways.
+
+    Attributes:
+        live: The sessions whose they are, by setting.
+        told: What became of them, by setting and replication.
+    """
+
+    live: Mapping[int, Sequence[Outcome]]
+    told: Mapping[tuple[int, int], Variant]
+
+
 class Found:
     """What came back."""
 
@@ -130,6 +142,7 @@ class Found:
         made: Mapping[tuple[Way, int], Variant],
         region_: region.Found,
         changed: Mapping[tuple[str, str], Variant],
+        pushed: Pushed | None = None,
     ) -> None:
         """Takes what was answered.
 
@@ -139,9 +152,11 @@ class Found:
             made: On real hosts, by way and setting: all utterances in one run.
             region_: Of the map.
             changed: Of `candidates`.
+            pushed: Of `push`.
         """
         self.effort = effort
         self.changed = changed
+        self.pushed = pushed or Pushed({}, {})
         self.region = region_
         self._measured: dict[tuple[Way, int], list[Measured]] = {}
         self._variants: dict[tuple[Way, int], list[Variant]] = {}
@@ -242,9 +257,10 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
     by_sim = ask([*simulated_.values(), *changed.values(), *points.values()], (SIM,))
     by_real = ask([*made.values(), *real_points.values()], (REAL,))
     answers, real_answers = iter(by_sim), iter(by_real)
+    answered = {key: next(answers) for key in simulated_}
     return Found(
         effort,
-        {key: next(answers) for key in simulated_},
+        answered,
         {key: next(real_answers) for key in made},
         changed={key: next(answers) for key in changed},
         region_=region.Found(
@@ -252,7 +268,17 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
             {key: next(answers) for key in points},
             {key: next(real_answers) for key in real_points},
         ),
+        pushed=_pushed(ask, answered),
     )
+
+
+def _pushed(ask: Ask, answered: Mapping[tuple[Way, int, str], Variant]) -> Pushed:
+    """Has the results of the live sessions told by every way."""
+    live = {
+        setting.number: answered[LIVE_SET, setting.number, region.MIDDLE].outcomes for setting in SETTINGS
+    }
+    questions = push.questions(live)
+    return Pushed(live, dict(zip(questions, ask([*questions.values()], (SIM,)), strict=True)))
 
 
 def _network(way: Way, setting: Setting) -> Network:

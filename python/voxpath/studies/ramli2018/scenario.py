@@ -127,7 +127,8 @@ def _with_loss(network: Network, setting: Setting, *, produced: bool) -> Network
     return replace(network, loss=setting.loss)
 
 
-def _topology(network: Network) -> dict[str, Any]:
+def topology(network: Network) -> dict[str, Any]:
+    """As a scenario has it."""
     return {
         "kind": "dumbbell",
         "pairs": 3,
@@ -221,7 +222,7 @@ def real(
             "seed": 2018,
             # Where recognition takes as long as this, the run has failed.
             "duration": f"{SETTLED_S + 30 + 5 * spoken_s:.0f} s",
-            "topology": _topology(network),
+            "topology": topology(network),
             "hosts": {
                 "client1": {
                     "profile": "linux",
@@ -266,7 +267,7 @@ def simulated(
     scenario = {
         "name": f"ramli2018: {setting}",
         "seed": 2018,
-        "topology": _topology(network),
+        "topology": topology(network),
         "hosts": {"client1": stack, "server1": stack},
         "flows": [
             {
