@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.apps import App, Bulk, Cbr, Download, OnOff, Voice, Web
+from voxpath.scenario.apps import App, Bulk, Cbr, Download, OnOff, Push, Voice, Web
 from voxpath.scenario.quantities import Name, Span
 from voxpath.scenario.speech import Speech
 from voxpath.scenario.table import Table, faults
@@ -67,7 +67,7 @@ class Flow(Table):
                 return self.app.packets is None
             case Web():
                 return self.app.pages is None
-            case Download() | Voice() | Speech():
+            case Download() | Voice() | Push() | Speech():
                 return False
 
     @property
