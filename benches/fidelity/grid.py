@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +116,12 @@ class Cell:
             "flows": [{"name": "flow", "from": "client", "to": "server", "app": app}],
         }
         return voxpath.load(data | ({"duration": f"{LASTS_S} s"} if size is None else {}))
+
+
+def counted(numbers: Collection[int]) -> str:
+    """From the least to the most of them."""
+    least, most = min(numbers), max(numbers)
+    return str(most) if least == most else f"{least} to {most}"
 
 
 def cells() -> list[Cell]:
@@ -335,7 +341,7 @@ def text_of(found: Sequence[Compared], known: Mapping[str, Any]) -> str:
     text = f"""# Our `linux` beside a live kernel: the grid
 
 Written by `make grid`; do not edit. How long a transfer lasts, of as many bytes as the simulator brings over in {LASTS_S} s: the
-kernel's runs, recorded in [benches/fidelity/grid.toml](../benches/fidelity/grid.toml) ({min(runs)} to {max(runs)} a cell; `make grid-record` adds to them, `make
+kernel's runs, recorded in [benches/fidelity/grid.toml](../benches/fidelity/grid.toml) ({counted(runs)} a cell; `make grid-record` adds to them, `make
 grid-sample` measures some again), with the 95 % bootstrap interval of their mean, and {seeds} simulated seeds. The nth run of either
 loses the same packets as long as both send the same: "same losses" is the difference over the kernel's replications alone, which says more of the
 stacks and less of chance, but is not what the bars are about. A queue holds what the path holds; loss is of data alone; "window" is a receive buffer of half of what the path holds, at least {LEAST_BUFFER} bytes.

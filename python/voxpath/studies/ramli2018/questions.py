@@ -106,8 +106,8 @@ FULL = Effort(
     GROWING,
     30,
     GROWING,
-    {REAL_PRODUCED: _ALL, REAL_SET: _ALL, REAL_LIVE: _ALL, REAL_TUN: (1,)},
-    5,
+    {REAL_PRODUCED: _ALL, REAL_SET: _ALL, REAL_TUN: (1,), REAL_LIVE: _ALL},
+    3,
     region.FULL,
 )
 QUICK = Effort(
