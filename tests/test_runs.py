@@ -112,8 +112,9 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     voxpath, small: Path, tmp_path: Path
 ):
     speech = 'app = { kind = "speech", length = "100 ms", decoder = { per_second = "100 ms" } }\n'
+    push = 'app = { kind = "push", way = "streaming", updates = [["10 ms", "10 B"]] }\n'
     event = '[[events]]\nat = "10 ms"\nlink = "link"\ndelay = "9 ms"\n'
-    small.write_text(f"{SMALL}[[flows]]\n{speech}{event}")
+    small.write_text(f"{SMALL}[[flows]]\n{speech}[[flows]]\n{push}{event}")
     voxpath("run", small, "--observe", "tcp,packets", "--capture", "client")
     (folder,) = (tmp_path / "runs").iterdir()
     written = {path.stem: pl.read_parquet(path).columns for path in folder.glob("*.parquet")}

@@ -60,9 +60,10 @@ impl Rack {
         self.newest = self.newest.max(Some(newest));
     }
 
-    /// Step 4: a D-SACK widens the window, once a round trip.
+    /// Step 4: a D-SACK widens the window, once a round trip; as in Linux only after reordering was seen, for else it is not what made
+    /// the repetition needless (tcp_dsack_seen()).
     pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
-        if self.dsack_round.is_some_and(|round| una < round) {
+        if !self.reordering_seen || self.dsack_round.is_some_and(|round| una < round) {
             return;
         }
         self.dsack_round = Some(nxt);

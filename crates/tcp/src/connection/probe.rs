@@ -61,6 +61,11 @@ impl Connection {
         self.restart_retransmit_timer(now);
     }
 
+    /// Whether the probe that is outstanding ended there.
+    pub(super) fn is_probe(&self, end: u64) -> bool {
+        self.probe.end.is_some_and(|probe| probe.get() == end)
+    }
+
     /// Whether an acknowledgment shows that the probe has repaired a loss, so that the window has to answer for it (section 7.4.2).
     pub(super) fn has_probe_repaired(
         &mut self,

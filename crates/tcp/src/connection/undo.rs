@@ -75,7 +75,9 @@ impl Connection {
         if let Some(undo) = &mut self.undo {
             undo.note_duplicate(octets, end);
         }
-        self.rack.on_dsack(self.snd.una, self.snd.nxt);
+        if !self.is_probe(end) {
+            self.rack.on_dsack(self.snd.una, self.snd.nxt);
+        }
     }
 
     /// Whether the last reduction was for nothing, as far as this acknowledgment tells.

@@ -80,24 +80,32 @@ fn a_lost_repetition_is_seen_without_the_timer() {
     assert_eq!(t.tcp.counters().timeouts, 0);
 }
 
-#[test]
-fn a_dsack_widens_the_window() {
-    // RFC 8985 section 6.2, step 4: RACK.reo_wnd_mult
-    let mut t = spaced(Config { undo: true, ..rack() });
-    t.at(ms(301)).recv(sacked(1, &[(2, 3)])).at(ms(325)).expect(data(s(1), MSS));
-    // The original comes late, then the repetition.
-    t.at(ms(330)).recv(ack(s(3))).at(ms(425)).recv(ack(s(3)).sack(&[(s(1), s(2))]));
+/// The repetition of segment `n` was needless, as its original and then a D-SACK say: a later loss is repaired at `at`.
+fn lost_after_a_dsack_at(t: &mut Ladder, n: u32, at: u64) {
+    let sent = 199 + u64::from(n);
+    t.at(ms(sent + 101)).recv(sacked(n, &[(n + 1, n + 2)]));
+    t.at(ms(sent + 125)).expect(data(s(n), MSS));
+    t.at(ms(sent + 130)).recv(ack(s(n + 2))).at(ms(sent + 225)).recv(ack(s(n + 2)).sack(&[(s(n), s(n + 1))]));
     t.at(ms(500)).recv(ack(s(11)));
     for i in 0..4 {
         t.at(ms(600 + i)).write(MSS).expect(data(s(11 + i as u32), MSS));
     }
-    // min_RTT is 100 ms: a quarter, twice.
-    t.at(ms(701))
-        .recv(sacked(11, &[(12, 13)]))
-        .at(ms(749))
-        .expect_nothing()
-        .at(ms(750))
-        .expect(data(s(11), MSS));
+    t.at(ms(701)).recv(sacked(11, &[(12, 13)])).at(ms(at - 1)).expect_nothing();
+    t.at(ms(at)).expect(data(s(11), MSS));
+}
+
+#[test]
+fn a_dsack_widens_the_window() {
+    // RFC 8985 section 6.2, step 4: RACK.reo_wnd_mult; min_RTT is 100 ms: a quarter, twice.
+    let mut t = spaced(Config { undo: true, ..rack() });
+    t.at(ms(302)).recv(sacked(1, &[(3, 4)])).at(ms(303)).recv(sacked(1, &[(2, 4)])).recv(ack(s(4)));
+    lost_after_a_dsack_at(&mut t, 4, 750);
+}
+
+#[test]
+fn a_dsack_before_reordering_was_seen_does_not() {
+    // Linux' tcp_dsack_seen()
+    lost_after_a_dsack_at(&mut spaced(Config { undo: true, ..rack() }), 1, 725);
 }
 
 fn probing() -> Config {
