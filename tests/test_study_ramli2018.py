@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import voxpath as voxpath_package
@@ -13,13 +14,16 @@ from voxpath.report import heatmap
 from voxpath.report.document import Axis, Map, Panel
 from voxpath.speech.samples import GROWING, samples
 from voxpath.speech.words import words
-from voxpath.studies.ramli2018 import claims, region
+from voxpath.studies.ramli2018 import claims, figures, region
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import Measured, of_program
-from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, Found
+from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, REAL_SET, Found
 from voxpath.studies.ramli2018.scenario import (
     SETTINGS,
+    SETTLED_S,
+    WATCHED_S,
     Network,
+    alone,
     first_reading,
     length_s,
     published,
@@ -51,6 +55,18 @@ def test_the_recorded_decoder_heard_other_utterances():
     heard = recorded("decoder")["origin"]["utterances"]
     assert heard
     assert not {f"prompts/{name}" for name in GROWING} & set(heard)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_the_background_loses_what_its_setting_says(setting, tmp_path: Path):
+    lost, came = 0, 0
+    for until, sign in ((SETTLED_S, -1), (SETTLED_S + WATCHED_S, 1)):
+        document = alone(setting.name, first_reading(setting, produced=True), until)
+        for folder in voxpath_package.run(document, replications=5, out=tmp_path / "runs").folders:
+            elements = pl.read_parquet(folder / "elements.parquet").filter(pl.col("place") == "bottleneck ab")
+            lost += sign * elements["packets_dropped"].sum()
+            came += sign * elements["packets_in"].max()
+    assert 100 * lost / came == pytest.approx(float(setting.loss.removesuffix(" %")), rel=0.2)
 
 
 def delays(network: Network) -> float:
@@ -147,6 +163,30 @@ def test_the_sentences_hold_where_they_are_true():
 def test_each_sentence_can_fail(latency, fails):
     failed = {name for name, holds in judged(latency).items() if not holds}
     assert fails <= failed
+
+
+@pytest.mark.parametrize(("off", "holds"), [(1.2, True), (0.8, True), (1.3, False), (0.7, False)])
+def test_real_sessions_are_held_against_simulated_ones_with_a_decoder_as_fast(off, holds):
+    alike = FILE_SET._replace(faster=0.5)
+    made = Found(
+        QUICK, {}, {}, region.Found(QUICK.region, {}, {}), {}, alike={(REAL_SET, SETTINGS[0].number): alike}
+    )
+    for way, network_s in ((REAL_SET, off), (alike, 1.0)):
+        decoding_s = 0.3
+        session_s = network_s + decoding_s
+        # Where a setting has other utterances too, those of the real runs alone count.
+        heard = ("a",) if way == REAL_SET else ("a", "b")
+        made.add(
+            way,
+            SETTINGS[0],
+            [
+                Measured(name, run, 1.0, *([session_s] * 3 if name == "a" else [9.0] * 3), decoding_s)
+                for run in range(3)
+                for name in heard
+            ],
+        )
+    _, checks = figures.beside(made)
+    assert [check.holds for check in checks.checks] == [holds]
 
 
 def test_the_full_study_asks_more_than_the_quick_one():

@@ -24,6 +24,7 @@ from voxpath.studies.ramli2018.questions import (
     REAL_TUN,
     SECOND,
     SIM,
+    SIMULATED,
     ask_all,
 )
 from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, published, second_reading
@@ -102,7 +103,7 @@ def _set_up(found: Found, effort: Effort, quick: bool) -> Section:
             setting.loss,
             _told(first_reading(setting, produced=False)),
             _told(second_reading(setting, produced=False)),
-            f"{setting.background.bulk} transfers, {setting.background.web} web sources",
+            figures.sources(setting),
         ]
         for setting in SETTINGS
     ]
@@ -149,9 +150,10 @@ def _set_up(found: Found, effort: Effort, quick: bool) -> Section:
             f"{sum(map(len, effort.real.values()))} cells where it has {len(FULL.utterances)} in "
             f"{sum(map(len, FULL.real.values()))}, and a smaller map without the contours of other choices."
         )
-    parts: list[Part] = [facts, table, Text(said)]
-    if found.ways:
-        parts.append(figures.losses(found, found.ways))
+    parts: list[Part] = [facts, table, Text(said), *figures.backgrounds(found)]
+    ways = _answered(found, *SIMULATED, *effort.real)
+    if ways:
+        parts.append(figures.losses(found, ways))
     return Section("Set-up and reading", parts)
 
 
@@ -169,10 +171,9 @@ def _figures(found: Found) -> list[Part]:
     ]
     words = figures.transcripts(found, _answered(found, REAL_PRODUCED, REAL_SET, REAL_TUN, REAL_LIVE))
     edges = figures.edges(found, REAL_PRODUCED, REAL_TUN)
-    pairs = ((REAL_PRODUCED, FILE_PRODUCED), (REAL_SET, FILE_SET))
     return [
         *parts,
-        *figures.beside(found, pairs),
+        *figures.beside(found),
         *words,
         *([edges] if edges is not None else []),
     ]

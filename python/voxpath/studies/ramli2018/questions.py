@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -17,9 +18,12 @@ from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import (
     FASTER,
     SETTINGS,
+    SETTLED_S,
+    WATCHED_S,
     Edge,
     Network,
     Setting,
+    alone,
     first_reading,
     real,
     second_reading,
@@ -78,6 +82,8 @@ REAL_LIVE = Way(REAL, produced=True, paced=True)
 REAL_TUN = Way(REAL, produced=True, edge="tun")
 
 SIMULATED = (FILE_SET, FILE_PRODUCED, LIVE_SET, LIVE_PRODUCED, SECOND, FILE_FAST)
+COUNTERPARTS = {REAL_PRODUCED: FILE_PRODUCED, REAL_SET: FILE_SET}
+"""Of ways of real files, what simulates them."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,8 @@ class Found:
         region_: region.Found,
         changed: Mapping[tuple[str, str], Variant],
         pushed: Pushed | None = None,
+        alike: Mapping[tuple[Way, int], Way] | None = None,
+        backgrounds: Mapping[tuple[int, int], Variant] | None = None,
     ) -> None:
         """Takes what was answered.
 
@@ -153,9 +161,13 @@ class Found:
             region_: Of the map.
             changed: Of `candidates`.
             pushed: Of `push`.
+            alike: Of real ways and settings, what simulates them with a decoder as fast as the real one was.
+            backgrounds: Without speech, by setting and when they were cut.
         """
         self.effort = effort
+        self._backgrounds = backgrounds or {}
         self.changed = changed
+        self.alike = alike or {}
         self.pushed = pushed or Pushed({}, {})
         self.region = region_
         self._measured: dict[tuple[Way, int], list[Measured]] = {}
@@ -212,28 +224,44 @@ class Found:
         return [outcome for variant in variants for outcome in variant.outcomes if outcome.valid]
 
     def loss(self, way: Way, setting: Setting) -> Summary | None:
-        """Of packets towards the server at the bottleneck: share of those that come there."""
-        shares = []
-        for frame in tables([[outcome] for outcome in self.outcomes(way, setting)], "elements"):
-            here = frame.filter(pl.col("place") == "bottleneck ab")
-            came, lost = (here.get_column(name).to_list() for name in ("packets_in", "packets_dropped"))
-            shares.append(sum(lost) / max(came))
-        return summarise(shares) if shares else None
+        """Of packets towards the server at the bottleneck: share of those that come there in whole runs."""
+        met = [_met(outcome) for outcome in self.outcomes(way, setting)]
+        return summarise([lost / came for lost, came in met]) if met else None
+
+    def background_loss(self, setting: Setting) -> Summary | None:
+        """The same of the background alone, for a minute from when the first utterance may begin."""
+        cuts = [
+            {
+                outcome.replication: _met(outcome)
+                for outcome in self._backgrounds[setting.number, until].outcomes
+            }
+            for until in _CUTS
+            if (setting.number, until) in self._backgrounds
+        ]
+        if not all(cuts) or not cuts:
+            return None
+        before, until = cuts
+        shares = [
+            (lost - before[replication][0]) / (came - before[replication][1])
+            for replication, (lost, came) in until.items()
+        ]
+        return summarise(shares)
+
+
+_CUTS = (SETTLED_S, SETTLED_S + WATCHED_S)
+
+
+def _met(outcome: Outcome) -> tuple[int, int]:
+    """Of packets towards the server at the bottleneck: those that were lost, and those that came."""
+    (frame,) = tables([[outcome]], "elements")
+    here = frame.filter(pl.col("place") == "bottleneck ab")
+    return sum(here.get_column("packets_dropped")), max(here.get_column("packets_in").to_list())
 
 
 def ask_all(ask: Ask, effort: Effort) -> Found:
     """Asks everything."""
     simulated_ = {
-        (way, setting.number, utterance): Question(
-            simulated(
-                setting.name,
-                _network(way, setting),
-                utterance,
-                paced=way.paced,
-                faster=way.faster,
-            ),
-            range(effort.replications),
-        )
+        (way, setting.number, utterance): _session(effort, way, setting, utterance)
         for way in SIMULATED
         for setting in SETTINGS
         for utterance in effort.simulated
@@ -252,16 +280,32 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
         for way, numbers in effort.real.items()
         for number in numbers
     }
+    cut = {
+        (setting.number, until): Question(
+            alone(setting.name, first_reading(setting, produced=True), until), range(effort.replications)
+        )
+        for setting in SETTINGS
+        for until in _CUTS
+    }
     changed = candidates.questions(effort.replications)
     points, real_points = region.questions(effort.region), region.real_questions(effort.region)
-    by_sim = ask([*simulated_.values(), *changed.values(), *points.values()], (SIM,))
+    by_sim = ask([*simulated_.values(), *cut.values(), *changed.values(), *points.values()], (SIM,))
     by_real = ask([*made.values(), *real_points.values()], (REAL,))
     answers, real_answers = iter(by_sim), iter(by_real)
     answered = {key: next(answers) for key in simulated_}
+    backgrounds = {key: next(answers) for key in cut}
+    answered_really = {key: next(real_answers) for key in made}
+    alike = _alike(effort, answered, answered_really)
+    as_fast = {
+        (way, number, utterance): _session(effort, way, SETTINGS[number - 1], utterance)
+        for (_, number), way in alike.items()
+        for utterance in effort.utterances
+    }
+    answered |= dict(zip(as_fast, ask([*as_fast.values()], (SIM,)), strict=True))
     return Found(
         effort,
         answered,
-        {key: next(real_answers) for key in made},
+        answered_really,
         changed={key: next(answers) for key in changed},
         region_=region.Found(
             effort.region,
@@ -269,7 +313,42 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
             {key: next(real_answers) for key in real_points},
         ),
         pushed=_pushed(ask, answered),
+        alike=alike,
+        backgrounds=backgrounds,
     )
+
+
+def _session(effort: Effort, way: Way, setting: Setting, utterance: str) -> Question:
+    return Question(
+        simulated(setting.name, _network(way, setting), utterance, paced=way.paced, faster=way.faster),
+        range(effort.replications),
+    )
+
+
+def _alike(
+    effort: Effort,
+    simulated_: Mapping[tuple[Way, int, str], Variant],
+    made: Mapping[tuple[Way, int], Variant],
+) -> dict[tuple[Way, int], Way]:
+    """How fast the real recogniser was beside the recorded one, to two digits.
+
+    Audio that is on its way while the recogniser is busy costs a session nothing, so that a slower one
+    hides more of the network.
+    """
+    found = {}
+    for (way, number), variant in made.items():
+        times = [one.decoding_s for one in of_programs(variant.outcomes)]
+        if way not in COUNTERPARTS or not times:
+            continue
+        counterpart = COUNTERPARTS[way]
+        recorded = [
+            one.decoding_s
+            for utterance in effort.utterances
+            for one in of_flows(utterance, simulated_[counterpart, number, utterance].flows)
+        ]
+        faster = fmean(recorded) / fmean(times)
+        found[way, number] = counterpart._replace(faster=float(f"{faster:.2g}"))
+    return found
 
 
 def _pushed(ask: Ask, answered: Mapping[tuple[Way, int, str], Variant]) -> Pushed:

@@ -389,7 +389,7 @@ def check_points(found: Found) -> Table | None:
                 measure.title,
                 f"{quantile(simulated_, 0.5)}",
                 f"{low:.3g} to {high:.3g}",
-                f"{quantile(ours, 0.5)}",
+                ", ".join(f"{value:.3g}" for value in sorted(ours)),
                 Cell(f"{inside} of {len(ours)}", "good" if inside == len(ours) else "bad"),
             ]
         )
@@ -403,7 +403,7 @@ def check_points(found: Found) -> Table | None:
             "measure",
             "median, simulated",
             "all simulated",
-            "median, real",
+            "real",
             "real within",
         ),
         rows,

@@ -35,7 +35,10 @@ BYTES_PER_S = 32_000
 """Of the audio: 16 kHz, 16 bits."""
 
 SETTLED_S = 4
-"""When the first utterance may begin: the background has found its rates by then."""
+"""When the first utterance may begin: what the background loses at its start is over by then."""
+
+WATCHED_S = 60
+"""For how long after that the background is watched alone."""
 
 
 @cache
@@ -99,15 +102,13 @@ class Network:
 
 
 HIGH, LOW = published()["text"]["high_loss"], published()["text"]["low_loss"]
-HEAVY, LIGHT = Background(2, 2), Background(1, 1)
-"""What loses about as much at a bottleneck of 10 Mbit/s and 100 packets, with either delay."""
-
 SETTINGS = (
-    Setting(1, published()["text"]["high_delay_ms"], HIGH, HEAVY),
-    Setting(2, published()["text"]["high_delay_ms"], LOW, LIGHT),
-    Setting(3, published()["text"]["low_delay_ms"], HIGH, HEAVY),
-    Setting(4, published()["text"]["low_delay_ms"], LOW, LIGHT),
+    Setting(1, published()["text"]["high_delay_ms"], HIGH, Background(7, 2)),
+    Setting(2, published()["text"]["high_delay_ms"], LOW, Background(5, 2)),
+    Setting(3, published()["text"]["low_delay_ms"], HIGH, Background(5, 2)),
+    Setting(4, published()["text"]["low_delay_ms"], LOW, Background(3, 2)),
 )
+"""With as many transfers as lose so much at a bottleneck of 10 Mbit/s and 100 packets."""
 
 
 def first_reading(setting: Setting, *, produced: bool) -> Network:
@@ -289,8 +290,25 @@ def simulated(
     }
     if background:
         # Beside endless flows nothing else ends the run.
-        scenario["duration"] = f"{SETTLED_S + 15 + 3 * length_s(utterance):.0f} s"
+        scenario["duration"] = f"{SETTLED_S + 30 + 3 * length_s(utterance):.0f} s"
     return from_dict(scenario, f"ramli2018/sim/{setting}")
+
+
+def alone(setting: str, network: Network, until_s: int) -> Document:
+    """The background without anybody who speaks, until some moment.
+
+    Runs of a replication are the same up to the sooner of their ends.
+    """
+    return from_dict(
+        {
+            "name": f"ramli2018: background of {setting}",
+            "seed": 2018,
+            "duration": f"{until_s} s",
+            "topology": topology(network),
+            "flows": _background(network.background),
+        },
+        f"ramli2018/background/{setting}",
+    )
 
 
 @cache
