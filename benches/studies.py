@@ -107,7 +107,7 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str | Cell]]) ->
     yield f"| {' | '.join(columns)} |"
     yield f"| {' | '.join('---' for _ in columns)} |"
     for row in rows:
-        yield f"| {' | '.join(str(cell).strip() for cell in row)} |"
+        yield f"| {' | '.join(str(cell).strip().replace('|', '&#124;') for cell in row)} |"
 
 
 def _plot_lines(plot: Plot) -> Iterator[str]:
@@ -122,10 +122,10 @@ def _plot_lines(plot: Plot) -> Iterator[str]:
 
 
 def _by_place(curve: Curve) -> dict[float, str]:
-    return {
-        x: "" if y is None else _value(y, low, high)
-        for x, y, low, high in zip_longest(curve.x, curve.y, curve.low, curve.high)
-    }
+    told: dict[float, list[str]] = {}
+    for x, y, low, high in zip_longest(curve.x, curve.y, curve.low, curve.high):
+        told.setdefault(x, []).extend([] if y is None else [_value(y, low, high)])
+    return {x: ", ".join(values) for x, values in told.items()}
 
 
 def _value(value: float, low: float | None, high: float | None) -> str:

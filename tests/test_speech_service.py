@@ -332,6 +332,45 @@ def test_partial_results_are_followed_by_a_final_one_whatever_it_is():
     run(test)
 
 
+def test_decoding_counts_from_when_the_master_had_the_message_that_was_decided_by():
+    """A worker may read late; which message it is about it says, and no client is told."""
+
+    async def test() -> None:
+        async with service(0) as one, one.http.ws_connect(one.url("/worker/ws/speech")) as late:
+            await one.until(lambda: one.master.pool.available == 1)
+            url = f"{one.url('/client/ws/speech')}?content-type={quote(CAPS)}&timing=1"
+            async with one.http.ws_connect(url) as socket:
+                await socket.send_bytes(b"ab")
+                assert (await late.receive_json())["timing"]
+                await late.receive_bytes()
+                await asyncio.sleep(0.2)
+                await socket.send_bytes(b"cd")
+                await late.receive_bytes()
+                for message, least, most in ((1, 0.2, PATIENCE_S), (2, 0.0, 0.2)):
+                    result = {"hypotheses": [{"transcript": "tere"}], "final": True}
+                    timing = {"decoding": 0.0, "since_arrival": 99.0, "message": message}
+                    await late.send_json({"status": 0, "segment": 0, "result": result, "timing": timing})
+                    told = await socket.receive_json()
+                    assert least <= told["timing"]["since_arrival"] < most
+                    assert set(told["timing"]) == {"decoding", "since_arrival", "waiting"}
+                await late.send_json({"status": 0, "timing": {"message": 3}})
+                assert (await socket.receive_json())["status"] == 2
+
+    run(test)
+
+
+def test_arrivals_are_kept_of_the_last_messages():
+    arrivals = master.Arrivals()
+    for second in range(70_000):
+        arrivals.note(float(second))
+    assert arrivals.of(70_000) == 69_999.0
+    assert arrivals.of(70_000 - 65_535) == 70_000.0 - 65_536
+    assert arrivals.of(70_000 - 65_536) is None
+    for none in (0, -1, 70_001):
+        with pytest.raises(LookupError):
+            arrivals.of(none)
+
+
 @pytest.mark.parametrize("says", ["no JSON", "[]", '{"status": 0, "result": 5}'])
 def test_a_worker_that_says_what_is_no_result_ends_its_session(says: str):
     async def test() -> None:

@@ -12,7 +12,6 @@
 use crate::bulk::write_pattern;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
@@ -64,12 +63,13 @@ impl Push {
     ///
     /// Arguments: answers that were given, updates that were told in them, requests that were read.
     fn answer(&self, now: Time, answers: u64, told: usize, asked: u64) -> Option<usize> {
-        let ready = self.updates[told..].iter().take_while(|(at, _)| *at <= now).count();
+        let mut ready = self.updates[told..].iter().take_while(|(at, _)| *at <= now);
         match self.way {
             Way::Streaming { .. } if answers == 0 => (asked > 0).then_some(0),
-            Way::Streaming { .. } => (ready > 0).then_some(1),
-            Way::LongPolling => (asked > answers && ready > 0).then_some(ready),
-            Way::Polling { .. } => (asked > answers).then_some(ready),
+            Way::Streaming { .. } => ready.next().map(|_| 1),
+            _ if asked <= answers => None,
+            Way::LongPolling => Some(ready.count()).filter(|&ready| ready > 0),
+            Way::Polling { .. } => Some(ready.count()),
         }
     }
 }
@@ -241,8 +241,8 @@ pub struct Server {
     stream: u32,
     /// Octets that were given to `outgoing`, where the pattern goes on.
     offset: u64,
-    /// What the socket has not taken yet.
-    outgoing: VecDeque<Payload>,
+    /// What the socket has not taken yet of the last answer; the next one is made once there is none, so that one at most is held.
+    outgoing: Option<Payload>,
     /// Answers that were given, and updates in them.
     answers: u64,
     told: usize,
@@ -257,7 +257,7 @@ impl Server {
             push,
             stream: answer,
             offset: 0,
-            outgoing: VecDeque::new(),
+            outgoing: None,
             answers: 0,
             told: 0,
             verifier: Verifier::new(stream),
@@ -270,13 +270,15 @@ impl Server {
         if self.record.finished {
             return;
         }
-        while !self.has_told_all()
+        self.write(socket);
+        while self.outgoing.is_none()
+            && !self.has_told_all()
             && let Some(updates) = self.push.answer(now, self.answers, self.told, self.asked())
         {
             self.answer(updates);
+            self.write(socket);
         }
-        self.write(socket);
-        let has_said_all = self.has_told_all() && self.outgoing.is_empty();
+        let has_said_all = self.has_told_all() && self.outgoing.is_none();
         if has_said_all || socket.is_at_end() {
             self.record.finished = true;
             self.record.completed_at = has_said_all.then_some(now);
@@ -304,25 +306,22 @@ impl Server {
         answer.extend(body.to_be_bytes());
         Payload::pattern(self.stream, self.offset + LENGTH, rest as u32).write_to(&mut answer);
         self.offset += LENGTH + rest;
-        self.outgoing.push_back(Payload::bytes(answer.into()));
+        self.outgoing = Some(Payload::bytes(answer.into()));
         self.answers += 1;
         self.told = told;
     }
 
     fn write(&mut self, socket: &mut impl Stream) {
-        while let Some(next) = self.outgoing.front_mut() {
-            let taken = socket.write(next);
-            let left = next.len() - taken;
-            if left > 0 {
-                *next = next.slice(taken, left);
-                return;
-            }
-            self.outgoing.pop_front();
+        if let Some(answer) = self.outgoing.take() {
+            let taken = socket.write(&answer);
+            let left = answer.len() - taken;
+            self.outgoing = (left > 0).then(|| answer.slice(taken, left));
         }
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        if self.record.finished {
+        // Who waits for room in the socket is woken by it.
+        if self.record.finished || self.outgoing.is_some() {
             return None;
         }
         let (next, _) = *self.push.updates.get(self.told)?;

@@ -91,8 +91,9 @@ impl Shares {
         let spoken = *client.messages.get(talk.decided_by(told.spoken))?;
         let decided = *client.messages.get(decider.min(talk.blocks() as usize - 1))?;
         let free = server.opened_at? + waiting;
-        let arrived = free.max(*server.messages.get(decider)?) + forwarding;
-        let decoding = server.results.get(result)?.since(arrived);
+        // At the master, as the real one counts: forwarding both ways is in it.
+        let arrived = free.max(*server.messages.get(decider)?);
+        let decoding = server.results.get(result)?.since(arrived) + forwarding;
         let whole = client.results.get(result)?.since(decided);
         // Who waited for a worker before the decision was sent did not wait for it after.
         let waited = (client.opened_at? + waiting).since(decided);

@@ -56,7 +56,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
         "response_p95_ns",
         *_TCP,
     ),
-    "push": ("update_p50_ns", "update_p95_ns", "update_max_ns", *_TCP),
+    "push": ("updates_received", "update_p50_ns", "update_p95_ns", "update_max_ns", *_TCP),
     "speech": (
         "final_latency_s",
         "after_audio_s",

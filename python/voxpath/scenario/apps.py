@@ -165,7 +165,7 @@ class Push(Table):
     event: _Around | None = Field(
         None,
         description="Around each update that is streamed, 8 B without it: `data: ` and two line ends, as a"
-        " server-sent event has them.",
+        " server-sent event has them (chunks of HTTP/1.1 would add theirs).",
     )
     every: PositiveSpan | None = Field(None, description="From one poll to the next; needed by polling.")
 

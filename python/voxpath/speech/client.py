@@ -5,9 +5,8 @@ deadlines of the monotonic clock that do not move when one is missed. Unpaced, e
 the socket takes it.
 
 The delay of a result is counted from when its last speech was sent, and is divided exactly: `end-pointing`
-until the audio that decided the end was sent, `decoding` from its arrival at the worker to the result,
-`waiting` for a worker if that came in between, and `network` (the master's forwarding within it) what is
-left.
+until the audio that decided the end was sent, `decoding` from its arrival at the master to the result (the
+master's forwarding within it), `waiting` for a worker if that came in between, and `network` what is left.
 """
 
 from __future__ import annotations

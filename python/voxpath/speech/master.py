@@ -14,6 +14,7 @@ import json
 import logging
 import time
 import uuid
+from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +28,7 @@ from voxpath.speech.protocol import EOS, Request, Status
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 log = logging.getLogger(__name__)
 _Said = TypeVar("_Said")
@@ -69,6 +70,33 @@ class _Refusal(Exception):  # noqa: N818 - it is an outcome
     def __init__(self, status: Status, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Arrivals:
+    """When a client's messages came: the last ones, so that many small ones cost no more memory than few."""
+
+    _MOST = 65_536
+
+    def __init__(self) -> None:
+        """None has come."""
+        self._kept = deque[float](maxlen=self._MOST)
+        self._came = 0
+
+    def note(self, now: float) -> None:
+        """The next one comes."""
+        self._kept.append(now)
+        self._came += 1
+
+    def of(self, message: int) -> float | None:
+        """When one came, counted from 1; none where that is forgotten.
+
+        Raises:
+            LookupError: None of that number has come.
+        """
+        if not 1 <= message <= self._came:
+            raise LookupError(f"message {message} of {self._came}")
+        place = message - 1 - (self._came - len(self._kept))
+        return self._kept[place] if place >= 0 else None
 
 
 class Master:
@@ -254,7 +282,7 @@ class Master:
             await self.pool.done()
 
     async def _session(self, front: Front, link: Link, request: Request, waited: float) -> None:
-        ended, heard = asyncio.Event(), list[float]()
+        ended, heard = asyncio.Event(), Arrivals() if request.timing else None
         try:
             async with asyncio.timeout(self._settings.limits.session_s), asyncio.TaskGroup() as group:
                 await self._to_worker(link, request.to_json())
@@ -266,12 +294,13 @@ class Master:
         except BaseExceptionGroup as group_error:
             raise _first(group_error) from None
 
-    async def _up(self, front: Front, link: Link, ended: asyncio.Event, heard: list[float]) -> None:
+    async def _up(self, front: Front, link: Link, ended: asyncio.Event, heard: Arrivals | None) -> None:
         """What the client says, to the worker; and when each message came."""
         limits, octets = self._settings.limits, 0
         while not ended.is_set():
             data = await self._heard(front, front.receive)
-            heard.append(time.monotonic())
+            if heard is not None:
+                heard.note(time.monotonic())
             octets += len(data)
             if octets > limits.session_bytes:
                 raise _Refusal(Status.ABORTED, f"more than {limits.session_bytes} bytes")
@@ -305,17 +334,18 @@ class Master:
         waited: float,
         ended: asyncio.Event,
         up: asyncio.Task[None],
-        heard: Sequence[float],
+        heard: Arrivals | None,
     ) -> None:
         """What the worker says, to the client; the session ends where the worker closes."""
         told: dict[str, Any] = {}
         while (text := await link.events.get()) is not None:
             try:
                 told = json.loads(text)
-                if request.timing and "timing" in told:
+                if heard is not None and "timing" in told:
                     told["timing"]["waiting"] = round(waited, 6)
-                    if (message := told["timing"].pop("message", None)) is not None:
-                        told["timing"]["since_arrival"] = round(time.monotonic() - heard[message - 1], 6)
+                    message = told["timing"].pop("message", None)
+                    if message is not None and (arrived := heard.of(message)) is not None:
+                        told["timing"]["since_arrival"] = round(time.monotonic() - arrived, 6)
                 await front.deliver(told | {"id": request.id})
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 log.warning("%s: a worker says %s", request.id, text[:200])

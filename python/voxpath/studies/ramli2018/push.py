@@ -15,7 +15,8 @@ from voxpath.report.document import Cell, Table
 from voxpath.results.frames import tables
 from voxpath.results.intervals import summarise
 from voxpath.scenario import from_dict
-from voxpath.studies.ramli2018.scenario import SETTINGS, Setting, first_reading, topology
+from voxpath.studies.ramli2018 import region
+from voxpath.studies.ramli2018.scenario import SETTINGS, Setting, first_reading, length_s, topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +116,7 @@ def table(live: Mapping[int, Sequence[Outcome]], told: Mapping[tuple[int, int], 
         ("setting", "of a session's results", SESSION, *WAYS),
         rows,
         (
-            "Results of 10.5 s of speech, told when the simulated live sessions understood them.",
+            f"Results of {length_s(region.MIDDLE):.1f} s of speech, as simulated sessions understood them.",
             "Each way but the first has a connection of its own.",
             "Over HTTP/2 events and audio can share one connection, as they do in the session's WebSocket.",
         ),
@@ -126,4 +127,6 @@ def _of_sessions(outcomes: Sequence[Outcome]) -> pl.DataFrame:
     """Mean and longest delay in nanoseconds, session by session."""
     delay = pl.col("received_ns") - pl.col("understood_ns")
     (results,) = tables([outcomes], "results")
-    return results.group_by("replication").agg(delay.mean().alias("mean"), delay.max().alias("max"))
+    return results.group_by("replication", maintain_order=True).agg(
+        delay.mean().alias("mean"), delay.max().alias("max")
+    )

@@ -337,15 +337,17 @@ def _alike(
     """
     found = {}
     for (way, number), variant in made.items():
-        times = [one.decoding_s for one in of_programs(variant.outcomes)]
-        if way not in COUNTERPARTS or not times:
+        if way not in COUNTERPARTS:
             continue
         counterpart = COUNTERPARTS[way]
+        times = [one.decoding_s for one in of_programs(variant.outcomes)]
         recorded = [
             one.decoding_s
             for utterance in effort.utterances
             for one in of_flows(utterance, simulated_[counterpart, number, utterance].flows)
         ]
+        if not times or not recorded:
+            continue
         faster = fmean(recorded) / fmean(times)
         found[way, number] = counterpart._replace(faster=float(f"{faster:.2g}"))
     return found

@@ -104,7 +104,7 @@ class Network:
 HIGH, LOW = published()["text"]["high_loss"], published()["text"]["low_loss"]
 SETTINGS = (
     Setting(1, published()["text"]["high_delay_ms"], HIGH, Background(7, 2)),
-    Setting(2, published()["text"]["high_delay_ms"], LOW, Background(5, 2)),
+    Setting(2, published()["text"]["high_delay_ms"], LOW, Background(4, 2)),
     Setting(3, published()["text"]["low_delay_ms"], HIGH, Background(5, 2)),
     Setting(4, published()["text"]["low_delay_ms"], LOW, Background(3, 2)),
 )
