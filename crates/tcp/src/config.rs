@@ -72,7 +72,7 @@ pub struct Config {
     /// Take the window after a loss from cwnd, and at a timeout only once a window, as Linux does; else from FlightSize (RFC 5681
     /// equation (4)).
     pub ssthresh_from_cwnd: bool,
-    /// Count the congestion window in whole segments, let it grow with the acknowledgment that ends a recovery already, and repeat segments
+    /// Count the congestion window in whole segments, of which a small one takes as much as a full one, let it grow with the acknowledgment that ends a recovery already, and repeat segments
     /// as they were sent, as Linux does; else in octets.
     pub whole_segments: bool,
     /// Hand segments to the device in bursts, as Linux does whatever the device can: one that may become larger waits, the last of a burst
@@ -83,7 +83,8 @@ pub struct Config {
     /// Count acknowledged bytes in congestion avoidance, one segment a round trip; else add
     /// `SMSS^2 / cwnd` on each acknowledgment, less where they are delayed (RFC 5681 section 3.1).
     pub byte_counting: bool,
-    /// Let the congestion window grow only while it is what limits the sender (RFC 7661 section 4.1).
+    /// Let the congestion window grow only while it is what limits the sender (RFC 7661 section 4.1), and with `idle_restart` fall by
+    /// half for each timeout that passes in silence (RFC 2861 section 3.2), not to the initial one at once.
     pub cwnd_validation: bool,
     /// Fall back to the restart window after an idle retransmission timeout (RFC 5681 section 4.1).
     pub idle_restart: bool,

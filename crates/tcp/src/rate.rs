@@ -32,7 +32,7 @@ pub(crate) struct Measured {
 /// The connection's state (section 3.1).
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler {
-    /// C.delivered, octets.
+    /// C.delivered, octets as they were charged.
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
@@ -67,7 +67,7 @@ impl RateSampler {
     /// An acknowledgment delivered this (section 3.3).
     pub(crate) fn measure(&mut self, now: Time, delivered: &Delivered, rtt: Option<Span>) -> Measured {
         self.min_rtt = self.min_rtt.into_iter().chain(rtt).min();
-        self.delivered += delivered.octets;
+        self.delivered += delivered.charged();
         if self.app_limited.is_some_and(|mark| self.delivered > mark) {
             self.app_limited = None;
         }

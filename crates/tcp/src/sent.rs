@@ -18,6 +18,10 @@ pub(crate) struct SentSegments {
     more: Option<Box<More>>,
     /// Originals below this are delivered, lost or sent again: no more to be judged by time.
     judged: u64,
+    /// By how much those that are under way fall short of what they are charged.
+    short: u64,
+    /// How many are SACKed.
+    sacked: u32,
 }
 
 /// What is kept where a rate of delivery is asked for, or something was sent again.
@@ -36,10 +40,19 @@ struct Sent {
     at: Time,
     /// SND.NXT then, itself included: tells what was sent before and after it at the same time.
     order: u64,
+    /// By how many octets it falls short of what it is charged.
+    short: u32,
     retransmitted: bool,
     sacked: bool,
     /// Given up, and not sent again since.
     lost: bool,
+}
+
+impl Sent {
+    /// What it adds to what is charged of those under way.
+    const fn short_under_way(&self) -> u64 {
+        if self.sacked || self.lost { 0 } else { self.short as u64 }
+    }
 }
 
 #[derive(Debug)]
@@ -54,6 +67,8 @@ struct Again {
 pub(crate) struct Delivered {
     /// Octets, each counted once in its life.
     pub(crate) octets: u64,
+    /// By how much its segments fall short of what they were charged.
+    short: u64,
     /// The delivered segment that was sent last: when, SND.NXT then, and whether it had been sent before.
     pub(crate) newest: Option<(Time, u64, bool)>,
     /// The one that was sent last of those sent once.
@@ -75,7 +90,13 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
+    /// What was charged of the congestion window for what is delivered.
+    pub(crate) const fn charged(&self) -> u64 {
+        self.octets + self.short
+    }
+
     fn take(&mut self, sent: &Sent, start: u64, snapshot: Option<Snapshot>) {
+        self.short += u64::from(sent.short);
         let order = (sent.at, sent.order);
         if self.newest.is_none_or(|(at, order_then, _)| (at, order_then) < order) {
             self.newest = Some((sent.at, sent.order, sent.retransmitted));
@@ -119,22 +140,32 @@ impl SentSegments {
         self.segments.front().map(|sent| sent.at)
     }
 
-    /// New octets up to `end` were sent.
-    pub(crate) fn push(&mut self, end: u64, now: Time, snapshot: Option<Snapshot>) {
-        let sent = Sent { end, at: now, order: end, retransmitted: false, sacked: false, lost: false };
+    /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
+    pub(crate) fn push(&mut self, end: u64, short: u32, now: Time, snapshot: Option<Snapshot>) {
+        self.short += u64::from(short);
+        let sent = Sent { end, at: now, order: end, short, retransmitted: false, sacked: false, lost: false };
         push_back(&mut self.segments, sent);
         if let Some(snapshot) = snapshot {
             self.more.get_or_insert_default().snapshots.push_back(snapshot);
         }
     }
 
-    /// These octets were sent again.
-    pub(crate) fn mark_retransmitted(&mut self, range: Range<u64>, now: Time, snapshot: Option<Snapshot>) {
+    /// These octets were sent again in one segment, for which `short` more are charged of the congestion window.
+    pub(crate) fn mark_retransmitted(
+        &mut self,
+        range: Range<u64>,
+        mut short: u32,
+        now: Time,
+        snapshot: Option<Snapshot>,
+    ) {
         let first = self.index_of(range.start);
         let order = self.segments.back().map_or(range.end, |last| last.end);
         let more = self.more.get_or_insert_default();
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
+            self.short -= sent.short_under_way();
             (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
+            sent.short = core::mem::take(&mut short);
+            self.short += sent.short_under_way();
             if let (Some(known), Some(snapshot)) = (more.snapshots.get_mut(index), snapshot) {
                 *known = snapshot;
             }
@@ -151,6 +182,8 @@ impl SentSegments {
             delivered.ambiguous |= sent.retransmitted;
             delivered.newest_original = Some(sent.at);
             let snapshot = self.more.as_mut().and_then(|more| more.snapshots.pop_front());
+            self.short -= sent.short_under_way();
+            self.sacked -= u32::from(sent.sacked);
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
@@ -176,6 +209,8 @@ impl SentSegments {
             let covered = gap.start <= start && sent.end <= gap.end
                 || sacked.containing(start).is_some_and(|range| sent.end <= range.end);
             if covered && !sent.sacked {
+                self.short -= sent.short_under_way();
+                self.sacked += 1;
                 (sent.sacked, sent.lost) = (true, false);
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
@@ -210,6 +245,7 @@ impl SentSegments {
                         break;
                     }
                     Some(true) => {
+                        self.short -= sent.short_under_way();
                         sent.lost = true;
                         lose(start..sent.end);
                     }
@@ -240,6 +276,7 @@ impl SentSegments {
                         continue;
                     }
                     Some(true) => {
+                        self.short -= self.segments[index].short_under_way();
                         self.segments[index].lost = true;
                         lose(self.start_of(index)..repetition.end);
                     }
@@ -276,6 +313,7 @@ impl SentSegments {
         let mut start = self.start;
         for sent in &mut self.segments {
             if !sent.sacked && hopeless(sent.at, start) {
+                self.short -= sent.short_under_way();
                 sent.lost = true;
                 lose(start..sent.end);
             }
@@ -286,17 +324,31 @@ impl SentSegments {
     /// Forgets that anything was SACKed: the receiver reneged (RFC 2018 section 8).
     pub(crate) fn forget_sacks(&mut self) {
         for sent in &mut self.segments {
+            self.short -= sent.short_under_way();
             sent.sacked = false;
+            self.short += sent.short_under_way();
         }
-        self.judged = 0;
+        (self.judged, self.sacked) = (0, 0);
     }
 
     /// Forgets that anything was lost: it was not, as far as is known now.
     pub(crate) fn forget_losses(&mut self) {
         for sent in &mut self.segments {
+            self.short -= sent.short_under_way();
             sent.lost = false;
+            self.short += sent.short_under_way();
         }
         self.judged = 0;
+    }
+
+    /// By how much the segments under way fall short of what they are charged of the congestion window.
+    pub(crate) const fn short(&self) -> u64 {
+        self.short
+    }
+
+    /// How many segments are SACKed.
+    pub(crate) const fn sacked(&self) -> u32 {
+        self.sacked
     }
 
     /// How many segments are outstanding.

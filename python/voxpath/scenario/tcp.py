@@ -156,7 +156,9 @@ class Stack(Socket):
         None, description="Reduce from cwnd and once a window, as Linux does; else from FlightSize."
     )
     whole_segments: bool | None = Field(
-        None, description="Count the congestion window and repeat in whole segments, as Linux does."
+        None,
+        description="Count the congestion window in whole segments, of which a small one takes as much as a "
+        "full one, and repeat them as they were sent, as Linux does.",
     )
     segmentation_offload: bool | None = Field(
         None, description="Send in bursts that wait to grow and whose last segment has PSH, as Linux does."
@@ -165,9 +167,15 @@ class Stack(Socket):
         None, description="Count acknowledged bytes in congestion avoidance (RFC 5681 section 3.1)."
     )
     cwnd_validation: bool | None = Field(
-        None, description="Grow the window only while it limits the sender (RFC 7661 section 4.1)."
+        None,
+        description="Grow the window only while it limits the sender (RFC 7661 section 4.1); with "
+        "idle_restart it falls by half for each timeout of silence (RFC 2861).",
     )
-    idle_restart: bool | None = Field(None, description="RFC 5681 section 4.1.")
+    idle_restart: bool | None = Field(
+        None,
+        description="Fall back to the initial window after a timeout of silence (RFC 5681 section 4.1); with "
+        "cwnd_validation by halves (RFC 2861).",
+    )
     delayed_ack: DelayedAck | None = Field(None, description="RFC 5681 section 4.2.")
     ecn: Literal["off", "accept", "request"] | None = Field(
         None, description="Explicit congestion notification (RFC 3168)."

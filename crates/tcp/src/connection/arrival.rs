@@ -369,7 +369,7 @@ impl Connection {
             && matches!(self.recovery.phase(), Phase::Recovery | Phase::Reduction)
         {
             let safe = advanced && !self.recovery.newly_lost;
-            self.reduce_in_proportion(delivered.octets, safe);
+            self.reduce_in_proportion(delivered.charged(), safe);
         }
         if advanced {
             self.schedule_loss_probe(now);
@@ -388,7 +388,7 @@ impl Connection {
             delivered: measured.delivered,
             interval: measured.interval,
             app_limited: measured.app_limited,
-            acked: delivered.octets,
+            acked: delivered.charged(),
             lost: self.scoreboard.lost().saturating_sub(lost_before),
             prior_in_flight,
             in_flight: self.pipe(),

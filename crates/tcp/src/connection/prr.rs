@@ -16,14 +16,14 @@ impl Prr {
         Self { prior_cwnd, delivered: 0, out: 0 }
     }
 
-    /// Octets were sent.
+    /// Octets were sent, or charged.
     pub(super) const fn note_sent(&mut self, octets: u64) {
         self.out += octets;
     }
 }
 
 impl Connection {
-    /// An acknowledgment of `delivered` octets during a recovery; `safe` if it advanced SND.UNA and told of no further loss (SafeACK
+    /// An acknowledgment during a recovery for what was charged `delivered` octets; `safe` if it advanced SND.UNA and told of no further loss (SafeACK
     /// of RFC 9937).
     pub(super) fn reduce_in_proportion(&mut self, delivered: u64, safe: bool) {
         let smss = self.window.smss;

@@ -305,7 +305,7 @@ impl Connection {
             return;
         }
         // Linux counts what it tells of selectively, too.
-        let acked = if self.config.whole_segments { ack.delivered.octets } else { ack.octets };
+        let acked = if self.config.whole_segments { ack.delivered.charged() } else { ack.octets };
         let sample = Ack { now: ack.now, acked, srtt: self.rtt.srtt() };
         self.cc.cong_avoid(&sample, &mut self.window);
     }
@@ -471,9 +471,8 @@ impl Connection {
 
     /// RFC 8985 section 6.2, step 5.
     fn detect_loss_by_time(&mut self, now: Time) {
-        let sacked = self.scoreboard.sacked().octets();
         let eager = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss)
-            || sacked >= u64::from(self.config.dupack_threshold) * self.window.smss;
+            || self.sent.sacked() >= self.config.dupack_threshold;
         let mut wait = Span::ZERO;
         let una = self.snd.una;
         let Self { rack, scoreboard, sent, recovery, .. } = self;

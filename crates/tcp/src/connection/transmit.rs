@@ -135,7 +135,7 @@ impl Connection {
         }
         let range = self.with_fin(self.scoreboard.next_lost(self.max_payload())?);
         let room = self.window.cwnd.saturating_sub(self.pipe());
-        if !self.recovery.take_force() && room < (range.end - range.start).min(self.window.smss) {
+        if !self.recovery.take_force() && room < self.charge(range.end - range.start).min(self.window.smss) {
             return None;
         }
         self.scoreboard.retransmitted(&range);
@@ -168,9 +168,21 @@ impl Connection {
     pub(super) fn pipe(&self) -> u64 {
         if self.options.sack && self.recovery.phase() == Phase::Open && !self.config.limited_transmit {
             // What was SACKed would let new data out before a loss is certain: that is limited transmit.
-            return self.flight();
+            return self.flight() + self.sent.short();
         }
-        self.scoreboard.pipe(self.snd.una, self.snd.nxt).saturating_sub(self.departed())
+        let pipe = self.scoreboard.pipe(self.snd.una, self.snd.nxt) + self.sent.short();
+        pipe.saturating_sub(self.departed())
+    }
+
+    /// What a segment of so many octets is charged of the congestion window: as much as a full one, where each of them is known to be
+    /// under way, lost or delivered.
+    fn charge(&self, len: u64) -> u64 {
+        let in_segments = self.config.whole_segments && self.options.sack && self.config.rack;
+        if in_segments && len > 0 { len.max(self.window.smss) } else { len }
+    }
+
+    fn short(&self, len: u64) -> u32 {
+        (self.charge(len) - len) as u32
     }
 
     /// New data, a FIN, or a probe, as far as both windows and the sender's silly-window avoidance let them
@@ -190,7 +202,7 @@ impl Connection {
         // The FIN, too, takes its octet of the window.
         let with_fin = self.snd.fin && everything && usable > len;
         if worth_sending && (len > 0 || with_fin) {
-            if self.pipe() + len > self.window.cwnd + self.limited_transmit() {
+            if self.pipe() + self.charge(len) > self.window.cwnd + self.limited_transmit() {
                 return None;
             }
             if self.is_held_by_pacing(now) || self.defers_burst(now) {
@@ -244,14 +256,21 @@ impl Connection {
         }
     }
 
-    /// RFC 5681 section 4.1.
+    /// RFC 5681 section 4.1, or by halves.
     fn restart_after_idle(&mut self, now: Time) {
         let Some(last) = self.snd.last_data else { return };
-        if !self.config.idle_restart || self.flight() > 0 || now.since(last) <= self.rtt.rto() {
+        let idle = now.since(last);
+        if !self.config.idle_restart || self.by_rate() || self.flight() > 0 || idle <= self.rtt.rto() {
             return;
         }
-        let restart = u64::from(self.config.initial_window) * self.window.smss;
-        self.window.cwnd = self.window.cwnd.min(restart);
+        if self.config.cwnd_validation {
+            if self.unsent() == 0 {
+                return;
+            }
+            self.halve_for_idleness(idle);
+        } else {
+            self.window.cwnd = self.window.cwnd.min(self.restart_window());
+        }
         self.note_idle(now);
     }
 
@@ -273,7 +292,7 @@ impl Connection {
         self.snd.nxt = end + u64::from(with_fin);
         self.usage.sent = true;
         let snapshot = self.rate_snapshot(now, start == self.snd.una);
-        self.sent.push(self.snd.nxt, now, snapshot);
+        self.sent.push(self.snd.nxt, self.short(u64::from(len)), now, snapshot);
         if with_fin {
             self.state = match self.state {
                 State::CloseWait => State::LastAck,
@@ -309,7 +328,8 @@ impl Connection {
         self.counters.retransmissions += 1;
         // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
         let snapshot = self.rate_snapshot(now, false);
-        self.sent.mark_retransmitted(range.clone(), now, snapshot);
+        let short = self.short(range.end - range.start);
+        self.sent.mark_retransmitted(range.clone(), short, now, snapshot);
         let data_end = self.snd.buffer.end();
         let with_fin = self.snd.fin && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)
@@ -323,7 +343,8 @@ impl Connection {
     /// Sends the octets of `range`, which have offsets now.
     fn transmit(&mut self, now: Time, range: Range<u64>, with_fin: bool) -> (TcpHeader, Payload) {
         let len = (range.end - range.start) as u32;
-        self.recovery.prr().note_sent(u64::from(len));
+        let charge = self.charge(u64::from(len));
+        self.recovery.prr().note_sent(charge);
         let mut flags = TcpFlags::ACK;
         let mut payload = Payload::Empty;
         if len > 0 {
@@ -369,11 +390,11 @@ impl Connection {
         if self.snd.nxt == 0 {
             self.snd.nxt = 1;
             let snapshot = self.rate_snapshot(now, true);
-            self.sent.push(1, now, snapshot);
+            self.sent.push(1, 0, now, snapshot);
         } else {
             self.counters.retransmissions += 1;
             let snapshot = self.rate_snapshot(now, true);
-            self.sent.mark_retransmitted(0..1, now, snapshot);
+            self.sent.mark_retransmitted(0..1, 0, now, snapshot);
         }
         self.restart_retransmit_timer(now);
         let answering = self.rcv.irs.is_some();

@@ -75,7 +75,9 @@ impl Connection {
         if let Some(undo) = &mut self.undo {
             undo.note_duplicate(octets, end);
         }
-        if !self.is_probe(end) {
+        // A probe is a segment (tcp_dsack_seen()).
+        let is_probe = octets <= self.window.smss && self.is_probe(end);
+        if !is_probe {
             self.rack.on_dsack(self.snd.una, self.snd.nxt);
         }
     }
