@@ -72,8 +72,8 @@ pub struct Config {
     /// Take the window after a loss from cwnd, and at a timeout only once a window, as Linux does; else from FlightSize (RFC 5681
     /// equation (4)).
     pub ssthresh_from_cwnd: bool,
-    /// Count the congestion window in whole segments, of which a small one takes as much as a full one, let it grow with the acknowledgment that ends a recovery already, and repeat segments
-    /// as they were sent, as Linux does; else in octets.
+    /// Count the congestion window in whole segments, of which a small one takes as much as a full one, let it grow with the
+    /// acknowledgment that ends a recovery already, and repeat segments as they were sent, as Linux does; else in octets.
     pub whole_segments: bool,
     /// Hand segments to the device in bursts, as Linux does whatever the device can: one that may become larger waits, the last of a burst
     /// has PSH, so that a receiver that has read it acknowledges it, and pacing spaces bursts.

@@ -16,15 +16,15 @@ impl Prr {
         Self { prior_cwnd, delivered: 0, out: 0 }
     }
 
-    /// Octets were sent, or charged.
+    /// So many octets are charged for what was sent.
     pub(super) const fn note_sent(&mut self, octets: u64) {
         self.out += octets;
     }
 }
 
 impl Connection {
-    /// An acknowledgment during a recovery for what was charged `delivered` octets; `safe` if it advanced SND.UNA and told of no further loss (SafeACK
-    /// of RFC 9937).
+    /// An acknowledgment during a recovery for what was charged `delivered` octets; `safe` if it advanced SND.UNA and told of no
+    /// further loss (SafeACK of RFC 9937).
     pub(super) fn reduce_in_proportion(&mut self, delivered: u64, safe: bool) {
         let smss = self.window.smss;
         // Without SACK the segment that is to be repeated counts as lost until then (tcp_newreno_mark_lost()).

@@ -41,8 +41,8 @@ impl Connection {
             || (self.window.in_slow_start() && self.window.cwnd < 2 * u64::from(self.usage.most))
     }
 
-    /// RFC 2861 section 3.2, nothing having been sent for longer than a timeout (tcp_cwnd_restart()). What else that section has, a window
-    /// falling that is in use but not all of it, Linux has in its code, but no acknowledgment lets it come to that.
+    /// RFC 2861 section 3.2, where nothing was sent for longer than a timeout (tcp_cwnd_restart()). The rest of that section, for a window
+    /// of which a part is used, never comes about in Linux: each acknowledgment puts it off (`tests/scripts/unused-window-linux.pkt`).
     pub(super) fn halve_for_idleness(&mut self, idle: Span) {
         let (rto, least) = (self.rtt.rto(), self.restart_window().min(self.window.cwnd));
         // The threshold keeps most of the window (tcp_current_ssthresh()).
