@@ -22,6 +22,8 @@ pub(crate) struct SentSegments {
     short: u64,
     /// How many are SACKed.
     sacked: u32,
+    /// How many were given up, sent again or not, and have not arrived (`lost_out`).
+    given_up: u32,
 }
 
 /// What is kept where a rate of delivery is asked for, or something was sent again.
@@ -46,6 +48,8 @@ struct Sent {
     sacked: bool,
     /// Given up, and not sent again since.
     lost: bool,
+    /// Given up, and not known to have arrived since.
+    given_up: bool,
 }
 
 impl Sent {
@@ -143,7 +147,16 @@ impl SentSegments {
     /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
     pub(crate) fn push(&mut self, end: u64, short: u32, now: Time, snapshot: Option<Snapshot>) {
         self.short += u64::from(short);
-        let sent = Sent { end, at: now, order: end, short, retransmitted: false, sacked: false, lost: false };
+        let sent = Sent {
+            end,
+            at: now,
+            order: end,
+            short,
+            retransmitted: false,
+            sacked: false,
+            lost: false,
+            given_up: false,
+        };
         push_back(&mut self.segments, sent);
         if let Some(snapshot) = snapshot {
             self.more.get_or_insert_default().snapshots.push_back(snapshot);
@@ -184,6 +197,7 @@ impl SentSegments {
             let snapshot = self.more.as_mut().and_then(|more| more.snapshots.pop_front());
             self.short -= sent.short_under_way();
             self.sacked -= u32::from(sent.sacked);
+            self.given_up -= u32::from(sent.given_up);
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
@@ -211,7 +225,8 @@ impl SentSegments {
             if covered && !sent.sacked {
                 self.short -= sent.short_under_way();
                 self.sacked += 1;
-                (sent.sacked, sent.lost) = (true, false);
+                self.given_up -= u32::from(sent.given_up);
+                (sent.sacked, sent.lost, sent.given_up) = (true, false, false);
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
                     delivered.first_sacked.get_or_insert(sent.at);
@@ -246,7 +261,8 @@ impl SentSegments {
                     }
                     Some(true) => {
                         self.short -= sent.short_under_way();
-                        sent.lost = true;
+                        self.given_up += u32::from(!sent.given_up);
+                        (sent.lost, sent.given_up) = (true, true);
                         lose(start..sent.end);
                     }
                     Some(false) => {
@@ -276,8 +292,10 @@ impl SentSegments {
                         continue;
                     }
                     Some(true) => {
-                        self.short -= self.segments[index].short_under_way();
-                        self.segments[index].lost = true;
+                        let sent = &mut self.segments[index];
+                        self.short -= sent.short_under_way();
+                        self.given_up += u32::from(!sent.given_up);
+                        (sent.lost, sent.given_up) = (true, true);
                         lose(self.start_of(index)..repetition.end);
                     }
                 }
@@ -314,7 +332,8 @@ impl SentSegments {
         for sent in &mut self.segments {
             if !sent.sacked && hopeless(sent.at, start) {
                 self.short -= sent.short_under_way();
-                sent.lost = true;
+                self.given_up += u32::from(!sent.given_up);
+                (sent.lost, sent.given_up) = (true, true);
                 lose(start..sent.end);
             }
             start = sent.end;
@@ -335,10 +354,15 @@ impl SentSegments {
     pub(crate) fn forget_losses(&mut self) {
         for sent in &mut self.segments {
             self.short -= sent.short_under_way();
-            sent.lost = false;
+            (sent.lost, sent.given_up) = (false, false);
             self.short += sent.short_under_way();
         }
-        self.judged = 0;
+        (self.judged, self.given_up) = (0, 0);
+    }
+
+    /// Whether something was given up that is not known to have arrived, sent again or not.
+    pub(crate) const fn has_given_up(&self) -> bool {
+        self.given_up > 0
     }
 
     /// By how much the segments under way fall short of what they are charged of the congestion window.

@@ -405,7 +405,10 @@ impl Connection {
     fn detect_loss_by_sack(&mut self, now: Time) {
         self.update_lost(now);
         let lost = if self.config.rack {
+            // Linux looks at what was given up, also where it was sent again (tcp_time_to_recover()): where losses are many, one recovery
+            // goes over into the next.
             self.scoreboard.has_missing()
+                || self.config.recovery == Recovery::Linux && self.sent.has_given_up()
         } else {
             let duplicates = self.recovery.duplicates;
             self.scoreboard.is_lost(self.snd.una) || duplicates >= self.config.dupack_threshold
