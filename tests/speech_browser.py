@@ -69,7 +69,8 @@ def across(port: str, file: Path, cwd: Path, *link: str) -> dict[str, Seen]:
 
 async def streamed(page: str, file: Path) -> dict[str, Seen]:
     """What the page and DevTools saw."""
-    with tempfile.TemporaryDirectory() as profile:
+    # Its children may write still as it ends.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         async with asyncio.timeout(PATIENCE_S), chromium(Path(profile)) as browser:
             await browser.open("about:blank")
             await browser.call("Network.enable")
