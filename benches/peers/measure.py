@@ -3,6 +3,7 @@
 
     make -C benches/peers
     cargo build --release -p voxpath-sim --example dumbbell
+    crates/trained.sh dumbbell
     python3 benches/peers/measure.py --case 1x10M-60s --repeat 5
     python3 benches/peers/measure.py --list
 
@@ -32,6 +33,8 @@ HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"))
 REFERENCE = "ns-3"
 OURS = "voxpath"
+TRAINED = "voxpath-trained"
+"""The same program, laid out by the compiler after training runs: crates/trained.sh, as `make fast` does with the engine."""
 
 
 class BenchError(Exception):
@@ -133,6 +136,7 @@ def contestants(simpy_python: str = sys.executable) -> dict[str, Contestant]:
     """All contestants by name. `simpy_python` is an interpreter that has SimPy."""
     ns3 = HERE / "build" / "dumbbell_ns3"
     ours = TARGET / "release" / "examples" / "dumbbell"
+    trained = next(TARGET.glob("trained/dumbbell/build/*/release/examples/dumbbell"), TARGET / "trained")
     tcl, simpy_model = str(HERE / "dumbbell.tcl"), str(HERE / "links_simpy.py")
 
     def need_file(path: Path, remedy: str) -> Callable[[], str | None]:
@@ -164,6 +168,11 @@ def contestants(simpy_python: str = sys.executable) -> dict[str, Contestant]:
             OURS,
             lambda case: [str(ours), *flags(case)],
             need_file(ours, "cargo build --release -p voxpath-sim --example dumbbell"),
+        ),
+        Contestant(
+            TRAINED,
+            lambda case: [str(trained), *flags(case)],
+            need_file(trained, "crates/trained.sh dumbbell"),
         ),
         # The command line of ns-3 wants --name=value.
         Contestant(
