@@ -22,7 +22,7 @@ pub(crate) struct Scoreboard {
     by_time: bool,
     /// Octets lost and not sent again since.
     missing: RangeSet,
-    /// Octets ever given up by time, some of them more than once.
+    /// What was charged for the octets ever given up by time, for some of them more than once.
     lost: u64,
 }
 
@@ -43,8 +43,9 @@ impl Scoreboard {
         &self.sacked
     }
 
-    /// These octets are lost, but for those of them that were SACKed.
-    pub(crate) fn lose(&mut self, range: Range<u64>) {
+    /// These octets are lost, but for those of them that were SACKed; `short` more were charged for them.
+    pub(crate) fn lose(&mut self, range: Range<u64>, short: u64) {
+        self.lost += short;
         let mut from = range.start;
         while let Some(gap) = self.sacked.first_gap(from, range.end) {
             from = gap.end;
@@ -52,7 +53,7 @@ impl Scoreboard {
         }
     }
 
-    /// Octets ever given up by time.
+    /// What was charged for the octets ever given up by time.
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }
@@ -108,7 +109,7 @@ impl Scoreboard {
         self.lost_below = nxt;
         self.high_rxt = una;
         if self.by_time {
-            self.lose(una..nxt);
+            self.lose(una..nxt, 0);
         }
     }
 

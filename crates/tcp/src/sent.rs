@@ -18,12 +18,29 @@ pub(crate) struct SentSegments {
     more: Option<Box<More>>,
     /// Originals below this are delivered, lost or sent again: no more to be judged by time.
     judged: u64,
+    sums: Sums,
+}
+
+/// What is counted of the segments, kept as they change.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sums {
     /// By how much those that are under way fall short of what they are charged.
     short: u64,
     /// How many are SACKed.
     sacked: u32,
     /// How many were given up, sent again or not, and have not arrived (`lost_out`).
     given_up: u32,
+}
+
+impl Sums {
+    /// A segment is given up; by how much it had fallen short of its charge.
+    fn give_up(&mut self, sent: &mut Sent) -> u64 {
+        let short = sent.short_under_way();
+        self.short -= short;
+        self.given_up += u32::from(!sent.given_up);
+        (sent.lost, sent.given_up) = (true, true);
+        short
+    }
 }
 
 /// What is kept where a rate of delivery is asked for, or something was sent again.
@@ -146,7 +163,7 @@ impl SentSegments {
 
     /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
     pub(crate) fn push(&mut self, end: u64, short: u32, now: Time, snapshot: Option<Snapshot>) {
-        self.short += u64::from(short);
+        self.sums.short += u64::from(short);
         let sent = Sent {
             end,
             at: now,
@@ -175,10 +192,10 @@ impl SentSegments {
         let order = self.segments.back().map_or(range.end, |last| last.end);
         let more = self.more.get_or_insert_default();
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
-            self.short -= sent.short_under_way();
+            self.sums.short -= sent.short_under_way();
             (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
             sent.short = core::mem::take(&mut short);
-            self.short += sent.short_under_way();
+            self.sums.short += sent.short_under_way();
             if let (Some(known), Some(snapshot)) = (more.snapshots.get_mut(index), snapshot) {
                 *known = snapshot;
             }
@@ -191,13 +208,14 @@ impl SentSegments {
 
     /// Everything below `una` is acknowledged.
     pub(crate) fn acknowledge(&mut self, una: u64, delivered: &mut Delivered) {
-        while let Some(sent) = self.segments.pop_front_if(|sent| sent.end <= una) {
+        let Self { segments, sums, .. } = self;
+        while let Some(sent) = segments.pop_front_if(|sent| sent.end <= una) {
             delivered.ambiguous |= sent.retransmitted;
             delivered.newest_original = Some(sent.at);
             let snapshot = self.more.as_mut().and_then(|more| more.snapshots.pop_front());
-            self.short -= sent.short_under_way();
-            self.sacked -= u32::from(sent.sacked);
-            self.given_up -= u32::from(sent.given_up);
+            sums.short -= sent.short_under_way();
+            sums.sacked -= u32::from(sent.sacked);
+            sums.given_up -= u32::from(sent.given_up);
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
@@ -205,6 +223,12 @@ impl SentSegments {
                 }
             }
             self.start = sent.end;
+        }
+        if let Some(first) = segments.front_mut().filter(|_| self.start < una) {
+            // A part arrived of what was sent in one piece, or again in several: that had the charge, what is left is free.
+            sums.short -= first.short_under_way();
+            delivered.short += if first.sacked { 0 } else { u64::from(first.short) };
+            first.short = 0;
         }
         if let Some(more) = &mut self.more {
             while more.again.pop_front_if(|again| again.end <= una).is_some() {}
@@ -223,9 +247,9 @@ impl SentSegments {
             let covered = gap.start <= start && sent.end <= gap.end
                 || sacked.containing(start).is_some_and(|range| sent.end <= range.end);
             if covered && !sent.sacked {
-                self.short -= sent.short_under_way();
-                self.sacked += 1;
-                self.given_up -= u32::from(sent.given_up);
+                self.sums.short -= sent.short_under_way();
+                self.sums.sacked += 1;
+                self.sums.given_up -= u32::from(sent.given_up);
                 (sent.sacked, sent.lost, sent.given_up) = (true, false, false);
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
@@ -237,11 +261,11 @@ impl SentSegments {
     }
 
     /// Judges segments in the order of time: `verdict(sent at, SND.NXT then)` of each one under way is whether it is lost, or none for it and
-    /// all that were sent later. Those lost are given to `lose`.
+    /// all that were sent later. Those lost are given to `lose`, with what they fall short of their charge.
     pub(crate) fn judge(
         &mut self,
         mut verdict: impl FnMut(Time, u64) -> Option<bool>,
-        mut lose: impl FnMut(Range<u64>),
+        mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut more = self.more.take();
         if let Some(more) = &mut more {
@@ -260,10 +284,8 @@ impl SentSegments {
                         break;
                     }
                     Some(true) => {
-                        self.short -= sent.short_under_way();
-                        self.given_up += u32::from(!sent.given_up);
-                        (sent.lost, sent.given_up) = (true, true);
-                        lose(start..sent.end);
+                        let short = self.sums.give_up(sent);
+                        lose(start..sent.end, short);
                     }
                     Some(false) => {
                         undecided.get_or_insert(start);
@@ -280,7 +302,7 @@ impl SentSegments {
         &mut self,
         again: &mut VecDeque<Again>,
         mut verdict: impl FnMut(Time, u64) -> Option<bool>,
-        mut lose: impl FnMut(Range<u64>),
+        mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut at = 0;
         while let Some(repetition) = again.get(at) {
@@ -292,11 +314,8 @@ impl SentSegments {
                         continue;
                     }
                     Some(true) => {
-                        let sent = &mut self.segments[index];
-                        self.short -= sent.short_under_way();
-                        self.given_up += u32::from(!sent.given_up);
-                        (sent.lost, sent.given_up) = (true, true);
-                        lose(self.start_of(index)..repetition.end);
+                        let short = self.sums.give_up(&mut self.segments[index]);
+                        lose(self.start_of(index)..repetition.end, short);
                     }
                 }
             }
@@ -326,53 +345,59 @@ impl SentSegments {
     pub(crate) fn give_up(
         &mut self,
         mut hopeless: impl FnMut(Time, u64) -> bool,
-        mut lose: impl FnMut(Range<u64>),
+        mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut start = self.start;
         for sent in &mut self.segments {
             if !sent.sacked && hopeless(sent.at, start) {
-                self.short -= sent.short_under_way();
-                self.given_up += u32::from(!sent.given_up);
-                (sent.lost, sent.given_up) = (true, true);
-                lose(start..sent.end);
+                let short = self.sums.give_up(sent);
+                lose(start..sent.end, short);
             }
             start = sent.end;
+        }
+    }
+
+    /// All of it has to be sent again, though the network lost nothing: whom it was for has refused it.
+    pub(crate) fn refuse_all(&mut self) {
+        for sent in &mut self.segments {
+            self.sums.short -= sent.short_under_way();
+            sent.lost |= !sent.sacked;
         }
     }
 
     /// Forgets that anything was SACKed: the receiver reneged (RFC 2018 section 8).
     pub(crate) fn forget_sacks(&mut self) {
         for sent in &mut self.segments {
-            self.short -= sent.short_under_way();
+            self.sums.short -= sent.short_under_way();
             sent.sacked = false;
-            self.short += sent.short_under_way();
+            self.sums.short += sent.short_under_way();
         }
-        (self.judged, self.sacked) = (0, 0);
+        (self.judged, self.sums.sacked) = (0, 0);
     }
 
     /// Forgets that anything was lost: it was not, as far as is known now.
     pub(crate) fn forget_losses(&mut self) {
         for sent in &mut self.segments {
-            self.short -= sent.short_under_way();
+            self.sums.short -= sent.short_under_way();
             (sent.lost, sent.given_up) = (false, false);
-            self.short += sent.short_under_way();
+            self.sums.short += sent.short_under_way();
         }
-        (self.judged, self.given_up) = (0, 0);
+        (self.judged, self.sums.given_up) = (0, 0);
     }
 
     /// Whether something was given up that is not known to have arrived, sent again or not.
     pub(crate) const fn has_given_up(&self) -> bool {
-        self.given_up > 0
+        self.sums.given_up > 0
     }
 
     /// By how much the segments under way fall short of what they are charged of the congestion window.
     pub(crate) const fn short(&self) -> u64 {
-        self.short
+        self.sums.short
     }
 
     /// How many segments are SACKed.
     pub(crate) const fn sacked(&self) -> u32 {
-        self.sacked
+        self.sums.sacked
     }
 
     /// How many segments are outstanding.
@@ -393,5 +418,98 @@ impl SentSegments {
 
     fn start_of(&self, index: usize) -> u64 {
         index.checked_sub(1).map_or(self.start, |before| self.segments[before].end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What happens to segments, by numbers that are taken modulo what there is.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Send { len: u64, short: u32 },
+        Repeat { from: u64, len: u64, short: u32 },
+        Acknowledge { octets: u64 },
+        Sack { from: u64, len: u64 },
+        Judge { since: u64 },
+        GiveUp { since: u64 },
+        ForgetSacks,
+        ForgetLosses,
+        RefuseAll,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let len = 1..300_u64;
+        prop_oneof![
+            4 => (len.clone(), 0..100_u32).prop_map(|(len, short)| Step::Send { len, short }),
+            3 => (any::<u64>(), len.clone(), 0..100_u32).prop_map(|(from, len, short)| Step::Repeat { from, len, short }),
+            2 => len.clone().prop_map(|octets| Step::Acknowledge { octets }),
+            3 => (any::<u64>(), len).prop_map(|(from, len)| Step::Sack { from, len }),
+            2 => any::<u64>().prop_map(|since| Step::Judge { since }),
+            1 => any::<u64>().prop_map(|since| Step::GiveUp { since }),
+            1 => Just(Step::ForgetSacks),
+            1 => Just(Step::ForgetLosses),
+            1 => Just(Step::RefuseAll),
+        ]
+    }
+
+    fn counted(sent: &SentSegments) -> Sums {
+        let count = |what: fn(&Sent) -> bool| sent.segments.iter().filter(|one| what(one)).count() as u32;
+        Sums {
+            short: sent.segments.iter().map(Sent::short_under_way).sum(),
+            sacked: count(|one| one.sacked),
+            given_up: count(|one| one.given_up),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_sums_are_those_of_the_segments(steps in prop::collection::vec(step(), 1..120)) {
+            let (mut sent, mut sacked) = (SentSegments::default(), RangeSet::default());
+            let (mut una, mut nxt) = (0, 0);
+            for (at, step) in steps.into_iter().enumerate() {
+                let now = Time::from_nanos(at as u64);
+                let within = |from: u64, len: u64| {
+                    let start = una + from % (nxt - una);
+                    start..nxt.min(start + len)
+                };
+                let old = |since: u64, at: Time| at.as_nanos() <= since % now.as_nanos().max(1);
+                let mut delivered = Delivered::default();
+                match step {
+                    Step::Send { len, short } => {
+                        nxt += len;
+                        sent.push(nxt, short, now, None);
+                    }
+                    _ if una == nxt => {}
+                    Step::Repeat { from, len, short } => sent.mark_retransmitted(within(from, len), short, now, None),
+                    Step::Acknowledge { octets } => {
+                        una = nxt.min(una + octets);
+                        sacked.remove_below(una);
+                        sent.acknowledge(una, &mut delivered);
+                    }
+                    Step::Sack { from, len } => {
+                        let range = within(from, len);
+                        if range.start > una {
+                            sacked.insert(range.clone());
+                            sent.sack(range, &sacked, &mut delivered);
+                        }
+                    }
+                    Step::Judge { since } => sent.judge(|at, _| Some(old(since, at)), |_, _| ()),
+                    Step::GiveUp { since } => sent.give_up(|at, _| old(since, at), |_, _| ()),
+                    Step::ForgetSacks => {
+                        sacked.clear();
+                        sent.forget_sacks();
+                    }
+                    Step::ForgetLosses => sent.forget_losses(),
+                    Step::RefuseAll => sent.refuse_all(),
+                }
+                prop_assert_eq!(&sent.sums, &counted(&sent));
+                prop_assert!(sent.segments.front().is_none_or(|first| first.end > una));
+            }
+            sent.acknowledge(nxt, &mut Delivered::default());
+            prop_assert_eq!(&sent.sums, &Sums::default());
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Window {
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
-    /// Octets that it acknowledged.
+    /// What was charged of the window for what it acknowledged: octets, of whole segments where small ones are charged as such.
     pub acked: u64,
     /// The smoothed round-trip time, if known.
     pub srtt: Option<Span>,
@@ -101,7 +101,7 @@ pub struct Sample {
     pub nxt: u64,
 }
 
-/// What an acknowledgment says of the rate of delivery (`rate_sample` of Linux); octets.
+/// What an acknowledgment says of the rate of delivery (`rate_sample` of Linux); octets, as they are charged of the window.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RateSample {
     /// When it arrived.

@@ -468,11 +468,15 @@ impl Connection {
         let was_closed = self.snd.wnd == 0;
         self.set_window(header, start, ack);
         if self.snd.wnd > 0 && was_closed {
-            self.timers.probes = 0;
+            let probed = core::mem::take(&mut self.timers.probes) > 0;
             self.timers.persist = None;
             if self.flight() > 0 && ack == self.snd.una {
                 // What probed the closed window was not taken: send it again, with what may follow.
-                self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+                self.lose_refused();
+                if probed && self.sent.len() == 1 {
+                    // Else nothing is outstanding: a probe is no data to Linux (tcp_ack_update_window()).
+                    self.restart_after_silence(now);
+                }
                 self.restart_retransmit_timer(now);
             }
         }

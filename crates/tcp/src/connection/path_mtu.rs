@@ -26,7 +26,7 @@ impl Connection {
         }
         self.path_mss = mss;
         self.window.smss = u64::from(self.smss());
-        self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+        self.lose_refused();
         self.recovery.enter_loss(self.snd.nxt);
         true
     }

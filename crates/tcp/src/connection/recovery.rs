@@ -430,13 +430,14 @@ impl Connection {
             phase: Phase::Recovery,
             recover: self.snd.nxt,
             retransmit_first: !self.config.rack,
-            force: self.config.rack,
             prr,
             ..RecoveryState::default()
         };
         if self.config.rack {
             // In recovery there is no waiting for what may only be late.
             self.update_lost(now);
+            // Where all was sent again already nothing has to leave whatever the window says.
+            self.recovery.force = self.scoreboard.has_missing();
         }
     }
 
@@ -480,9 +481,9 @@ impl Connection {
         let una = self.snd.una;
         let Self { rack, scoreboard, sent, recovery, .. } = self;
         let verdict = rack.judge(now, self.rtt.srtt(), eager, &mut wait);
-        sent.judge(verdict, |range| {
+        sent.judge(verdict, |range, short| {
             recovery.newly_lost = true;
-            scoreboard.lose(range.start.max(una)..range.end);
+            scoreboard.lose(range.start.max(una)..range.end, short);
         });
         self.timers.reordering = (wait > Span::ZERO).then(|| self.reordering_deadline(now, wait));
     }
@@ -495,13 +496,15 @@ impl Connection {
     /// RFC 8985 section 6.3: the reordering window of a segment is over.
     pub(super) fn handle_reordering_timeout(&mut self, now: Time) {
         self.recovery.newly_lost = false;
+        let in_recovery = self.recovery.phase == Phase::Recovery;
         match self.recovery.phase {
             Phase::Open | Phase::Reduction => self.detect_loss_by_sack(now),
             Phase::Recovery | Phase::Loss => self.update_lost(now),
         }
-        if self.config.prr && !self.by_rate() && self.recovery.phase == Phase::Recovery {
-            // Linux' tcp_rack_reo_timeout(): as if one segment had been delivered.
-            self.reduce_in_proportion(1, false);
+        if self.config.prr && !self.by_rate() && !in_recovery && self.recovery.phase == Phase::Recovery {
+            // Where the timer begins a recovery, as if one segment had been delivered (tcp_rack_reo_timeout()). Within one the window
+            // stays: what is found lost has left the pipe, and is sent again.
+            self.reduce_in_proportion(self.window.smss, false);
         }
     }
 
@@ -513,7 +516,17 @@ impl Connection {
         let (rack, una, scoreboard) = (&self.rack, self.snd.una, &mut self.scoreboard);
         self.sent.give_up(
             |at, start| start <= una || rack.is_overdue(now, at),
-            |range| scoreboard.lose(range.start.max(una)..range.end),
+            |range, short| scoreboard.lose(range.start.max(una)..range.end, short),
         );
+    }
+
+    /// Everything outstanding has to be sent again, though the network lost nothing of it: a router refused it for its size, or the
+    /// peer for its closed window.
+    pub(super) fn lose_refused(&mut self) {
+        if self.scoreboard.forget_if_reneged(self.snd.una) {
+            self.sent.forget_sacks();
+        }
+        self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
+        self.sent.refuse_all();
     }
 }

@@ -209,6 +209,7 @@ impl Connection {
                 return None;
             }
             self.note_limited_transmit(len);
+            self.note_idle(now);
             return Some(self.transmit_new(now, len as u32, with_fin));
         }
         if !idle {
@@ -220,7 +221,10 @@ impl Connection {
             self.counters.probes += 1;
             let probe = len.max(unsent.min(1));
             let with_fin = self.snd.fin && probe == unsent;
+            // What goes to a closed window ends no silence.
+            let last = self.snd.last_data;
             let segment = self.transmit_new(now, probe as u32, with_fin);
+            self.snd.last_data = last;
             return Some(segment);
         }
         self.ensure_persist_timer(now);
@@ -256,11 +260,18 @@ impl Connection {
         }
     }
 
-    /// RFC 5681 section 4.1, or by halves.
+    /// Before new data leaves, where nothing is outstanding.
     fn restart_after_idle(&mut self, now: Time) {
+        if self.flight() == 0 && self.usable() > 0 {
+            self.restart_after_silence(now);
+        }
+    }
+
+    /// RFC 5681 section 4.1, or by halves.
+    pub(super) fn restart_after_silence(&mut self, now: Time) {
         let Some(last) = self.snd.last_data else { return };
         let idle = now.since(last);
-        if !self.config.idle_restart || self.by_rate() || self.flight() > 0 || idle <= self.rtt.rto() {
+        if !self.config.idle_restart || self.by_rate() || idle <= self.rtt.rto() {
             return;
         }
         if self.config.cwnd_validation {
@@ -285,14 +296,13 @@ impl Connection {
     }
 
     fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool) -> (TcpHeader, Payload) {
-        self.note_idle(now);
         let start = self.snd.nxt;
         let end = start + u64::from(len);
         let ends_burst = len > 0 && self.take_from_burst(now);
         self.snd.nxt = end + u64::from(with_fin);
         self.usage.sent = true;
         let snapshot = self.rate_snapshot(now, start == self.snd.una);
-        self.sent.push(self.snd.nxt, self.short(u64::from(len)), now, snapshot);
+        self.sent.push(self.snd.nxt, self.short(self.snd.nxt - start), now, snapshot);
         if with_fin {
             self.state = match self.state {
                 State::CloseWait => State::LastAck,
@@ -343,7 +353,7 @@ impl Connection {
     /// Sends the octets of `range`, which have offsets now.
     fn transmit(&mut self, now: Time, range: Range<u64>, with_fin: bool) -> (TcpHeader, Payload) {
         let len = (range.end - range.start) as u32;
-        let charge = self.charge(u64::from(len));
+        let charge = self.charge(u64::from(len) + u64::from(with_fin));
         self.recovery.prr().note_sent(charge);
         let mut flags = TcpFlags::ACK;
         let mut payload = Payload::Empty;

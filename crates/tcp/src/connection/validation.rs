@@ -9,7 +9,7 @@ use voxpath_units::Span;
 pub(super) struct Usage {
     /// SND.NXT when this was noted, its lower half: less than 2^31 octets are outstanding.
     until: u32,
-    /// Octets that were charged then, of which there are as few.
+    /// What was outstanding then, as charged but for what was SACKed or lost, in octets: also less than 2^31.
     most: u32,
     /// Whether the congestion window was all that held the sender back.
     limited: bool,

@@ -60,7 +60,7 @@ prop_compose! {
 prop_compose! {
     fn app()(
         octets in prop_oneof![Just(0_u64), 1_u64..3000, 3000_u64..60_000],
-        write_size in prop::sample::select(vec![100_000_u32, 1460, 333]),
+        write_size in prop::sample::select(vec![100_000_u32, 1460, 333, 90, 40]),
         slow in prop::option::of((1_u32..4000, 1_u64..300)),
     ) -> App {
         let slow_reader = slow.filter(|(octets, _)| *octets > 100).map(|(octets, rest)| (octets, span_ms(rest)));
