@@ -30,7 +30,6 @@ impl Connection {
         // Without SACK the segment that is to be repeated counts as lost until then (tcp_newreno_mark_lost()).
         let lost = if self.counts_duplicates() && self.recovery.is_first_due() { smss } else { 0 };
         let (pipe, ssthresh) = (self.pipe().saturating_sub(lost), self.window.ssthresh);
-        let whole = self.config.whole_segments;
         let prr = self.recovery.prr();
         if delivered == 0 || prr.prior_cwnd == 0 {
             return;
@@ -44,8 +43,6 @@ impl Connection {
         } else {
             // Slow start towards the threshold, or no faster than what is delivered (PRR-SSRB, PRR-CRB).
             let conserve = prr.delivered.saturating_sub(prr.out).max(delivered);
-            // Linux counts packets: a part of one lets a whole one out.
-            let conserve = if whole { conserve.next_multiple_of(smss) } else { conserve };
             (conserve + if safe { smss } else { 0 }).min(ssthresh - pipe)
         };
         // The first repetition goes whatever the window says, and so does what follows a pipe that has run dry.
