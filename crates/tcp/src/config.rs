@@ -31,8 +31,10 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer selective acknowledgment (RFC 2018).
     pub sack: bool,
-    /// Hold back small segments while data is unacknowledged (RFC 9293 section 3.7.4).
+    /// Hold back small segments (RFC 9293 section 3.7.4); off is `TCP_NODELAY`.
     pub nagle: bool,
+    /// For how long.
+    pub nagle_rule: NagleRule,
     /// Congestion control algorithm.
     pub congestion: Congestion,
     /// What repairs a loss where selective acknowledgment is off or refused.
@@ -108,6 +110,17 @@ pub struct Config {
     /// Maximum segment lifetime; TIME-WAIT lasts twice as long (RFC 9293 section 3.4.2).
     #[serde(with = "nanos")]
     pub msl: Span,
+}
+
+/// What a small segment waits for where Nagle's algorithm is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NagleRule {
+    /// Until all data is acknowledged (RFC 896, RFC 1122 section 4.2.3.4).
+    Rfc896,
+    /// Until the last small segment is acknowledged: full ones hold nothing back, so that the end of each message leaves with it
+    /// (draft-minshall-nagle-01; Linux' tcp_minshall_check()).
+    Minshall,
 }
 
 /// What a receive buffer is counted in.
@@ -342,6 +355,7 @@ fn rfc() -> Config {
         sack: true,
         // RFC 9293 section 3.7.4: SHOULD implement.
         nagle: true,
+        nagle_rule: NagleRule::Rfc896,
         congestion: Congestion::Reno,
         recovery: Recovery::NewReno,
         // RFC 6928 section 2.
@@ -409,6 +423,8 @@ fn linux() -> Config {
         receive_accounting: ReceiveAccounting::Memory,
         // net.ipv4.tcp_moderate_rcvbuf
         receive_autotuning: true,
+        // tcp_nagle_check()
+        nagle_rule: NagleRule::Minshall,
         congestion: Congestion::Cubic,
         // TCP_INIT_CWND
         initial_window: 10,
@@ -483,6 +499,7 @@ fn riverbed16() -> Config {
         sack: false,
         // "Nagle Algorithm: Disabled"
         nagle: false,
+        nagle_rule: NagleRule::Rfc896,
         // "Version/Flavor: Unspecified", with "Fast Retransmit: Enabled" and "Fast Recovery: Reno".
         congestion: Congestion::Reno,
         recovery: Recovery::Reno,

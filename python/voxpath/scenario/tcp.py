@@ -132,6 +132,11 @@ class Stack(Socket):
     initial_ssthresh: Annotated[Size, Field(le=2**32 - 1)] | None = Field(
         None, description="Initial slow-start threshold in bytes."
     )
+    nagle_rule: Literal["rfc896", "minshall"] | None = Field(
+        None,
+        description="What a small segment waits for where `nagle` is on: until all data is acknowledged "
+        "(RFC 896), or, as in Linux, until the last small segment is (draft-minshall-nagle-01).",
+    )
     dupack_threshold: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Duplicate acknowledgments that signal a loss."
     )

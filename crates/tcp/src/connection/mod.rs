@@ -150,6 +150,8 @@ struct Send {
     buffer: SendBuffer,
     /// The application closed: a FIN follows the buffer's last octet.
     fin: bool,
+    /// Where the last small segment ended, for Minshall's form of Nagle's algorithm (Linux' snd_sml).
+    small_end: u64,
     /// When the last segment with data was sent, for the idle restart.
     last_data: Option<Time>,
     /// The SYN has to be sent (again).
@@ -326,6 +328,7 @@ impl Connection {
                 wl2: 0,
                 buffer: SendBuffer::new(config.send_buffer, 1),
                 fin: false,
+                small_end: 0,
                 last_data: None,
                 syn_pending: true,
                 reset: None,

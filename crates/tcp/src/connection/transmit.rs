@@ -3,6 +3,7 @@
 use super::recovery::Phase;
 use super::{Connection, State};
 use crate::cc::CwndEvent;
+use crate::config::NagleRule;
 use crate::rate::Snapshot;
 use core::ops::Range;
 use voxpath_units::Time;
@@ -195,7 +196,7 @@ impl Connection {
         let len = unsent.min(max).min(usable);
         let everything = len == unsent;
         let idle = self.flight() == 0;
-        let may_be_small = idle || !self.config.nagle;
+        let may_be_small = !self.holds_small();
         let worth_sending = len == max
             || (everything && (may_be_small || self.snd.fin))
             || (len > 0 && len * 2 >= self.snd.max_wnd && may_be_small);
@@ -229,6 +230,15 @@ impl Connection {
         }
         self.ensure_persist_timer(now);
         None
+    }
+
+    /// Nagle's algorithm: whether a segment that is not full has to wait.
+    fn holds_small(&self) -> bool {
+        let outstanding = match self.config.nagle_rule {
+            NagleRule::Rfc896 => self.flight() > 0,
+            NagleRule::Minshall => self.snd.small_end > self.snd.una,
+        };
+        self.config.nagle && outstanding
     }
 
     /// Octets that wait for being sent the first time.
@@ -300,6 +310,9 @@ impl Connection {
         let end = start + u64::from(len);
         let ends_burst = len > 0 && self.take_from_burst(now);
         self.snd.nxt = end + u64::from(with_fin);
+        if len < self.max_payload() {
+            self.snd.small_end = self.snd.nxt;
+        }
         self.usage.sent = true;
         let snapshot = self.rate_snapshot(now, start == self.snd.una);
         self.sent.push(self.snd.nxt, self.short(self.snd.nxt - start), now, snapshot);

@@ -1,6 +1,7 @@
 //! Flow control: RFC 9293 section 3.8.6, RFC 7323 section 2.
 
 use crate::ladder::{Ladder, ack, data, fin, ms, plain, prompt, span_ms, syn};
+use voxpath_tcp::config::NagleRule;
 use voxpath_tcp::{Config, ReceiveAccounting, State};
 
 fn receiver(receive_buffer: u32) -> Ladder {
@@ -343,6 +344,16 @@ fn nagle_holds_small_segments_while_data_is_outstanding() {
     t.write(100).expect(data(1, 100)).write(100).expect_nothing().write(100).expect_nothing();
     t.at(ms(100)).recv(ack(101)).expect(data(101, 200)).write(1460).expect(data(301, 1460));
     t.write(100).expect_nothing().close().expect(data(1761, 100).with_fin());
+}
+
+#[test]
+fn minshalls_nagle_holds_small_segments_while_a_small_one_is_outstanding() {
+    // draft-minshall-nagle-01
+    let mut t = Ladder::established(Config { nagle: true, nagle_rule: NagleRule::Minshall, ..plain() });
+    t.write(1560).expect(data(1, 1460)).expect(data(1461, 100));
+    t.write(100).expect_nothing();
+    t.at(ms(10)).recv(ack(1461)).expect_nothing();
+    t.at(ms(11)).recv(ack(1561)).expect(data(1561, 100));
 }
 
 #[test]
