@@ -19,6 +19,8 @@ pub(crate) struct Rack {
     min_rtt: Option<Span>,
     /// RACK.reordering_seen.
     reordering_seen: bool,
+    /// By how many segments packets were seen to overtake each other, at the most (Linux' tp->reordering).
+    reach: u32,
     /// RACK.reo_wnd_mult.
     multiplier: u32,
     /// RACK.reo_wnd_persist.
@@ -34,6 +36,7 @@ impl Default for Rack {
             rtt: Span::ZERO,
             min_rtt: None,
             reordering_seen: false,
+            reach: 0,
             multiplier: 1,
             persist: 0,
             dsack_round: None,
@@ -47,14 +50,27 @@ impl Rack {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
-    /// Steps 2 and 3: what was delivered, `highest` being the highest octet delivered before.
-    pub(crate) fn advance(&mut self, now: Time, delivered: &Delivered, highest: u64) {
-        if delivered.lowest_original.is_some_and(|lowest| lowest < highest) {
-            self.reordering_seen = true;
-        }
+    /// Step 2: what was sent once has arrived so many segments after what was sent later (tcp_check_sack_reordering()).
+    pub(crate) fn saw_reordering(&mut self, reach: u32) {
+        self.reordering_seen = true;
+        self.reach = self.reach.max(reach);
+    }
+
+    /// By how many segments packets were seen to overtake each other, at the most.
+    pub(crate) const fn reach(&self) -> u32 {
+        self.reach
+    }
+
+    /// Step 3: what was delivered; `is_original` says whether what was sent again at a time has not been answered, but the original.
+    pub(crate) fn advance(
+        &mut self,
+        now: Time,
+        delivered: &Delivered,
+        is_original: impl FnOnce(Time) -> bool,
+    ) {
         let Some((at, order, retransmitted)) = delivered.newest else { return };
-        // A repetition that cannot have been answered yet: it was the original. What was sent once counts all the same.
-        let too_soon = retransmitted && self.min_rtt.is_some_and(|min| now - at < min);
+        // A repetition that cannot have been answered yet: it was the original, too. What was sent once counts all the same.
+        let too_soon = retransmitted && (self.min_rtt.is_some_and(|min| now - at < min) || is_original(at));
         let Some(newest) = (if too_soon { delivered.newest_once } else { Some((at, order)) }) else { return };
         self.rtt = now - newest.0;
         self.newest = self.newest.max(Some(newest));

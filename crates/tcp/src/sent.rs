@@ -98,8 +98,9 @@ pub(crate) struct Delivered {
     newest_original: Option<Time>,
     /// That of the first one acknowledged that was neither sent twice nor SACKed before.
     oldest_original: Option<Time>,
-    /// That of the first one that was SACKed.
+    /// That of the first one that was SACKed, in the order of octets, and of the last one.
     first_sacked: Option<Time>,
+    last_sacked: Option<Time>,
     /// A segment among those acknowledged had been sent twice.
     pub(crate) ambiguous: bool,
     /// The lowest octet of a segment sent once.
@@ -152,6 +153,12 @@ impl Delivered {
     /// The round-trip time of what was SACKed.
     pub(crate) fn sack_rtt(&self, now: Time) -> Option<Span> {
         self.first_sacked.map(|at| now - at)
+    }
+
+    /// The round-trip time of what was delivered last, for congestion control: selectively, if anything was (`ca_rtt_us` of Linux'
+    /// tcp_clean_rtx_queue()).
+    pub(crate) fn latest_rtt(&self, now: Time) -> Option<Span> {
+        self.last_sacked.map(|at| now - at).or_else(|| self.rtt(now))
     }
 }
 
@@ -254,6 +261,7 @@ impl SentSegments {
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
                     delivered.first_sacked.get_or_insert(sent.at);
+                    delivered.last_sacked = Some(sent.at);
                 }
             }
             start = sent.end;

@@ -322,9 +322,10 @@ impl Connection {
                     if let Some(rtt) = rtt.filter(|_| self.rtt.follows_linux()) {
                         self.rtt.sample(rtt, self.snd.una, self.snd.nxt);
                     }
-                    self.take_delivered(now, &delivered, highest, rtt);
+                    self.take_delivered(now, &delivered, highest, None);
                 }
-                let ack = Acknowledged { now, advanced: false, octets: 0, delivered: &delivered, echo };
+                let ack =
+                    Acknowledged { now, advanced: false, octets: 0, prior: una, delivered: &delivered, echo };
                 delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
                 if delivered.is_older_than(self.sent.first_sent()) && self.extends_timer() {
                     self.restart_retransmit_timer(now);
@@ -379,7 +380,7 @@ impl Connection {
     /// Lets a congestion control that goes by the rate of delivery set the window.
     fn control_by_rate(&mut self, now: Time, delivered: &Delivered, prior_in_flight: u64, lost_before: u64) {
         let Some(rate) = &mut self.rate else { return };
-        let rtt = delivered.rtt(now).or_else(|| delivered.sack_rtt(now));
+        let rtt = delivered.latest_rtt(now);
         let measured = rate.measure(now, delivered, rtt);
         let sample = RateSample {
             now,
@@ -400,15 +401,33 @@ impl Connection {
     }
 
     /// RFC 8985 section 6.2, steps 1 to 3, and the round-trip time for congestion control.
-    fn take_delivered(&mut self, now: Time, delivered: &Delivered, highest: u64, rtt: Option<Span>) {
+    fn take_delivered(&mut self, now: Time, delivered: &Delivered, highest: u64, echo: Option<Timestamps>) {
+        let rtt = delivered.latest_rtt(now);
         if let Some(rtt) = rtt {
             self.rack.sample(rtt);
         }
         if self.config.rack {
-            self.rack.advance(now, delivered, highest);
+            if let Some(lowest) = delivered.lowest_original.filter(|&lowest| lowest < highest) {
+                self.note_reordering(lowest);
+            }
+            // tcp_skb_spurious_retrans()
+            let is_original = |at| {
+                echo.is_some_and(|stamps| {
+                    stamps.echo != 0 && stamps.echo.wrapping_sub(Self::timestamp(at)).cast_signed() < 0
+                })
+            };
+            self.rack.advance(now, delivered, is_original);
         }
         let sample = Sample { now, rtt, una: self.snd.una, nxt: self.snd.nxt };
         self.cc.pkts_acked(&sample, &mut self.window);
+    }
+
+    /// An original has arrived that begins at `lowest`, after what was sent later (tcp_check_sack_reordering()).
+    pub(super) fn note_reordering(&mut self, lowest: u64) {
+        let sacked = self.scoreboard.sacked().as_slice().last().filter(|range| range.end > self.snd.una);
+        let highest = sacked.map_or(self.snd.una, |range| range.end.saturating_sub(self.window.smss));
+        let reach = highest.saturating_sub(lowest).div_ceil(self.window.smss);
+        self.rack.saw_reordering(u32::try_from(reach).unwrap_or(u32::MAX).min(self.config.max_reordering));
     }
 
     /// RFC 2883 section 4: the first block reports a duplicate if it lies below the acknowledgment or inside the second one.
@@ -436,21 +455,26 @@ impl Connection {
             return 0;
         }
         let before = self.scoreboard.sacked().octets();
-        for block in blocks.as_slice() {
+        let mut ranges = [0..0, 0..0, 0..0, 0..0];
+        for (range, block) in ranges.iter_mut().zip(blocks.as_slice()) {
             let left = unwrap_offset(block.left, self.snd.iss, self.snd.una);
             let right = unwrap_offset(block.right, self.snd.iss, self.snd.una);
             // What lies outside of the flight is a duplicate's report, old, or nonsense.
             if let (Some(left), Some(right)) = (left, right)
                 && self.snd.una < left
-                && left < right
                 && right <= self.snd.nxt
             {
-                let mut from = left;
-                while let Some(gap) = self.scoreboard.sacked().first_gap(from, right) {
-                    from = gap.end;
-                    self.scoreboard.sack(gap.clone());
-                    self.sent.sack(gap, self.scoreboard.sacked(), delivered);
-                }
+                *range = left..right;
+            }
+        }
+        // In the order of octets, as Linux does: which one is the last to be delivered tells the round-trip time.
+        ranges.sort_unstable_by_key(|range| range.start);
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            let mut from = range.start;
+            while let Some(gap) = self.scoreboard.sacked().first_gap(from, range.end) {
+                from = gap.end;
+                self.scoreboard.sack(gap.clone());
+                self.sent.sack(gap, self.scoreboard.sacked(), delivered);
             }
         }
         self.scoreboard.sacked().octets() - before
@@ -499,7 +523,8 @@ impl Connection {
         delivered: &mut Delivered,
         highest: u64,
     ) {
-        let octets = ack - self.snd.una;
+        let prior = self.snd.una;
+        let octets = ack - prior;
         let echo = header.options.timestamps.filter(|_| self.options.timestamps);
         self.sent.acknowledge(ack, delivered);
         let timed = delivered.rtt(now);
@@ -520,7 +545,7 @@ impl Connection {
         let octets = octets - self.scoreboard.sacked_octets(self.snd.una, ack);
         let newly_sacked = core::mem::take(&mut delivered.octets);
         self.snd.una = ack;
-        self.take_delivered(now, delivered, highest, timed.or_else(|| delivered.sack_rtt(now)));
+        self.take_delivered(now, delivered, highest, echo);
         let data_end = self.snd.buffer.end();
         let data_before = self.counters.octets_acknowledged;
         self.counters.octets_acknowledged = ack.min(data_end) - 1;
@@ -544,7 +569,7 @@ impl Connection {
         self.restart_user_timeout(now);
         let octets = octets.min(self.counters.octets_acknowledged - data_before);
         delivered.octets = newly_sacked + self.uncount_duplicates(octets);
-        let acknowledged = Acknowledged { now, advanced: true, octets, delivered, echo };
+        let acknowledged = Acknowledged { now, advanced: true, octets, prior, delivered, echo };
         self.on_new_ack(&acknowledged);
         if self.snd.fin && ack == self.snd_end() {
             self.our_fin_is_acknowledged(now);

@@ -146,6 +146,8 @@ pub(super) struct Acknowledged<'a> {
     pub(super) advanced: bool,
     /// Octets that left the retransmission queue.
     pub(super) octets: u64,
+    /// SND.UNA before it.
+    pub(super) prior: u64,
     pub(super) delivered: &'a Delivered,
     /// Its timestamps, where those are in use.
     pub(super) echo: Option<Timestamps>,
@@ -188,6 +190,7 @@ impl Connection {
             // A hole was filled by the original: nothing more counts as lost for the time being, and if nothing of what was sent again is
             // under way, nothing was lost (tcp_try_undo_partial()).
             Phase::Recovery if self.was_late(ack.echo) => {
+                self.note_reordering(ack.prior);
                 if self.sent.repeated() == 0 {
                     self.dupacks.clear();
                     self.absolve(ack.now);
@@ -226,6 +229,8 @@ impl Connection {
                 self.recovery.frto = Frto::Off;
             }
             self.dupacks.clear();
+        }
+        if self.grows_window(ack) {
             self.grow_window(ack);
         }
         if self.recovery.phase == Phase::Open && self.config.rack {
@@ -300,8 +305,16 @@ impl Connection {
         }
     }
 
+    /// Whether the window may grow: with what is acknowledged in order and, once packets were seen to overtake each other by more
+    /// than signals a loss, with what is acknowledged selectively, too (tcp_may_raise_cwnd()).
+    fn grows_window(&self, ack: &Acknowledged<'_>) -> bool {
+        ack.advanced || self.config.whole_segments && self.rack.reach() > self.config.dupack_threshold
+    }
+
     fn grow_window(&mut self, ack: &Acknowledged<'_>) {
-        if self.by_rate() || self.config.cwnd_validation && !(ack.advanced && self.is_cwnd_limited()) {
+        if self.by_rate()
+            || self.config.cwnd_validation && !(self.grows_window(ack) && self.is_cwnd_limited())
+        {
             return;
         }
         // Linux counts what it tells of selectively, too.
@@ -318,7 +331,12 @@ impl Connection {
             if newly_sacked > 0 {
                 self.recovery.duplicates += 1;
                 match self.recovery.phase {
-                    Phase::Open | Phase::Reduction => self.detect_loss_by_sack(ack.now),
+                    Phase::Open | Phase::Reduction => {
+                        self.detect_loss_by_sack(ack.now);
+                        if self.recovery.phase == Phase::Open && self.grows_window(ack) {
+                            self.grow_window(ack);
+                        }
+                    }
                     Phase::Recovery => self.update_lost(ack.now),
                     Phase::Loss => self.on_ack_after_timeout(ack),
                 }

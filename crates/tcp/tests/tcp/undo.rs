@@ -238,7 +238,7 @@ fn what_is_lost_when_duplicates_take_a_reduction_back_begins_a_recovery() {
 }
 
 #[test]
-fn what_is_lost_when_an_original_fills_the_hole_is_repaired_at_once() {
+fn an_original_that_fills_a_hole_shows_reordering_and_what_is_lost_waits_for_its_window() {
     // The repetition is younger than a round trip and tells RACK nothing, but what was sent once and arrived beside it does
     // (tcp_rack_advance() looks at each segment).
     let linux =
@@ -247,6 +247,8 @@ fn what_is_lost_when_an_original_fills_the_hole_is_repaired_at_once() {
     let answer = |n, to| ack(at(n)).sack(&[(at(n + 1), at(to))]).stamps((500, 101));
     let mut t = slow(linux, true);
     t.write(10 * 1448).skip().at(ms(200)).recv(answer(0, 4)).phase(Phase::Recovery).skip();
-    t.at(ms(201)).recv(answer(4, 10)).expect(data(at(4), 1448));
+    // tcp_try_undo_partial(): packets overtake each other, by a quarter of the round trip at the most.
+    t.at(ms(201)).recv(answer(4, 10)).expect_nothing();
+    t.at(ms(226)).expect(data(at(4), 1448));
     assert_eq!(t.tcp.counters().undone, 1);
 }
