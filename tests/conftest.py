@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,6 +15,9 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parent.parent
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+
+PATIENCE_S = 600
+"""How long a test waits for what has to happen, before it fails. A busy machine needs long."""
 
 SMALL = """\
 name = "small"
@@ -30,9 +34,17 @@ app = { kind = "download", request = "100 B", response = "200 kB" }
 """A scenario that runs in a moment and loses packets."""
 
 
+_PROGRESS = re.compile(r"^.*: \d+(?: of \d+)?(?:, .*)?\n", re.MULTILINE)
+
+
+def without_progress(err: str) -> str:
+    """Standard error without lines of progress, which come or not, depending on how long something took."""
+    return _PROGRESS.sub("", err)
+
+
 @dataclass(frozen=True)
 class Called:
-    """What a call of the command line gave."""
+    """What a call of the command line gave; standard error without progress."""
 
     code: int
     out: str
@@ -50,7 +62,7 @@ def voxpath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         capfd.readouterr()
         code = run_command([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
-        return Called(code, out, err)
+        return Called(code, out, without_progress(err))
 
     return call
 

@@ -3,62 +3,33 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, process
+from conftest import SMALL
+from processes import Tool, until
+from voxpath import halts
 
 
-@pytest.mark.parametrize("moment", range(8))
-def test_ctrl_c_while_workers_start_is_no_accident(moment: int, small: Path, tmp_path: Path):
-    """The interrupt comes at several moments after the first worker is there."""
-    runner = process("run", small, "--replications", "20000", "--jobs", "4", cwd=tmp_path)
+def interrupted(directory: Path, *arguments: str | Path, at: halts.Point | None, passings: int = 1) -> None:
+    """Presses Ctrl-C when a process halts at a point, or, without a point, when a worker's Python starts."""
+    at_start = Path(__file__).parent / "at_start"
+    path = os.pathsep.join(filter(None, (str(at_start), os.environ.get("PYTHONPATH"))))
+    tool = Tool(directory, *arguments, environment={} if at else {"PYTHONPATH": path}, halt_at=at)
     try:
-        children = Path(f"/proc/{runner.pid}/task/{runner.pid}/children")
-        while not any(b"spawn_main" in _command(child) for child in children.read_text().split()):
-            assert runner.poll() is None, runner.communicate()
-            time.sleep(0.001)
-        time.sleep(0.03 * moment)
-        os.killpg(runner.pid, signal.SIGINT)
-        _, err = runner.communicate(timeout=10)
-    finally:
-        runner.kill()
-    assert runner.returncode == 130
-    assert err.strip() == "voxpath: interrupted"
-
-
-@pytest.mark.parametrize("moment", ["a worker starts", "a run is there", "runs are made"])
-def test_ctrl_c_ends_a_sweep_on_a_dask_cluster(moment: str, small: Path, tmp_path: Path):
-    small.write_text(SMALL + "[sweep]\nreplications = 50000\n")
-    runner = process("sweep", small, "--dask", "local:2", cwd=tmp_path)
-    try:
-        wanted = {
-            "a worker starts": lambda: any(b"spawn_main" in _command(it) for it in _group(runner.pid)),
-            "a run is there": lambda: len(_runs(tmp_path)) > 0,
-            "runs are made": lambda: len(_runs(tmp_path)) > 20,
-        }[moment]
-        while not wanted():
-            assert runner.poll() is None, runner.communicate()
-            time.sleep(0.01)
-        os.killpg(runner.pid, signal.SIGINT)
-        _, err = runner.communicate(timeout=30)
-        assert runner.returncode == 130
-        assert err.splitlines()[-1] == "voxpath: interrupted"
-        assert "Traceback" not in err
-        assert all((folder / "verdict.json").is_file() for folder in _runs(tmp_path)), "whole or not at all"
+        tool.halted_after(passings)
+        tool.interrupt()
+        code, err = tool.ended()
+        assert code == 130, err
+        assert err.strip() == "voxpath: interrupted"
         # Whoever watches a pipe to its parent may take a moment to see it closed.
-        given_up = time.monotonic() + 10
-        while _group(runner.pid) and time.monotonic() < given_up:
-            time.sleep(0.01)
-        assert [_command(it) for it in _group(runner.pid)] == []
+        until(lambda: not tool.processes())
     finally:
-        if runner.poll() is None or _group(runner.pid):
-            os.killpg(runner.pid, signal.SIGKILL)
+        tool.killed()
+    assert all((folder / "verdict.json").is_file() for folder in _runs(directory)), "whole or not at all"
 
 
 def _runs(directory: Path) -> list[Path]:
@@ -66,24 +37,41 @@ def _runs(directory: Path) -> list[Path]:
     return list((directory / "runs").iterdir()) if (directory / "runs").is_dir() else []
 
 
-def _group(leader: int) -> list[str]:
-    """The processes of a group, but for those that are dead and not buried."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, group = path.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue
-        if group == str(leader) and state != "Z":
-            found.append(path.parent.name)
-    return found
+@pytest.mark.parametrize(
+    ("at", "passings"),
+    [
+        (None, 1),
+        ("pool.task-submitted", 1),
+        ("pool.task-submitted", 2),
+        ("pool.task-submitted", 4),
+        ("pool.worker-begins", 1),
+        ("run.begins", 1),
+        ("store.half-written", 1),
+        ("run.noted", 1),
+    ],
+)
+def test_ctrl_c_while_workers_start_is_no_accident(
+    at: halts.Point | None, passings: int, small: Path, tmp_path: Path
+):
+    interrupted(tmp_path, "run", small, "--replications", "100", "--jobs", "4", at=at, passings=passings)
 
 
-def _command(process_id: str) -> bytes:
-    try:
-        return Path(f"/proc/{process_id}/cmdline").read_bytes()
-    except OSError:
-        return b""
+@pytest.mark.parametrize(
+    ("at", "passings"),
+    [
+        (None, 1),
+        ("cluster.made", 1),
+        ("run.begins", 1),
+        ("store.half-written", 3),
+        ("run.noted", 1),
+        ("run.noted", 20),
+    ],
+)
+def test_ctrl_c_ends_a_sweep_on_a_dask_cluster(
+    at: halts.Point | None, passings: int, small: Path, tmp_path: Path
+):
+    small.write_text(SMALL + "[sweep]\nreplications = 1000\n")
+    interrupted(tmp_path, "sweep", small, "--dask", "local:2", at=at, passings=passings)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

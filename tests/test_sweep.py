@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from conftest import SMALL, contents, process
-from voxpath import _engine
+from conftest import PATIENCE_S, SMALL, contents, process
+from processes import Tool
+from voxpath import _engine, halts
 from voxpath.scenario import parse
 from voxpath.scenario.sweep import split
 
@@ -171,41 +169,78 @@ def test_a_wrong_option_of_a_sweep_is_refused(arguments, says: str, voxpath, swe
     assert [path.name for path in tmp_path.iterdir()] == [swept.name]
 
 
+BLOWS: list[tuple[halts.Point, int, str]] = [
+    ("pool.task-submitted", 1, "everything"),
+    ("pool.worker-begins", 1, "the command"),
+    ("run.begins", 1, "everything"),
+    ("store.folder-made", 1, "everything"),
+    ("store.half-written", 1, "the command"),
+    ("store.half-written", 2, "a worker"),
+    ("store.written", 1, "everything"),
+    ("store.renamed", 1, "a worker"),
+    ("store.renamed", 2, "the command"),
+    ("run.begins", 3, "a worker"),
+    ("run.noted", 1, "the command"),
+    ("run.noted", 2, "everything"),
+]
+"""The point of the kill, how often a process reaches it before that, and who is killed."""
+
+
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_one(
     voxpath, swept: Path, tmp_path: Path
 ):
-    """Killed with SIGKILL at random points, together with its workers or alone."""
+    """SIGKILL comes before, while and after a run is written, and between runs."""
     voxpath("sweep", swept, "--replications", "30", "--out", "whole")
     whole = contents(tmp_path / "whole")
     store = tmp_path / "killed"
-    dice = random.Random(2022)
-    cut_short = 0
-    for _ in range(12):
-        runner = process(
-            "sweep", swept, "--replications", "30", "--out", "killed", "--jobs", "2", cwd=tmp_path
-        )
-        before = len(finished(store))
-        # Wait for the first run of this attempt, then a random while: the blow falls among the runs.
-        while runner.poll() is None and len(finished(store)) == before:
-            time.sleep(0.002)
-        time.sleep(dice.uniform(0, 0.08))
-        together = dice.random() < 0.5
-        # It may have come to its end in the meantime.
-        with contextlib.suppress(ProcessLookupError):
-            (os.killpg if together else os.kill)(runner.pid, signal.SIGKILL)
-        runner.communicate(timeout=60)
-        cut_short += runner.returncode == -signal.SIGKILL and len(finished(store)) < 180
-        for folder in finished(store):
-            assert {path: data for path, data in contents(store).items() if path.startswith(folder)} == {
-                path: data for path, data in whole.items() if path.startswith(folder)
-            }, "a run is there as a whole or not at all"
-    assert cut_short >= 3
+    sweep = ("sweep", swept, "--replications", "30", "--out", "killed", "--jobs", "2")
+    for point, passings, whom in BLOWS:
+        tool = Tool(tmp_path, *sweep, halt_at=point)
+        try:
+            halted = tool.halted_after(passings)
+            before = finished(store)
+            if whom == "a worker":
+                assert halted.pid != tool.popen.pid
+                halted.kill()
+            elif whom == "the command":
+                tool.popen.kill()
+            else:
+                os.killpg(tool.popen.pid, signal.SIGKILL)
+            code, err = tool.ended()
+        finally:
+            tool.killed()
+        if whom == "a worker":
+            assert (code, "Traceback" in err) == (1, False), err
+        else:
+            assert code == -signal.SIGKILL
+        kept = finished(store)
+        assert before <= kept < finished(tmp_path / "whole"), point
+        assert {path: data for path, data in contents(store).items() if path.split("/")[0] in kept} == {
+            path: data for path, data in whole.items() if path.split("/")[0] in kept
+        }, "a run is there as a whole or not at all"
     made = {path: (store / path / "environment.json").read_bytes() for path in finished(store)}
-    called = voxpath("sweep", swept, "--replications", "30", "--out", "killed", "--jobs", "2")
+    assert made
+    called = voxpath(*sweep)
     assert called.code == 0, called.err
     assert contents(store) == whole
     for path, environment in made.items():
         assert (store / path / "environment.json").read_bytes() == environment, "no run is repeated"
+
+
+def test_a_run_that_is_killed_while_it_replaces_another_is_made_again(voxpath, small: Path, tmp_path: Path):
+    """Killed when the old folder is out of the way and the new one is not in its place yet."""
+    voxpath("run", small)
+    whole = contents(tmp_path / "runs")
+    tool = Tool(tmp_path, "run", small, "--force", halt_at="store.moved-away")
+    try:
+        tool.halted()
+        assert finished(tmp_path / "runs") == set()
+        tool.popen.kill()
+        tool.ended()
+    finally:
+        tool.killed()
+    assert voxpath("run", small).code == 0
+    assert contents(tmp_path / "runs") == whole, "and nothing hidden is left"
 
 
 def finished(store: Path) -> set[str]:
@@ -213,29 +248,45 @@ def finished(store: Path) -> set[str]:
     return {path.name for path in store.glob("*") if not path.name.startswith(".")}
 
 
-def test_an_interrupt_leaves_finished_runs_alone(tmp_path: Path, swept: Path):
-    runner = process("sweep", swept, "--replications", "2000", "--jobs", "2", cwd=tmp_path)
-    while runner.poll() is None and not finished(tmp_path / "runs"):
-        time.sleep(0.01)
-    os.killpg(runner.pid, signal.SIGINT)
-    out, err = runner.communicate(timeout=60)
-    assert runner.returncode == 130, out
+@pytest.mark.parametrize(
+    ("point", "passings"),
+    [("run.begins", 1), ("store.half-written", 1), ("store.renamed", 2), ("run.noted", 1)],
+)
+def test_an_interrupt_leaves_finished_runs_alone(
+    point: halts.Point, passings: int, tmp_path: Path, swept: Path
+):
+    tool = Tool(tmp_path, "sweep", swept, "--replications", "30", "--jobs", "2", halt_at=point)
+    try:
+        tool.halted_after(passings)
+        before = finished(tmp_path / "runs")
+        tool.interrupt()
+        code, err = tool.ended()
+    finally:
+        tool.killed()
+    assert code == 130, err
     assert err.splitlines()[-1] == "voxpath: interrupted"
-    assert [path.name for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")] == []
+    kept = finished(tmp_path / "runs")
+    assert before <= kept
+    assert len(kept) < 180
+    assert [path.name for path in tmp_path.glob("runs/.*")] == []
 
 
 def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(voxpath, swept: Path, tmp_path: Path):
     assert voxpath("sweep", swept, "--out", "here").code == 0
-    runner = process("sweep", swept, "--out", "there", "--dask", "local:2", cwd=tmp_path)
-    out, err = runner.communicate(timeout=120)
-    assert runner.returncode == 0, err
+    tool = Tool(tmp_path, "sweep", swept, "--out", "there", "--dask", "local:2", halt_at="run.begins")
+    try:
+        # While one of them halts in a run, the other one is given the next.
+        halted = {found.pid for found in tool.halted(2)}
+        code, err = tool.ended()
+    finally:
+        tool.killed()
+    assert code == 0, err
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
     workers = {
         json.loads(path.read_bytes())["process"] for path in (tmp_path / "there").glob("*/environment.json")
     }
-    assert len(workers) == 2, "both processes of the cluster have worked"
-    assert runner.pid not in workers
-    assert "there" in out
+    assert workers == halted, "both processes of the cluster have worked"
+    assert tool.popen.pid not in workers
 
 
 def test_a_scheduler_is_used_by_its_address(voxpath, swept: Path, tmp_path: Path):
@@ -253,8 +304,8 @@ if __name__ == "__main__":
     assert cluster.stdout is not None
     address = cluster.stdout.readline().strip()
     runner = process("sweep", swept, "--out", "there", "--dask", address, cwd=tmp_path)
-    _, err = runner.communicate(timeout=120)
-    cluster.communicate("\n", timeout=60)
+    _, err = runner.communicate(timeout=PATIENCE_S)
+    cluster.communicate("\n", timeout=PATIENCE_S)
     assert runner.returncode == 0, err
     voxpath("sweep", swept, "--out", "here")
     assert contents(tmp_path / "there") == contents(tmp_path / "here")

@@ -15,6 +15,8 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING
 
+from voxpath import halts
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -76,11 +78,15 @@ class Store:
                 target = partial / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(contents)
+                halts.reached("store.half-written")
+            halts.reached("store.written")
             # Writers of one name take turns: between the two renames the name is free.
             with _locked(self.root, fcntl.LOCK_EX):
                 if folder.exists():
                     folder.rename(partial.with_name(f"{partial.name}-old"))
+                    halts.reached("store.moved-away")
                 partial.rename(folder)
+        halts.reached("store.renamed")
         shutil.rmtree(partial.with_name(f"{partial.name}-old"), ignore_errors=True)
         return folder
 
@@ -107,6 +113,7 @@ class Store:
             # `clean` waits until the folder is made and locked.
             with _locked(self.root, fcntl.LOCK_SH):
                 partial.mkdir()
+                halts.reached("store.folder-made")
                 stack.enter_context(_locked(partial, fcntl.LOCK_EX))
             try:
                 yield partial

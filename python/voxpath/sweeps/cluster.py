@@ -12,6 +12,7 @@ import re
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
+from voxpath import halts
 from voxpath.sweeps.pool import interrupt_later
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
                     dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                 )
+                halts.reached("cluster.made")
                 client = stack.enter_context(Client(stack.enter_context(local), loop=loop))
         else:
             try:

@@ -16,6 +16,8 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from voxpath import halts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor, Future
@@ -51,7 +53,9 @@ class _Pool(ProcessPoolExecutor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         with interrupt_later():
-            return super().submit(fn, *args, **kwargs)
+            future = super().submit(fn, *args, **kwargs)
+            halts.reached("pool.task-submitted")
+            return future
 
 
 @contextlib.contextmanager
@@ -77,6 +81,7 @@ def interrupt_later() -> Iterator[None]:
 
 def _start(alive: Connection) -> None:
     """Prepares a worker."""
+    halts.reached("pool.worker-begins")
     # Each worker has one processor; polars would start a thread for every one that there is.
     os.environ["POLARS_MAX_THREADS"] = "1"
     threading.Thread(target=_stop_with_parent, args=(alive,), daemon=True).start()

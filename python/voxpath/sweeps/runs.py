@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxpath import _engine
+from voxpath import _engine, halts
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.store import Store
 from voxpath.sweeps.workers import executor
@@ -84,6 +84,7 @@ def perform(task: Task) -> Outcome:
         return outcome
     from voxpath.results.frames import frame, parquet
 
+    halts.reached("run.begins")
     started = datetime.now(UTC)
     wall, processor = time.perf_counter_ns(), time.thread_time_ns()
     tables, verdict, captures = _engine.run(task.plan, task.replication, task.observe.json)
@@ -174,6 +175,7 @@ def perform_all(
         for index, outcome in _performed(tasks, list(missing.values()), workers):
             outcomes[index] = outcome
             on_done(outcome)
+            halts.reached("run.noted")
         # Cells may resolve into one plan; such a run is made once.
         for index, task in enumerate(tasks):
             if index not in outcomes:
