@@ -24,6 +24,8 @@ class Process:
     command: str
     halted: bool
     """All of its threads have stopped."""
+    used_s: float
+    """The processor time that it had used when it was found."""
 
     def go_on(self) -> None:
         """Ends the halt; it halts again when it reaches the point again."""
@@ -34,9 +36,8 @@ class Process:
 
     @property
     def processor_s(self) -> float:
-        """The processor time that it has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        """The processor time that it has used by now."""
+        return _used_s(_stat(Path(f"/proc/{self.pid}")))
 
 
 class Tool:
@@ -68,13 +69,14 @@ class Tool:
             try:
                 if self.mark.encode() not in (folder / "environ").read_bytes().split(b"\0"):
                     continue
-                state, parent = _stat(folder)
+                state, parent, *_ = fields = _stat(folder)
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 threads = {_stat(thread)[0] for thread in (folder / "task").iterdir()}
             except OSError:
                 continue
             if state != "Z":
-                found.append(Process(int(folder.name), int(parent), command.strip(), threads == {"T"}))
+                halted, used_s = threads == {"T"}, _used_s(fields)
+                found.append(Process(int(folder.name), int(parent), command.strip(), halted, used_s))
         return found
 
     def running(self, pattern: str) -> Process:
@@ -147,7 +149,10 @@ def until(look: Callable[[], object]):
     return found
 
 
-def _stat(folder: Path) -> tuple[str, str]:
-    """State and parent of a process, or of a thread."""
-    state, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
-    return state, parent
+def _stat(folder: Path) -> list[str]:
+    """What the kernel tells of a process, or of a thread: state, parent, and so on."""
+    return (folder / "stat").read_text().rsplit(")", 1)[1].split()
+
+
+def _used_s(fields: list[str]) -> float:
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from conftest import SMALL, contents, process
+from conftest import SMALL, contents
+from processes import Tool, until
 from voxpath import _engine
 from voxpath.backends.formula import STREAM_FORMULAS, TRANSFER_FORMULAS
 from voxpath.results.metrics import dictionary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 ENDLESS = """\
@@ -174,58 +172,39 @@ def test_piped_output_has_no_escapes_and_folds_nothing(voxpath, small: Path):
     assert "window_limit and medium_limit do not apply to download: packets are lost on the way" in lines
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_ends_a_long_run_and_leaves_nothing(jobs: str, tmp_path: Path):
+@pytest.fixture
+def simulating(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tool]:
+    """A command whose workers are inside of the engine, where they would stay for days."""
+    jobs = request.param
     (tmp_path / "endless.toml").write_text(ENDLESS)
-    runner = process("run", "endless.toml", "--replications", "3", "--jobs", jobs, cwd=tmp_path)
-    wait_for_work(runner, int(jobs))
-    os.killpg(runner.pid, signal.SIGINT)
-    _, err = runner.communicate(timeout=30)
-    assert runner.returncode == 130
-    assert err.strip() == "voxpath: interrupted"
-    assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
+    options = ("--replications", str(jobs + 1), "--jobs", str(jobs))
+    tool = Tool(tmp_path, "run", "endless.toml", *options, halt_at="run.begins")
+    try:
+        halted = tool.halted(jobs)
+        for found in halted:
+            found.go_on()
+        # Reading the plan takes milliseconds; what computes longer simulates.
+        until(lambda: all(found.processor_s - found.used_s >= 0.2 for found in halted))
+        tool.assert_alive()
+        yield tool
+    finally:
+        tool.killed()
 
 
-def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path):
-    (tmp_path / "endless.toml").write_text(ENDLESS)
-    runner = process("run", "endless.toml", "--replications", "2", "--jobs", "2", cwd=tmp_path)
-    wait_for_work(runner, 2)
-    workers = members(runner.pid) - {runner.pid}
-    runner.kill()
-    runner.communicate(timeout=30)
-    deadline = time.monotonic() + 30
-    while members(runner.pid) & workers and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not members(runner.pid) & workers
+@pytest.mark.parametrize("simulating", [1, 2], indirect=True)
+def test_an_interrupt_ends_a_long_run_and_leaves_nothing(simulating: Tool, tmp_path: Path):
+    simulating.interrupt()
+    code, err = simulating.ended()
+    assert (code, err.strip()) == (130, "voxpath: interrupted")
+    left = {path.name for path in tmp_path.iterdir()} - {simulating.temporary.name}
+    assert left == {"endless.toml"}
+    assert list(simulating.temporary.iterdir()) == []
 
 
-def wait_for_work(runner: subprocess.Popen[str], jobs: int) -> None:
-    """Waits until processes of the group have worked for a second each: they are simulating."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert runner.poll() is None, runner.communicate()
-        busy = [pid for pid in members(runner.pid) if processor_seconds(pid) >= 1]
-        if len(busy) >= jobs:
-            return
-        time.sleep(0.1)
-    pytest.fail("the run did not begin")
-
-
-def members(group: int) -> set[int]:
-    """Processes of a process group that still live."""
-    found = subprocess.run(
-        ["ps", "-eo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True
-    ).stdout
-    lines = (line.split() for line in found.splitlines())
-    return {int(pid) for pid, pgid, state in lines if int(pgid) == group and not state.startswith("Z")}
-
-
-def processor_seconds(pid: int) -> float:
-    """Processor time that a process has used."""
-    found = subprocess.run(
-        ["ps", "-o", "cputimes=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return float(found.stdout.strip() or 0)
+@pytest.mark.parametrize("simulating", [2], indirect=True)
+def test_workers_do_not_outlive_a_parent_that_is_killed(simulating: Tool):
+    simulating.popen.kill()
+    until(lambda: not simulating.processes())
 
 
 def test_an_invalid_run_is_kept_reported_and_made_again(voxpath, small: Path, monkeypatch, tmp_path: Path):
