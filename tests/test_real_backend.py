@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conftest import PATIENCE_S
 from voxpath import _engine
 from voxpath.backends.base import Question, UnanswerableError
 from voxpath.backends.real import backend as module
@@ -36,11 +37,13 @@ def document(tcp: dict[str, Any] | None = None, loss: str = "0 %") -> Document:
 
 
 class FakeNetwork:
-    """A network that lasts a moment, and is late as often as the test says."""
+    """A network that is over at once, and is late as often as the test says."""
 
     late = 0
     under_way = 0
     most: list[int]
+    meetings: list[threading.Barrier]
+    """For whom the runs wait, in the order in which they begin; those behind the last one wait for nobody."""
     lock = threading.Lock()
 
     def __init__(self, document: Document, replication: int, observe: Observe) -> None:
@@ -51,6 +54,7 @@ class FakeNetwork:
         with self.lock:
             FakeNetwork.under_way += 1
             self.most.append(FakeNetwork.under_way)
+            self.meeting = self.meetings.pop(0) if self.meetings else None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +62,9 @@ class FakeNetwork:
             FakeNetwork.under_way -= 1
 
     def run(self, stop: threading.Event) -> None:
-        assert not stop.wait(0.05)
+        if self.meeting is not None:
+            self.meeting.wait(PATIENCE_S)
+        assert not stop.is_set()
 
     def finish(self) -> Found:
         with self.lock:
@@ -77,18 +83,22 @@ class FakeNetwork:
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> type[FakeNetwork]:
     monkeypatch.setattr(module, "Network", FakeNetwork)
-    FakeNetwork.late, FakeNetwork.under_way, FakeNetwork.most = 0, 0, []
+    FakeNetwork.late, FakeNetwork.under_way, FakeNetwork.most, FakeNetwork.meetings = 0, 0, [], []
     return FakeNetwork
 
 
 def test_late_runs_are_made_again_with_fewer_at_once_and_every_attempt_is_told(network, tmp_path: Path):
     network.late = 6
+    # Four at once, then two and again two of them.
+    for together in (4, 2, 2):
+        network.meetings += [threading.Barrier(together)] * together
     told: list[Outcome] = []
     backend = RealBackend(tmp_path, at_once=4, on_done=told.append)
     ((row, *_),) = backend.answer([Question(document(), range(4))])
     assert (row.estimator, row.n) == ("real", 4)
-    assert max(network.most[:4]) > 2
-    assert max(network.most[4:8]) <= 2
+    assert max(network.most[:4]) == 4
+    assert max(network.most[4:8]) == 2
+    assert network.most[8:] == [1, 1]
     (outcomes,) = backend.outcomes
     assert [outcome.valid for outcome in outcomes] == [True] * 4
     assert sorted(len(outcome.rejected) for outcome in outcomes) == [1, 1, 2, 2]
@@ -130,11 +140,14 @@ def test_what_two_questions_ask_alike_is_run_once(network, tmp_path: Path):
 
 def test_a_failure_ends_the_others(network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     ended = []
+    other = threading.Event()
 
     def run(self: FakeNetwork, stop: threading.Event) -> None:
         if self.replication == 0:
+            assert other.wait(PATIENCE_S)
             raise RealError("no device")
-        ended.append(stop.wait(30))
+        other.set()
+        ended.append(stop.wait(PATIENCE_S))
         raise RealError("stopped")
 
     monkeypatch.setattr(network, "run", run)
