@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 from conftest import PATIENCE_S, process, without_progress
 from voxpath import halts
+
+WorkerStarts = Literal["python.worker-starts"]
+"""Before there is anything of ours in a worker that was spawned: Python's own start."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +51,17 @@ class Tool:
         directory: Path,
         *arguments: str | Path,
         environment: Mapping[str, str] | None = None,
-        halt_at: halts.Point | None = None,
+        halt_at: halts.Point | WorkerStarts | None = None,
     ) -> None:
         """It, and what it starts, halt whenever they reach `halt_at`."""
-        assert halt_at is None or halt_at in get_args(halts.Point)
         self.mark = f"VOXPATH_TEST_MARK={secrets.token_hex(8)}"
         self.temporary = directory / "temporary"
         self.temporary.mkdir(exist_ok=True)
         name, value = self.mark.split("=")
         marked = {name: value, "TMPDIR": str(self.temporary)}
-        halting = {} if halt_at is None else {halts.VARIABLE: halt_at}
-        self.popen = process(
-            *arguments, cwd=directory, environment={**marked, **halting, **(environment or {})}
-        )
+        self.halts = halt_at is not None
+        given = {**marked, **_halting(halt_at), **(environment or {})}
+        self.popen = process(*arguments, cwd=directory, environment=given)
 
     def processes(self) -> list[Process]:
         """Those that are alive, the tool itself too."""
@@ -119,7 +120,8 @@ class Tool:
         """Waits for the end, and ends every halt: the exit code, and standard error without progress."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            for found in self.processes():
+            # Whom a test has stopped by itself stays stopped.
+            for found in self.processes() if self.halts else []:
                 if found.halted:
                     found.go_on()
             try:
@@ -147,6 +149,17 @@ def until(look: Callable[[], object]):
         assert time.monotonic() < deadline, "it does not happen"
         time.sleep(LOOK_S)
     return found
+
+
+def _halting(at: halts.Point | WorkerStarts | None) -> dict[str, str]:
+    """The variable that makes processes halt there."""
+    if at is None:
+        return {}
+    if at in get_args(WorkerStarts):
+        path = (str(Path(__file__).parent / "at_start"), os.environ.get("PYTHONPATH"))
+        return {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+    assert at in get_args(halts.Point), at
+    return {halts.VARIABLE: at}
 
 
 def _stat(folder: Path) -> list[str]:

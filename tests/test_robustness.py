@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL
-from processes import Tool, until
+from processes import Tool, WorkerStarts, until
 from voxpath import halts
 
 
-def interrupted(directory: Path, *arguments: str | Path, at: halts.Point | None, passings: int = 1) -> None:
-    """Presses Ctrl-C when a process halts at a point, or, without a point, when a worker's Python starts."""
-    at_start = Path(__file__).parent / "at_start"
-    path = os.pathsep.join(filter(None, (str(at_start), os.environ.get("PYTHONPATH"))))
-    tool = Tool(directory, *arguments, environment={} if at else {"PYTHONPATH": path}, halt_at=at)
+def interrupted(
+    directory: Path, *arguments: str | Path, at: halts.Point | WorkerStarts, passings: int
+) -> None:
+    """Presses Ctrl-C when a process has reached a point so often."""
+    tool = Tool(directory, *arguments, halt_at=at)
     try:
         tool.halted_after(passings)
         tool.interrupt()
@@ -40,7 +40,7 @@ def _runs(directory: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("at", "passings"),
     [
-        (None, 1),
+        ("python.worker-starts", 1),
         ("pool.task-submitted", 1),
         ("pool.task-submitted", 2),
         ("pool.task-submitted", 4),
@@ -51,7 +51,7 @@ def _runs(directory: Path) -> list[Path]:
     ],
 )
 def test_ctrl_c_while_workers_start_is_no_accident(
-    at: halts.Point | None, passings: int, small: Path, tmp_path: Path
+    at: halts.Point | WorkerStarts, passings: int, small: Path, tmp_path: Path
 ):
     interrupted(tmp_path, "run", small, "--replications", "100", "--jobs", "4", at=at, passings=passings)
 
@@ -59,7 +59,7 @@ def test_ctrl_c_while_workers_start_is_no_accident(
 @pytest.mark.parametrize(
     ("at", "passings"),
     [
-        (None, 1),
+        ("python.worker-starts", 1),
         ("cluster.made", 1),
         ("run.begins", 1),
         ("store.half-written", 3),
@@ -68,7 +68,7 @@ def test_ctrl_c_while_workers_start_is_no_accident(
     ],
 )
 def test_ctrl_c_ends_a_sweep_on_a_dask_cluster(
-    at: halts.Point | None, passings: int, small: Path, tmp_path: Path
+    at: halts.Point | WorkerStarts, passings: int, small: Path, tmp_path: Path
 ):
     small.write_text(SMALL + "[sweep]\nreplications = 1000\n")
     interrupted(tmp_path, "sweep", small, "--dask", "local:2", at=at, passings=passings)

@@ -12,6 +12,7 @@ import sys
 import threading
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from voxpath import halts
 from voxpath.backends.real import runner
 from voxpath.backends.real.configuration import configurations, files
 from voxpath.backends.real.relays import environment, relays
@@ -88,6 +89,7 @@ class Session:
         self._answers = cast("IO[bytes]", self._process.stdout)
         try:
             self._answer(type(None))
+            halts.reached("session.runner-started")
             edge = os.environ.get(EDGE_VARIABLE)
             self._prepared = self._ask(
                 runner.Prepare(self._configurations, edge, files(self._data), self._relays), runner.Prepared
@@ -95,6 +97,7 @@ class Session:
         except BaseException:
             self._end()
             raise
+        halts.reached("session.hosts-made")
         return self
 
     def __exit__(
@@ -213,6 +216,7 @@ class Session:
         return f"the process that holds the hosts has ended ({how})"
 
     def _end(self) -> None:
+        halts.reached("session.ends")
         # Its input ends, hence it does, and with it everything that it holds.
         with contextlib.suppress(BrokenPipeError):
             self._requests.close()
