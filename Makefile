@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
@@ -28,6 +28,8 @@ help:
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
 	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
+	@echo 'make same-record OUT=FILE  records what engine, formulas and quick studies answer, as values: three minutes; FROM=OTHER runs the random plans of another record'
+	@echo 'make same-compare A=FILE B=FILE  tells where two records differ; EXPECTED=FILE names differences that are meant to be (benches/same/run.py)'
 	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/benchmarks.md)'
@@ -146,6 +148,14 @@ fuzz: setup
 	fuzz/run.sh
 	fuzz/properties.sh
 	$(BIN)/python fuzz/scenario.py --seconds $${FUZZ_SECONDS:-60}
+
+same-record: setup
+	@test -n '$(OUT)' || { echo 'same-record: say where: make same-record OUT=before.zip'; exit 1; }
+	$(BIN)/python benches/same/run.py record $(if $(FROM),--from '$(FROM)') '$(OUT)'
+
+same-compare: setup
+	@test -n '$(A)' -a -n '$(B)' || { echo 'same-compare: say which: make same-compare A=before.zip B=after.zip'; exit 1; }
+	$(BIN)/python benches/same/run.py compare $(if $(EXPECTED),--expected '$(EXPECTED)') '$(A)' '$(B)'
 
 soak:
 	cargo run --release --locked --quiet --package voxpath-fuzz --bin soak
