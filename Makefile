@@ -111,6 +111,7 @@ purity:
 check-python: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 	MYPYPATH=python $(BIN)/stubtest voxpath._engine --mypy-config-file pyproject.toml
 	$(BIN)/pytest

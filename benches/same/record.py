@@ -56,6 +56,8 @@ def record(
         tell: Is told of each subject before it is run.
         scenarios: Files; all of the repository without.
     """
+    # Before anything is run: the tree may be worked on meanwhile.
+    origin = {"build": _engine.BUILD, "commit": _commit()}
     builder = Builder()
     if "scenarios" in parts:
         for path in sorted(SCENARIOS.glob("*.toml")) if scenarios is None else scenarios:
@@ -71,7 +73,7 @@ def record(
         for name in studies.NAMES:
             tell(f"study/{name}")
             _record_study(builder, name)
-    return Recording({"build": _engine.BUILD, "commit": _commit()}, plans, builder.tables())
+    return Recording(origin, plans, builder.tables())
 
 
 def made_plans(count: int) -> list[str]:
