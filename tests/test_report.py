@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import voxpath as voxpath_package
-from conftest import SMALL
+from conftest import ROOT, SCENARIOS, SMALL
 from reports import text_of
 from voxpath.report.directions import directions, scale_of
 from voxpath.report.document import Axis, Map, Plot, Table
 from voxpath.report.html import render
 from voxpath.report.sweep import report_of
-from voxpath.scenario import parse
+from voxpath.results.answers import Answers, Variant
+from voxpath.scenario import parse, read
 from voxpath.scenario.quantities import in_one_unit
 
 
@@ -140,6 +141,29 @@ def test_formulas_that_decline_say_why(three):
     assert reasons
     seen = text_of(render(report))
     assert all(reason in seen for reason in reasons)
+
+
+def test_a_flow_without_a_name_is_called_by_its_place(tmp_path: Path):
+    document = parse(SMALL.replace('name = "download"\n', ""))
+    answers = voxpath_package.sweep(document, out=tmp_path)
+    page = text_of(render(report_of(document, answers, 1, [], "x")))
+    assert "What does “flow1” get from this network?" in page
+    assert "flow flow1 app = " in page
+
+
+def test_a_scenario_without_flows_has_a_report_of_its_programs():
+    document = read(ROOT / "scenarios" / "real-iperf3.toml")
+    nothing = Answers([Variant(document.source, {}, [], {}, [])])
+    page = text_of(render(report_of(document, nothing, 1, [], "x")))
+    assert "What do the programs on server and client get from this network?" in page
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_scenario_that_is_shipped_has_a_set_up_to_show(path: Path):
+    document = read(path)
+    nothing = Answers([Variant(document.source, cell.values, [], {}, []) for cell in document.cells()])
+    page = text_of(render(report_of(document, nothing, 1, [], "x")))
+    assert document.scenario.name in page
 
 
 def test_many_flows_share_a_sentence(tmp_path: Path):

@@ -70,21 +70,28 @@ def report_of(
         sections.append(Section("Are the runs right?", [_validity(answers)]))
     return Report(
         title=document.scenario.name,
-        question=_question(answers, found),
+        question=_question(document, answers, found),
         answer=list(_answer(lines)) or ["No estimator has an answer; the reasons stand below."],
         sections=sections,
         origin=[("command", command), ("engine", _engine.BUILD), ("plan", f"version {_engine.PLAN_VERSION}")],
     )
 
 
-def _question(answers: Answers, found: Sequence[Direction]) -> str:
+def _question(document: Document, answers: Answers, found: Sequence[Direction]) -> str:
     flows = list(dict.fromkeys(row.entity for variant in answers.variants for row in variant.rows))
-    whom = listed([f"“{flow}”" for flow in flows])
+    one = len(flows) == 1
+    whom = listed([f"“{flow}”" for flow in flows]) if flows else _programs(document)
     if not found:
-        return f"What {'does' if len(flows) == 1 else 'do'} {whom} get from this network?"
+        return f"What {'does' if one else 'do'} {whom} get from this network?"
     names = listed([one.name for one in found])
-    verb, whose = ("does" if len(found) == 1 else "do"), ("gets" if len(flows) == 1 else "get")
+    verb, whose = ("does" if len(found) == 1 else "do"), ("gets" if one else "get")
     return f"How {verb} {names} change what {whom} {whose}?"
+
+
+def _programs(document: Document) -> str:
+    """Who uses a network without flows."""
+    hosts = [name for name, host in document.scenario.hosts.items() if host.run is not None]
+    return f"the programs on {listed(hosts)}" if hosts else "the hosts"
 
 
 def _answer(lines: Sequence[Line]) -> Iterator[str]:
@@ -143,8 +150,13 @@ def _set_up(document: Document, answers: Answers, replications: int) -> Section:
     facts = [(f"topology, {key}", _unbraced(value)) for key, value in data["topology"].items()]
     facts += [(f"host {name}", _unbraced(host)) for name, host in data.get("hosts", {}).items()]
     facts += [
-        (f"flow {flow['name']}", _unbraced({key: value for key, value in flow.items() if key != "name"}))
-        for flow in data["flows"]
+        (
+            f"flow {flow.called(index)}",
+            _unbraced({key: value for key, value in written.items() if key != "name"}),
+        )
+        for index, (flow, written) in enumerate(
+            zip(document.scenario.flows, data.get("flows", ()), strict=True)
+        )
     ]
     facts += [("duration", data["duration"])] if "duration" in data else []
     asked = [

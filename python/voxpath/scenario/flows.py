@@ -57,6 +57,10 @@ class Flow(Table):
     transport: Transport | None = Field(None, description="What the application needs without it.")
     app: App
 
+    def called(self, index: int) -> str:
+        """Its name, or the one that its place in the scenario gives it."""
+        return self.name or f"flow{index + 1}"
+
     @property
     def is_endless(self) -> bool:
         """Whether nothing but the end of the run stops it."""

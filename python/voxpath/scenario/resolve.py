@@ -289,7 +289,7 @@ def _flows(
     for index, flow in enumerate(scenario.flows):
         place: Path = ("flows", index)
         ends = _ends(flow, place, network, problems)
-        base = flow.name or f"flow{index + 1}"
+        base = flow.called(index)
         if flow.is_endless and scenario.duration is None and base not in stopped:
             problems.append(
                 (
