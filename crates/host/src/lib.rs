@@ -28,6 +28,7 @@ mod live;
 mod namespace;
 mod relay;
 mod run;
+mod sock_diag;
 pub mod sockets;
 mod tap;
 mod tcp_info;
