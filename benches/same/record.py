@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import parselmouth
 import polars as pl
 from same.recording import Builder, Recording, RecordingError
 
@@ -23,7 +24,7 @@ from voxpath.formulas import Formulas
 from voxpath.results.frames import frame
 from voxpath.results.identity import Observe
 from voxpath.scenario import Document
-from voxpath.studies.base import COMPUTE, Answer
+from voxpath.studies.base import Answer
 from voxpath.sweeps.answer import ask
 from voxpath.sweeps.workers import Workers
 
@@ -190,11 +191,13 @@ def _record_study(builder: Builder, name: str) -> None:
 
 
 def _study(name: str) -> Answer:
-    """What a study finds, asked quickly."""
+    """What a study finds, asked quickly, of nothing that measures real time; noise is drawn alike each time."""
     study = studies.load(name)
+    # The articulatory synthesiser draws its turbulence from Praat's generator, which begins anywhere.
+    parselmouth.praat.run("random_initializeWithSeedUnsafelyButPredictably (1)")
     with tempfile.TemporaryDirectory() as out:
         runs = named.Runs(Path(out), Workers(1), 1, Observe(), force=False)
-        backends = named.make([asked for asked in study.backends if asked != COMPUTE], runs, Formulas())
+        backends = named.make([asked for asked in study.backends if asked in named.DEFAULT], runs, Formulas())
         return study.run(
             lambda questions, asked: ask(
                 [(name, {}, question) for question in questions],
