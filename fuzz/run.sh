@@ -15,33 +15,34 @@ seconds=${FUZZ_SECONDS:-60}
 host=$(rustc -vV | sed -n 's/^host: //p')
 sancov='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-pc-table'
 sancov="$sancov -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-trace-compares"
+# Inputs are packed, a file for each target; libFuzzer reads folders.
+cargo build --quiet --locked --package voxpath-fuzz --bin corpus
+corpus=target/debug/corpus
 # With a target platform named, programs that only build others are not instrumented.
 RUSTFLAGS="$sancov" cargo build --quiet --locked --package voxpath-fuzz --bin fuzz --features libfuzzer \
 	--profile fuzz --target "$host" --target-dir target/fuzz
 mkdir -p fuzz/found
 for name in ${*:-edge link plan script tcp wire}; do
 	new=target/fuzz/corpus/$name
-	old=fuzz/corpus/$name
+	old=target/fuzz/packed/$name
 	log=target/fuzz/$name.log
-	mkdir -p "$new" "$old"
+	mkdir -p "$new"
+	"$corpus" unpack "$name" "$old"
 	export VOXPATH_FUZZ="$name" RUST_BACKTRACE=1
 	if [ "$keep" ]; then
 		fewest=target/fuzz/fewest/$name
 		rm -rf "$fewest" && mkdir -p "$fewest"
 		"target/fuzz/$host/fuzz/fuzz" -set_cover_merge=1 -use_counters=0 -max_len=4096 "$fewest" "$new" "$old" >"$log" 2>&1
-		# libFuzzer names inputs by their SHA-1.
-		find "$old" -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
-		for input in "$fewest"/*; do
-			cmp -s "$input" "$old/$(basename "$input")" || cp "$input" "$old/$(sha1sum <"$input" | cut -d ' ' -f 1)"
-		done
-		echo "fuzz: $name: $(ls "$old" | wc -l) inputs"
+		"$corpus" keep "$name" "$fewest"
 		continue
 	fi
 	echo "fuzz: $name for $seconds s"
 	if ! "target/fuzz/$host/fuzz/fuzz" "$new" "$old" -max_total_time="$seconds" -max_len=4096 -len_control=20 \
 		-timeout=20 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="fuzz/found/$name-" >"$log" 2>&1; then
 		sed -n '/panicked\|ERROR/,$p' "$log" | cut -c -1500 | head -n 40
-		echo "fuzz: $name does not hold: what was given to it is in fuzz/found/, see fuzz/README.md"
+		found=$(ls -t fuzz/found/"$name"-* | head -n 1)
+		echo "fuzz: $name does not hold: what was given to it is in $found; see fuzz/README.md. To add it to the corpus:"
+		echo "fuzz:   $corpus add $name NAME-THAT-SAYS-WHAT-WAS-WRONG $found"
 		exit 1
 	fi
 	grep '^#.*DONE' "$log" | sed 's/^/fuzz:   /'

@@ -4,6 +4,7 @@
 //! the same targets: `make fuzz` (libFuzzer, which steers by coverage), `tests/corpus.rs` (the corpus, and a fixed number of
 //! mutations of it), and the tests named after the bugs that were found. Read [`source`] first, then [`tcp`].#![forbid(unsafe_code)]
 
+pub mod corpus;
 pub mod edge;
 pub mod endurance;
 pub mod link;
@@ -21,7 +22,7 @@ mod common;
 /// What is fuzzed.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Name of its folder in the corpus.
+    /// Name of its file in the corpus.
     pub name: &'static str,
     /// Panics if something does not hold.
     pub run: fn(&[u8]),

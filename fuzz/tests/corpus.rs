@@ -1,27 +1,12 @@
 //! Every input of the corpus, and a fixed number of others made from it; the search without an end is `make fuzz`.
 #![allow(missing_docs)]
 
-use std::path::{Path, PathBuf};
+use voxpath_fuzz::corpus;
 use voxpath_fuzz::mutate::Mutator;
 use voxpath_fuzz::{TARGETS, Target, target};
 
 /// Inputs of each target that are made from its corpus.
 const MUTATIONS: u32 = 3_000;
-
-fn folder(target: &Target) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name)
-}
-
-/// Every input of a target, in the order of names.
-fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = folder(target);
-    // What was never found has no folder.
-    let Ok(entries) = std::fs::read_dir(&folder) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
-    paths.sort();
-    let read = |path: PathBuf| (path.clone(), std::fs::read(path).expect("it can be read"));
-    paths.into_iter().map(read).collect()
-}
 
 /// Runs an input, and says which it was if something does not hold.
 fn run(target: &Target, name: &str, bytes: &[u8]) {
@@ -32,11 +17,11 @@ fn run(target: &Target, name: &str, bytes: &[u8]) {
 
 fn hold(name: &str) {
     let target = target(name).expect("it is listed");
-    let corpus = corpus(&target);
-    for (path, bytes) in &corpus {
-        run(&target, &path.display().to_string(), bytes);
+    let corpus = corpus::load(name).unwrap_or_else(|error| panic!("{error}"));
+    for (input, bytes) in &corpus {
+        run(&target, input, bytes);
     }
-    let inputs: Vec<Vec<u8>> = corpus.into_iter().map(|(_, bytes)| bytes).chain([vec![0; 64]]).collect();
+    let inputs: Vec<Vec<u8>> = corpus.into_values().chain([vec![0; 64]]).collect();
     let mut mutator = Mutator::new(1);
     for number in 0..MUTATIONS {
         run(&target, &format!("mutation {number}"), &mutator.mutate(&inputs));
@@ -76,4 +61,17 @@ fn wire() {
 #[test]
 fn every_target_has_a_test_here() {
     assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "script", "tcp", "wire"]);
+}
+
+#[test]
+fn every_file_of_the_corpus_is_as_it_would_be_written() {
+    for target in TARGETS {
+        let corpus = corpus::load(target.name).unwrap_or_else(|error| panic!("{error}"));
+        let written = std::fs::read_to_string(corpus::path(target.name)).expect("it is there");
+        assert!(
+            corpus::emit(&corpus) == written,
+            "corpus/{}.txt: names in another order, or other escapes",
+            target.name
+        );
+    }
 }
