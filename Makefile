@@ -30,7 +30,7 @@ help:
 	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
 	@echo 'make same-record OUT=FILE  records what engine, formulas and quick studies answer, as values: three minutes; FROM=OTHER runs the random plans of another record'
 	@echo 'make same-compare A=FILE B=FILE  tells where two records differ; EXPECTED=FILE names differences that are meant to be (benches/same/run.py)'
-	@echo 'make fuzz         looks for what breaks the engine and the scenario language, FUZZ_SECONDS=60 for each target (fuzz/)'
+	@echo 'make fuzz         looks for what breaks the engine, the scenario language and the speech service, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/benchmarks.md)'
 	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some minutes'
@@ -149,6 +149,8 @@ fuzz: setup
 	fuzz/run.sh
 	fuzz/properties.sh
 	$(BIN)/python fuzz/scenario.py --seconds $${FUZZ_SECONDS:-60}
+	$(BIN)/python fuzz/session.py --seconds $${FUZZ_SECONDS:-60}
+	$(BIN)/python fuzz/session.py --seconds $${FUZZ_SECONDS:-60} --recogniser pocketsphinx
 
 same-record: setup
 	@test -n '$(OUT)' || { echo 'same-record: say where: make same-record OUT=before.zip'; exit 1; }

@@ -108,6 +108,14 @@ def test_formats_of_samples_are_read():
     assert np.abs(away).max() < 1
 
 
+def test_floats_that_are_no_numbers_are_silent():
+    """Whatever their bits are; a warning of the arithmetic is an error here."""
+    raw = Raw(Encoding(RATE, "F32LE"))
+    bits = np.array([0x7F800001, 0xFF800001, 0x7FC00000, 0x7F800000, 0xFF800000, 0], "<u4")
+    got = np.concatenate([raw.feed(bits.tobytes()), raw.finish()])
+    assert got.tolist() == [0, 0, 0, 1, -1, 0]
+
+
 def test_opus_has_the_length_and_the_sound_that_it_was_made_of():
     made = ogg(tone(48_000), 48_000)
     out = np.frombuffer(heard("audio/ogg", made, []), "<i2") / 32768

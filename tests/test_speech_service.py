@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from conftest import ROOT
 from voxpath.speech import master, worker
@@ -264,6 +265,9 @@ def test_vosk_answers_every_message_of_audio_once(path: str):
         (CAPS, ["not JSON", "EOS"], 5),
         (CAPS, ['{"adaptation_state": {"value": 5}}', "EOS"], 5),
         ("", [b"fLaC" + bytes(9000), "EOS"], 5),
+        (CAPS, ["[" * 1500, "EOS"], 5),
+        (CAPS, ['{"a":' * 1500, "EOS"], 5),
+        (CAPS, ["1" * 5000, "EOS"], 5),
     ],
 )
 def test_what_cannot_be_heard_is_refused_and_the_worker_returns(
@@ -311,6 +315,175 @@ def test_a_state_of_another_recogniser_is_no_obstacle():
                     await socket.send_bytes(CARD)
                     await socket.send_str("EOS")
                     assert finals(await events(socket)) == "ten of clubs"
+
+    run(test)
+
+
+@pytest.mark.parametrize("said", ["[" * 1500, '{"config": {"sample_rate": 1' + "0" * 400 + "}}", "1" * 5000])
+def test_what_is_none_of_vosks_messages_is_refused_and_the_worker_returns(said: str):
+    async def test() -> None:
+        async with service() as one:
+            async with one.http.ws_connect(one.url("/vosk")) as socket:
+                await socket.send_str(said)
+                (told,) = await events(socket)
+            assert told["status"] == 5
+            assert told["error"]
+            await one.until(lambda: one.master.pool.available == 1)
+            assert finals(await transcribe(one, CARD)).endswith("octets")
+
+    run(test)
+
+
+def test_vosks_clients_have_no_result_behind_an_error():
+    """They stop at the first message that has `text`."""
+
+    async def test() -> None:
+        async with service() as one, one.http.ws_connect(one.url("/vosk")) as socket:
+            await socket.send_str('{"config": {"sample_rate": 1}}')
+            await socket.send_str('{"eof" : 1}')
+            (told,) = await events(socket)
+            assert set(told) == {"error", "status"}
+            assert told["status"] == 5
+
+    run(test)
+
+
+def test_audio_that_reads_like_the_end_is_audio():
+    """In Vosk's protocol and in an HTTP body `EOS` means nothing; and an answer to each message stays one."""
+
+    async def test() -> None:
+        async with service() as one:
+            *parts, whole = await vosk(one, '{"config": {"sample_rate": 16000}}', CARD, b"EOS", CARD)
+            assert [set(part) for part in parts] == [{"partial"}] * 3
+            assert whole["text"] == finals(await transcribe(one, CARD + b"EOS" + CARD))
+        async with service(0) as one, one.http.ws_connect(one.url("/worker/ws/speech")) as other:
+            await one.until(lambda: one.master.pool.available == 1)
+            asking = asyncio.create_task(
+                one.http.put(one.url("/client/dynamic/recognize", "http"), data=b"EOS")
+            )
+            await other.receive_json()
+            said = [message.data async for message in _until_the_end(other)]
+            assert said == [b"E", b"OS"]
+            await other.close()
+            async with await asking as answer:
+                assert (await answer.json())["status"] == 0
+
+    run(test)
+
+
+async def _until_the_end(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[aiohttp.WSMessage]:
+    async for message in socket:
+        if message.data == "EOS":
+            return
+        yield message
+
+
+def test_a_session_in_which_nothing_was_said_has_a_status():
+    async def test() -> None:
+        async with service(make=Mute) as one:
+            told = await transcribe(one, bytes(16_000))
+            assert [event["status"] for event in told] == [0]
+
+    run(test)
+
+
+class Mute(Stub):
+    """Has learnt nothing, and understood nothing."""
+
+    def adaptation(self) -> None:
+        return None
+
+
+def test_a_worker_that_says_nothing_or_that_something_is_wrong_leaves_nobody_waiting():
+    async def test() -> None:
+        async with service(0) as one:
+            for says, status in ((None, 0), (3, 3)):
+                async with one.http.ws_connect(one.url("/worker/ws/speech")) as other:
+                    await one.until(lambda: one.master.pool.available == 1)
+                    asking = asyncio.create_task(transcribe(one, CARD))
+                    async for _ in _until_the_end(other):
+                        pass
+                    # One that says what is wrong need not close before the master does.
+                    await (other.close() if says is None else other.send_json({"status": says}))
+                    assert [event["status"] for event in await asking] == [status]
+
+    run(test)
+
+
+def test_a_body_that_is_compressed_once_more_is_refused():
+    async def test() -> None:
+        async with service() as one:
+            url = one.url("/client/dynamic/recognize", "http")
+            headers = {"Content-Type": CAPS, "Content-Encoding": "gzip"}
+            async with one.http.put(url, data=CARD, headers=headers) as answer:
+                told = await answer.json()
+            assert told["status"] == 5
+            assert "Content-Encoding gzip" in told["message"]
+
+    run(test)
+
+
+class Broken(Stub):
+    """Fails in the middle of one session, and when that is let go."""
+
+    sessions = 0
+
+    def adapt(self, state: str | None) -> None:
+        super().adapt(state)
+        self.sessions += state is None
+
+    def feed(self, pcm: bytes) -> None:
+        super().feed(pcm)
+        if self.sessions == 1:
+            raise RuntimeError("no")
+
+    def finish(self) -> Heard:
+        if self.sessions == 1:
+            raise RuntimeError("no")
+        return super().finish()
+
+
+def test_a_recogniser_that_fails_ends_its_session_with_a_status_and_not_the_worker():
+    async def test() -> None:
+        async with service(make=Broken) as one:
+            told = await transcribe(one, CARD)
+            assert [event["status"] for event in told] == [2]
+            assert told[-1]["message"]
+            await one.until(lambda: one.master.pool.available == 1)
+            assert finals(await transcribe(one, CARD)).endswith("octets")
+            assert not one.workers[0].done()
+
+    run(test)
+
+
+def test_a_worker_outlives_a_master_that_says_no_request():
+    async def test() -> None:
+        said = iter(["[" * 1500, "{}", json.dumps({"id": "1"})])
+        heard = asyncio.Event()
+
+        async def ask(request: web.Request) -> web.WebSocketResponse:
+            socket = web.WebSocketResponse()
+            await socket.prepare(request)
+            first = next(said)
+            await socket.send_str(first)
+            if "id" in first:
+                await socket.send_str("EOS")
+                assert (await socket.receive_json())["adaptation_state"]
+                heard.set()
+            await socket.receive()
+            return socket
+
+        app = web.Application()
+        app.router.add_get("/worker/ws/speech", ask)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        to = worker.Settings(f"ws://127.0.0.1:{runner.addresses[0][1]}")
+        working = asyncio.create_task(worker.work(to, Stub()))
+        await heard.wait()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await runner.cleanup()
 
     run(test)
 
@@ -371,7 +544,16 @@ def test_arrivals_are_kept_of_the_last_messages():
             arrivals.of(none)
 
 
-@pytest.mark.parametrize("says", ["no JSON", "[]", '{"status": 0, "result": 5}'])
+@pytest.mark.parametrize(
+    "says",
+    [
+        "no JSON",
+        "[]",
+        '{"status": 0, "result": 5}',
+        "[" * 1500,
+        '{"status": 0, "x": ' + "[" * 900 + "]" * 900 + "}",
+    ],
+)
 def test_a_worker_that_says_what_is_no_result_ends_its_session(says: str):
     async def test() -> None:
         async with service(0) as one, one.http.ws_connect(one.url("/worker/ws/speech")) as broken:
@@ -473,6 +655,7 @@ def test_limits_end_a_session_with_a_status():
             async with one.speak() as socket:
                 await socket.send_bytes(CARD)
                 assert (await events(socket))[-1]["status"] == 1
+            assert (await transcribe(one, bytes(50_000), 50_000))[-1]["status"] == 0
             async with one.speak() as socket:
                 await socket.send_bytes(bytes(50_001))
                 await events(socket)

@@ -143,9 +143,8 @@ class Raw:
         return _joined([self._resampler.feed(self._samples(rest)), self._resampler.finish()])
 
     def _samples(self, block: bytes) -> Samples:
-        values = np.frombuffer(block, self._type).astype(np.float32)
-        one = (values - np.float32(self._zero)) / np.float32(self._scale)
-        one = np.nan_to_num(one).clip(-1.0, 1.0)
+        values = np.nan_to_num(np.frombuffer(block, self._type).astype(np.float32))
+        one = ((values - np.float32(self._zero)) / np.float32(self._scale)).clip(-1.0, 1.0)
         return np.asarray(one.reshape(-1, self._channels).mean(axis=1), dtype=np.float32)
 
 

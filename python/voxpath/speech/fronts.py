@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import WSMsgType, web
 
-from voxpath.speech.protocol import EOS, RESET, Status, failure
+from voxpath.speech.protocol import EOS, RESET, MessageError, Status, failure, json_object
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,7 +37,7 @@ class Front(Protocol):
 
         Raises:
             GoneError: It never will.
-            ValueError: It is not in the protocol.
+            MessageError: It is not in the protocol.
         """
         ...
 
@@ -45,7 +46,7 @@ class Front(Protocol):
 
         Raises:
             GoneError: Nothing will.
-            ValueError: It is not in the protocol.
+            MessageError: It is not in the protocol.
         """
         ...
 
@@ -111,22 +112,33 @@ class Http:
 
     def __init__(self, request: web.Request) -> None:
         self._content_type = request.headers.get("Content-Type", "")
+        self._coding = request.headers.get("Content-Encoding", "identity")
         self._chunks: AsyncIterator[bytes] = request.content.iter_any()
+        self._rest = b""
         self._texts: list[str] = []
         self._failure: dict[str, Any] | None = None
         self._id = ""
 
     async def content_type(self) -> str:
         """As the header has it."""
+        if self._coding.lower() != "identity":
+            raise MessageError(
+                f"Content-Encoding {self._coding[:80]}: audio is compressed by its format alone"
+            )
         return self._content_type
 
     async def receive(self) -> str | bytes:
         """The next octets of the body."""
         try:
-            chunk = await anext(self._chunks, None)
+            chunk = self._rest or await anext(self._chunks, b"")
         except (ConnectionError, asyncio.IncompleteReadError, web.HTTPException) as error:
             raise GoneError from error
-        return EOS if chunk is None else chunk
+        except web.RequestPayloadError as error:
+            raise MessageError(f"a body that is not what its head says: {error}") from error
+        if not chunk:
+            return EOS
+        piece, self._rest = _audio(chunk)
+        return piece
 
     def answered_at(self) -> float:
         """It never waits."""
@@ -189,10 +201,13 @@ class Vosk:
         self._words = True
         self._alternatives = False
         self._first: str | bytes | None = None
+        self._rest = b""
         self._partial = ""
         self._finals: list[dict[str, Any]] = []
         self._ending = False
-        self._owed = 0
+        self._failed = False
+        self._owed = deque[bool]()
+        """Of messages that the worker has not acknowledged yet, whether that is answered."""
         self._answered_at = 0.0
 
     async def content_type(self) -> str:
@@ -203,22 +218,24 @@ class Vosk:
     async def receive(self) -> str | bytes:
         """The next message, in the worker's words."""
         first, self._first = self._first, None
-        message = await self._message() if first is None else first
+        rest, self._rest = self._rest, b""
+        message = rest or (await self._message() if first is None else first)
         if isinstance(message, bytes):
-            self._owed += 1
-            return message
-        told = _json(message)
+            piece, self._rest = _audio(message)
+            self._owed.append(not self._rest)
+            return piece
+        told = json_object(message)
         if "eof" in told:
             self._ending = True
             return EOS
         if "reset" in told:
-            self._owed += 1
+            self._owed.append(True)
             return RESET
-        raise ValueError(f"a text message that is none of config, eof, reset: {message[:80]}")
+        raise MessageError(f"a text message that is none of config, eof, reset: {message[:80]}")
 
     def answered_at(self) -> float:
         """Its clients wait for the answer to each message."""
-        return math.inf if self._owed else self._answered_at
+        return math.inf if any(self._owed) else self._answered_at
 
     async def linger(self) -> None:
         """Drops what comes."""
@@ -228,17 +245,17 @@ class Vosk:
         """The next that is no configuration; those have no answer. Once there was audio, its rate stays."""
         while True:
             message = await _frame(self._socket)
-            config = _json(message).get("config") if isinstance(message, str) else None
+            config = json_object(message).get("config") if isinstance(message, str) else None
             if config is None:
                 return message
             self._configure(config)
 
     def _configure(self, config: Any) -> None:
         if not isinstance(config, dict):
-            raise ValueError("config: an object is expected")
+            raise MessageError("config: an object is expected")
         for key, why in _REFUSED.items():
             if config.get(key):
-                raise ValueError(f"config.{key}: {why}")
+                raise MessageError(f"config.{key}: {why}")
         self._rate = int(_number(config, "sample_rate", self._rate, "of samples per second", 1))
         self._alternatives = _number(config, "max_alternatives", self._alternatives, "of alternatives") > 0
         self._words = bool(config.get("words", self._words))
@@ -246,6 +263,7 @@ class Vosk:
     async def deliver(self, event: dict[str, Any]) -> None:
         """Keeps results until the message that they belong to is acknowledged."""
         if event.get("status"):
+            self._failed = True
             await _send(self._socket, {"error": event.get("message", ""), "status": event["status"]})
         elif "result" in event:
             if event["result"]["final"]:
@@ -253,14 +271,13 @@ class Vosk:
                 self._partial = ""
             else:
                 self._partial = event["result"]["hypotheses"][0]["transcript"]
-        elif event.get("acknowledged"):
-            self._owed -= 1
+        elif event.get("acknowledged") and self._owed.popleft():
             self._answered_at = asyncio.get_running_loop().time()
             await _send(self._socket, self._result() if self._finals else {"partial": self._partial})
 
     async def close(self) -> None:
-        """The result of the end, and the end."""
-        if self._ending:
+        """The result of the end, unless it ended otherwise, and the end."""
+        if self._ending and not self._failed:
             await _send(self._socket, self._result())
         await self._socket.close()
 
@@ -287,8 +304,17 @@ class Vosk:
         return {"alternatives": [told]} if self._alternatives else told
 
 
+def _audio(data: bytes) -> tuple[bytes, bytes]:
+    """What the worker hears first, and the rest: audio is not taken for the end of it."""
+    return (data[:1], data[1:]) if data == EOS.encode() else (data, b"")
+
+
 async def _frame(socket: web.WebSocketResponse) -> str | bytes:
-    message = await socket.receive()
+    try:
+        message = await socket.receive()
+    except ConnectionError as error:
+        # It asked whether we are here, and has gone before the answer.
+        raise GoneError from error
     if message.type is WSMsgType.TEXT:
         return str(message.data)
     if message.type is WSMsgType.BINARY:
@@ -301,25 +327,15 @@ async def _linger(socket: web.WebSocketResponse) -> None:
         await _frame(socket)
 
 
-def _json(text: str) -> dict[str, Any]:
-    try:
-        told = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"a text message that is not JSON: {text[:80]}") from error
-    if not isinstance(told, dict):
-        raise ValueError(f"a text message that is no JSON object: {text[:80]}")
-    return told
-
-
 def _number(config: dict[str, Any], key: str, otherwise: float, what: str, least: float = 0) -> float:
     """A number of the configuration; in quotation marks, too, as Vosk reads them."""
     given = config.get(key, otherwise)
     try:
         number = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1.0
     if not least <= number < 1e9:
-        raise ValueError(f"config.{key} {given!r}: a number {what} is expected")
+        raise MessageError(f"config.{key} {given!r:.80}: a number {what} is expected")
     return number
 
 

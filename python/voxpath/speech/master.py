@@ -132,7 +132,8 @@ class Master:
 
     @contextlib.asynccontextmanager
     async def _open(self, request: web.Request, most: int) -> AsyncIterator[web.WebSocketResponse]:
-        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_S, max_msg_size=most)
+        # The library refuses what is as long as its limit.
+        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_S, max_msg_size=most + 1)
         await socket.prepare(request)
         self._sockets.add(socket)
         try:
@@ -158,11 +159,13 @@ class Master:
             link = Link(socket, request.query.get("acknowledges") == "1")
             await self.pool.add(link)
             try:
-                while (message := await socket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                    if message.type is WSMsgType.TEXT:
-                        await link.events.put(message.data)
-                # The socket's own code tells also whether our answer to its close could be sent.
-                link.has_closed = message.type is WSMsgType.CLOSE and message.data == WSCloseCode.OK
+                # One that asked whether we are here may have gone before the answer.
+                with contextlib.suppress(ConnectionError):
+                    while (message := await socket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                        if message.type is WSMsgType.TEXT:
+                            await link.events.put(message.data)
+                    # The socket's own code tells also whether our answer to its close could be sent.
+                    link.has_closed = message.type is WSMsgType.CLOSE and message.data == WSCloseCode.OK
             finally:
                 await self.pool.remove(link)
                 # Whoever listens takes what is there first; nobody does if it was free.
@@ -226,8 +229,9 @@ class Master:
         async with self._open(request, self._settings.limits.message_bytes) as socket:
             telling = asyncio.create_task(self._tell_status(socket))
             try:
-                async for _ in socket:
-                    pass
+                with contextlib.suppress(ConnectionError):
+                    async for _ in socket:
+                        pass
             finally:
                 telling.cancel()
                 with contextlib.suppress(asyncio.CancelledError, ConnectionError):
@@ -274,6 +278,10 @@ class Master:
                 await refuse(front, refusal.status, str(refusal), request.id)
         except GoneError:
             log.info("%s: the client has gone", request.id)
+        except Exception:
+            log.exception("%s: the service fails", request.id)
+            with contextlib.suppress(GoneError):
+                await refuse(front, Status.ABORTED, "the service failed, its log says how", request.id)
         finally:
             if link is not None:
                 # It reconnects, and so returns to the pool, also from the middle of an utterance.
@@ -323,7 +331,7 @@ class Master:
             except TimeoutError:
                 if max(begun, front.answered_at()) + idle_s <= now():
                     raise _Refusal(Status.NO_SPEECH, f"nothing came for {idle_s:g} s") from None
-            except ValueError as error:
+            except protocol.MessageError as error:
                 raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
 
     async def _down(
@@ -340,7 +348,7 @@ class Master:
         told: dict[str, Any] = {}
         while (text := await link.events.get()) is not None:
             try:
-                told = json.loads(text)
+                told = protocol.event(text)
                 if heard is not None and "timing" in told:
                     told["timing"]["waiting"] = round(waited, 6)
                     message = told["timing"].pop("message", None)
@@ -350,9 +358,14 @@ class Master:
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 log.warning("%s: a worker says %s", request.id, text[:200])
                 raise _Refusal(Status.ABORTED, "the worker said something that is no result") from error
-        failed = bool(told.get("status"))
-        if not failed and not (ended.is_set() and link.has_closed):
-            raise _Refusal(Status.ABORTED, "the worker was lost")
+            if told["status"]:
+                break
+        else:
+            if not (ended.is_set() and link.has_closed):
+                raise _Refusal(Status.ABORTED, "the worker was lost")
+            if not told:
+                # A worker that understood nothing may say nothing; its client is told so much.
+                await front.deliver({"status": int(Status.SUCCESS), "id": request.id})
         up.cancel()
 
     @staticmethod
@@ -379,7 +392,13 @@ async def serve(
 ) -> tuple[web.AppRunner, Master, int]:
     """Begins to serve; what has to be cleaned up, the master, and the port (0 asks for a free one)."""
     master = Master(settings)
-    runner = web.AppRunner(master.application(), access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(
+        master.application(),
+        access_log=None,
+        shutdown_timeout=1.0,
+        # Audio is compressed by its format; what else is would be of any size.
+        auto_decompress=False,
+    )
     await runner.setup()
     site = web.TCPSite(runner, host, port, ssl_context=ssl)
     await site.start()

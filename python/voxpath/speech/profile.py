@@ -33,12 +33,12 @@ import numpy as np
 
 from voxpath import _engine
 from voxpath.speech.audio_files import AudioError, audio_of
+from voxpath.speech.events import as_told, farewell
 from voxpath.speech.formats import RATE, reader_of
-from voxpath.speech.protocol import Status
 from voxpath.speech.recognisers import UnavailableError, load
 from voxpath.speech.samples import SampleError
 from voxpath.speech.session import Final, Partial, Session
-from voxpath.speech.worker import PIECE, _told
+from voxpath.speech.worker import PIECE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -258,12 +258,11 @@ def utterance_profile(recogniser: Recogniser, name: str, audio: Audio) -> dict[s
         piece = audio.data[at : at + step]
         note(list(session.feed(piece)), at + len(piece))
     note(list(session.finish()), None)
-    farewell = recogniser.adaptation()
     return {
         "audio": f"{len(audio.data)} B",
         "length": _span(audio.length_s),
         "content_type": audio.content_type,
-        "farewell": f"{0 if farewell is None else _sent_size(_adaptation(farewell))} B",
+        "farewell": f"{_sent_size(farewell(_ID, recogniser.adaptation()))} B",
         "origin": _origin(name, [audio.name]),
         "segments": segments,
         "results": results,
@@ -401,16 +400,11 @@ def _origin(recogniser: str, names: Sequence[str]) -> dict[str, Any]:
 
 def _told_size(event: Partial | Final) -> int:
     """Octets of a result as our client gets it."""
-    sent = _told(event)
+    sent = as_told(event)
     sent["timing"] = dict(_TIMING)
     if isinstance(event, Final):
         sent["timing"] |= {"end_of_speech": event.end_s, "decided": event.decided_s}
     return _sent_size(sent)
-
-
-def _adaptation(state: str) -> dict[str, Any]:
-    told = {"id": _ID, "value": state, "type": "string+gzip+base64", "time": "1970-01-01T00:00:00"}
-    return {"status": int(Status.SUCCESS), "adaptation_state": told}
 
 
 def _sent_size(event: dict[str, Any]) -> int:

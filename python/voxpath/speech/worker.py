@@ -16,12 +16,23 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
+from voxpath.speech.events import as_told, farewell
 from voxpath.speech.formats import FormatError, reader_of
-from voxpath.speech.protocol import ADAPTATION_TYPE, EOS, RESET, WORKER_SPEECH, Request, Status, failure
+from voxpath.speech.protocol import (
+    ADAPTATION_TYPE,
+    EOS,
+    RESET,
+    WORKER_SPEECH,
+    MessageError,
+    Request,
+    Status,
+    failure,
+    json_object,
+)
 from voxpath.speech.session import Final, NoSpeechError, Partial, Session
 
 if TYPE_CHECKING:
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
     from voxpath.speech.recognisers import Recogniser
 
 log = logging.getLogger(__name__)
+_Made = TypeVar("_Made")
 PIECE = 32_000
 """Octets that are decoded at a time: what a client that has gone costs us at most."""
 _RETRY_S = (0.1, 5.0)
@@ -107,7 +119,12 @@ class _Connection:
         first = await self.socket.receive()
         if first.type is not aiohttp.WSMsgType.TEXT:
             return False
-        request = Request.from_json(first.data)
+        try:
+            request = Request.from_json(first.data)
+        except MessageError as error:
+            log.warning("the master says %s", error)
+            await self.socket.close()
+            return False
         log.info("%s: begins (%s)", request.id, request.content_type or "detected")
         reading = asyncio.create_task(self._read())
         try:
@@ -121,12 +138,14 @@ class _Connection:
         return True
 
     async def _read(self) -> None:
-        async for message in self.socket:
-            if message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
-                self.waiting.append((time.monotonic(), message.data))
-                self.arrived.set()
-        self.gone = True
-        self.arrived.set()
+        try:
+            async for message in self.socket:
+                if message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+                    self.waiting.append((time.monotonic(), message.data))
+                    self.arrived.set()
+        finally:
+            self.gone = True
+            self.arrived.set()
 
     async def _next(self) -> tuple[float, str | bytes] | None:
         while not self.waiting and not self.gone:
@@ -135,31 +154,46 @@ class _Connection:
         return None if self.gone else self.waiting.popleft()
 
     async def _recognise(self, request: Request) -> None:
-        """Decodes until the audio's end; a client that has gone ends it at once."""
-        clock = _Clock()
+        """Decodes until the audio's end; whatever comes of it, the client is told and the worker goes on."""
+        session = None
         try:
-            session = Session(self.recogniser, reader_of(request.content_type))
-        except FormatError as error:
-            await self._tell(failure(Status.NOT_ALLOWED, str(error)))
-            return
-        self.recogniser.adapt(None)
-        try:
-            while (message := await self._next()) is not None:
-                clock.arrived_at, data = message
-                clock.messages += 1
-                if data in (EOS, EOS.encode()):
-                    await self._run(request, clock, session.finish)
-                    await self._adaptation(request)
-                    return
-                await self._message(request, clock, session, data)
-                if request.acknowledge:
-                    await self._tell({"status": int(Status.SUCCESS), "acknowledged": True})
+            session = await self._aside(lambda: Session(self.recogniser, reader_of(request.content_type)))
+            self.recogniser.adapt(None)
+            await self._hear(request, session)
         except NoSpeechError as error:
             await self._tell(failure(Status.NO_SPEECH, str(error)))
-        except (FormatError, ValueError) as error:
+        except (FormatError, MessageError) as error:
             await self._tell(failure(Status.NOT_ALLOWED, str(error)))
+        except Exception:
+            log.exception("%s: the recogniser fails", request.id)
+            await self._tell(failure(Status.ABORTED, "the recogniser failed, the worker's log says how"))
         finally:
-            session.close()
+            if session is not None:
+                await self._let_go(request, session)
+
+    async def _hear(self, request: Request, session: Session) -> None:
+        """Until the audio's end; a client that has gone ends it at once."""
+        clock = _Clock()
+        while (message := await self._next()) is not None:
+            clock.arrived_at, data = message
+            clock.messages += 1
+            if data in (EOS, EOS.encode()):
+                await self._run(request, clock, session.finish)
+                await self._tell(farewell(request.id, self.recogniser.adaptation()))
+                return
+            await self._message(request, clock, session, data)
+            if request.acknowledge:
+                await self._tell({"status": int(Status.SUCCESS), "acknowledged": True})
+
+    async def _let_go(self, request: Request, session: Session) -> None:
+        try:
+            await self._aside(session.close)
+        except Exception:
+            log.exception("%s: the recogniser fails as it is let go", request.id)
+
+    async def _aside(self, what: Callable[[], _Made]) -> _Made:
+        """Has the recogniser's thread do something."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, what)
 
     async def _message(self, request: Request, clock: _Clock, session: Session, data: str | bytes) -> None:
         if isinstance(data, bytes):
@@ -181,7 +215,7 @@ class _Connection:
     async def _run(
         self, request: Request, clock: _Clock, what: Callable[[], Iterator[Partial | Final]]
     ) -> None:
-        """Has the recogniser's thread do something, and tells what came of it."""
+        """Has the recogniser's thread hear something, and tells what came of it."""
 
         def timed() -> list[Partial | Final]:
             begun = time.monotonic()
@@ -189,8 +223,8 @@ class _Connection:
             clock.decoding_s += time.monotonic() - begun
             return events
 
-        for event in await asyncio.get_running_loop().run_in_executor(self.thread, timed):
-            told = _told(event)
+        for event in await self._aside(timed):
+            told = as_told(event)
             if request.timing:
                 told["timing"] = {
                     "decoding": round(clock.decoding_s, 6),
@@ -200,17 +234,6 @@ class _Connection:
                 if isinstance(event, Final):
                     told["timing"] |= {"end_of_speech": event.end_s, "decided": event.decided_s}
             await self._tell(told)
-
-    async def _adaptation(self, request: Request) -> None:
-        state = self.recogniser.adaptation()
-        if state is not None:
-            told = {
-                "id": request.id,
-                "value": state,
-                "type": ADAPTATION_TYPE,
-                "time": time.strftime("%Y-%m-%dT%H:%M:%S"),
-            }
-            await self._tell({"status": int(Status.SUCCESS), "adaptation_state": told})
 
     async def _tell(self, event: dict[str, Any]) -> None:
         # A master that has gone is noticed by the reading task.
@@ -222,39 +245,10 @@ def _adaptation_state(text: str) -> str | None:
     """What a client's text message gives back; none where it says nothing of it, or is of another kind.
 
     Raises:
-        ValueError: It is no message of the protocol.
+        MessageError: It is no message of the protocol.
     """
-    try:
-        told = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"a text message that is neither EOS nor JSON: {text[:80]}") from error
-    state = told.get("adaptation_state") if isinstance(told, dict) else None
+    state = json_object(text).get("adaptation_state")
     value = state.get("value") if isinstance(state, dict) else None
     if value is not None and not isinstance(value, str):
-        raise ValueError("an adaptation state whose value is not a text")
+        raise MessageError("an adaptation state whose value is not a text")
     return value if isinstance(state, dict) and state.get("type") == ADAPTATION_TYPE else None
-
-
-def _told(event: Partial | Final) -> dict[str, Any]:
-    """An event as the protocol has it."""
-    final = isinstance(event, Final)
-    hypothesis: dict[str, Any] = {"transcript": event.text}
-    told: dict[str, Any] = {
-        "status": int(Status.SUCCESS),
-        "segment": event.segment,
-        "result": {"hypotheses": [hypothesis], "final": final},
-    }
-    if isinstance(event, Final):
-        hypothesis["word-alignment"] = [
-            {
-                "word": word.word,
-                "start": round(word.start_s - event.start_s, 3),
-                "length": round(word.length_s, 3),
-                "confidence": round(word.confidence, 6),
-            }
-            for word in event.words
-        ]
-        told["segment-start"] = round(event.start_s, 3)
-        told["segment-length"] = round(event.end_s - event.start_s, 3)
-        told["total-length"] = round(event.decided_s, 3)
-    return told
