@@ -102,6 +102,10 @@ class Counting:
     def __init__(self) -> None:
         self._octets = 0
 
+    def reset(self) -> None:
+        """Forgets."""
+        self._octets = 0
+
     def begin(self) -> None:
         """Hears of a segment."""
         self._octets = 0
@@ -122,10 +126,9 @@ class Counting:
         """Learns nothing."""
         return None
 
-    def adapt(self, state: str | None) -> None:
+    def adapt(self, state: str) -> None:
         """Nothing was learnt."""
-        if state is not None:
-            raise ValueError("nothing was learnt")
+        raise ValueError(f"nothing was learnt: {state[:80]}")
 
 
 class Faults(logging.Handler):

@@ -163,7 +163,6 @@ def test_transcripts_are_the_same_however_audio_is_cut():
     pcm = CARDS[2].pcm() + bytes(2 * RATE) + CARDS[0].pcm()
 
     def results(block: int) -> list[Partial | Final]:
-        recogniser.adapt(None)
         session = Session(recogniser, reader_of("audio/x-raw"))
         found = [event for at in range(0, len(pcm), block) for event in session.feed(pcm[at : at + block])]
         return [*found, *session.finish()]
@@ -196,7 +195,6 @@ def test_short_utterances_are_understood_though_they_are_streamed():
     recogniser = load("pocketsphinx", None)
     errors = 0
     for card in CARDS:
-        recogniser.adapt(None)
         session = Session(recogniser, reader_of("audio/x-raw"))
         found = [*session.feed(card.pcm()), *session.finish()]
         text = " ".join(event.text for event in found if isinstance(event, Final))

@@ -43,6 +43,9 @@ class Stub:
     """Understands how much it has heard."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
         self.octets, self.state = 0, None
 
     def begin(self) -> None:
@@ -60,7 +63,7 @@ class Stub:
     def adaptation(self) -> str | None:
         return f"after {self.state}"
 
-    def adapt(self, state: str | None) -> None:
+    def adapt(self, state: str) -> None:
         self.state = state
 
 
@@ -428,9 +431,9 @@ class Broken(Stub):
 
     sessions = 0
 
-    def adapt(self, state: str | None) -> None:
-        super().adapt(state)
-        self.sessions += state is None
+    def reset(self) -> None:
+        super().reset()
+        self.sessions += 1
 
     def feed(self, pcm: bytes) -> None:
         super().feed(pcm)

@@ -272,7 +272,10 @@ class Timed:
     def adaptation(self) -> None:
         return None
 
-    def adapt(self, _state: str | None) -> None:
+    def adapt(self, _state: str) -> None:
+        raise AssertionError
+
+    def reset(self) -> None:
         # Every second time the machine is busy, and everything takes half as long again.
         self.slow = 1.0 if self.slow > 1.0 else 1.5
 

@@ -28,6 +28,10 @@ class Sleeping:
         self._heard = 0
         self._until = 0.0
 
+    def reset(self) -> None:
+        """A session begins."""
+        self._heard = 0
+
     def begin(self) -> None:
         """A segment begins."""
         self._heard = 0
@@ -50,7 +54,7 @@ class Sleeping:
         """Nothing is learnt."""
         return None
 
-    def adapt(self, state: str | None) -> None:
+    def adapt(self, state: str) -> None:
         """Nothing was."""
 
     def _sleep(self, seconds: float) -> None:

@@ -129,8 +129,12 @@ class Watched:
         """What was learnt."""
         return self._recogniser.adaptation()
 
-    def adapt(self, state: str | None) -> None:
-        """Begins a session."""
+    def reset(self) -> None:
+        """A session begins."""
+        self._recogniser.reset()
+
+    def adapt(self, state: str) -> None:
+        """Takes what another session learnt."""
         self._recogniser.adapt(state)
 
 
@@ -234,7 +238,6 @@ def utterance_profile(recogniser: Recogniser, name: str, audio: Audio) -> dict[s
     """
     if not audio.data:
         raise ProfileError(f"{audio.name}: no audio")
-    recogniser.adapt(None)
     watched = Watched(recogniser)
     session = Session(watched, reader_of(audio.content_type))
     segments: list[dict[str, Any]] = []
@@ -271,7 +274,6 @@ def utterance_profile(recogniser: Recogniser, name: str, audio: Audio) -> dict[s
 
 def _hear(recogniser: Recogniser, audio: Audio) -> HeardOnce:
     """An utterance as a worker hears it from our client: block by block."""
-    recogniser.adapt(None)
     watched = Watched(recogniser)
     session = Session(watched, reader_of(audio.content_type))
     size = max(1, round(audio.bytes_per_s * _BLOCK_S / 2)) * 2

@@ -58,6 +58,7 @@ class Session:
     """Of audio without speech, after which the session ends."""
 
     def __post_init__(self) -> None:
+        self.recogniser.reset()
         self._endpointer = Endpointer(self.endpointing)
         self._segment = 0
         self._started_s = 0.0

@@ -54,8 +54,9 @@ def trial(recogniser: Recogniser, spoken: Iterable[Sample]) -> Trial:
 
 def transcript(recogniser: Recogniser, pcm: bytes, state: str | None = None) -> str:
     """What is understood of 16 kHz, 16 bits, one channel, in one session."""
-    recogniser.adapt(state)
     session = Session(recogniser, reader_of("audio/x-raw"))
+    if state is not None:
+        recogniser.adapt(state)
     events = [event for at in range(0, len(pcm), _BLOCK) for event in session.feed(pcm[at : at + _BLOCK])]
     events += session.finish()
     return " ".join(event.text for event in events if isinstance(event, Final))

@@ -158,7 +158,6 @@ class _Connection:
         session = None
         try:
             session = await self._aside(lambda: Session(self.recogniser, reader_of(request.content_type)))
-            self.recogniser.adapt(None)
             await self._hear(request, session)
         except NoSpeechError as error:
             await self._tell(failure(Status.NO_SPEECH, str(error)))
@@ -209,8 +208,7 @@ class _Connection:
                 self.recogniser.adapt(state)
             except ValueError as error:
                 # Of another recogniser, as a client has it that spoke to another server before.
-                log.warning("%s: %s; the session begins without it", request.id, error)
-                self.recogniser.adapt(None)
+                log.warning("%s: %s; the session goes on without it", request.id, error)
 
     async def _run(
         self, request: Request, clock: _Clock, what: Callable[[], Iterator[Partial | Final]]

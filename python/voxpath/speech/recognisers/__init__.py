@@ -43,7 +43,11 @@ class Heard:
 
 
 class Recogniser(Protocol):
-    """A model in memory: segments one after the other, each begun, fed and finished."""
+    """A model in memory: sessions of segments one after the other, each begun, fed and finished."""
+
+    def reset(self) -> None:
+        """A session begins: nothing is left of those before it, wherever they ended."""
+        ...
 
     def begin(self) -> None:
         """A segment begins."""
@@ -65,11 +69,11 @@ class Recogniser(Protocol):
         """What was learnt of speaker and channel, to be given back in another session; none if nothing is."""
         ...
 
-    def adapt(self, state: str | None) -> None:
-        """Begins a session with what another one learnt, or with nothing.
+    def adapt(self, state: str) -> None:
+        """Takes what another session learnt.
 
         Raises:
-            ValueError: It is nothing that this recogniser gave.
+            ValueError: It is nothing that this recogniser gave; nothing has changed.
         """
         ...
 

@@ -38,6 +38,10 @@ _PRIOR_WEIGHT = 50
 _WINDOW = 500
 """Frames that PocketSphinx takes a mean for which it is told (`CMN_WIN`)."""
 _CEPSTRA = 13
+_LOUDEST = 1e3
+"""Beyond any mean of a sound."""
+_LONGEST = 100 * 86_400 * 366
+"""Frames that nobody speaks."""
 _SILENCE = "silence"
 """A search for nothing, while only the mean is asked for."""
 _FRAMES_PER_S = 100
@@ -80,6 +84,15 @@ class PocketSphinx:
         self._decoder = decoder
         self._search = decoder.current_search()
         decoder.add_fsg(_SILENCE, decoder.create_fsg(_SILENCE, 0, 1, [(0, 1, 1.0, "<sil>")]))
+        self._in_utterance = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets what was learnt, and the decoder's features, which depend on all that it has heard."""
+        if self._in_utterance:
+            self._end()
+        self._decoder.activate_search(self._search)
+        self._decoder.reinit_feat()
         self._session = _NOTHING
         """Of this session's segments before this one, and of what it was given."""
         self._clear()
@@ -121,7 +134,7 @@ class PocketSphinx:
         if not self._started:
             self._start()
         self._renew()
-        self._decoder.end_utt()
+        self._end()
         self._session = self._segment.with_(self._session, _PRIOR_WEIGHT)
         hypothesis = self._decoder.hyp()
         text = hypothesis.hypstr if hypothesis is not None else ""
@@ -136,9 +149,9 @@ class PocketSphinx:
         text = f"{self._session.frames};" + ",".join(f"{value:.4f}" for value in self._session.values)
         return base64.b64encode(zlib.compress(text.encode())).decode()
 
-    def adapt(self, state: str | None) -> None:
-        """Begins with another session's mean, or with none."""
-        self._session = _NOTHING if state is None else _read(state)
+    def adapt(self, state: str) -> None:
+        """Takes another session's mean."""
+        self._session = _read(state)
 
     def _start(self) -> None:
         """Takes the mean of what was held back, and hears that."""
@@ -147,17 +160,25 @@ class PocketSphinx:
         self._tell(_NOTHING)
         # The end of an utterance searches what was not: as dear as to recognise it, with the language model.
         self._decoder.activate_search(_SILENCE)
-        self._decoder.start_utt()
+        self._begin()
         self._decoder.process_raw(held, no_search=True)
-        self._decoder.end_utt()
+        self._end()
         self._decoder.activate_search(self._search)
         first = self._heard(self._decoder.n_frames())
         self._tell(first.with_(self._session, _PRIOR_WEIGHT))
-        self._decoder.start_utt()
+        self._begin()
         # It does not let other threads run meanwhile, and somebody has to answer the master.
         for at in range(0, len(held), _PIECE):
             self._decoder.process_raw(held[at : at + _PIECE])
         self._started = True
+
+    def _begin(self) -> None:
+        self._decoder.start_utt()
+        self._in_utterance = True
+
+    def _end(self) -> None:
+        self._in_utterance = False
+        self._decoder.end_utt()
 
     def _renew(self) -> None:
         """Takes the mean of all that was heard of the segment."""
@@ -210,6 +231,10 @@ def _read(state: str) -> _Mean:
         mean = _Mean(numbers, int(frames))
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(f"an adaptation state that is not PocketSphinx's: {error}") from error
-    if len(numbers) != _CEPSTRA or not np.isfinite(numbers).all() or mean.frames < 1:
-        raise ValueError("an adaptation state that is not PocketSphinx's: 13 finite numbers are expected")
+    # What is no number is not within bounds.
+    if len(numbers) != _CEPSTRA or not (np.abs(numbers) < _LOUDEST).all() or not 1 <= mean.frames < _LONGEST:
+        raise ValueError(
+            f"an adaptation state that is not PocketSphinx's: expected are 1 to {_LONGEST - 1} frames, "
+            f"and {_CEPSTRA} numbers below {_LOUDEST:g}"
+        )
     return mean

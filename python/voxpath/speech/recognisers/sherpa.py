@@ -57,6 +57,10 @@ class Sherpa:
 
     def __init__(self, recogniser: Any) -> None:
         self._recogniser = recogniser
+        self.reset()
+
+    def reset(self) -> None:
+        """Each segment has a stream of its own."""
         self._stream: Any = None
 
     def begin(self) -> None:
@@ -85,7 +89,7 @@ class Sherpa:
     def adaptation(self) -> None:
         """Nothing is learnt."""
 
-    def adapt(self, state: str | None) -> None:
+    def adapt(self, state: str) -> None:
         """Nothing to begin with."""
         del state
 

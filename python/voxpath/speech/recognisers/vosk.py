@@ -31,6 +31,10 @@ class Vosk:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self.reset()
+
+    def reset(self) -> None:
+        """Each segment has a recogniser of its own."""
         self._recogniser: Any = None
         self._before: list[dict[str, Any]] = []
 
@@ -64,6 +68,6 @@ class Vosk:
     def adaptation(self) -> None:
         """Vosk does not give its own away."""
 
-    def adapt(self, state: str | None) -> None:
+    def adapt(self, state: str) -> None:
         """Nothing to begin with."""
         del state

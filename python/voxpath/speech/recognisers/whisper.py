@@ -45,6 +45,10 @@ class Whisper:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._language = None if model.model.is_multilingual else "en"
+        self.reset()
+
+    def reset(self) -> None:
+        """Each segment is understood by itself."""
         self.begin()
 
     def begin(self) -> None:
@@ -86,7 +90,7 @@ class Whisper:
     def adaptation(self) -> None:
         """Nothing is learnt."""
 
-    def adapt(self, state: str | None) -> None:
+    def adapt(self, state: str) -> None:
         """Nothing to begin with."""
         del state
 
