@@ -217,6 +217,16 @@ def test_what_a_recogniser_needs_is_told(monkeypatch: pytest.MonkeyPatch, librar
     assert voxpath("speech", "recognisers", "--model", ".").code == 2
 
 
+def test_a_word_is_as_sure_as_pocketsphinx_is_of_it():
+    """Its probabilities are linear."""
+    recogniser = load("pocketsphinx", None)
+    heard_ = heard(recogniser, samples("sample:cards/001")[0].pcm(), 8000)[1]
+    told = [word.confidence for word in heard_.words]
+    assert told == [segment.prob for segment in recogniser._decoder.seg() if segment.word[0] not in "<["]
+    assert len(told) == 3
+    assert 0.0 < min(told) < max(told) < 1.0
+
+
 def test_recognisers_are_tried_on_samples(voxpath):
     called = voxpath("speech", "recognisers", "pocketsphinx", "--samples", "sample:cards/001")
     assert called.out.startswith(

@@ -209,13 +209,13 @@ def _numbers(text: str) -> NDArray[np.float64]:
 
 
 def _words(decoder: pocketsphinx.Decoder) -> list[Word]:
-    scale = decoder.logmath
     return [
         Word(
             segment.word.split("(")[0],
             segment.start_frame / _FRAMES_PER_S,
             (segment.end_frame - segment.start_frame + 1) / _FRAMES_PER_S,
-            min(1.0, scale.exp(int(segment.prob)) if segment.prob <= 0 else 1.0),
+            # A probability already, which rounding may leave above 1.
+            min(1.0, segment.prob),
         )
         for segment in decoder.seg()
         # Fillers and the sentence's ends are no words.
