@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -15,7 +15,7 @@ ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup fast demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
 
 help:
-	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, Chromium, iperf3, praat, speech'
+	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
 	@echo 'make fast         the engine once more, laid out by the compiler after training runs: a quarter less time; some minutes'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
@@ -53,6 +53,7 @@ $(STAMPS):
 
 # Programs, and recordings, that the tests need: installed by root, else asked for; without them these tests fail.
 $(STAMPS)/iproute2: SERVES := real hosts are configured by it
+$(STAMPS)/iputils-ping: SERVES := examples of voxpath exec and shell ping
 $(STAMPS)/curl: SERVES := the tests run it on real hosts
 $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
 $(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window

@@ -27,11 +27,11 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import ROOT, process
-from voxpath import live, terminal
+from voxpath import live, packages, terminal
 from voxpath.backends.real.relays import REACH, relays
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.session import RealError, Session
 from voxpath.cli import cli
-from voxpath.scenario import from_dict
+from voxpath.scenario import from_dict, read
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
 
@@ -124,10 +124,16 @@ def test_other_ends_have_the_exit_code_of_a_shell(command: str, code: int, tmp_p
     assert behind_link("sh", "-c", command, cwd=tmp_path).returncode == code
 
 
-def test_a_command_that_is_not_there_is_told_as_by_env(tmp_path: Path):
+def test_a_command_that_is_not_there_is_told_before_anything_is_run(tmp_path: Path):
     done = behind_link("nothing-of-this-name", cwd=tmp_path)
     assert done.returncode == 127
-    assert "nothing-of-this-name" in done.stderr
+    assert done.stderr == "voxpath: nothing was run: nothing-of-this-name is not installed\n"
+
+
+def test_where_a_program_of_the_examples_comes_from_is_told(tmp_path: Path):
+    done = behind_link("ping", "-c", "1", "machine", cwd=tmp_path, env={**os.environ, "PATH": "/nowhere"})
+    assert done.returncode == 127
+    assert done.stderr == "voxpath: nothing was run: ping is not installed (apt-get install iputils-ping)\n"
 
 
 def test_the_command_reaches_nothing_but_the_machines_stand_in(tmp_path: Path):
@@ -523,6 +529,36 @@ def help_examples() -> list[tuple[str, str]]:
 def test_the_examples_of_the_help_are_understood(name: str, line: str):
     context = cli.commands[name].make_context(name, shlex.split(line))
     assert context.params["command"] or name == "shell"
+    if name == "shell":
+        document = read(ROOT / context.params["scenario"]).with_real(context.params["host"])
+        Session(document.plan.json)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [(name, line) for name, line in help_examples() if " -- ping " in line]
+)
+def test_the_examples_of_the_help_that_ping_get_an_answer(name: str, line: str):
+    assert shutil.which("ping"), "ping is missing: make setup installs it"
+    done = subprocess.run(
+        [PYTHON, "-m", "voxpath", name, *shlex.split(line)],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{Path(PYTHON).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 packets transmitted, 1 received" in done.stdout
+
+
+def test_doctor_looks_for_every_program_of_the_examples():
+    lines = [shlex.split(line) for _, line in help_examples() if " -- " in line]
+    started = {line[line.index("--") + 1] for line in lines}
+    assert started - {"voxpath", "python3"} <= set(packages.OF_EXAMPLES)
+    setup = (ROOT / "Makefile").read_text().split("PROGRAMS := ", 1)[1].splitlines()[0]
+    for package in packages.OF_EXAMPLES.values():
+        assert re.search(rf"[ ,]{package}[ )]", setup), package
 
 
 @pytest.mark.parametrize(

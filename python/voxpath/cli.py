@@ -522,8 +522,8 @@ def _link_values(options: dict[str, Any], direction: str) -> dict[str, Any]:
     context_settings={"allow_interspersed_args": True, "ignore_unknown_options": False},
     epilog="""
 Examples:
-  voxpath shell scenarios/shared-bottleneck.toml --host client1
-  voxpath shell scenarios/shared-bottleneck.toml --host client1 -- ping -c 1 server1
+  voxpath shell scenarios/real-web.toml --host client1
+  voxpath shell scenarios/real-web.toml --host client1 -- ping -c 1 server1
 """,
 )
 @click.argument("scenario", type=click.Path(path_type=Path))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
+from voxpath.packages import NEEDED, OF_EXAMPLES, missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,7 @@ def examine() -> list[Finding]:
         _tshark(),
         _tun(),
         _programs(),
+        _examples(),
         _namespaces(),
         _real_hosts("tun"),
         _real_hosts("veth"),
@@ -73,15 +75,20 @@ def _tshark() -> Finding:
 
 def _programs() -> Finding:
     """What the backend real starts."""
-    needed = {"ip": "iproute2", "nsenter": "util-linux", "env": "coreutils"}
-    missing = [
-        f"{name} is not installed ({package})" for name, package in needed.items() if not shutil.which(name)
-    ]
-    if not missing:
+    problems = list(filter(None, map(missing, NEEDED)))
+    if not problems:
         works, text = _try(["env", "--default-signal=INT", "--chdir=/", "true"])
-        missing = [] if works else [f"env is too old, coreutils 8.31 is needed: {text}"]
-    detail = "; ".join(missing) or _try(["ip", "-V"])[1]
-    return Finding("ip, nsenter, env", works=not missing, detail=detail, serves=_REAL)
+        problems = [] if works else [f"env is too old, coreutils 8.31 is needed: {text}"]
+    detail = "; ".join(problems) or _try(["ip", "-V"])[1]
+    return Finding(", ".join(NEEDED), works=not problems, detail=detail, serves=_REAL)
+
+
+def _examples() -> Finding:
+    """What the examples of the help and the shipped scenarios start on real hosts."""
+    problems = list(filter(None, map(missing, OF_EXAMPLES)))
+    detail = "; ".join(problems) or "all of them are here"
+    serves = "examples of voxpath exec and shell, scenarios/real-*.toml"
+    return Finding(", ".join(OF_EXAMPLES), works=not problems, detail=detail, serves=serves)
 
 
 def _tun() -> Finding:

@@ -19,6 +19,7 @@ from voxpath.backends.real import foreground
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.relays import reached
 from voxpath.backends.real.session import RealError
+from voxpath.packages import missing
 from voxpath.results.identity import Identity, Observe, machine
 from voxpath.results.store import StoreError
 from voxpath.scenario import Document, ScenarioError, from_dict
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from voxpath.sweeps.runs import Found
+
+_NOT_FOUND = 127
 
 HERE, THERE = "client", "machine"
 """The host of a command of `voxpath exec`, and the one at the other end of its link."""
@@ -66,6 +69,8 @@ def run_behind_link(command: Sequence[str], options: ExecOptions) -> int:
         click.ClickException: Bad input; nothing has been run.
     """
     document = _document(command, options)
+    if (code := _not_there(command)) is not None:
+        return code
     observe = Observe(capture=(HERE,) if options.capture else ())
     try:
         with (
@@ -100,6 +105,8 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
         from voxpath.scenario.problems import did_you_mean
 
         raise click.BadParameter(f"{host!r} is no host; {did_you_mean(host, names)}", param_hint="--host")
+    if command and (code := _not_there(command)) is not None:
+        return code
     try:
         document = document.with_real(host)
     except ScenarioError as error:
@@ -122,6 +129,16 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
         return _failed(error)
     _judge(found, verbose=False)
     return code
+
+
+def _not_there(command: Sequence[str]) -> int | None:
+    """Says what to do about a command that is not installed; its exit code, as of a shell."""
+    # A path is looked up on the host, which sees some files of its own.
+    problem = None if "/" in command[0] else missing(command[0])
+    if problem is None:
+        return None
+    _say(f"nothing was run: {problem}")
+    return _NOT_FOUND
 
 
 @contextlib.contextmanager
