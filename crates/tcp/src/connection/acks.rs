@@ -16,6 +16,10 @@ const COMPRESSED: u32 = 44;
 const COMPRESSION: Span = Span::from_millis(1);
 const COMPRESSION_SHARE: u64 = 20;
 
+/// How long a reader takes to wake up: what has arrived until then is read together, and acknowledged once. Measured on the kernel: TUN to
+/// a reader that waits in epoll (docs/kernel.md).
+const WAKING: Span = Span::from_micros(50);
+
 /// What Linux remembers to decide; idle where [`adaptive`](crate::config::DelayedAck::adaptive) is off.
 #[derive(Debug, Default)]
 pub(super) struct AckPolicy {
@@ -29,6 +33,8 @@ pub(super) struct AckPolicy {
     interactive: bool,
     /// The data read last was the end of what the peer had to say for now (`ICSK_ACK_PUSHED`).
     pushed: bool,
+    /// When the reader is awake that the first of what is unread has woken, and how many octets have come since it was.
+    reader: (Time, u64),
     /// Acknowledgments out of order sent at once while this octet was waited for.
     duplicates: (u64, u32),
     /// Those held back since.
@@ -37,11 +43,13 @@ pub(super) struct AckPolicy {
 
 impl Connection {
     /// Data in order has arrived: acknowledges it now or later.
-    pub(super) fn acknowledge_data(&mut self, now: Time, pushed: bool) {
+    pub(super) fn acknowledge_data(&mut self, now: Time, len: u64, pushed: bool) {
+        let mut unread = self.rcv.buffer.held();
         if self.config.delayed_ack.adaptive {
             self.follow_rhythm(now);
+            unread = unread.max(self.wake_reader(now, len));
         }
-        self.grow_receive_buffer(self.rcv.buffer.held());
+        self.grow_receive_buffer(unread);
         let full = u64::from(self.rcv.full_size);
         let config = &self.config.delayed_ack;
         if !config.adaptive {
@@ -52,12 +60,17 @@ impl Connection {
             }
             return;
         }
+        let moves = self.window_moves(unread);
         let policy = &mut self.rcv.policy;
         policy.pushed |= pushed;
         let enough = self.rcv.unacked > u64::from(self.config.delayed_ack.max_segments - 1) * full;
-        if enough || (policy.quick > 0 && !policy.interactive) {
+        if enough && moves || (policy.quick > 0 && !policy.interactive) {
             self.rcv.ack_now = true;
             return;
+        }
+        if enough || policy.pushed && !policy.interactive {
+            // The reader does it once it is awake (tcp_cleanup_rbuf()).
+            self.timers.reading = Some(policy.reader.0);
         }
         let delay =
             if self.config.delayed_ack.max_delay == Span::ZERO { Span::ZERO } else { self.adaptive_delay() };
@@ -67,6 +80,16 @@ impl Connection {
         } else {
             self.delay_ack(now, delay);
         }
+    }
+
+    /// Data has arrived for the reader; how much it has not read, if it needs as long as always to wake up.
+    fn wake_reader(&mut self, now: Time, len: u64) -> u64 {
+        let (awake, unread) = &mut self.rcv.policy.reader;
+        if *awake <= now {
+            (*awake, *unread) = (now + WAKING, 0);
+        }
+        *unread += len;
+        *unread
     }
 
     /// Data beyond a gap has arrived: tells of it at once, or together with what follows within a millisecond (__tcp_ack_snd_check()).
@@ -181,6 +204,7 @@ impl Connection {
         policy.pushed = false;
         policy.compressed = 0;
         self.timers.compressed_ack = None;
+        self.timers.reading = None;
         if policy.quick > 0 {
             policy.quick -= 1;
             if policy.quick == 0 {
@@ -197,11 +221,15 @@ impl Connection {
         }
     }
 
-    /// The application has read everything: tells the sender if that was all it had to say (tcp_cleanup_rbuf()).
-    pub(super) fn acknowledge_end_of_talk(&mut self) {
+    /// The application has read: tells the sender of two segments that were not acknowledged as they came, and if all that it had to
+    /// say was read (tcp_cleanup_rbuf()).
+    pub(super) fn acknowledge_reading(&mut self) {
         let policy = &self.rcv.policy;
-        if policy.pushed && !policy.interactive && self.rcv.unacked > 0 && self.is_synchronised() {
-            self.rcv.ack_now = true;
+        if self.timers.reading.is_some() || !self.config.delayed_ack.adaptive || !self.is_synchronised() {
+            return;
         }
+        let enough = self.rcv.unacked > u64::from(self.rcv.full_size);
+        let ended = policy.pushed && !policy.interactive && self.rcv.buffer.readable() == 0;
+        self.rcv.ack_now |= enough || ended && self.rcv.unacked > 0;
     }
 }

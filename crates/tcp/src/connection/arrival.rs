@@ -613,7 +613,7 @@ impl Connection {
         match arrival {
             Arrival::InOrder => {
                 self.rcv.unacked += to - from;
-                self.acknowledge_data(now, pushed);
+                self.acknowledge_data(now, to - from, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
             Arrival::OutOfOrder => self.acknowledge_out_of_order(now, to - from),

@@ -402,9 +402,7 @@ impl Connection {
         let data = self.rcv.buffer.read(max);
         if !data.is_empty() {
             self.announce_room();
-            if self.rcv.buffer.readable() == 0 {
-                self.acknowledge_end_of_talk();
-            }
+            self.acknowledge_reading();
         }
         data
     }

@@ -193,12 +193,27 @@ impl Connection {
         if self.config.receive_accounting == ReceiveAccounting::Octets {
             return buffer.room();
         }
+        self.room_with(held)
+    }
+
+    /// The window beside so many octets that wait (__tcp_select_window()).
+    fn room_with(&self, held: u64) -> u32 {
+        let capacity = self.rcv.buffer.capacity();
         if held == 0 {
-            return buffer.capacity();
+            return capacity;
         }
         let room = self.room_beside(held);
         let is_nothing = room < self.rcv.full_size || room < self.room_beside(0) / 16;
-        if is_nothing { 0 } else { room.min(buffer.capacity()) }
+        if is_nothing { 0 } else { room.min(capacity) }
+    }
+
+    /// Whether the window's right edge would move as far as what came, were it announced while so much is unread: else Linux leaves
+    /// acknowledging to the reader (__tcp_ack_snd_check()).
+    pub(super) fn window_moves(&self, unread: u64) -> bool {
+        let announced = self.rcv.advertised.saturating_sub(self.rcv.last_ack_sent);
+        let unit = 1 << self.options.rcv_shift;
+        self.config.receive_accounting == ReceiveAccounting::Octets
+            || u64::from(self.room_with(unread)).next_multiple_of(unit) >= announced
     }
 
     /// Lets the window grow by two segments, towards what full ones have shown that there is room for beside so many octets

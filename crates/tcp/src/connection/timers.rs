@@ -19,6 +19,8 @@ pub(super) struct Timers {
     pub(super) loss_probe: Option<Time>,
     /// Delayed acknowledgment.
     pub(super) delayed_ack: Option<Time>,
+    /// The reader wakes up whose reading may acknowledge.
+    pub(super) reading: Option<Time>,
     /// Acknowledgments out of order that are sent together.
     pub(super) compressed_ack: Option<Time>,
     /// Pacing holds the next segment back until then.
@@ -39,7 +41,7 @@ impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = &self.timers;
-        let often = [timers.retransmit, timers.loss_probe, timers.delayed_ack, timers.pacing];
+        let often = [timers.retransmit, timers.loss_probe, timers.delayed_ack, timers.reading, timers.pacing];
         let seldom = [
             timers.persist,
             timers.reordering,
@@ -56,6 +58,9 @@ impl Connection {
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         if due(&mut self.timers.delayed_ack) {
             self.handle_delayed_ack_timeout();
+        }
+        if due(&mut self.timers.reading) && self.rcv.buffer.readable() == 0 {
+            self.acknowledge_reading();
         }
         if due(&mut self.timers.compressed_ack) {
             self.rcv.ack_now = true;

@@ -3,6 +3,7 @@
 use crate::ladder::{Ladder, ack, data, fin, ms, plain, prompt, span_ms, syn, syn_ack, with_sack};
 use voxpath_tcp::config::DelayedAck;
 use voxpath_tcp::{Config, Profile, State};
+use voxpath_units::Span;
 
 fn receiver() -> Ladder {
     Ladder::established(plain())
@@ -226,7 +227,39 @@ fn a_pause_brings_quick_acknowledgments_back() {
 fn the_end_of_a_talk_is_acknowledged_when_it_is_read() {
     // Linux: ICSK_ACK_PUSHED, tcp_cleanup_rbuf()
     let mut t = settled();
-    t.at(ms(200)).recv(data(161, 10).pushed()).expect_nothing().read(10).expect(ack(171)).idle();
+    t.at(ms(200)).recv(data(161, 10).pushed()).expect_nothing();
+    t.at(ms(210)).read(10).expect(ack(171)).idle();
+    // A reader needs a moment to wake up.
+    t.at(ms(220)).recv(data(171, 10).pushed()).read(10).expect_nothing();
+    t.at(ms(220) + Span::from_micros(50)).expect(ack(181)).idle();
+}
+
+#[test]
+fn what_comes_before_the_reader_is_awake_is_acknowledged_once() {
+    // __tcp_ack_snd_check(): beside what is unread the window would not move; tcp_cleanup_rbuf()
+    let linux = Profile::Linux.config();
+    let config = Config { receive_autotuning: false, receive_buffer: 20_000, ..linux };
+    let mut t = Ladder::established(Config { timestamps: false, window_scaling: false, ..config });
+    let mut seq = 1;
+    let mut segments = |t: &mut Ladder, count: u32| {
+        for _ in 0..count {
+            t.recv(data(seq, 1460));
+            seq += 1460;
+            t.read(1460);
+        }
+        seq
+    };
+    // The window has grown, and the quick acknowledgments are over.
+    for round in 1..=200 {
+        segments(t.at(ms(100 + round)), 1);
+        t.skip();
+    }
+    let next = segments(t.at(ms(400)), 8);
+    t.expect_nothing().at(ms(400) + Span::from_micros(50)).expect(ack(next)).idle();
+    // With time between them it is every second one.
+    segments(t.at(ms(410)), 1);
+    let next = segments(t.expect_nothing().at(ms(411)), 1);
+    t.expect(ack(next)).idle();
 }
 
 #[test]
