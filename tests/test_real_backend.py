@@ -182,6 +182,22 @@ def test_what_the_kernel_can_be_told_it_is_told():
 
 
 @pytest.mark.parametrize(
+    ("family", "line"), [("ipv4", "addr add {}/32 dev"), ("ipv6", "addr add {}/128 nodad dev")]
+)
+def test_an_address_can_be_bound_to_as_soon_as_it_is_there(family: str, line: str):
+    """Until the kernel has looked for duplicates of an IPv6 address, binding to it fails."""
+    plan = from_dict(
+        {
+            "name": "a program",
+            "family": family,
+            "topology": {"kind": "pipe", "link": {"delay": "5 ms"}},
+            "hosts": {"client": {"profile": "linux", "real": True}},
+        }
+    ).plan.data
+    assert line.format(plan["nodes"][0]["addresses"][0]) in configurations(plan)[0].ip
+
+
+@pytest.mark.parametrize(
     ("tcp", "said"),
     [
         ({"dupack_threshold": 10}, "only without sack"),

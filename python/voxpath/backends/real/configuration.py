@@ -110,7 +110,6 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     sysctl = [
         # Addresses that nobody asked for would send packets that nobody expects.
         ("ipv6/conf/all/disable_ipv6", str(int(not v6))),
-        ("ipv6/conf/default/accept_dad", "0"),
         ("ipv4/tcp_no_metrics_save", "1"),
         ("ipv4/ip_local_port_range", _PORTS),
         ("ipv4/ping_group_range", f"{os.getgid()} {os.getgid()}"),
@@ -134,11 +133,17 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         "link set lo up",
         f"link set {port} mtu {_mtu(plan, index)} txqueuelen {_QUEUE} up",
         *(bridge if edge == "bridge" else []),
-        *(f"addr add {address}/{128 if ':' in address else 32} dev {DEVICE}" for address in addresses),
+        *(f"addr add {_own(address)} dev {DEVICE}" for address in addresses),
         *(f"route add {prefix} dev {DEVICE}{told}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
     ]
     kind = "tap" if edge == "bridge" else edge
     return HostConfiguration(port, kind, "\n".join(lines) + "\n", sysctl)
+
+
+def _own(address: str) -> str:
+    """An address of a host as `ip address add` takes it."""
+    # Without nodad the kernel first looks for duplicates, by a thread of its own; until then nobody can bind.
+    return f"{address}/128 nodad" if ":" in address else f"{address}/32"
 
 
 def _mtu(plan: Mapping[str, Any], index: int) -> int:
