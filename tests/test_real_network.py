@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
+from conftest import PATIENCE_S
 from voxpath.scenario import from_dict
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
 
 PYTHON = sys.executable
-PATIENCE_S = 30
 
-PING = """\
+PING = f"""\
 import socket, struct, sys
 v6 = ":" in sys.argv[1]
 with socket.socket(
@@ -26,14 +26,14 @@ with socket.socket(
     socket.SOCK_DGRAM,
     socket.IPPROTO_ICMPV6 if v6 else socket.IPPROTO_ICMP,
 ) as asking:
-    asking.settimeout(10)
+    asking.settimeout({PATIENCE_S})
     asking.sendto(struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, 0, 1) + b"hear me", (sys.argv[1], 0))
     heard, (who, *_) = asking.recvfrom(200)
     print(who, heard[0], heard[8:].decode())
 """
 
 # As traceroute does: datagrams with ever more hops, and who says that they were not enough.
-TRACE = """\
+TRACE = f"""\
 import select, socket, struct, sys
 target = sys.argv[1]
 v6 = ":" in target
@@ -46,7 +46,7 @@ for ttl in range(1, 10):
         asking.sendto(b"?", (target, 33434))
         waiting = select.poll()
         waiting.register(asking, 0)
-        assert waiting.poll(10_000), "nobody answers"
+        assert waiting.poll(1000 * {PATIENCE_S}), "nobody answers"
         _, ((_, _, told),), _, _ = asking.recvmsg(100, 500, socket.MSG_ERRQUEUE)
         _, _, kind, code = struct.unpack_from("=IBBB", told)
         offender = told[16 + 8 : 16 + 24] if v6 else told[16 + 4 : 16 + 8]
@@ -55,10 +55,10 @@ for ttl in range(1, 10):
             break
 """
 
-CONNECT = """\
+CONNECT = f"""\
 import socket, sys
 try:
-    socket.create_connection((sys.argv[1], 80), timeout=10)
+    socket.create_connection((sys.argv[1], 80), timeout={PATIENCE_S})
 except ConnectionRefusedError:
     print("refused")
 """

@@ -17,7 +17,7 @@ from voxpath.packages import NEEDED, OF_EXAMPLES, missing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PATIENCE_S = 20
+_PATIENCE_S = 60
 
 _REAL = "the backend real, voxpath exec and shell"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from voxpath.api import Result
 from voxpath.backends.real.foreground import programs, signals_for_the_program
 from voxpath.backends.real.network import Network
-from voxpath.backends.real.programs import end
+from voxpath.backends.real.programs import LISTENING_S, end
 from voxpath.backends.real.session import RealError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class RealHost:
             done.check_returncode()
         return done
 
-    def wait_for_port(self, port: int, timeout: float = 10.0) -> None:
+    def wait_for_port(self, port: int, timeout: float = LISTENING_S) -> None:
         """Waits until somebody listens at a TCP port.
 
         Raises:

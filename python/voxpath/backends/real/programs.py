@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from voxpath.backends.real.session import Session
 
-_LISTENING_S = 10.0
-"""How long a program that serves may take until it listens."""
+LISTENING_S = 60.0
+"""How long a program that serves may take until it listens; one that ends before is told at once."""
 
 _PAUSE_S = 0.01
 
@@ -123,7 +123,7 @@ class Programs:
         servers = [program for program in self.all if program.listens is not None]
         for program in servers:
             self._start(program, 0)
-        deadline = time.monotonic() + _LISTENING_S
+        deadline = time.monotonic() + LISTENING_S
         for program in servers:
             while program.listens not in self._session.listening(program.node):
                 if program.process is not None and program.process.poll() is not None:
@@ -131,7 +131,7 @@ class Programs:
                 if time.monotonic() > deadline:
                     raise RealError(
                         f"{_who(program)} does not listen at port {program.listens} after "
-                        f"{_LISTENING_S:g} s{_last_words(program)}"
+                        f"{LISTENING_S:g} s{_last_words(program)}"
                     )
                 time.sleep(_PAUSE_S)
 
