@@ -12,7 +12,9 @@ from pathlib import Path
 
 import aiohttp
 
-from browser import _NAMES
+from processes import LOOK_S
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Browser:
@@ -43,7 +45,7 @@ class Browser:
 
     async def until(self, expression: str) -> None:
         while not await self.value(expression):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(LOOK_S)
 
     async def choose(self, selector: str, file: Path) -> None:
         root = await self.call("DOM.getDocument")
@@ -64,7 +66,7 @@ async def chromium(profile: Path, *more: str) -> AsyncIterator[Browser]:
     try:
         port = profile / "DevToolsActivePort"
         while not port.is_file() or port.read_text().count("\n") < 1:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(LOOK_S)
         number, path = port.read_text().split("\n")[:2]
         async with (
             aiohttp.ClientSession() as http,
