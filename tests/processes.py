@@ -26,7 +26,6 @@ class Process:
     parent: int
     command: str
     halted: bool
-    """All of its threads have stopped."""
     used_s: float
     """The processor time that it had used when it was found."""
 
@@ -72,12 +71,11 @@ class Tool:
                     continue
                 state, parent, *_ = fields = _stat(folder)
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                threads = {_stat(thread)[0] for thread in (folder / "task").iterdir()}
+                halted = has_halted(int(folder.name))
             except OSError:
                 continue
             if state != "Z":
-                halted, used_s = threads == {"T"}, _used_s(fields)
-                found.append(Process(int(folder.name), int(parent), command.strip(), halted, used_s))
+                found.append(Process(int(folder.name), int(parent), command.strip(), halted, _used_s(fields)))
         return found
 
     def running(self, pattern: str) -> Process:
@@ -140,6 +138,11 @@ class Tool:
 
 LOOK_S = 0.01
 """How often it is looked whether something has happened that is waited for."""
+
+
+def has_halted(pid: int) -> bool:
+    """Whether all threads of a process have stopped."""
+    return {_stat(thread)[0] for thread in Path(f"/proc/{pid}/task").iterdir()} == {"T"}
 
 
 def until(look: Callable[[], object]):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import aiohttp
 
-from conftest import ROOT
+from conftest import PATIENCE_S, ROOT
+from processes import LOOK_S
 
-PATIENCE_S = 300
 SPEECH = (sys.executable, "-m", "voxpath", "speech")
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": "1"}
 
@@ -62,7 +62,7 @@ def is_gone(process: int) -> bool:
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(LOOK_S)
 
 
 @contextlib.asynccontextmanager

@@ -13,13 +13,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from conftest import PATIENCE_S
+from processes import has_halted
 from speech_processes import ENVIRONMENT, SPEECH, deployed, is_gone, kilobytes, until
 from test_speech_service import CAPS, CARD, events, run, service, transcribe
+from voxpath import halts
 from voxpath.speech import client, master, worker
 from voxpath.speech.samples import samples
 
-PATIENCE_S = 600
-"""Processes begin and decode on machines that do other things, too."""
 READ = samples("sample:librivox")[0].pcm()
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0, "ten of clubs")
 
@@ -28,13 +29,15 @@ def test_killed_clients_workers_and_masters_are_survived(tmp_path: Path):
     """One deployment, three accidents in the middle of an utterance."""
 
     async def test() -> None:
-        async with deployed(tmp_path, "--workers", "2", "--wait", "30") as one:
+        async with deployed(tmp_path, "--workers", "2", "--wait", str(PATIENCE_S)) as one:
             await one.free(2)
             # A client: its worker returns to the pool.
             killed = await asyncio.create_subprocess_exec(
-                *SPEECH, "stream", "sample:librivox", "--server", one.url, cwd=tmp_path, env=ENVIRONMENT
-            )
+                *SPEECH, "stream", "sample:librivox", "--server", one.url, cwd=tmp_path,
+                env=ENVIRONMENT | {halts.VARIABLE: "client.block-sent"},
+            )  # fmt: skip
             await one.free(1)
+            await until(lambda: has_halted(killed.pid))
             killed.kill()
             await killed.wait()
             await one.free(2)
@@ -56,7 +59,7 @@ def test_killed_clients_workers_and_masters_are_survived(tmp_path: Path):
             assert record.transcript == "ten of clubs"
 
             # The master: a client says so, the workers end.
-            slow = client.Audio("card", CARD + bytes(320_000), CAPS, 32_000.0, "ten of clubs")
+            slow = client.Audio("card", CARD + bytes(60 * 32_000), CAPS, 32_000.0, "ten of clubs")
             streaming = asyncio.create_task(client.stream(one.http, slow, client.Settings(one.url)))
             await one.free(1)
             one.process.kill()
@@ -65,7 +68,7 @@ def test_killed_clients_workers_and_masters_are_survived(tmp_path: Path):
             assert record.message
             await until(lambda: all(map(is_gone, after)))
 
-    run(test, PATIENCE_S)
+    run(test)
 
 
 def test_a_service_whose_workers_cannot_begin_says_so_and_ends(tmp_path: Path):
@@ -79,7 +82,7 @@ def test_a_service_whose_workers_cannot_begin_says_so_and_ends(tmp_path: Path):
         assert b"pip install 'voxpath[speech-sherpa]'" in err or b"--model names a directory" in err
         assert b"a worker has ended; its messages are above" in err
 
-    run(test, PATIENCE_S)
+    run(test)
 
 
 GROWTH = 200_000
@@ -93,8 +96,7 @@ def test_sessions_leave_nothing_in_memory(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(module, "_HEARTBEAT_S", None)
 
     async def test() -> None:
-        patient = master.Settings(master.Limits(wait_s=60.0))
-        async with service(4, settings=patient) as one:
+        async with service(4) as one:
 
             async def wave() -> int:
                 told = await asyncio.gather(*(transcribe(one, CARD) for _ in range(25)))
@@ -114,7 +116,7 @@ def test_sessions_leave_nothing_in_memory(monkeypatch: pytest.MonkeyPatch):
             finally:
                 tracemalloc.stop()
 
-    run(test, PATIENCE_S)
+    run(test)
 
 
 PUSHING, PUSHED = 60, 4 << 20
@@ -137,4 +139,4 @@ def test_a_master_does_not_take_in_what_nobody_listens_to(tmp_path: Path):
             grown = kilobytes(one.master, "VmHWM") - before
             assert grown < PUSHING * HELD / 1024 < PUSHING * PUSHED / 1024
 
-    run(test, PATIENCE_S)
+    run(test)

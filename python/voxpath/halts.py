@@ -15,6 +15,7 @@ from typing import Literal
 VARIABLE = "VOXPATH_HALT_AT"
 
 Point = Literal[
+    "client.block-sent",
     "cluster.made",
     "pool.task-submitted",
     "pool.worker-begins",

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import aiohttp
 from aiohttp import WSCloseCode
 
+from voxpath import halts
 from voxpath.speech.protocol import CLIENT_SPEECH, EOS, VOSK
 from voxpath.speech.words import word_errors
 
@@ -221,6 +222,7 @@ class _Stream:
             self._reply.clear()
             await socket.send_bytes(block)
             self._sent.append((end_s, self._now()))
+            halts.reached("client.block-sent")
             if settings.vosk:
                 # Its clients wait for each reply.
                 await self._reply.wait()
