@@ -1,7 +1,7 @@
 """Chromium without a window: loads a page, runs a script in it, and tells what it returned.
 
-The script stands in the page itself and leaves its result in the document. It runs as a visitor would act: with
-events at places of the page.
+The script stands in the page itself and leaves its result in the document. It runs as a visitor would act:
+with events at places of the page.
 """
 
 from __future__ import annotations

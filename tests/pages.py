@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conftest import ROOT
+from conftest import PATIENCE_S, ROOT
 from voxpath.cli import cli
 from voxpath.scenario import parse
 
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4}[^\n]*\n)+")
 _OPENED = re.compile(r"^```", re.MULTILINE)
-_PATIENCE_S = 600
 
 
 class PageError(AssertionError):
@@ -202,7 +201,7 @@ class Session:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_PATIENCE_S,
+            timeout=PATIENCE_S,
         )
 
 

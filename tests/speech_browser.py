@@ -15,11 +15,10 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 
+from conftest import PATIENCE_S
 from devtools import chromium
 
-PATIENCE_S = 300
 TEXT, BINARY = 1, 2
 """Opcodes of RFC 6455 section 5.2."""
 
@@ -37,11 +36,16 @@ class Seen:
         return [time - self.sent[0] for time in (*self.sent[1:], *self.came)]
 
 
-def apart(one: Seen, other: Seen) -> float:
-    """Seconds that two observers are apart about a frame, in the median."""
-    mine, others = one.since(), other.since()
-    assert len(mine) == len(others), (one, other)
-    return median(abs(a - b) for a, b in zip(mine, others, strict=True))
+def later(one: Seen, other: Seen) -> tuple[list[float], list[float]]:
+    """By how many seconds an observer noted each frame after another did: those sent, and those that came.
+
+    Their clocks differ, by the same for every frame.
+    """
+    assert (len(one.sent), len(one.came)) == (len(other.sent), len(other.came)), (one, other)
+    return (
+        [mine - others for mine, others in zip(one.sent, other.sent, strict=True)],
+        [mine - others for mine, others in zip(one.came, other.came, strict=True)],
+    )
 
 
 def across(port: str, file: Path, cwd: Path, *link: str) -> dict[str, Seen]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import SMALL, process
+from conftest import PATIENCE_S, SMALL, process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -474,7 +474,7 @@ def test_all_problems_of_a_file_are_reported_at_once(voxpath, tmp_path: Path):
 def test_the_process_says_no_more_than_the_message(tmp_path: Path):
     (tmp_path / "bad.toml").write_text("name = 1\n")
     done = process("run", "bad.toml", cwd=tmp_path)
-    out, err = done.communicate(timeout=60)
+    out, err = done.communicate(timeout=PATIENCE_S)
     assert done.returncode == 2
     assert out == ""
     assert err.startswith("Error: 3 problems in bad.toml; nothing was run\nbad.toml:1:1: ")

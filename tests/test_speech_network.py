@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 import speech_browser
-from conftest import process
+from conftest import PATIENCE_S, process
 from voxpath.speech.samples import samples
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
 
-PATIENCE_S = 120
 SPEECH = (sys.executable, "-m", "voxpath", "speech")
 SAID = ("sample:cards/001", "sample:cards/003")
 
@@ -31,7 +30,7 @@ def streamed(
 
 
 def test_transcripts_are_the_same_across_a_network_by_both_protocols(tmp_path: Path):
-    with process("speech", "serve", "--port", "0", "--wait", "60", cwd=tmp_path) as serving:
+    with process("speech", "serve", "--port", "0", "--wait", str(PATIENCE_S), cwd=tmp_path) as serving:
         try:
             port = serving.stdout.readline().strip().rpartition(":")[2]
             link = ("--delay", "60 ms", "--loss", "0.3 %", "--rate", "10 Mbit/s", "--reach", port)
@@ -57,12 +56,13 @@ def test_transcripts_are_the_same_across_a_network_by_both_protocols(tmp_path: P
 
 
 AGREE_S = 0.02
+"""For a frame that nobody was late to note; on a busy machine that is one of many."""
 
 
 def test_chromium_on_the_emulated_host_streams_across_the_network_and_notes_the_times_that_we_note(
     tmp_path: Path,
 ):
-    with process("speech", "serve", "--port", "0", "--wait", "60", cwd=tmp_path) as serving:
+    with process("speech", "serve", "--port", "0", "--wait", str(PATIENCE_S), cwd=tmp_path) as serving:
         try:
             port = serving.stdout.readline().strip().rpartition(":")[2]
             seen = speech_browser.across(port, samples("sample:cards/005")[0].path, tmp_path)
@@ -75,5 +75,10 @@ def test_chromium_on_the_emulated_host_streams_across_the_network_and_notes_the_
     assert len(tap.sent) >= 12
     assert tap.came == sorted(tap.came)
     assert tap.came[-1] > tap.sent[-1]
-    assert speech_browser.apart(devtools, tap) < AGREE_S
-    assert speech_browser.apart(page, tap) < AGREE_S
+    # DevTools notes what is sent before the link does, and what comes after it, however late either is.
+    sent, came = speech_browser.later(tap, devtools)
+    assert 0 < min(sent) - max(came) < AGREE_S
+    # The page notes every frame after DevTools: at once, unless it is held up.
+    sent, came = speech_browser.later(page, devtools)
+    soonest = [min(part) for part in (sent[:6], sent[6:], came)]
+    assert max(soonest) - min(soonest) < AGREE_S

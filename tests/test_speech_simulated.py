@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from conftest import process
+from conftest import PATIENCE_S, process
 from test_speech_service import CAPS, CARD, Stub, run, service
 from voxpath.scenario import ScenarioError, from_dict
 from voxpath.scenario.speech import DecoderFile, Utterance
@@ -327,7 +327,7 @@ def test_the_same_machines_talk_over_the_kernels_sockets(tmp_path: Path):
     document = from_dict(scenario(app, {"delay": "5 ms", "rate": "10 Mbit/s", "queue": "100 packets"}))
     (tmp_path / "speech.toml").write_text(document.text)
     with process("run", "speech.toml", "--backend", "real", "--out", "real", cwd=tmp_path) as running:
-        _, said = running.communicate(timeout=120)
+        _, said = running.communicate(timeout=PATIENCE_S)
     frames = [pl.read_parquet(path) for path in (tmp_path / "real").glob("*/flows.parquet")]
     assert frames, said
     (row,) = frames[0].to_dicts()

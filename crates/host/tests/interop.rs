@@ -143,7 +143,7 @@ fn check(case: &Case) {
     let counters = Counters::of(namespace);
     let captured = &plan.nodes[usize::from(real[1])].name;
     let observe = Observe { capture: vec![captured.clone()], ..Observe::default() };
-    let report = run_on(&plan, hosts, &observe, 100).report;
+    let report = run_on(&plan, hosts, &observe).report;
     let kernel = counters.read();
     let counted = |name: &str| kernel[name];
     assert_eq!(common::status(&report, 0), "completed", "{name}");

@@ -1,8 +1,11 @@
 //! Routes, held against a search that tries everything, and at sizes where a careless one would not end.
 #![allow(missing_docs)]
 
+#[path = "common/processor.rs"]
+mod processor;
+
 use proptest::prelude::*;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use voxpath_net::routing::{DirectionId, Graph, Routes};
 
 /// Up to eight nodes, any of them routers, connected by a random tree and more links on top, doubled ones too.
@@ -75,12 +78,11 @@ proptest! {
     }
 }
 
-/// What `build` takes; a bound on time is a bound on complexity here, with a factor of ten and more to either side.
+/// The processor time that `build` takes; bounded, it bounds complexity, with a factor of ten and more to either side.
 fn timed<T>(build: impl FnOnce() -> T) -> (T, Duration) {
-    #[allow(clippy::disallowed_methods)] // Tests may look at a clock.
-    let start = Instant::now();
+    let before = processor::used();
     let built = build();
-    (built, start.elapsed())
+    (built, processor::used() - before)
 }
 
 /// 200,000 hosts: one step for each pair of them would be 4 x 10^10, more than half a minute.
