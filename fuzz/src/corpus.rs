@@ -43,6 +43,33 @@ pub fn is_found(name: &str) -> bool {
     name.len() == 40 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// Inputs that reach all code that was reached so far replace those that nobody named.
+pub fn keep(corpus: &mut Corpus, fewest: Corpus) {
+    corpus.retain(|name, _| !is_found(name));
+    for (name, bytes) in fewest {
+        // Those with a name are among them, too.
+        if !corpus.values().any(|known| *known == bytes) {
+            corpus.insert(name, bytes);
+        }
+    }
+}
+
+/// Adds an input under a name.
+///
+/// # Errors
+/// It is no name, or that of another input.
+pub fn add(corpus: &mut Corpus, name: &str, bytes: Vec<u8>) -> Result<(), String> {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || is_found(name) || !name.bytes().all(allowed) {
+        return Err(format!("{name:?} is no name: it says what was wrong in small letters, digits and -"));
+    }
+    if corpus.contains_key(name) {
+        return Err(format!("there is an input of the name {name}"));
+    }
+    corpus.insert(name.into(), bytes);
+    Ok(())
+}
+
 /// The text of a file.
 pub fn emit(corpus: &Corpus) -> String {
     corpus.iter().map(|(name, bytes)| format!("{name} \"{}\"\n", bytes.escape_ascii())).collect()
@@ -121,9 +148,27 @@ mod tests {
         }
     }
 
+    const ONE: &str = "0123456789abcdef0123456789abcdef01234567";
+    const OTHER: &str = "89abcdef0123456789abcdef0123456701234567";
+
+    fn corpus(inputs: &[(&str, &[u8])]) -> Corpus {
+        inputs.iter().map(|&(name, bytes)| (name.into(), bytes.into())).collect()
+    }
+
     #[test]
-    fn what_is_found_is_told_from_what_is_named() {
-        assert!(is_found("0123456789abcdef0123456789abcdef01234567"));
-        assert!(!is_found("keepalive-of-a-closed-connection"));
+    fn what_somebody_named_stays_and_is_kept_once() {
+        let mut kept = corpus(&[("keep-alive", b"a"), (ONE, b"b")]);
+        keep(&mut kept, corpus(&[(ONE, b"a"), (OTHER, b"c")]));
+        assert_eq!(kept, corpus(&[("keep-alive", b"a"), (OTHER, b"c")]));
+    }
+
+    #[test]
+    fn a_name_says_something_and_is_given_once() {
+        let mut known = corpus(&[("keep-alive", b"a")]);
+        for wrong in ["", "Keep", "a b", ONE, "keep-alive"] {
+            assert!(add(&mut known, wrong, vec![1]).is_err(), "{wrong}");
+        }
+        assert_eq!(add(&mut known, "syn-2", vec![1]), Ok(()));
+        assert_eq!(known, corpus(&[("keep-alive", b"a"), ("syn-2", &[1])]));
     }
 }

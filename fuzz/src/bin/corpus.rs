@@ -2,7 +2,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs, io};
-use voxpath_fuzz::corpus::{is_found, load, save};
+use voxpath_fuzz::corpus::{self, load, save};
 use voxpath_fuzz::{TARGETS, target};
 
 const USAGE: &str = "\
@@ -44,33 +44,20 @@ fn unpack(target: &str, folder: &Path) -> io::Result<()> {
 }
 
 fn keep(target: &str, folder: &Path) -> io::Result<()> {
-    let mut corpus = load(target)?;
-    corpus.retain(|name, _| !is_found(name));
-    for entry in fs::read_dir(folder)? {
+    let read = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;
-        let bytes = fs::read(entry.path())?;
-        // Those with a name are in the folder, too.
-        if !corpus.values().any(|known| *known == bytes) {
-            corpus.insert(entry.file_name().to_string_lossy().into_owned(), bytes);
-        }
-    }
+        Ok((entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?))
+    };
+    let fewest = fs::read_dir(folder)?.map(read).collect::<io::Result<_>>()?;
+    let mut corpus = load(target)?;
+    corpus::keep(&mut corpus, fewest);
     save(target, &corpus)?;
     println!("fuzz: {target}: {} inputs", corpus.len());
     Ok(())
 }
 
 fn add(target: &str, name: &str, file: &Path) -> io::Result<()> {
-    let named = !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    if !named || is_found(name) {
-        return Err(io::Error::other(format!(
-            "{name:?} is no name: small letters, digits and - are allowed"
-        )));
-    }
     let mut corpus = load(target)?;
-    if corpus.contains_key(name) {
-        return Err(io::Error::other(format!("{target} has an input of the name {name}")));
-    }
-    corpus.insert(name.into(), fs::read(file)?);
+    corpus::add(&mut corpus, name, fs::read(file)?).map_err(io::Error::other)?;
     save(target, &corpus)
 }
