@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,30 @@ def test_blocks_are_found_with_their_place():
     ]
     with pytest.raises(PageError, match="not closed"):
         blocks("```sh\na\n", "p")
+
+
+def told() -> list[Path]:
+    """Every text that people read: pages, and the sources, whose messages and comments they see."""
+    pages = [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "LIMITATIONS.md", "CHANGELOG.md"))]
+    return [*pages, ROOT / "Makefile", *sorted((ROOT / "python").rglob("*.py"))]
+
+
+def test_nobody_is_told_to_install_voxpath_from_an_index():
+    """It is on none: what works is an installation from its own directory."""
+    found = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in told()
+        for line in path.read_text().splitlines()
+        if re.search(r"voxpath\[|(pip|pipx|uv) install [^.]*\bvoxpath\b", line)
+    ]
+    assert found == []
+
+
+def test_every_extra_that_people_are_told_of_is_there():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    text = "\n".join(path.read_text() for path in told())
+    named = set(re.findall(r"install '\.\[([\w-]+)\]'", text)) | set(
+        re.findall(r'install\("([\w-]+)"\)', text)
+    )
+    assert "dask" in named
+    assert named <= set(extras)

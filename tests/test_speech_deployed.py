@@ -79,7 +79,7 @@ def test_a_service_whose_workers_cannot_begin_says_so_and_ends(tmp_path: Path):
         )  # fmt: skip
         out, err = await process.communicate()
         assert (process.returncode, out) == (1, b"")
-        assert b"pip install 'voxpath[speech-sherpa]'" in err or b"--model names a directory" in err
+        assert b"pip install '.[speech-sherpa]'" in err or b"--model names a directory" in err
         assert b"a worker has ended; its messages are above" in err
 
     run(test)

@@ -213,7 +213,7 @@ def test_what_a_recogniser_needs_is_told(monkeypatch: pytest.MonkeyPatch, librar
     called = voxpath("speech", "recognisers", "sherpa", "vosk", "whisper")
     assert called.code == 1
     for name, package in {"sherpa": "sherpa_onnx", "vosk": "vosk", "whisper": "faster_whisper"}.items():
-        assert f"{name}: not here: {package} is missing: pip install 'voxpath[speech-{name}]'" in called.out
+        assert f"{name}: not here: {package} is missing: pip install '.[speech-{name}]'" in called.out
     assert voxpath("speech", "recognisers", "--model", ".").code == 2
 
 

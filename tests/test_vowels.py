@@ -595,7 +595,7 @@ def test_without_praat_the_error_says_what_to_install(voxpath, tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "parselmouth", None)
     called = voxpath("vowels", "measure", audio, grid, "--tier", "vowel")
     assert called.code == 2
-    assert "pip install 'voxpath[vowels]'" in called.err
+    assert "pip install '.[vowels]'" in called.err
 
 
 def test_nothing_of_voxpath_but_praat_py_names_praat():

@@ -638,7 +638,7 @@ def doctor() -> int:
 
 @cli.group(cls=Group)
 def vowels() -> None:
-    """Formants and articulation of vowels, measured by Praat (needs voxpath[vowels])."""
+    """Formants and articulation of vowels, measured by Praat (needs the extra vowels)."""
 
 
 def _formant_options(function: _Decorated) -> _Decorated:

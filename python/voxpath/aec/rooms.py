@@ -11,6 +11,7 @@ from scipy.io import wavfile
 
 from voxpath.aec.paths import Paths
 from voxpath.aec.sound import SoundError
+from voxpath.extras import install
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ class Room:
         try:
             acoustics = importlib.import_module("pyroomacoustics")
         except ImportError:
-            raise RoomsError("rooms are computed by pyroomacoustics: pip install 'voxpath[rooms]'") from None
+            raise RoomsError(f"rooms are computed by pyroomacoustics: {install('rooms')}") from None
         try:
             absorption, order = acoustics.inverse_sabine(self.decay_s, self.size)
         except ValueError as error:
@@ -86,7 +87,7 @@ class Room:
         return Paths(left_left, left_right, right_left, right_right)
 
 
-def measured(path: Path, rate: int) -> Paths:
+def measured(path: Path | str, rate: int) -> Paths:
     """Measured echo paths: a WAV file of four channels.
 
     These are from the left loudspeaker to the left and right microphone, then from the right one.

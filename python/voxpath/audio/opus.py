@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from voxpath.audio.problems import AudioError
+from voxpath.extras import install
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +36,7 @@ def _library() -> Any:
     try:
         import av
     except ImportError:
-        raise AudioError(
-            "Opus comes with PyAV, which is not installed: pip install 'voxpath[vowels]'"
-        ) from None
+        raise AudioError(f"Opus comes with PyAV, which is not installed: {install('vowels')}") from None
     folder = Path(av.__file__).parent
     found = sorted([*folder.parent.glob("av.libs/libopus*"), *folder.glob("**/libopus*")])
     if not found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.audio.problems import AudioError
+from voxpath.extras import install
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +40,7 @@ def judge(reference: NDArray[np.int16], degraded: NDArray[np.int16]) -> Quality:
         from pesq import NoUtterancesError, pesq
         from pystoi import stoi
     except ImportError:
-        raise AudioError("PESQ and STOI are not installed: pip install 'voxpath[vowels]'") from None
+        raise AudioError(f"PESQ and STOI are not installed: {install('vowels')}") from None
     one, other = (values.astype(np.float64) / 32768 for values in (reference, degraded))
     try:
         mos = float(pesq(RATE_HZ, one, other, "wb"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.audio.problems import AudioError
+from voxpath.extras import install
 from voxpath.phonetics.textgrid import Interval, TextGrid, of_tiers
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def align(recording: Recording) -> TextGrid:
     try:
         from pocketsphinx import Decoder
     except ImportError:
-        raise AudioError("pocketsphinx is not installed: pip install 'voxpath[vowels]'") from None
+        raise AudioError(f"pocketsphinx is not installed: {install('vowels')}") from None
     decoder = Decoder(lm=None, loglevel="FATAL", samprate=RATE_HZ)
     decoder.set_align_text(recording.words)
     raw = recording.values.tobytes()

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxpath.extras import install
 from voxpath.phonetics.problems import PhoneticsError
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import ModuleType
 
 
@@ -30,7 +31,7 @@ def library() -> ModuleType:
         import parselmouth
     except ImportError:
         raise PraatMissingError(
-            "vowels are measured by Praat, which is not installed: pip install 'voxpath[vowels]'"
+            f"vowels are measured by Praat, which is not installed: {install('vowels')}"
         ) from None
     return parselmouth  # type: ignore[no-any-return]
 
@@ -64,12 +65,13 @@ def version() -> str:
     return f"Praat {module.PRAAT_VERSION} (praat-parselmouth {module.VERSION})"
 
 
-def read_sound(path: Path) -> Any:
+def read_sound(path: Path | str) -> Any:
     """A recording as a Praat sound of one channel; several are averaged.
 
     Raises:
         PhoneticsError: There is no such file, or it is no recording.
     """
+    path = Path(path)
     if path.is_dir():
         raise PhoneticsError(f"{path}: is a folder, no recording")
     if not path.is_file():

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 import click
 
+from voxpath.extras import install
+
 _PACKAGES = ("aiohttp", "av", "pocketsphinx")
 
 
@@ -13,4 +15,4 @@ def check() -> None:
     """Says what is missing, and how to get it."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
-        raise click.UsageError(f"{', '.join(missing)} missing: pip install 'voxpath[speech]'")
+        raise click.UsageError(f"{', '.join(missing)} missing: {install('speech')}")

@@ -1,7 +1,7 @@
 """Runs on a Dask cluster, by the same tasks as on this machine.
 
 The workers need this build of the engine and the store's directory under the same path: a run is written by
-the worker that makes it. Dask is optional: `pip install 'voxpath[dask]'`.
+the worker that makes it. Dask is optional: the extra `dask`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from voxpath import halts
+from voxpath.extras import install
 from voxpath.sweeps.pool import interrupt_later
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def check_address(address: str) -> None:
     try:
         import distributed  # noqa: F401 - the question is whether it is there
     except ModuleNotFoundError:
-        raise ClusterError("Dask is not installed: pip install 'voxpath[dask]'") from None
+        raise ClusterError(f"Dask is not installed: {install('dask')}") from None
 
 
 @contextlib.contextmanager

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from voxpath.extras import install
+
 DEFAULT = "pocketsphinx"
 NAMES = ("pocketsphinx", "sherpa", "vosk", "whisper")
 
@@ -85,7 +87,7 @@ class UnavailableError(Exception):
     """A recogniser that cannot be used here, and what it needs."""
 
 
-def load(name: str, model: Path | None) -> Recogniser:
+def load(name: str, model: Path | str | None) -> Recogniser:
     """A recogniser with its model in memory.
 
     Raises:
@@ -93,7 +95,7 @@ def load(name: str, model: Path | None) -> Recogniser:
     """
     try:
         make: Make = importlib.import_module(f"voxpath.speech.recognisers.{name}").load
-        return make(model)
+        return make(None if model is None else Path(model))
     except ImportError as error:
         extra = "speech" if name == DEFAULT else f"speech-{name}"
-        raise UnavailableError(f"{error.name} is missing: pip install 'voxpath[{extra}]'") from error
+        raise UnavailableError(f"{error.name} is missing: {install(extra)}") from error
