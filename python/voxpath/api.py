@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     import polars as pl
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from voxpath.results.identity import Observe
     from voxpath.scenario import Document
     from voxpath.sweeps.workers import Workers
+
+    Source: TypeAlias = Document | Path | str | Mapping[str, Any]
+    """A scenario: as `load` gave it, or what `load` takes."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +45,21 @@ def load(source: Path | str | Mapping[str, Any]) -> Document:
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
+        TypeError: It is neither.
     """
     from voxpath import scenario
 
-    return scenario.read(source) if isinstance(source, (str, Path)) else scenario.from_dict(source)
+    if isinstance(source, Mapping):
+        return scenario.from_dict(source)
+    if not isinstance(source, (str, Path)):
+        raise TypeError(
+            f"a scenario is a file's path, a dictionary, or what voxpath.load gave, not {source!r}"
+        )
+    return scenario.read(source)
 
 
 def run(
-    document: Document,
+    source: Source,
     replications: int = 1,
     *,
     out: Path | str = "runs",
@@ -56,13 +67,13 @@ def run(
     capture: Collection[str] = (),
     jobs: int = 1,
     force: bool = False,
-    formulas: Formulas | None = None,
+    formulas: Formulas | Path | str | None = None,
     backends: Sequence[str] = ("sim", "formula"),
 ) -> Result:
     """Runs a scenario; runs that are in `out` already are not repeated.
 
     Args:
-        document: The scenario.
+        source: The scenario: a document, a file, or a dictionary.
         replications: How many runs, which differ in their random streams alone.
         out: Directory of the store.
         observe: What to record besides the results: `tcp`, `packets`.
@@ -70,10 +81,12 @@ def run(
         jobs: Worker processes, and runs in real time that are under way together. With more than one, a
             script needs the usual `if __name__ == "__main__":`.
         force: Make runs anew that are there already.
-        formulas: Of your own, asked beside those of the literature; see `voxpath.formulas`.
+        formulas: Of your own, or their file, asked beside those of the literature; see
+            `voxpath.formulas`.
         backends: Who answers: `sim`, `formula`, `real`.
 
     Raises:
+        ScenarioError: The scenario cannot run; every problem is listed.
         ValueError: There is nothing of that name to observe, to capture or to ask.
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
@@ -86,6 +99,7 @@ def run(
     from voxpath.sweeps.answer import ask
     from voxpath.sweeps.workers import Workers
 
+    document = _document(source)
     observed = observation(document, observe, capture)
     asked = _backends(backends, Path(out), observed, Workers(jobs), force, formulas)
     (found,) = ask([(document.source, {}, Question(document, range(replications)))], asked)
@@ -93,7 +107,7 @@ def run(
 
 
 def sweep(
-    document: Document,
+    source: Source,
     replications: int | None = None,
     *,
     out: Path | str = "runs",
@@ -102,13 +116,13 @@ def sweep(
     jobs: int = 1,
     dask: str | None = None,
     force: bool = False,
-    formulas: Formulas | None = None,
+    formulas: Formulas | Path | str | None = None,
     backends: Sequence[str] = ("sim", "formula"),
 ) -> Answers:
     """Runs every cell of a scenario's sweep; runs that are in `out` already are not repeated.
 
     Args:
-        document: The scenario; without axes it is the only cell.
+        source: The scenario: a document, a file, or a dictionary. Without axes it is the only cell.
         replications: Runs of each cell; as many as the scenario says without it.
         out: Directory of the store.
         observe: What to record besides the results: `tcp`, `packets`.
@@ -116,10 +130,12 @@ def sweep(
         jobs: Worker processes. With more than one, a script needs the usual `if __name__ == "__main__":`.
         dask: In their place a Dask cluster: a scheduler's address, or `local:2`.
         force: Make runs anew that are there already.
-        formulas: Of your own, asked beside those of the literature; see `voxpath.formulas`.
+        formulas: Of your own, or their file, asked beside those of the literature; see
+            `voxpath.formulas`.
         backends: As in `run`.
 
     Raises:
+        ScenarioError: As `run`.
         ValueError: As `run`.
         RuntimeError: As `run`.
         StoreError: As `run`.
@@ -131,24 +147,25 @@ def sweep(
     from voxpath.backends.sim import observation
     from voxpath.sweeps.workers import Workers
 
+    document = _document(source)
     observed = observation(document, observe, capture)
     asked = _backends(backends, Path(out), observed, Workers(jobs, dask), force, formulas)
     return _answers([document], replications, asked)
 
 
 def compare(
-    *sources: Document | Path | str,
+    *sources: Source,
     replications: int | None = None,
     out: Path | str = "runs",
     jobs: int = 1,
     dask: str | None = None,
-    formulas: Formulas | None = None,
+    formulas: Formulas | Path | str | None = None,
     backends: Sequence[str] = ("sim", "formula"),
 ) -> Answers:
     """Lays scenarios, the cells of their sweeps and runs side by side; what is missing is run.
 
     Args:
-        sources: Scenarios, and folders of runs.
+        sources: Scenarios as in `run`, and folders of runs.
         replications: Runs of each cell; as many as each scenario says without it.
         out: Directory of the store.
         jobs: As in `sweep`.
@@ -157,6 +174,7 @@ def compare(
         backends: As in `run`.
 
     Raises:
+        ScenarioError: The scenario cannot run; every problem is listed.
         ValueError: There is nothing of that name to ask.
         RuntimeError: As `sweep`.
         StoreError: As `sweep`, or a folder is no run.
@@ -170,15 +188,15 @@ def compare(
     from voxpath.sweeps.answer import kept_runs
     from voxpath.sweeps.workers import Workers
 
-    documents = [source for source in sources if not isinstance(source, (str, Path))]
-    folders = [Path(source) for source in sources if isinstance(source, (str, Path))]
+    folders = [Path(source) for source in sources if _is_folder(source)]
+    documents = [_document(source) for source in sources if not _is_folder(source)]
     asked = _backends(backends, Path(out), Observe(), Workers(jobs, dask), False, formulas)
     found = _answers(documents, replications, asked)
     return Answers([*found.variants, *kept_runs(folders)])
 
 
 def real(
-    source: Document | Path | str | Mapping[str, Any],
+    source: Source,
     *,
     replication: int = 0,
     observe: Collection[str] = (),
@@ -205,15 +223,14 @@ def real(
     """
     from voxpath.backends.sim import observation
     from voxpath.realtime import RealNetwork
-    from voxpath.scenario import Document
 
-    document = source if isinstance(source, Document) else load(source)
+    document = _document(source)
     observed = observation(document, observe, capture)
     return RealNetwork(document, replication, observed, None if out is None else Path(out))
 
 
 def write_report(
-    document: Document,
+    source: Source,
     path: Path | str,
     *,
     replications: int | None = None,
@@ -228,7 +245,7 @@ def write_report(
     """Writes one HTML page about a scenario or its sweep; what is missing is run.
 
     Args:
-        document: The scenario.
+        source: The scenario: a document, a file, or a dictionary.
         path: The page.
         replications: Runs of each cell; as many as the scenario says without it.
         metrics: What to show; the main ones if none is named.
@@ -243,6 +260,7 @@ def write_report(
         The page.
 
     Raises:
+        ScenarioError: As `run`.
         ValueError: The page cannot be written, or there is nothing of a name to observe, show or ask.
         RuntimeError: As `sweep`.
         StoreError: As `sweep`.
@@ -254,7 +272,7 @@ def write_report(
     from voxpath.report.html import render
     from voxpath.report.sweep import report_of
 
-    page = Path(path)
+    document, page = _document(source), Path(path)
     files.check_page(page)
     answers = sweep(
         document,
@@ -272,18 +290,31 @@ def write_report(
     return page
 
 
+def _document(source: Source) -> Document:
+    from voxpath.scenario import Document
+
+    return source if isinstance(source, Document) else load(source)
+
+
+def _is_folder(source: Source) -> TypeGuard[Path | str]:
+    return isinstance(source, (str, Path)) and Path(source).is_dir()
+
+
 def _backends(
     names: Sequence[str],
     out: Path,
     observe: Observe,
     workers: Workers,
     force: bool,
-    formulas: Formulas | None,
+    formulas: Formulas | Path | str | None,
 ) -> list[Backend]:
     from voxpath.backends import named
     from voxpath.backends.base import BACKENDS
     from voxpath.backends.formula import Formulas
+    from voxpath.formulas import load as load_formulas
 
+    if isinstance(formulas, (str, Path)):
+        formulas = load_formulas(formulas)
     runs = named.Runs(out, workers, workers.jobs, observe, force)
     return named.make(named.chosen(names, BACKENDS), runs, formulas or Formulas())
 

@@ -36,7 +36,7 @@ class Sound:
     kind: np.dtype[Any]
 
 
-def read(path: Path) -> Sound:
+def read(path: Path | str) -> Sound:
     """Reads a file.
 
     Raises:
@@ -62,7 +62,7 @@ def read(path: Path) -> Sound:
     return Sound(int(rate), samples, len(rows), data.dtype)
 
 
-def write(path: Path, samples: Samples, like: Sound) -> int:
+def write(path: Path | str, samples: Samples, like: Sound) -> int:
     """Writes a file of the kind, rate and channels of another one; returns how many samples were clipped."""
     rows = samples[: like.channels]
     clipped = 0

@@ -11,6 +11,7 @@ import json
 import math
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -123,14 +123,14 @@ class Contours:
         return found
 
 
-def read(path: Path) -> Contours:
+def read(path: Path | str) -> Contours:
     """Reads a film of contours.
 
     Raises:
         PhoneticsError: There is no such file, or it is not in the format.
     """
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise PhoneticsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:

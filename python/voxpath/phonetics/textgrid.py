@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxpath.phonetics.problems import PhoneticsError, problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 SLACK_S = 1e-6
 """Times closer than this are the same; Praat writes 15 digits."""
@@ -94,14 +94,14 @@ class TextGrid:
         return found
 
 
-def read(path: Path) -> TextGrid:
+def read(path: Path | str) -> TextGrid:
     """Reads a TextGrid.
 
     Raises:
         PhoneticsError: There is no such file, it is no TextGrid, or its intervals are out of order.
     """
     try:
-        data = path.read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
         raise PhoneticsError(f"{path}: cannot be read: {error.strerror or error}") from None
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"

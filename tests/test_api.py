@@ -1,0 +1,68 @@
+"""voxpath from Python: whatever names a scenario is taken everywhere."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import voxpath
+from conftest import SMALL
+from reports import text_of
+from voxpath.scenario import ScenarioError
+
+FORMULA = """\
+from voxpath.formulas import Formula
+
+TRANSFER_FORMULAS = (Formula("always_2", ("completion_s",), lambda transfer: {"completion_s": 2.0}),)
+"""
+
+WAYS: dict[str, Callable[[Any, Path], set[str]]] = {
+    "run": lambda source, out: {row.estimator for row in voxpath.run(source, out=out).rows},
+    "sweep": lambda source, out: set(voxpath.sweep(source, out=out).summary["estimator"]),
+    "compare": lambda source, out: set(voxpath.compare(source, out=out).summary["estimator"]),
+    "write_report": lambda source, out: set(
+        text_of(voxpath.write_report(source, out / "page.html", out=out).read_text()).split()
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["path", "text", "dictionary", "document"])
+def test_a_scenario_is_a_path_a_text_a_dictionary_or_a_document(way: str, kind: str, small: Path):
+    source = {
+        "path": small,
+        "text": str(small),
+        "dictionary": tomllib.loads(SMALL),
+        "document": voxpath.load(small),
+    }[kind]
+    assert "sim" in WAYS[way](source, small.parent)
+
+
+def test_scenarios_and_runs_are_compared_by_their_paths(small: Path):
+    (folder,) = voxpath.run(small, out=small.parent).folders
+    answers = voxpath.compare(str(small), str(folder), out=small.parent)
+    assert [variant.source for variant in answers.variants] == [str(small), str(folder)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_path_where_there_is_no_scenario_is_told(way: str, tmp_path: Path):
+    with pytest.raises(ScenarioError, match=r"absent\.toml"):
+        WAYS[way](tmp_path / "absent.toml", tmp_path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_no_scenario_is_told_with_what_one_is(way: str, tmp_path: Path):
+    with pytest.raises(TypeError, match=r"a file's path, a dictionary, or what voxpath\.load gave, not 3"):
+        WAYS[way](3, tmp_path)
+
+
+def test_formulas_are_given_by_the_path_of_their_file(small: Path):
+    file = small.with_name("mine.py")
+    file.write_text(FORMULA)
+    for formulas in (file, str(file)):
+        answers = voxpath.sweep(small, out=small.parent, formulas=formulas)
+        assert "always_2" in set(answers.summary["estimator"])
