@@ -1,9 +1,10 @@
-"""What connections of programs are called."""
+"""Connections of programs: what they are called, and what is told of each."""
 
 import polars as pl
 import pytest
 
-from voxpath.backends.real.connections import joined
+from voxpath.backends.real.connections import joined, table
+from voxpath.results.metrics import dictionary
 
 PLAN = {
     "nodes": [
@@ -21,6 +22,10 @@ SERIES = pl.DataFrame(
     },
     schema_overrides={"time_ns": pl.UInt64, "value": pl.UInt64},
 )
+
+
+def seen(*ends: tuple[str, str]) -> pl.DataFrame:
+    return pl.DataFrame(list(ends), {"client": pl.String, "server": pl.String}, orient="row")
 
 
 def watched(*sockets: tuple[int, str, str, int]) -> pl.DataFrame:
@@ -67,7 +72,7 @@ def watched(*sockets: tuple[int, str, str, int]) -> pl.DataFrame:
 def test_a_connection_has_one_name_at_both_ends(
     sockets: list[tuple[int, str, str, int]], expected: list[tuple[str, str]]
 ):
-    found = joined(SERIES, watched(*sockets), PLAN)
+    found = joined(SERIES, watched(*sockets), seen(), PLAN)
     assert found.columns == SERIES.columns
     assert found["time_ns"].is_sorted()
     programs = found.filter(pl.col("flow") != "f")
@@ -77,4 +82,56 @@ def test_a_connection_has_one_name_at_both_ends(
 
 
 def test_without_connections_nothing_changes():
-    assert joined(SERIES, watched(), PLAN) is SERIES
+    assert joined(SERIES, watched(), seen(), PLAN) is SERIES
+
+
+def test_who_opened_a_connection_is_known_from_its_packets():
+    """Whatever the ports are, and whoever listens now: this is FTP's data, which the server opens."""
+    opened = ("10.0.0.2:20", "10.0.0.1:50000")
+    sockets = ((0, "10.0.0.1:50000", opened[0], 0), (1, opened[0], "10.0.0.1:50000", 1))
+    found = joined(SERIES, watched(*sockets), seen(opened), PLAN).filter(pl.col("flow") != "f")
+    assert found.select("flow", "end").rows() == [
+        ("office:20 > phone:50000", "server"),
+        ("office:20 > phone:50000", "client"),
+    ]
+
+
+ENDS = {
+    "bytes_delivered": (1000, 2_500_000),
+    "data_segments_sent": (1, 1800),
+    "retransmissions": (0, 12),
+    "timeouts": (0, None),
+    "srtt_ns": (41_000_000, 45_500_000),
+    "min_rtt_ns": (40_000_000, 40_100_000),
+    "cwnd_bytes": (14480, 28960),
+}
+
+
+def connections(**changed) -> pl.DataFrame:
+    columns = {
+        "client": ["10.0.0.1:40000"],
+        "server": ["[fd00::2]:80"],
+        "opened_ns": [1_000_000_000],
+        "ended_ns": [3_000_000_000],
+    }
+    columns |= {
+        f"{end}_{name}": [values[index]]
+        for name, values in ENDS.items()
+        for index, end in enumerate(("client", "server"))
+    }
+    columns |= {name: [value] for name, value in changed.items()}
+    return pl.DataFrame(columns).with_columns(pl.exclude("client", "server").cast(pl.UInt64))
+
+
+def test_a_connection_has_a_row_with_every_column_of_the_dictionary():
+    found = table(connections(), PLAN)
+    assert sorted(found.columns) == sorted(dictionary()["connections"])
+    (row,) = found.iter_rows(named=True)
+    assert row["connection"] == "phone:40000 > office:80"
+    assert (row["client"], row["server"]) == ("phone", "office")
+    assert (row["client_goodput_bps"], row["server_goodput_bps"]) == (4000.0, 10_000_000.0)
+
+
+def test_a_connection_of_a_moment_and_one_that_nobody_answers_have_no_goodput():
+    found = table(connections(ended_ns=1_000_000_000, server_bytes_delivered=None), PLAN)
+    assert found.select("client_goodput_bps", "server_goodput_bps").row(0) == (None, None)

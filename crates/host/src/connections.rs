@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::error::HostError;
 use crate::namespace::Namespace;
-use crate::sock_diag::{LISTEN, Listed, list, open};
+use crate::sock_diag::{LISTEN, Listed, ended, list, listen_for_ended, open};
 use crate::tcp_info::TcpInfo;
 use rustix::fd::OwnedFd;
 use rustix::net::AddressFamily;
@@ -13,7 +13,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use voxpath_sim::Connection;
 use voxpath_units::{Span, Time};
+
+const FAMILIES: [AddressFamily; 2] = [AddressFamily::INET, AddressFamily::INET6];
+/// How often what the kernel tells of ended sockets is read where nothing else is asked for.
+const EMPTIED_EVERY: Span = Span::from_millis(50);
+/// How long it is waited at the end for what the kernel still has to tell.
+const PATIENCE: Span = Span::from_millis(500);
 
 /// A value of a connection, which has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +41,56 @@ pub struct ConnectionSample {
     pub value: u64,
 }
 
+/// What the kernel says at last of the sockets of a connection; none of an end that has or had none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionReport {
+    /// As the network saw it.
+    pub seen: Connection,
+    /// The client's, then the server's.
+    pub ends: [Option<ConnectionEnd>; 2],
+}
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionEnd {
+    /// Its data that has arrived, retransmissions counted once.
+    pub bytes_delivered: u64,
+    /// Segments with data, retransmissions too.
+    pub data_segments_sent: Option<u64>,
+    /// Segments that were retransmitted.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: Option<u64>,
+    /// The smoothed round-trip time; none without a sample.
+    pub srtt: Option<Span>,
+    /// The shortest round trip.
+    pub min_rtt: Option<Span>,
+    /// The congestion window.
+    pub cwnd_bytes: u64,
+}
+
+/// A host whose sockets are looked at.
+#[derive(Debug)]
+struct Looked {
+    /// Its index.
+    host: u32,
+    /// Asks for its sockets.
+    all: OwnedFd,
+    /// Is told of those that end.
+    ended: OwnedFd,
+}
+
 /// Looks at the connections of hosts, again and again.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    hosts: Vec<(u32, OwnedFd)>,
+    hosts: Vec<Looked>,
     /// Those of flows, which are sampled by whoever drives them.
     flows: BTreeSet<(SocketAddr, SocketAddr)>,
     /// What was last recorded, by host and addresses.
     known: BTreeMap<(u32, SocketAddr, SocketAddr), TcpInfo>,
     samples: Vec<ConnectionSample>,
+    /// The last that is known of a socket, by its own address and its peer's.
+    last: BTreeMap<(SocketAddr, SocketAddr), TcpInfo>,
 }
 
 impl Connections {
@@ -54,40 +102,100 @@ impl Connections {
         hosts: &[Option<Namespace>],
         flows: BTreeSet<(SocketAddr, SocketAddr)>,
     ) -> Result<Self, HostError> {
-        let mut opened = Vec::new();
+        let mut looked = Vec::new();
         for (host, namespace) in (0..).zip(hosts) {
             if let Some(namespace) = namespace {
-                opened.push((host, namespace.inside(open)?));
+                let (all, ended) = namespace.inside(|| Ok((open()?, listen_for_ended()?)))?;
+                looked.push(Looked { host, all, ended });
             }
         }
-        Ok(Self { hosts: opened, flows, known: BTreeMap::new(), samples: Vec::new() })
+        Ok(Self::of(looked, flows))
     }
 
-    /// Records every `every` what has changed, until `stop`; all of it.
+    const fn of(hosts: Vec<Looked>, flows: BTreeSet<(SocketAddr, SocketAddr)>) -> Self {
+        Self { hosts, flows, known: BTreeMap::new(), samples: Vec::new(), last: BTreeMap::new() }
+    }
+
+    /// Looks at what has changed and has ended, again and again until `stop`; over time if `sampled` says how often.
     ///
     /// # Errors
     /// The kernel does not list sockets any more.
     pub(crate) fn watch(
         mut self,
         clock: Clock,
-        every: Span,
+        sampled: Option<Span>,
         stop: &AtomicBool,
-    ) -> Result<Vec<ConnectionSample>, HostError> {
+    ) -> Result<Self, HostError> {
+        let every = Duration::from_nanos(sampled.unwrap_or(EMPTIED_EVERY).as_nanos());
         while !stop.load(Ordering::Acquire) {
-            self.look(clock)?;
-            thread::sleep(Duration::from_nanos(every.as_nanos()));
+            if sampled.is_some() {
+                self.look(clock)?;
+            }
+            self.note_ended()?;
+            thread::sleep(every);
         }
-        self.look(clock)?;
-        Ok(self.samples)
+        if sampled.is_some() {
+            self.look(clock)?;
+        }
+        Ok(self)
+    }
+
+    /// The samples, and what the kernel says at last of connections that the network saw.
+    ///
+    /// # Errors
+    /// The kernel does not list sockets any more.
+    pub(crate) fn finish(
+        mut self,
+        clock: Clock,
+        seen: &[Connection],
+    ) -> Result<(Vec<ConnectionSample>, Vec<ConnectionReport>), HostError> {
+        for Looked { all, .. } in &self.hosts {
+            let mut listed = Vec::new();
+            for family in FAMILIES {
+                list(all, family, &mut listed)?;
+            }
+            self.last.extend(listed.iter().filter_map(Listed::numbers));
+        }
+        // Of the others the kernel tells a little after their end.
+        let deadline = clock.now() + PATIENCE;
+        let has_socket = |seen: &Connection| {
+            let ends = [(seen.client, seen.server), (seen.server, seen.client)];
+            ends.into_iter().take(1 + usize::from(seen.is_answered))
+        };
+        self.note_ended()?;
+        while seen.iter().flat_map(has_socket).any(|ends| !self.last.contains_key(&ends))
+            && clock.now() < deadline
+        {
+            thread::sleep(Duration::from_millis(2));
+            self.note_ended()?;
+        }
+        let end = |local, remote, opened| {
+            self.last.get(&(local, remote)).map(|info| ConnectionEnd::of(*info, opened))
+        };
+        let report = |&seen: &Connection| ConnectionReport {
+            seen,
+            ends: [end(seen.client, seen.server, true), end(seen.server, seen.client, false)],
+        };
+        let reports = seen.iter().map(report).collect();
+        Ok((self.samples, reports))
+    }
+
+    fn note_ended(&mut self) -> Result<(), HostError> {
+        for host in &self.hosts {
+            let mut listed = Vec::new();
+            ended(&host.ended, &mut listed)?;
+            self.last.extend(listed.iter().filter_map(Listed::numbers));
+        }
+        Ok(())
     }
 
     fn look(&mut self, clock: Clock) -> Result<(), HostError> {
-        let Self { hosts, flows, known, samples } = self;
-        for &(host, ref socket) in &*hosts {
+        let Self { hosts, flows, known, samples, .. } = self;
+        for &Looked { host, ref all, .. } in &*hosts {
             let now = clock.now();
             let mut listed = Vec::new();
-            for family in [AddressFamily::INET, AddressFamily::INET6] {
-                list(socket, family, &mut listed)?;
+            for family in FAMILIES {
+                list(all, family, &mut listed)?;
             }
             let listening: BTreeSet<u16> =
                 listed.iter().filter(|found| found.state == LISTEN).map(|found| found.local.port()).collect();
@@ -112,6 +220,27 @@ impl Connections {
     }
 }
 
+impl Listed {
+    fn numbers(&self) -> Option<((SocketAddr, SocketAddr), TcpInfo)> {
+        self.info.map(|info| ((self.local, self.remote), info))
+    }
+}
+
+impl ConnectionEnd {
+    fn of(info: TcpInfo, opened: bool) -> Self {
+        let span = |micros: u32| Span::from_micros(micros.into());
+        Self {
+            bytes_delivered: info.delivered_bytes(opened),
+            data_segments_sent: info.data_segments_out.map(u64::from),
+            retransmissions: info.total_retransmissions.into(),
+            timeouts: info.total_timeouts.map(u64::from),
+            srtt: Some(info.rtt_us).filter(|&rtt| rtt > 0).map(span),
+            min_rtt: info.min_rtt_us.map(span),
+            cwnd_bytes: u64::from(info.cwnd) * u64::from(info.mss),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,8 +259,8 @@ mod tests {
         let flow_end = flow.local_addr().expect("connected");
         let socket = open().expect("sock_diag");
         let flows = [(flow_end, flow.peer_addr().expect("connected"))].into();
-        let mut watched =
-            Connections { hosts: vec![(3, socket)], flows, known: BTreeMap::new(), samples: Vec::new() };
+        let host = Looked { host: 3, all: socket, ended: listen_for_ended().expect("sock_diag") };
+        let mut watched = Connections::of(vec![host], flows);
         let clock = Clock::start();
         watched.look(clock).expect("listed");
         let mine = |sample: &&ConnectionSample| sample.local == local || sample.local == remote;
@@ -156,5 +285,42 @@ mod tests {
         let before = of(&first, "cwnd_bytes").iter().find(|s| s.local == local).expect("seen").value;
         let after = of(&grown, "cwnd_bytes").iter().find(|s| s.local == local).expect("it grew").value;
         assert!(after > before, "{after} after {before}");
+    }
+
+    #[test]
+    fn at_the_end_the_numbers_of_sockets_that_have_ended_and_of_those_that_are_open_are_known() {
+        let host = Looked {
+            host: 0,
+            all: open().expect("sock_diag"),
+            ended: listen_for_ended().expect("sock_diag"),
+        };
+        let watched = Connections::of(vec![host], BTreeSet::new());
+        let (_listener, mut client, mut server) = pair("127.0.0.1:0");
+        let ends = [client.local_addr(), client.peer_addr()].map(|end| end.expect("connected"));
+        client.write_all(&[1; 5000]).expect("open");
+        server.read_exact(&mut [0; 5000]).expect("sent");
+        server.write_all(&[2; 7]).expect("open");
+        client.read_exact(&mut [0; 7]).expect("sent");
+        drop(client);
+        // The end of the other one's data: everything of both is acknowledged.
+        assert_eq!(server.read(&mut [0; 1]).expect("closed"), 0);
+
+        let seen = Connection {
+            client: ends[0],
+            server: ends[1],
+            opened: Time::ZERO,
+            is_answered: true,
+            last_sent: Time::ZERO,
+        };
+        // Nobody answers: no socket is waited for.
+        let refused = Connection { client: ends[1], is_answered: false, ..seen };
+        let (samples, reports) = watched.finish(Clock::start(), &[seen, refused]).expect("listed");
+        assert_eq!(samples, []);
+        let [client, server] = reports[0].ends.map(|end| end.expect("it was a socket"));
+        assert_eq!((client.bytes_delivered, server.bytes_delivered), (5000, 7));
+        assert_eq!((client.retransmissions, client.timeouts), (0, Some(0)));
+        assert!(client.min_rtt <= client.srtt && client.srtt.is_some(), "{client:?}");
+        assert_eq!(server.data_segments_sent, Some(1));
+        assert_eq!(reports[1].ends[0], None);
     }
 }

@@ -1,7 +1,7 @@
 //! A run in real time: threads, devices and sockets around one world.
 
 use crate::clock::Clock;
-use crate::connections::{ConnectionSample, Connections};
+use crate::connections::{ConnectionReport, ConnectionSample, Connections};
 use crate::device::{Device, DeviceCounts, Kind};
 use crate::drive::{Progress, Timing, drive};
 use crate::error::HostError;
@@ -42,7 +42,11 @@ pub struct Outcome {
     /// The devices of real hosts.
     pub devices: Vec<DeviceReport>,
     /// Values over time of the TCP connections of programs, if they were observed.
-    pub connections: Vec<ConnectionSample>,
+    pub samples: Vec<ConnectionSample>,
+    /// What came of each of these connections.
+    pub connections: Vec<ConnectionReport>,
+    /// Why nothing is known of them.
+    pub unwatched: Option<HostError>,
     /// How the loop was scheduled.
     pub scheduling: Scheduling,
     /// Whether idle processors were kept awake while packets were on their way.
@@ -103,8 +107,9 @@ pub struct Run {
     board: Arc<Board>,
     world: JoinHandle<Result<Turned, HostError>>,
     sockets: JoinHandle<Result<Harvest, HostError>>,
-    /// Watches the connections of programs, where they are observed.
-    connections: Option<JoinHandle<Result<Vec<ConnectionSample>, HostError>>>,
+    /// Watches the connections of programs; or why nobody does.
+    connections: Result<JoinHandle<Result<Connections, HostError>>, HostError>,
+    observe_tcp: bool,
     alarms: [Alarm; 2],
     clock: Clock,
 }
@@ -133,8 +138,12 @@ impl Run {
         let outside = world.take_outside();
         let clock = Clock::start();
         let flows = outside.iter().map(|end| (end.local, end.remote)).collect();
-        let connections = observe_tcp.then(|| Connections::new(&hosts, flows)).transpose()?;
-        let sockets = Sockets::new(clock, &hosts, outside, observe_tcp.then_some(SAMPLE_EVERY))?;
+        let sampled = observe_tcp.then_some(SAMPLE_EVERY);
+        let connections = Connections::new(&hosts, flows);
+        if let (true, Err(error)) = (observe_tcp, &connections) {
+            return Err(error.clone());
+        }
+        let sockets = Sockets::new(clock, &hosts, outside, sampled)?;
         let board = Arc::new(Board {
             sockets: Shared::default(),
             stop: AtomicBool::new(false),
@@ -165,14 +174,14 @@ impl Run {
                 ran
             })
             .map_err(failed)?;
-        let connections = connections
-            .map(|connections| {
-                let watch = move || connections.watch(clock, SAMPLE_EVERY, &watching.stop);
-                spawned("voxpath-watch").spawn(watch)
-            })
-            .transpose()
-            .map_err(failed)?;
-        Ok(Self { hosts, board, world, sockets, connections, alarms, clock })
+        let connections = match connections {
+            Ok(connections) => {
+                let watch = move || connections.watch(clock, sampled, &watching.stop);
+                Ok(spawned("voxpath-watch").spawn(watch).map_err(failed)?)
+            }
+            Err(error) => Err(error),
+        };
+        Ok(Self { hosts, board, world, sockets, connections, observe_tcp, alarms, clock })
     }
 
     /// The time now.
@@ -218,8 +227,14 @@ impl Run {
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
         let Harvest { outside, samples } = join(self.sockets)?;
-        let connections = self.connections.map(join).transpose()?.unwrap_or_default();
+        let watched = self.connections.and_then(join);
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
+        let told = watched.and_then(|watched| watched.finish(self.clock, world.connections()));
+        let ((watched, connections), unwatched) = match told {
+            Ok(told) => (told, None),
+            Err(error) if self.observe_tcp => return Err(error),
+            Err(error) => ((Vec::new(), Vec::new()), Some(error)),
+        };
         let mut devices = Vec::new();
         for (host, (device, namespace)) in (0..).zip(live.devices().iter_mut().zip(&self.hosts)) {
             if let (Some(device), Some(namespace)) = (device, namespace) {
@@ -234,7 +249,19 @@ impl Run {
         let kept_awake = live.keeps_awake();
         let report = world.finish(ended, outside);
         let origin_ns = self.clock.origin_ns();
-        Ok(Outcome { report, timing, strays, devices, connections, scheduling, kept_awake, spent, origin_ns })
+        Ok(Outcome {
+            report,
+            timing,
+            strays,
+            devices,
+            samples: watched,
+            connections,
+            unwatched,
+            scheduling,
+            kept_awake,
+            spent,
+            origin_ns,
+        })
     }
 }
 

@@ -16,6 +16,10 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// `INET_DIAG_INFO` of linux/inet_diag.h.
 const INFO: u16 = 2;
+/// Groups of linux/sock_diag.h: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`.
+const ENDED: u32 = 1 << 0 | 1 << 2;
+/// For some thousand sockets that end between two looks.
+const TOLD_ROOM: usize = 4 << 20;
 /// `TCP_LISTEN` of net/tcp_states.h.
 pub(crate) const LISTEN: u8 = 10;
 /// Sockets of these states have no connection to speak of: `TCP_TIME_WAIT`, `TCP_CLOSE`, `TCP_NEW_SYN_RECV`.
@@ -41,13 +45,47 @@ pub(crate) struct Listed {
 /// # Errors
 /// The kernel has no sock_diag.
 pub(crate) fn open() -> Result<OwnedFd, HostError> {
-    rustix::net::socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        Some(netlink::SOCK_DIAG),
-    )
-    .context(|| "ask the kernel for its sockets (sock_diag)".into())
+    opened(SocketFlags::empty())
+}
+
+/// A socket that is told of the TCP sockets of the calling thread's network namespace as they end.
+///
+/// # Errors
+/// The kernel has no sock_diag.
+pub(crate) fn listen_for_ended() -> Result<OwnedFd, HostError> {
+    let action = || "have the kernel tell of sockets that end (sock_diag)".to_owned();
+    let socket = opened(SocketFlags::NONBLOCK)?;
+    // The kernel tells nobody twice: a full buffer loses what comes then. Without privilege it stays as it is.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, TOLD_ROOM);
+    rustix::net::bind(&socket, &netlink::SocketAddrNetlink::new(0, ENDED)).context(action)?;
+    Ok(socket)
+}
+
+fn opened(flags: SocketFlags) -> Result<OwnedFd, HostError> {
+    let flags = flags | SocketFlags::CLOEXEC;
+    rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))
+        .context(|| "ask the kernel for its sockets (sock_diag)".into())
+}
+
+/// Appends the TCP sockets that have ended since it was last asked, in their order, as far as the kernel has told yet: it
+/// tells some milliseconds later.
+///
+/// # Errors
+/// The kernel does not tell.
+pub(crate) fn ended(socket: &OwnedFd, listed: &mut Vec<Listed>) -> Result<(), HostError> {
+    let action = || "hear of sockets that have ended".to_owned();
+    let mut buffer = vec![0; ROOM];
+    loop {
+        match rustix::net::recv(socket, &mut buffer[..], RecvFlags::empty()) {
+            Ok((_, len)) => {
+                read(&buffer[..len], listed).map_err(|reason| HostError::new(action(), reason))?;
+            }
+            // Some were lost for want of room; their connections stay without numbers.
+            Err(Errno::INTR | Errno::NOBUFS) => {}
+            Err(Errno::AGAIN) => return Ok(()),
+            Err(errno) => return Err(errno).context(action),
+        }
+    }
 }
 
 /// Appends the TCP sockets of a family.

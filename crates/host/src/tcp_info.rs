@@ -6,6 +6,9 @@ use std::mem::{MaybeUninit, offset_of, size_of};
 /// `TCP_INFINITE_SSTHRESH`: no loss yet.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
+/// What `tcpi_min_rtt` is before the first sample.
+const NO_MIN_RTT: u32 = u32::MAX;
+
 /// A connection's numbers, as far as this kernel gives them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpInfo {
@@ -21,6 +24,13 @@ pub(crate) struct TcpInfo {
     pub(crate) rtt_us: u32,
     pub(crate) rttvar_us: u32,
     pub(crate) rto_us: u32,
+    /// The shortest round trip; none without a sample.
+    pub(crate) min_rtt_us: Option<u32>,
+    /// Data that the peer has acknowledged; who opened has its SYN counted too, and who closed its FIN.
+    pub(crate) bytes_acked: u64,
+    /// Data sent, and how much of it was sent again. Since Linux 4.19.
+    pub(crate) bytes_sent: Option<u64>,
+    pub(crate) bytes_retransmitted: Option<u64>,
     pub(crate) total_retransmissions: u32,
     pub(crate) segments_out: u32,
     pub(crate) data_segments_out: Option<u32>,
@@ -51,17 +61,20 @@ struct Raw {
     rcv_rtt: u32,
     rcv_space: u32,
     total_retrans: u32,
-    longs_1: [u64; 4],
+    pacing_rates: [u64; 2],
+    bytes_acked: u64,
+    bytes_received: u64,
     segs_out: u32,
     segs_in: u32,
     notsent_bytes: u32,
     min_rtt: u32,
     data_segs_in: u32,
     data_segs_out: u32,
-    longs_2: [u64; 4],
+    longs_1: [u64; 4],
     delivered: u32,
     delivered_ce: u32,
-    longs_3: [u64; 2],
+    bytes_sent: u64,
+    bytes_retrans: u64,
     dsack_dups: u32,
     reord_seen: u32,
     rcv_ooopack: u32,
@@ -109,11 +122,25 @@ impl TcpInfo {
             rtt_us: raw.rtt,
             rttvar_us: raw.rttvar,
             rto_us: raw.rto,
+            min_rtt_us: Some(raw.min_rtt)
+                .filter(|&rtt| has(offset_of!(Raw, min_rtt) + 4) && rtt != NO_MIN_RTT),
+            bytes_acked: raw.bytes_acked,
+            bytes_sent: has(offset_of!(Raw, bytes_sent) + 8).then_some(raw.bytes_sent),
+            bytes_retransmitted: has(offset_of!(Raw, bytes_retrans) + 8).then_some(raw.bytes_retrans),
             total_retransmissions: raw.total_retrans,
             segments_out: raw.segs_out,
             data_segments_out: has(offset_of!(Raw, data_segs_out) + 4).then_some(raw.data_segs_out),
             total_timeouts: has(offset_of!(Raw, total_rto) + 2).then_some(raw.total_rto),
         }
+    }
+
+    /// Data that has arrived, retransmissions counted once; `opened` says that this end sent the first SYN.
+    pub(crate) fn delivered_bytes(self, opened: bool) -> u64 {
+        // Acknowledging the SYN counts for who opened, acknowledging a FIN for either: what was sent bounds both.
+        let acked = self.bytes_acked.saturating_sub(opened.into());
+        let sent =
+            self.bytes_sent.zip(self.bytes_retransmitted).map(|(sent, again)| sent.saturating_sub(again));
+        sent.map_or(acked, |sent| acked.min(sent))
     }
 
     /// The time series of the kernel's connections, under the names of the simulator's.

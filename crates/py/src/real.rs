@@ -6,8 +6,12 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
-use voxpath_host::{ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run, Scheduling};
+use voxpath_host::{
+    ConnectionEnd, ConnectionReport, ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run,
+    Scheduling,
+};
 use voxpath_sim::{Column, Data, Observe, RealTime, Table};
+use voxpath_units::Span;
 
 fn os_error(error: HostError) -> PyErr {
     PyOSError::new_err(error.to_string())
@@ -220,14 +224,16 @@ impl RealRun {
         Ok(seen.map(|(at, links)| (at.as_nanos(), links.into_iter().map(state).collect())))
     }
 
-    /// Ends the run: what the simulator's `run` gives, with values over time of programs' connections as one more table,
-    /// and as JSON how faithful it was.
+    /// Ends the run: what the simulator's `run` gives, with programs' connections and their values over time as two more
+    /// tables, and as JSON how faithful it was.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Outcome<'py>, String)> {
         self.run()?;
         let Some(run) = self.0.take() else { unreachable!("it was there a moment ago") };
         let found = py.detach(|| run.finish()).map_err(os_error)?;
         let (tables, verdict, captures) = outcome(py, &found.report)?;
-        tables.set_item("connections", columns(py, &connections(&found.connections))?)?;
+        for table in [connections(&found.connections), samples(&found.samples)] {
+            tables.set_item(table.name, columns(py, &table)?)?;
+        }
         Ok(((tables, verdict, captures), fidelity(&found)))
     }
 }
@@ -240,8 +246,40 @@ const fn edge(kind: Kind) -> &'static str {
     }
 }
 
+/// The TCP connections of programs, a row for each.
+fn connections(reports: &[ConnectionReport]) -> Table {
+    let texts = |of: fn(&ConnectionReport) -> String| Data::Text(reports.iter().map(of).collect());
+    let numbers = |of: fn(&ConnectionReport) -> u64| Data::U64(reports.iter().map(of).collect());
+    let mut columns = vec![
+        Column { name: "client", data: texts(|report| report.seen.client.to_string()) },
+        Column { name: "server", data: texts(|report| report.seen.server.to_string()) },
+        Column { name: "opened_ns", data: numbers(|report| report.seen.opened.as_nanos()) },
+        Column { name: "ended_ns", data: numbers(|report| report.seen.last_sent.as_nanos()) },
+    ];
+    for (names, of) in END_COLUMNS {
+        for (end, name) in names.into_iter().enumerate() {
+            let values = reports.iter().map(|report| report.ends[end].and_then(|end| of(&end)));
+            columns.push(Column { name, data: Data::OptU64(values.collect()) });
+        }
+    }
+    Table { name: "connections", columns }
+}
+
+type OfEnd = fn(&ConnectionEnd) -> Option<u64>;
+
+/// What is told of the client's end and of the server's.
+const END_COLUMNS: [([&str; 2], OfEnd); 7] = [
+    (["client_bytes_delivered", "server_bytes_delivered"], |end| Some(end.bytes_delivered)),
+    (["client_data_segments_sent", "server_data_segments_sent"], |end| end.data_segments_sent),
+    (["client_retransmissions", "server_retransmissions"], |end| Some(end.retransmissions)),
+    (["client_timeouts", "server_timeouts"], |end| end.timeouts),
+    (["client_srtt_ns", "server_srtt_ns"], |end| end.srtt.map(Span::as_nanos)),
+    (["client_min_rtt_ns", "server_min_rtt_ns"], |end| end.min_rtt.map(Span::as_nanos)),
+    (["client_cwnd_bytes", "server_cwnd_bytes"], |end| Some(end.cwnd_bytes)),
+];
+
 /// Values of the TCP connections of programs, a row for each change.
-fn connections(samples: &[ConnectionSample]) -> Table {
+fn samples(samples: &[ConnectionSample]) -> Table {
     let numbers = |of: fn(&ConnectionSample) -> u64| Data::U64(samples.iter().map(of).collect());
     let texts = |of: fn(&ConnectionSample) -> String| Data::Text(samples.iter().map(of).collect());
     let columns = [
@@ -254,7 +292,7 @@ fn connections(samples: &[ConnectionSample]) -> Table {
         ("value", numbers(|sample| sample.value)),
     ];
     let columns = columns.into_iter().map(|(name, data)| Column { name, data }).collect();
-    Table { name: "connections", columns }
+    Table { name: "samples", columns }
 }
 
 /// How faithful a run was; every span in nanoseconds.
@@ -295,6 +333,7 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
             Scheduling::Normal => "SCHED_OTHER",
         },
         "kept_awake": found.kept_awake,
+        "connections_unknown_because": found.unwatched.as_ref().map(ToString::to_string),
         "waited_ns": found.spent.waited.as_nanos(),
         "processor_ns": found.spent.processor.as_nanos(),
         "kernel_ns": found.spent.kernel.as_nanos(),

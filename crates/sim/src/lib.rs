@@ -10,6 +10,7 @@ extern crate alloc;
 mod applications;
 mod build;
 mod check;
+mod connections;
 mod direction;
 mod emit;
 mod endpoint;
@@ -29,6 +30,7 @@ mod ways;
 mod world;
 
 pub use check::{Problem, check};
+pub use connections::Connection;
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
 pub use realtime::{Delivery, LinkState, RealTime, Strays};

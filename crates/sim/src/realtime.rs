@@ -9,6 +9,7 @@
 //! 4. [`RealTime::poll_timeout`] says when to come back.
 
 use crate::build::Edge;
+use crate::connections::{Connection, Connections};
 use crate::emit::emit;
 use crate::endpoint::Kind;
 use crate::outside::Outside;
@@ -35,6 +36,8 @@ pub struct RealTime {
     addresses: BTreeMap<IpAddr, AddressId>,
     /// The flow of the plan that a packet from the first address to the second one belongs to.
     flows: BTreeMap<(SocketAddr, SocketAddr), FlowId>,
+    /// Of programs.
+    connections: Connections,
     strays: Strays,
     /// IP identification of simulated packets, counted up as hosts do.
     identification: u16,
@@ -98,7 +101,15 @@ impl RealTime {
         };
         let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
         let flows = world.endpoints.iter().filter(is_outside).map(flow_of).collect();
-        Ok(Self { plan, world, addresses, flows, strays: Strays::default(), identification: 0 })
+        Ok(Self {
+            plan,
+            world,
+            addresses,
+            flows,
+            connections: Connections::default(),
+            strays: Strays::default(),
+            identification: 0,
+        })
     }
 
     /// Hands out the ends of flows that are to run on real hosts.
@@ -157,6 +168,8 @@ impl RealTime {
             let ends = (SocketAddr::new(parsed.ip.src, src_port), SocketAddr::new(parsed.ip.dst, dst_port));
             if let Some(&flow) = self.flows.get(&ends) {
                 packet.flow = flow;
+            } else if let Some(tcp) = packet.tcp() {
+                self.connections.note(now, ends.0, ends.1, tcp.flags);
             }
         }
         network.tap.packet(now, Place::Host(host), Action::Sent, &packet);
@@ -192,6 +205,11 @@ impl RealTime {
                 delay: Span::from_nanos(way),
             }
         })
+    }
+
+    /// TCP connections of programs so far, in the order in which they were opened.
+    pub fn connections(&self) -> &[Connection] {
+        self.connections.all()
     }
 
     /// Frames of real hosts that went nowhere.

@@ -1,4 +1,4 @@
-"""TCP connections of programs, as time series beside those of flows."""
+"""TCP connections of programs: what came of each, and their time series beside those of flows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,40 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
+
+_ENDS = ("client", "server")
 
 
-def joined(series: pl.DataFrame, watched: pl.DataFrame, plan: Mapping[str, Any]) -> pl.DataFrame:
+def table(seen: pl.DataFrame, plan: Mapping[str, Any]) -> pl.DataFrame:
+    """A row for each connection, as the table `connections` of a run has it.
+
+    Args:
+        seen: What the engine knows, in which client and server are addresses.
+        plan: In which the addresses of hosts stand.
+    """
+    names = _names(plan)
+    pairs = list(zip(seen["client"], seen["server"], strict=True))
+    hosts = [[names.get(host, host) for host, _ in map(_split, pair)] for pair in pairs]
+    seconds = (pl.col("ended_ns") - pl.col("opened_ns")).cast(pl.Float64) / 1e9
+    return seen.select(
+        pl.Series("connection", [_title(*pair, names) for pair in pairs], pl.String),
+        *(pl.Series(end, [host[index] for host in hosts], pl.String) for index, end in enumerate(_ENDS)),
+        "opened_ns",
+        "ended_ns",
+        *(
+            pl.when(seconds > 0)
+            .then(pl.col(f"{end}_bytes_delivered") * 8 / seconds)
+            .alias(f"{end}_goodput_bps")
+            for end in _ENDS
+        ),
+        pl.exclude(*_ENDS, "opened_ns", "ended_ns"),
+    )
+
+
+def joined(
+    series: pl.DataFrame, watched: pl.DataFrame, seen: pl.DataFrame, plan: Mapping[str, Any]
+) -> pl.DataFrame:
     """The series of flows and those of programs' connections, in the order of time.
 
     A connection is called by its client's and its server's host and port: `client:43210 > server:5201`.
@@ -18,32 +48,48 @@ def joined(series: pl.DataFrame, watched: pl.DataFrame, plan: Mapping[str, Any])
     Args:
         series: Columns time_ns, flow, end, metric, value.
         watched: Columns time_ns, node, local, remote, accepted, metric, value, of each socket of a host.
+        seen: Connections that the network saw, with the addresses of client and server.
         plan: In which the addresses of hosts stand.
     """
     if watched.is_empty():
         return series
-    names = {address: node["name"] for node in plan["nodes"] for address in node["addresses"]}
+    names = _names(plan)
+    opened = set(zip(seen["client"], seen["server"], strict=True))
     sockets = watched.group_by("local", "remote", maintain_order=True).agg(pl.col("accepted").max())
     accepted = {(local, remote): bool(flag) for local, remote, flag in sockets.iter_rows()}
     called = [
-        {"local": local, "remote": remote, **_called(local, remote, accepted, names)}
+        {"local": local, "remote": remote, **_called(local, remote, opened, accepted, names)}
         for local, remote in accepted
     ]
     rows = watched.join(pl.DataFrame(called), on=["local", "remote"], maintain_order="left")
     return pl.concat([series, rows.select(series.columns)]).sort("time_ns", maintain_order=True)
 
 
+def _names(plan: Mapping[str, Any]) -> dict[str, str]:
+    return {address: node["name"] for node in plan["nodes"] for address in node["addresses"]}
+
+
 def _called(
-    local: str, remote: str, accepted: Mapping[tuple[str, str], bool], names: Mapping[str, str]
+    local: str,
+    remote: str,
+    opened: Container[tuple[str, str]],
+    accepted: Mapping[tuple[str, str], bool],
+    names: Mapping[str, str],
 ) -> dict[str, str]:
     """What a socket's connection is called, and which end of it this is."""
-    is_server = accepted[local, remote]
-    if not is_server and not accepted.get((remote, local), False):
-        # Nobody listens any more at either end: a server's port is chosen, so mostly the smaller one.
-        is_server = (remote, local) in accepted and _split(local)[1] < _split(remote)[1]
+    is_server = (remote, local) in opened
+    if not is_server and (local, remote) not in opened:
+        # It did not leave its host, so that nobody saw who opened it. Somebody listens at a server's port;
+        # where nobody does any more, the port was chosen, so mostly the smaller one.
+        is_server = accepted[local, remote]
+        if not is_server and not accepted.get((remote, local), False):
+            is_server = (remote, local) in accepted and _split(local)[1] < _split(remote)[1]
     client, server = (remote, local) if is_server else (local, remote)
-    flow = " > ".join(f"{names.get(host, host)}:{port}" for host, port in map(_split, (client, server)))
-    return {"flow": flow, "end": "server" if is_server else "client"}
+    return {"flow": _title(client, server, names), "end": "server" if is_server else "client"}
+
+
+def _title(client: str, server: str, names: Mapping[str, str]) -> str:
+    return " > ".join(f"{names.get(host, host)}:{port}" for host, port in map(_split, (client, server)))
 
 
 def _split(address: str) -> tuple[str, int]:

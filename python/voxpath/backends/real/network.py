@@ -142,9 +142,11 @@ class Network:
         faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
         faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}
         frames = {name: frame(table) for name, table in tables.items()}
-        watched = frames.pop("connections")
+        samples, seen = frames.pop("samples"), frames.pop("connections")
         if "series" in frames:
-            frames["series"] = connections.joined(frames["series"], watched, plan.data)
+            frames["series"] = connections.joined(frames["series"], samples, seen, plan.data)
+        if not seen.is_empty():
+            frames["connections"] = connections.table(seen, plan.data)
         files = {f"{name}.parquet": parquet(rows) for name, rows in frames.items()}
         files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
         files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}
