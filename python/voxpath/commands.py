@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
 
+
 _SAID_WIDTH = 100
 
 
@@ -296,11 +297,7 @@ def study(name: str, options: StudyOptions) -> int:
             )
         except (RuntimeError, StoreError, RealError) as error:
             return _failed(error)
-    out = terminal.console()
-    rows = [[str(cell) for cell in row] for row in found.table.rows]
-    out.print(terminal.table(found.table.title, found.table.columns, rows))
-    for note in found.table.notes:
-        out.print(note)
+    tables.print_document(found.table)
     return max(_save_page(found.report, page), _print_runs(_outcomes(backends)))
 
 
@@ -406,7 +403,7 @@ def doctor() -> int:
 
     findings = examine()
     rows = [[found.name, "works" if found.works else "no", found.detail, found.serves] for found in findings]
-    terminal.console().print(terminal.table(None, ["part", "state", "detail", "serves"], rows))
+    terminal.print_table(None, ["part", "state", "detail", "serves"], rows, ["serves"])
     return 1 if any(found.required and not found.works for found in findings) else 0
 
 
@@ -538,7 +535,7 @@ def _print_programs(outcomes: Sequence[Outcome]) -> None:
             )
     if rows:
         columns = ["replication", "host", "program", "ended", "said last"]
-        terminal.console().print(terminal.table("programs", columns, rows))
+        terminal.print_table("programs", columns, rows)
 
 
 def _said(path: Path) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import plotille
 import polars as pl
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS = 40
 _SHOWN_PLOTS = 8
+_MOST_COLUMNS = 15
+"""Of a table that is shown row by row; one of more stands on its side."""
 _QUANTILES = (0.05, 0.5, 0.95)
 _REQUEST_TIMES = (
     ("first byte, ms", "sent_ns", "first_byte_ns"),
@@ -79,10 +81,12 @@ def _show_all(folder: Path) -> None:
         f"{plan['name']}: {identity['backend']}, seed {plan['seed']}, replication {identity['replication']}, "
         f"build {identity['build']}, {state}"
     )
-    out.print(_vertical("flows", _read(folder, "flows")))
+    flows = _read(folder, "flows")
+    if not flows.is_empty():
+        _print_vertical("flows", flows)
     requests = _read(folder, "requests")
     if not requests.is_empty():
-        out.print(_requests(requests))
+        _print_requests(requests)
     remarkable = pl.any_horizontal(
         pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
     )
@@ -90,7 +94,7 @@ def _show_all(folder: Path) -> None:
     if elements.is_empty():
         out.print("no element dropped, duplicated, marked or held a packet")
     else:
-        out.print(_horizontal("elements that dropped, duplicated, marked or held packets", elements))
+        _print_horizontal("elements that dropped, duplicated, marked or held packets", elements)
     if (folder / "series.parquet").exists():
         known = _read(folder, "series").get_column("metric").unique().sort().to_list()
         out.print(
@@ -109,10 +113,9 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
     if save is not None:
         _save_frame(frame, save)
         return
-    out = terminal.console()
-    out.print(_vertical(name, frame) if frame.width > 15 else _horizontal(name, frame))
+    (_print_vertical if frame.width > _MOST_COLUMNS else _print_horizontal)(name, frame)
     if frame.height > _SHOWN_ROWS:
-        out.print(f"{frame.height - _SHOWN_ROWS} rows more; --save FILE writes all of them")
+        terminal.console().print(f"{frame.height - _SHOWN_ROWS} rows more; --save FILE writes all of them")
 
 
 def _show_series(folder: Path, options: ShowOptions) -> None:
@@ -180,7 +183,7 @@ def _steps(rows: pl.DataFrame, scale: float) -> tuple[list[float], list[float]]:
     return seconds, [values[index // 2] for index in range(2 * len(times) - 1)]
 
 
-def _requests(frame: pl.DataFrame) -> Any:
+def _print_requests(frame: pl.DataFrame) -> None:
     """How long the requests of each flow took: quantiles with intervals."""
     lines = []
     for (flow,), rows in frame.group_by("flow", maintain_order=True):
@@ -190,24 +193,25 @@ def _requests(frame: pl.DataFrame) -> Any:
             lines.append([str(flow), title, f"{len(values)} of {rows.height}", *found])
     heads = [f"p{100 * p:g}" for p in _QUANTILES]
     title = "requests: quantiles [95 % interval, if requests are independent]"
-    return terminal.table(title, ["flow", "time", "answered", *heads], lines)
+    terminal.print_table(title, ["flow", "time", "answered", *heads], lines, [heads[0], "answered"])
 
 
-def _vertical(title: str, frame: pl.DataFrame) -> Any:
+def _print_vertical(title: str, frame: pl.DataFrame) -> None:
     """A table with a row per column: for few rows of many columns. Columns without a value are left out."""
     shown = frame.head(_SHOWN_ROWS // 5)
     used = [name for name in shown.columns if shown.get_column(name).null_count() < shown.height]
-    heads = (
-        shown.get_column("flow").to_list() if "flow" in shown.columns else list(map(str, range(shown.height)))
-    )
-    rows = [[name, *map(_text, shown.get_column(name).to_list())] for name in used if name != "flow"]
+    # The first column says whose a row is.
+    heads = [_text(value) for value in shown.to_series(0).to_list()]
+    rows = [
+        [name, *map(_text, shown.get_column(name).to_list())] for name in used if name != shown.columns[0]
+    ]
     more = f" (the first {shown.height} of {frame.height})" if shown.height < frame.height else ""
-    return terminal.table(f"{title}{more}", ["", *heads], rows)
+    terminal.print_table(f"{title}{more}", ["", *heads], rows, heads[:0:-1])
 
 
-def _horizontal(title: str, frame: pl.DataFrame) -> Any:
+def _print_horizontal(title: str, frame: pl.DataFrame) -> None:
     rows = [list(map(_text, row)) for row in frame.head(_SHOWN_ROWS).iter_rows()]
-    return terminal.table(title, frame.columns, rows)
+    terminal.print_table(title, frame.columns, rows, frame.columns[:1:-1])
 
 
 def _text(value: object) -> str:

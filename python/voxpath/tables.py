@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from voxpath.backends.base import Row
+    from voxpath.report.document import Table
     from voxpath.results.answers import Answers, Line
 
 _SHOWN_FLOWS = 20
@@ -42,6 +43,24 @@ _COLUMNS = (
 )
 """Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""
 
+_SPARE = (
+    "timeouts",
+    "window back s",
+    "jitter ms",
+    "delay ms, max",
+    "real-time factor",
+    "partial ms, p95",
+    "update ms, p95",
+    "sent again",
+    "delay ms, p95",
+    "response ms, p95",
+    "partial ms",
+    "update ms",
+)
+"""What a narrow terminal leaves out, the least important first."""
+
+_SPARE_OF_COMPARISON = ("n", "p95", "median")
+
 
 def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
     """One line per flow and estimator that has an answer, and why the others have none."""
@@ -61,7 +80,9 @@ def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
     used = [index for index in range(len(columns)) if any(line[index] for line in cells)]
     out = terminal.console()
     title = f"{name}: {_spread(replications)}"
-    out.print(terminal.table(title, [columns[i] for i in used], [[line[i] for i in used] for line in cells]))
+    if cells:
+        shown_cells = [[line[i] for i in used] for line in cells]
+        terminal.print_table(title, [columns[i] for i in used], shown_cells, _SPARE, out)
     refusals = {
         (estimator, reason): tuple(entities)
         for estimator, reasons in silent.items()
@@ -122,7 +143,8 @@ def print_sweep(name: str, answers: Answers, replications: int) -> None:
         *(title for title, _, _ in _COLUMNS),
         "incomplete",
     ]
-    _print_used(f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells", columns, lines)
+    title = f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells"
+    _print_used(title, columns, lines, _SPARE)
     _print_declined(declined(answers))
 
 
@@ -154,6 +176,14 @@ def declined(answers: Answers, metrics: Collection[str] = ()) -> Iterator[tuple[
 
 def _cells_of(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
+
+
+def print_document(table: Table) -> None:
+    """A table of a report, with what must be known to read it."""
+    rows = [[str(cell) for cell in row] for row in table.rows]
+    terminal.print_table(table.title, table.columns, rows, table.spare)
+    for note in table.notes:
+        terminal.console().print(note)
 
 
 MAIN_METRICS = (
@@ -227,22 +257,26 @@ def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
     columns += ["mean ± t", "median", "p95", "n", "difference", "incomplete"]
     same = {"source"} if len({variant.source for variant in answers.variants}) == 1 else set()
     title = "intervals are of 95 %; runs are compared with the first cell's, other answers with these"
-    _print_used(title, columns, cells, same)
+    _print_used(title, columns, cells, _SPARE_OF_COMPARISON, same)
     _print_declined(declined(answers, {line.row.metric for line in lines}))
 
 
 def _print_used(
-    title: str, columns: Sequence[str], lines: Sequence[Sequence[str]], hidden: set[str] | None = None
+    title: str,
+    columns: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    spare: Sequence[str],
+    hidden: Collection[str] = (),
 ) -> None:
     """A table without the columns that are empty or hidden."""
     used = [
         index
         for index, column in enumerate(columns)
-        if column not in (hidden or ()) and any(line[index] for line in lines)
+        if column not in hidden and any(line[index] for line in lines)
     ]
     out = terminal.console()
     shown = [[line[index] for index in used] for line in lines[:_SHOWN_LINES]]
-    out.print(terminal.table(title, [columns[index] for index in used], shown))
+    terminal.print_table(title, [columns[index] for index in used], shown, spare, out)
     if len(lines) > len(shown):
         out.print(f"{len(lines) - len(shown)} lines more; --save FILE writes all of them")
 

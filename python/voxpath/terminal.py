@@ -13,10 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from voxpath.columns import fit
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import RenderableType
+
+    from voxpath.columns import Fitted
 
 _PIPED_WIDTH = 250
 """Wide enough that no table of ours is folded where no terminal bounds it."""
@@ -42,14 +46,47 @@ def plain(line: str) -> str:
     return "".join(character for character in Text.from_ansi(line).plain if character.isprintable())
 
 
-def table(title: str | None, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table; numbers stand on the right."""
-    made = Table(title=title, title_justify="left", box=box.SIMPLE, pad_edge=False)
-    for index, name in enumerate(columns):
-        cells = [row[index] for row in rows if row[index]]
+def print_table(
+    title: str | None,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    spare: Sequence[str] = (),
+    out: Console | None = None,
+) -> None:
+    """Prints a table as wide as the terminal at most; numbers stand on the right, and none is broken.
+
+    Args:
+        title: Above it.
+        heads: Of the columns.
+        rows: Cells, each row as long as the heads.
+        spare: Heads of columns that a narrow terminal leaves out, the least important first. Where that is
+            not enough, each row becomes a block of lines.
+        out: Where; standard output without it.
+    """
+    out = out or console()
+    width = out.width if out.is_terminal else None
+    fitted = fit(heads, rows, width, spare)
+    if title:
+        out.print(title, style="italic")
+    if width is None:
+        # Who reads a pipe gets whole lines, however long.
+        out.width = max(out.width, fitted.width)
+    out.print(_table(fitted))
+    if fitted.left_out:
+        out.print(
+            f"left out for want of room: {'; '.join(fitted.left_out)} (a wider terminal shows them, "
+            "and so does | less -S)"
+        )
+
+
+def _table(fitted: Fitted) -> Table:
+    made = Table(box=box.SIMPLE, pad_edge=False, show_header=not fitted.stacked)
+    for index, name in enumerate(fitted.columns):
+        cells = [row[index] for row in fitted.rows if row[index]]
         numeric = bool(cells) and all(cell[0].isdigit() or cell[0] in "-+." for cell in cells)
-        made.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
+        right = numeric and not fitted.stacked
+        made.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="crop")
+    for row in fitted.rows:
         made.add_row(*row)
     return made
 
@@ -129,7 +166,8 @@ class Progress:
         if self._bar.disable:
             self._tell()
             return
-        self._bar.below = table(None, columns, rows) if rows else None
+        width = self._bar.console.width
+        self._bar.below = _table(fit(columns, rows, width, columns[1:][::-1])) if rows else None
         self._bar.update(self._task, pace=", ".join(filter(None, (at, self._pace()))))
 
     def _tell(self) -> None:

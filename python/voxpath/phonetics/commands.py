@@ -15,6 +15,7 @@ from voxpath.phonetics import measurement, praat, textgrid
 from voxpath.phonetics.formants import FORMANTS, Settings
 from voxpath.phonetics.problems import PhoneticsError
 from voxpath.report.document import Cell, Facts, Report, Section, Table, Text
+from voxpath.tables import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -267,11 +268,7 @@ def _print(settings: Settings, made: Sequence[Table]) -> None:
     out = terminal.console()
     out.print("; ".join(f"{name}: {value}" for name, value in settings.told))
     for table in made:
-        out.print(
-            terminal.table(table.title, table.columns, [[str(cell) for cell in row] for row in table.rows])
-        )
-        for note in table.notes:
-            out.print(note)
+        print_document(table)
 
 
 def _write(path: Path, report: Report) -> None:

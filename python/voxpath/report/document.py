@@ -63,12 +63,14 @@ class Table:
         columns: Its head.
         rows: Its cells, each row as long as the head.
         notes: What must be known to read it.
+        spare: Columns that a narrow terminal leaves out, the least important first.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     notes: Sequence[str] = ()
+    spare: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
