@@ -1,9 +1,13 @@
 """Connections of programs: what they are called, and what is told of each."""
 
+import re
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from voxpath.backends.real.connections import joined, table
+from voxpath.real_tables import print_all
 from voxpath.results.metrics import dictionary
 
 PLAN = {
@@ -135,3 +139,28 @@ def test_a_connection_has_a_row_with_every_column_of_the_dictionary():
 def test_a_connection_of_a_moment_and_one_that_nobody_answers_have_no_goodput():
     found = table(connections(ended_ns=1_000_000_000, server_bytes_delivered=None), PLAN)
     assert found.select("client_goodput_bps", "server_goodput_bps").row(0) == (None, None)
+
+
+def test_both_directions_of_a_connection_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    table(connections(), PLAN).write_parquet(tmp_path / "connections.parquet")
+    print_all([(0, tmp_path)])
+    _, head, _, there, back = (line for line in capsys.readouterr().out.splitlines() if line.strip())
+    assert re.split(r"\s{2,}", head.strip())[:5] == [
+        "connection",
+        "data from",
+        "Mbit/s",
+        "s",
+        "round trip ms",
+    ]
+    assert re.split(r"\s{2,}", there.strip()) == [
+        *("phone:40000 > office:80", "phone", "0.004", "2", "41", "0 of 1", "40", "1000", "0")
+    ]
+    assert re.split(r"\s{2,}", back.strip()) == [
+        *("office", "10", "2", "45.5", "12 of 1800", "40.1", "2500000")
+    ]
+
+
+def test_why_nothing_is_known_of_connections_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "fidelity.json").write_text('{"connections_unknown_because": "cannot ask: no sock_diag"}')
+    print_all([(0, tmp_path)])
+    assert "TCP connections of programs are not known: cannot ask: no sock_diag" in capsys.readouterr().out

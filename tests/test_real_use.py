@@ -146,7 +146,7 @@ def test_the_command_reaches_nothing_but_the_machines_stand_in(tmp_path: Path):
     assert done.stdout.split()[0] == "10.0.0.2"
 
 
-def test_a_port_of_the_machine_is_reached_through_the_link(echo: int, tmp_path: Path):
+def test_a_port_of_the_machine_is_reached_through_the_link(echo: int, voxpath, tmp_path: Path):
     arguments = (
         "--reach",
         f"80:{echo}",
@@ -178,6 +178,12 @@ def test_a_port_of_the_machine_is_reached_through_the_link(echo: int, tmp_path: 
         assert connection[f"{end}_data_segments_sent"] >= 2
         seconds = (connection["ended_ns"] - connection["opened_ns"]) / 1e9
         assert connection[f"{end}_goodput_bps"] == pytest.approx(160_000 * 8 / seconds)
+    shown = voxpath("show", folder)
+    assert shown.code == 0
+    assert connection["connection"] in shown.out
+    assert f"{connection['server_retransmissions']} of {connection['server_data_segments_sent']}" in shown.out
+    assert PYTHON in shown.out, "its programs"
+    assert "flows\n" not in shown.out, "it has none"
 
 
 def test_datagrams_reach_the_machine(echo: int, tmp_path: Path):

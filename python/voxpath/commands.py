@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import files, formulas, tables, terminal
+from voxpath import files, formulas, real_tables, tables, terminal
 from voxpath.backends import named
 from voxpath.backends.base import BACKENDS, RUNNING, Maker, Question, UnanswerableError
 from voxpath.backends.formula import FormulaError, Formulas
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from voxpath.report.document import Report
     from voxpath.results.answers import Variant
     from voxpath.sweeps.runs import Outcome
-
-
-_SAID_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -162,7 +159,7 @@ def run(path: Path, options: RunOptions) -> int:
         out.print(
             f"the sweep of {path} has {cells.count(document.scenario.sweep)} cells: voxpath sweep {path}"
         )
-    _print_programs(outcomes)
+    real_tables.print_all([(outcome.replication, outcome.folder) for outcome in outcomes])
     return _print_runs(outcomes)
 
 
@@ -501,50 +498,6 @@ def _outcomes(backends: Sequence[Backend]) -> list[Outcome]:
     """The runs behind the last answers."""
     makers = [backend for backend in backends if isinstance(backend, Maker)]
     return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
-
-
-def _print_programs(outcomes: Sequence[Outcome]) -> None:
-    """How the programs of runs on real hosts ended, and the last that each of them said."""
-    rows = []
-    for outcome in outcomes:
-        if not (outcome.folder / "programs.parquet").is_file():
-            continue
-        import polars as pl
-
-        for number, program in enumerate(
-            pl.read_parquet(outcome.folder / "programs.parquet").rows(named=True)
-        ):
-            said = [
-                line
-                for name in ("stderr", "stdout")
-                for line in _said(outcome.folder / "programs" / f"{program['host']}.{name}")
-            ]
-            ended = (
-                "served until the end"
-                if program["exit_code"] is None
-                else f"exit code {program['exit_code']}"
-            )
-            rows.append(
-                [
-                    str(outcome.replication) if number == 0 else "",
-                    program["host"],
-                    program["command"].split("\n")[0],
-                    ended,
-                    said[-1] if said else "",
-                ]
-            )
-    if rows:
-        columns = ["replication", "host", "program", "ended", "said last"]
-        terminal.print_table("programs", columns, rows)
-
-
-def _said(path: Path) -> list[str]:
-    try:
-        text = path.read_text("utf-8", "replace")
-    except FileNotFoundError:
-        return []
-    said = (terminal.plain(line).strip() for line in text.splitlines())
-    return [line[:_SAID_WIDTH] for line in said if line]
 
 
 def _print_runs(outcomes: Sequence[Outcome]) -> int:

@@ -10,7 +10,7 @@ import plotille
 import polars as pl
 from rich.console import Console
 
-from voxpath import files, terminal
+from voxpath import files, real_tables, terminal
 from voxpath.results.intervals import quantile
 from voxpath.results.metrics import dictionary
 from voxpath.scenario.problems import did_you_mean
@@ -87,6 +87,7 @@ def _show_all(folder: Path) -> None:
     requests = _read(folder, "requests")
     if not requests.is_empty():
         _print_requests(requests)
+    real_tables.print_all([(identity["replication"], folder)])
     remarkable = pl.any_horizontal(
         pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
     )
