@@ -7,7 +7,7 @@ import math
 import pytest
 
 from voxpath.backends.path import paths
-from voxpath.results.intervals import summarise
+from voxpath.results.intervals import Summary, relative, summarise
 from voxpath.scenario import from_dict
 
 DOWNLOAD = {"app": {"kind": "download", "request": "100 B", "response": "10 MB"}}
@@ -30,6 +30,27 @@ def test_one_value_has_no_interval_and_none_has_no_mean():
     assert summarise([3.0]).prediction is None
     with pytest.raises(ValueError, match="one value"):
         summarise([])
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "told"),
+    [
+        (-21.337, 2.0961, "-21.3 ± 2.1 %"),
+        (4.2, None, "+4.20 %"),
+        (-0.0031234, 0.0002, "-0.00312 ± 0.00020 %"),
+        (250.0, 1.2, "+250.0 ± 1.2 %"),
+        # What nobody reads as a percentage.
+        (103796.38, 28086.2, "1040 ± 280 times as much"),
+        (4900.0, None, "50.0 times as much"),
+        # A multiple that may be less than none is none.
+        (103796.38, 280860.2, "+100000 ± 280000 %"),
+        (0.0, 0.0, "0 ± 0 %"),
+    ],
+)
+def test_a_relative_difference_has_the_digits_that_are_known(
+    mean: float, half_width: float | None, told: str
+):
+    assert relative(Summary(5, mean, half_width)) == told
 
 
 def test_paths_are_the_engines():

@@ -166,6 +166,35 @@ def test_every_scenario_that_is_shipped_has_a_set_up_to_show(path: Path):
     assert document.scenario.name in page
 
 
+CALL = """\
+name = "a call"
+duration = "20 s"
+
+[topology]
+kind = "pipe"
+link = { rate = "1 Mbit/s", delay = "5 ms", queue = "10 packets", loss = "5 %" }
+
+[[flows]]
+name = "call"
+app = { kind = "cbr", packet = "172 B", interval = "10 ms", packets = "1000 packets" }
+"""
+
+
+def test_losses_stand_beside_what_was_sent(voxpath, tmp_path: Path):
+    (tmp_path / "call.toml").write_text(CALL)
+    answers = voxpath_package.sweep("call.toml", out="runs")
+    lost = answers.flows["datagrams_lost"].item()
+    assert lost > 10
+    page = text_of(render(report_of(parse(CALL), answers, 1, [], "x")))
+    assert f"Datagrams lost of call: {lost} of 1000." in page
+    assert "all data arrived" not in page, "it did not"
+    assert "all data that arrived is what was sent" in page
+    for command in ("run", "compare"):
+        assert f" {lost} of 1000 " in voxpath(command, "call.toml").out
+    several = voxpath("run", "call.toml", "--replications", "3").out
+    assert re.search(r" \d+\.\d+ ± \d+\.\d+ of 1000 ", several)
+
+
 def test_many_flows_share_a_sentence(tmp_path: Path):
     document = parse(SMALL.replace('name = "download"', 'name = "download"\ncount = 5'))
     answers = voxpath_package.sweep(document, out=tmp_path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from voxpath import terminal
+from voxpath.backends.base import Wholes
+from voxpath.results.intervals import relative
 from voxpath.results.metrics import shown as shown_as
 from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.sweep import split, text_of
@@ -75,7 +77,8 @@ def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
         elif row.entity in shown:
             lines.setdefault((row.entity, row.estimator), {})[row.metric] = row
     ordered = sorted(lines.items(), key=lambda line: flows.index(line[0][0]))
-    cells = [[*names, *_cells(found)] for names, found in ordered]
+    wholes = Wholes(rows)
+    cells = [[*names, *_cells(found, wholes)] for names, found in ordered]
     columns = ["flow", "estimator", *(title for title, _, _ in _COLUMNS), "incomplete"]
     used = [index for index in range(len(columns)) if any(line[index] for line in cells)]
     out = terminal.console()
@@ -114,12 +117,12 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(shown)} and {last}" if shown else last
 
 
-def _cells(found: Mapping[str, Row]) -> list[str]:
+def _cells(found: Mapping[str, Row], wholes: Wholes) -> list[str]:
     cells = []
     for _, metrics, scale in _COLUMNS:
-        summaries = [row.summary for metric in metrics if (row := found.get(metric)) and row.summary]
-        best = max(summaries, key=lambda summary: summary.mean, default=None)
-        cells.append("" if best is None else str(best.scaled(scale)))
+        answered = [row for metric in metrics if (row := found.get(metric)) and row.value is not None]
+        best = max(answered, key=lambda row: row.value or 0.0, default=None)
+        cells.append("" if best is None else wholes.told(best, scale))
     reasons = {row.metric: row.reason for row in found.values() if row.status == "incomplete"}
     if len(reasons) == len(found) and len(set(reasons.values())) == 1:
         return [*cells, next(iter(reasons.values()))]
@@ -135,7 +138,7 @@ def print_sweep(name: str, answers: Answers, replications: int) -> None:
             if row.status != "not applicable":
                 found.setdefault((row.entity, row.estimator), {})[row.metric] = row
         axes = [text_of(variant.values[axis]) for axis in answers.axes]
-        lines += [[*axes, *names, *_cells(rows)] for names, rows in found.items()]
+        lines += [[*axes, *names, *_cells(rows, variant.wholes)] for names, rows in found.items()]
     columns = [
         *short_names(answers.axes),
         "flow",
@@ -236,8 +239,7 @@ def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
     cells = []
     for line in lines:
         row, read = line.row, shown_as(line.row.metric)
-        summary = row.summary
-        if summary is None:
+        if row.value is None:
             continue
         cells.append(
             [
@@ -246,10 +248,10 @@ def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
                 line.variant.source,
                 *(text_of(line.variant.values.get(axis, "")) for axis in answers.axes),
                 row.estimator,
-                str(summary.scaled(read.factor)),
+                line.value,
                 *([str(found.scaled(read.factor)) for found in line.quantiles] or ["", ""]),
                 str(row.n),
-                "" if line.difference is None else f"{line.difference} %",
+                "" if line.difference is None else relative(line.difference),
                 row.reason,
             ]
         )

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from voxpath.results.intervals import Summary
+from voxpath.results.metrics import part_of, wholes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import polars as pl
 
@@ -70,6 +71,32 @@ class Row:
             return None
         half_width = None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
         return Summary(self.n, self.value, half_width)
+
+
+class Wholes:
+    """What counts are a part of, such as the datagrams sent of those lost."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        """Takes them from all answers to a question, of whatever backend."""
+        self._found: dict[tuple[str, ...], float] = {}
+        for row in rows:
+            if row.value is not None and row.metric in wholes():
+                self._found[row.entity, row.metric, row.estimator] = row.value
+                # A formula does not count what was sent: a run does.
+                self._found.setdefault((row.entity, row.metric), row.value)
+
+    def of(self, row: Row) -> float | None:
+        """The whole of a row's count; none of what is no part, or where nobody counted."""
+        whole = part_of(row.metric)
+        known = self._found.get((row.entity, whole, row.estimator))
+        return self._found.get((row.entity, whole)) if known is None else known
+
+    def told(self, row: Row, factor: float = 1.0) -> str:
+        """A row's value, with the whole: `55 of 1000`; empty without a value."""
+        if row.summary is None:
+            return ""
+        whole = self.of(row)
+        return str(row.summary.scaled(factor)) + ("" if whole is None else f" of {whole:.6g}")
 
 
 class Backend(Protocol):

@@ -34,7 +34,15 @@ _TCP = (
     "client_timeouts",
 )
 
-_DATAGRAMS = ("goodput_bps", "delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost")
+_DATAGRAMS = (
+    "goodput_bps",
+    "delay_p50_ns",
+    "delay_p95_ns",
+    "delay_max_ns",
+    "jitter_ns",
+    "datagrams_lost",
+    "datagrams_sent",
+)
 
 METRICS: Mapping[str, tuple[str, ...]] = {
     "bulk": ("completion_s", "goodput_bps", *_TCP),
@@ -81,7 +89,8 @@ _COUNTS: Mapping[str, str] = {
     "partial_p95_ns": "partials_received",
     # An on-off source goes over UDP or TCP.
     **dict.fromkeys(
-        ("delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost"), "datagrams_received"
+        ("delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost", "datagrams_sent"),
+        "datagrams_received",
     ),
     **dict.fromkeys(("server_retransmissions", "client_retransmissions"), "client_retransmissions"),
 }

@@ -22,6 +22,7 @@ from voxpath.report.document import (
 )
 from voxpath.report.figures import estimators_of, figures, value_of
 from voxpath.report.series import series_plots
+from voxpath.results.intervals import Summary, relative
 from voxpath.results.metrics import metric_of, shown
 from voxpath.scenario.sweep import text_of
 from voxpath.tables import chosen, declined, listed, short_names, wanted
@@ -124,14 +125,12 @@ def _ends(what: str, lines: Sequence[Line], *, of_flow: bool) -> str:
 
 
 def _range(percents: Sequence[float]) -> str:
-    ends = [f"{end:+.1f} %".replace("-", "−") for end in (min(percents), max(percents))]
+    ends = [relative(Summary(1, end, None)).replace("-", "−") for end in (min(percents), max(percents))]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _told(line: Line, *, of_flow: bool) -> str:
     read = shown(line.row.metric)
-    summary = line.row.summary
-    assert summary is not None, "chosen lines have a value"  # noqa: S101
     unit = f" {read.unit}" if read.unit else ""
     keys = list(line.variant.values)
     told = [line.row.entity] if of_flow else []
@@ -139,7 +138,7 @@ def _told(line: Line, *, of_flow: bool) -> str:
         f"{name} {text_of(line.variant.values[key])}"
         for name, key in zip(short_names(keys), keys, strict=True)
     ]
-    return f"{summary.scaled(read.factor)}{unit}" + (f" ({', '.join(told)})" if told else "")
+    return f"{line.value}{unit}" + (f" ({', '.join(told)})" if told else "")
 
 
 # --- the set-up -----------------------------------------------------------------------------------------
@@ -227,10 +226,10 @@ def _row(line: Line, answers: Answers) -> list[str | Cell]:
         *_axes(line, answers),
         row.entity,
         row.estimator,
-        "" if row.summary is None else str(row.summary.scaled(factor)),
+        line.value,
         *([str(quantile.scaled(factor)) for quantile in line.quantiles] or ["", ""]),
         str(row.n) if line.quantiles else "",
-        "" if line.difference is None else f"{line.difference} %",
+        "" if line.difference is None else relative(line.difference),
         status,
     ]
 
@@ -276,5 +275,5 @@ def _validity(answers: Answers) -> Checks:
     evidence = f"valid runs: {len(runs) - len(invalid)} of {len(runs)}"
     if invalid:
         evidence += f"; see verdict.json of {listed([outcome.folder.name for outcome in invalid])}"
-    claim = "In every run each element conserved packets, and all data arrived as it was sent."
+    claim = "In every run each element conserved packets, and all data that arrived is what was sent."
     return Checks("Verdicts", [Check(claim, not invalid, evidence)])

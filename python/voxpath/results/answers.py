@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from voxpath.backends.base import Wholes
 from voxpath.results.frames import tables
 from voxpath.results.intervals import Quantile, Summary, paired, quantile
-from voxpath.results.metrics import unit_of
+from voxpath.results.metrics import shown, unit_of
 from voxpath.scenario.sweep import text_of
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Variant:
         named = [frame.select(pl.lit(name).alias("backend"), pl.all()) for name, frame in self.frames.items()]
         return pl.concat(named, how="vertical_relaxed")
 
+    @cached_property
+    def wholes(self) -> Wholes:
+        """What counts of this variant are a part of."""
+        return Wholes(self.rows)
+
     def samples(self, row: Row) -> pl.DataFrame:
         """The values behind a row, with their replications; none behind a closed form."""
         frame = self.frames.get(row.estimator)
@@ -82,6 +88,11 @@ class Line:
     row: Row
     quantiles: tuple[Quantile, ...]
     difference: Summary | None = None
+
+    @property
+    def value(self) -> str:
+        """The mean with its interval in the unit that people read; of a count, with its whole."""
+        return self.variant.wholes.told(self.row, shown(self.row.metric).factor)
 
 
 class Answers:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 
+_MULTIPLE_PERCENT = 1000
+"""From where on a relative difference is told as a multiple."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -165,6 +168,33 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Summary:
         ValueError: There are not as many values as references, or none.
     """
     return summarise([value - other for value, other in zip(values, reference, strict=True)])
+
+
+def relative(percent: Summary) -> str:
+    """A relative difference as people read it: in per cent; where that is a multiple, as one.
+
+    With two digits of the spread, and three of a number that has none.
+    """
+    ends = percent.interval or (percent.mean, percent.mean)
+    if percent.mean < _MULTIPLE_PERCENT or ends[0] < 0:
+        return f"{_sensible(percent, sign=True)} %"
+    return f"{_sensible(Summary(percent.n, 1 + percent.mean / 100, _part(percent.half_width)))} times as much"
+
+
+def _part(percent: float | None) -> float | None:
+    return None if percent is None else percent / 100
+
+
+def _sensible(summary: Summary, *, sign: bool = False) -> str:
+    spread = summary.half_width or abs(summary.mean)
+    if not math.isfinite(spread) or spread == 0:
+        return str(summary)
+    digits = (1 if summary.half_width else 2) - math.floor(math.log10(spread))
+    plus = "+" if sign else ""
+    mean = f"{round(summary.mean, digits):{plus}.{max(0, digits)}f}"
+    if summary.half_width is None:
+        return mean
+    return f"{mean} ± {round(summary.half_width, digits):.{max(0, digits)}f}"
 
 
 def along_a_line(xs: Sequence[float], ys: Sequence[float], at: float) -> tuple[float, float]:

@@ -18,12 +18,14 @@ class Metric:
         where: Where it is observed.
         about: What it is.
         clock: Which clock a time is of; empty for what is no time.
+        of: The metric that a count is a part of; empty for what is no part.
     """
 
     unit: str
     where: str
     about: str
     clock: str = ""
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ def metric_of(name: str) -> Metric | None:
     return next(
         (known[table][name] for table in ("flows", "derived", "series_metrics") if name in known[table]), None
     )
+
+
+def part_of(metric: str) -> str:
+    """The metric that a count is a part of; empty for what is no part."""
+    found = metric_of(metric)
+    return found.of if found else ""
+
+
+@cache
+def wholes() -> frozenset[str]:
+    """Metrics that others are a part of."""
+    return frozenset(metric.of for table in dictionary().values() for metric in table.values() if metric.of)
 
 
 def unit_of(metric: str) -> str:
