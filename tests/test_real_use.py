@@ -171,13 +171,13 @@ def test_a_port_of_the_machine_is_reached_through_the_link(echo: int, voxpath, t
     assert (program["host"], program["exit_code"]) == ("client", 0)
     (connection,) = pl.read_parquet(folder / "connections.parquet").to_dicts()
     assert re.fullmatch(r"client:\d+ > machine:80", connection["connection"])
-    for end in ("client", "server"):
-        assert connection[f"{end}_bytes_delivered"] == 160_000
+    for side in ("client", "server"):
+        assert connection[f"{side}_bytes_delivered"] == 160_000
         # Twice 5 ms, of which a clock of another processor may take a little off.
-        assert connection[f"{end}_min_rtt_ns"] > 9.9e6
-        assert connection[f"{end}_data_segments_sent"] >= 2
+        assert connection[f"{side}_min_rtt_ns"] > 9.9e6
+        assert connection[f"{side}_data_segments_sent"] >= 2
         seconds = (connection["ended_ns"] - connection["opened_ns"]) / 1e9
-        assert connection[f"{end}_goodput_bps"] == pytest.approx(160_000 * 8 / seconds)
+        assert connection[f"{side}_goodput_bps"] == pytest.approx(160_000 * 8 / seconds)
     shown = voxpath("show", folder)
     assert shown.code == 0
     assert connection["connection"] in shown.out

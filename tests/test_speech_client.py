@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import ssl
 import subprocess
+import wave
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import aiohttp
 import pytest
 
-from devtools import chromium
+from devtools import Browser, chromium
 from test_speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
 from voxpath.speech import client, master, worker
 from voxpath.speech.samples import samples
@@ -156,11 +159,9 @@ def test_bad_input_of_the_commands_is_told(voxpath, arguments: list[str], messag
     assert message in called.err
 
 
-def test_the_page_streams_a_file_and_a_microphone_in_a_real_browser(tmp_path: Path):
+def test_the_page_streams_a_file_in_a_real_browser(tmp_path: Path):
     async def test() -> None:
-        async with service() as one, chromium(tmp_path / "profile") as browser:
-            await browser.open(one.url("/", "http"))
-            await browser.until("document.readyState === 'complete' && typeof Session === 'function'")
+        async with service() as one, page(one, tmp_path / "profile") as browser:
             await browser.choose("#file", samples("sample:cards/001")[0].path)
             await browser.until("session && session.over && session.latency !== undefined")
             assert (
@@ -184,15 +185,74 @@ def test_the_page_streams_a_file_and_a_microphone_in_a_real_browser(tmp_path: Pa
             assert "result after the last audio" in figures
             assert "real-time factor" in figures
             await one.until(lambda: one.master.pool.available == 1)
-            # The browser's own microphone beeps.
-            await browser.call(
-                "Runtime.evaluate",
-                expression="document.getElementById('microphone').click()",
-                userGesture=True,
-            )
-            await browser.until("session.sent.length >= 4 && session.rate !== undefined && !session.over")
-            await browser.value("document.getElementById('stop').click()")
+
+    run(test)
+
+
+@contextlib.asynccontextmanager
+async def page(one: Service, profile: Path) -> AsyncIterator[Browser]:
+    async with chromium(profile) as browser:
+        await browser.open(one.url("/", "http"))
+        await browser.until("document.readyState === 'complete' && typeof Session === 'function'")
+        yield browser
+
+
+async def click(browser: Browser, name: str) -> None:
+    expression = f"document.getElementById('{name}').click()"
+    await browser.call("Runtime.evaluate", expression=expression, userGesture=True)
+
+
+@pytest.mark.parametrize("block", [100, 5000])
+def test_the_page_sends_all_that_a_microphone_heard_until_stop(tmp_path: Path, block: int):
+    """Also of a block that is not over; the browser's own microphone beeps."""
+
+    async def test() -> None:
+        async with service() as one, page(one, tmp_path / "profile") as browser:
+            await browser.value(f"document.getElementById('block').value = {block}")
+            await click(browser, "microphone")
+            await browser.until("session && session.heard >= 0.5 * session.rate")
+            await click(browser, "stop")
             await browser.until("session.over")
-            assert await browser.value("session.status || 0") == 0
+            told = await browser.value("[session.heard, session.seconds * session.rate, session.status || 0]")
+            assert told[0] == pytest.approx(told[1])
+            assert told[2] == 0
+            # Everything is as before, and can be had again.
+            await browser.until("!document.getElementById('microphone').disabled")
+
+    run(test)
+
+
+def test_stop_ends_a_file_where_it_is(tmp_path: Path):
+    """With what was spoken of its block, and the result of that."""
+    length_s = 60 * AUDIO.length_s
+    with wave.open(str(tmp_path / "long.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(CARD * 60)
+
+    async def test() -> None:
+        async with service() as one, page(one, tmp_path / "profile") as browser:
+            await browser.value("document.getElementById('block').value = 5000")
+            await browser.choose("#file", tmp_path / "long.wav")
+            await browser.until("session && session.now() - session.connected > 1")
+            await click(browser, "stop")
+            await browser.until("session.over")
+            seconds, status, final = await browser.value(
+                "[session.seconds, session.status || 0, session.results.at(-1).final]"
+            )
+            assert 0 < seconds < length_s
+            assert (status, final) == (0, True)
+            await browser.until("!document.getElementById('file').disabled")
+
+    run(test)
+
+
+def test_the_page_asks_for_what_its_address_asks_for(tmp_path: Path):
+    async def test() -> None:
+        settings = master.Settings(master.Limits(wait_s=5.0), client_token="c")
+        async with service(settings=settings) as one, chromium(tmp_path / "profile") as browser:
+            await browser.open(one.url("/?token=c&user-id=somebody", "http"))
+            await browser.until("document.readyState === 'complete' && typeof Session === 'function'")
+            asked = await browser.value("new URL(new Session(16000).socket.url).searchParams.toString()")
+            assert asked.startswith("token=c&user-id=somebody&content-type=audio")
 
     run(test)

@@ -732,6 +732,44 @@ def test_half_a_minute_without_speech_is_status_1():
     run(test)
 
 
+def test_half_sent_heads_are_closed_and_sessions_go_on():
+    head = b"GET /client/ws/speech HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nX: "
+
+    async def test() -> None:
+        limits = master.Limits(head_s=0.3, wait_s=5.0)
+        async with service(settings=master.Settings(limits)) as one, one.speak() as socket:
+            await socket.send_bytes(CARD)
+            connections = [await asyncio.open_connection("127.0.0.1", one.port) for _ in range(50)]
+            for _, writer in connections:
+                writer.write(head)
+            assert {await reader.read() for reader, _ in connections} == {b""}
+            await socket.send_str("EOS")
+            assert (await events(socket))[-1]["status"] == 0
+            for _, writer in connections:
+                writer.close()
+                await writer.wait_closed()
+
+    run(test)
+
+
+def test_half_sent_references_are_closed():
+    head = (
+        b"POST /client/dynamic/reference HTTP/1.1\r\nHost: here\r\nContent-Id: 1\r\nContent-Length: 9\r\n\r\n"
+    )
+
+    async def test() -> None:
+        limits = master.Limits(idle_s=0.3, head_s=0.3)
+        async with service(0, settings=master.Settings(limits)) as one:
+            reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+            writer.write(head + b"ten")
+            assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+            writer.close()
+            await writer.wait_closed()
+
+    # Not `run`: a task of the library listens for the rest for seconds.
+    asyncio.run(test())
+
+
 def test_a_client_that_is_killed_frees_its_worker():
     async def test() -> None:
         async with service() as one:

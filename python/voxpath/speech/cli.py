@@ -65,6 +65,13 @@ _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for 
     "--idle", type=click.FloatRange(0.1), default=30.0, show_default=True, help="Seconds without audio."
 )
 @click.option(
+    "--head",
+    type=click.FloatRange(0.1),
+    default=20.0,
+    show_default=True,
+    help="Seconds for a request's head.",
+)
+@click.option(
     "--message", type=click.IntRange(1024), default=1 << 20, show_default=True, help="Bytes of a message."
 )
 @_token("--token", "clients")

@@ -49,6 +49,7 @@ def serve(
     sessions: int,
     session: float,
     idle: float,
+    head: float,
     message: int,
     token: str | None,
     worker_token: str | None,
@@ -57,7 +58,12 @@ def serve(
 ) -> int:
     """Serves until it is told to end."""
     limits = master.Limits(
-        message_bytes=message, session_s=session, idle_s=idle, sessions=sessions, wait_s=wait
+        message_bytes=message,
+        session_s=session,
+        head_s=head,
+        idle_s=idle,
+        sessions=sessions,
+        wait_s=wait,
     )
     context = None
     if certificate is not None:

@@ -47,6 +47,8 @@ class Limits:
     session_bytes: int = 64 << 20
     """Of one session, also the bound of what waits at a worker."""
     session_s: float = 600.0
+    head_s: float = 20.0
+    """For the head of a request, and between two on one connection, which clients keep for less."""
     idle_s: float = 30.0
     """Between two messages before the end of the audio."""
     sessions: int = 256
@@ -216,7 +218,11 @@ class Master:
         content = request.headers.get("content-id")
         if not content:
             raise web.HTTPBadRequest(text="No Content-Id specified", headers=CORS)
-        text = await request.text()
+        try:
+            async with asyncio.timeout(self._settings.limits.idle_s):
+                text = await request.text()
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(headers=CORS) from None
         log.info("%s: a reference of %d characters", content, len(text))
         return web.Response(headers=CORS)
 
@@ -398,6 +404,8 @@ async def serve(
         shutdown_timeout=1.0,
         # Audio is compressed by its format; what else is would be of any size.
         auto_decompress=False,
+        # It begins with the connection.
+        keepalive_timeout=settings.limits.head_s,
     )
     await runner.setup()
     site = web.TCPSite(runner, host, port, ssl_context=ssl)
