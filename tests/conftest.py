@@ -34,7 +34,8 @@ app = { kind = "download", request = "100 B", response = "200 kB" }
 """A scenario that runs in a moment and loses packets."""
 
 
-_PROGRESS = re.compile(r"^.*: \d+(?: of \d+)?(?:, .*)?\n", re.MULTILINE)
+_PROGRESS = re.compile(r"^(?!\S+:\d+:\d+: ).*: \d+(?: of \d+)?(?:, .*)?\n", re.MULTILINE)
+"""No problem of a scenario, which begins with its file, line and column."""
 
 
 def without_progress(err: str) -> str:
