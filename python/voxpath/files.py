@@ -1,17 +1,22 @@
-"""Frames as files, in the format that the name of the file says; reports as pages."""
+"""Files that people name: how they are opened, and how frames and pages are written.
+
+Only regular files are opened: a FIFO would wait for somebody who writes, for ever and deaf to Ctrl-C, and a
+device may do anything.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
+import stat
 import tempfile
-from typing import TYPE_CHECKING
-
-from voxpath.scenario.problems import did_you_mean
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+    from pathlib import Path, PurePath
 
     import polars as pl
 
@@ -22,12 +27,86 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
 }
 
 
+def regular(path: Path | str) -> BinaryIO:
+    """Opens a regular file for reading.
+
+    Raises:
+        OSError: It cannot be read, or is none.
+        ValueError: The name has a zero byte, which no file's has.
+    """
+    # Before it is opened, which may already do something to a device, and after: it may be another one then.
+    _check_regular(os.stat(path).st_mode, path)  # noqa: PTH116 - of a text, too
+    return _opened(os.open(path, _READING), path)
+
+
+def read(path: Path | str) -> bytes:
+    """The contents of a regular file.
+
+    Raises:
+        OSError: As `regular`.
+        ValueError: As `regular`.
+    """
+    with regular(path) as file:
+        return file.read()
+
+
+def regular_below(directory: Path, name: PurePath | str) -> BinaryIO:
+    """Opens a regular file that lies below a directory, whatever symbolic links are on the way.
+
+    Raises:
+        OSError: It cannot be read, is none, or lies elsewhere.
+        ValueError: As `regular`.
+    """
+    root = directory.resolve()
+    try:
+        whole = (directory / name).resolve(strict=True)
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(name)) from None
+    if not whole.is_relative_to(root):
+        raise OSError(errno.EXDEV, f"lies outside of {directory}, where a symbolic link leads", str(name))
+    # Whoever may write there may put other links in their places meanwhile: none of these is followed.
+    *folders, last = whole.relative_to(root).parts or (".",)
+    with contextlib.ExitStack() as opened:
+
+        def enter(place: PurePath | str, above: int | None = None) -> int:
+            found = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+            opened.callback(os.close, found)
+            return found
+
+        place = enter(root)
+        for folder in folders:
+            place = enter(folder, place)
+        _check_regular(os.stat(last, dir_fd=place, follow_symlinks=False).st_mode, name)
+        return _opened(os.open(last, _READING | os.O_NOFOLLOW, dir_fd=place), name)
+
+
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def _opened(descriptor: int, path: PurePath | str) -> BinaryIO:
+    try:
+        _check_regular(os.fstat(descriptor).st_mode, path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check_regular(mode: int, path: PurePath | str) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+
+
 def check(path: Path) -> None:
     """Refuses a file that `save` could not write.
 
     Raises:
         ValueError: Its name says no format that is known, or its directory is not there.
     """
+    from voxpath.scenario.problems import did_you_mean
+
     if path.suffix not in _WRITERS:
         raise ValueError(f"{path.name!r} says no format; {did_you_mean(path.suffix, _WRITERS)}")
     if not path.parent.is_dir():
@@ -64,9 +143,11 @@ def save_page(text: str, path: Path) -> None:
     Raises:
         ValueError: It cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        partial.write_text(text, "utf-8")
+        # A new file: others may have put a link there, where the directory is everybody's.
+        with partial.open("x", encoding="utf-8") as file:
+            file.write(text)
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

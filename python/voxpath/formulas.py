@@ -11,6 +11,7 @@ import traceback
 import types
 from pathlib import Path
 
+from voxpath import files
 from voxpath.backends.formula.backend import BUILT_IN
 from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
 from voxpath.backends.formula.stream import Stream
@@ -58,7 +59,7 @@ def load(path: Path | str) -> Formulas:
     module.__file__ = str(path)
     try:
         # Not imported: that would keep a cache beside the file, and believe it right after an edit.
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - asked for
+        exec(compile(files.read(path), str(path), "exec"), module.__dict__)  # noqa: S102 - asked for
     except OSError as error:
         raise FormulaError(f"{path} cannot be read: {error.strerror or error}") from None
     except SyntaxError as error:

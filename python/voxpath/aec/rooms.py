@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.io import wavfile
 
+from voxpath import files
 from voxpath.aec.paths import Paths
 from voxpath.aec.sound import SoundError
 from voxpath.extras import install
@@ -100,7 +101,8 @@ def measured(path: Path | str, rate: int) -> Paths:
         SoundError: It is no such file.
     """
     try:
-        found, data = wavfile.read(path)
+        with files.regular(path) as file:
+            found, data = wavfile.read(file)
     except (OSError, ValueError, EOFError) as error:
         raise SoundError(f"{path}: {error}") from None
     channels = 1 if data.ndim == 1 else data.shape[1]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.io import wavfile
 
+from voxpath import files
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -43,10 +45,10 @@ def read(path: Path | str) -> Sound:
         SoundError: It cannot be read, or is no such sound.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), files.regular(path) as file:
             # Chunks with the recorder's remarks.
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
-            rate, data = wavfile.read(path)
+            rate, data = wavfile.read(file)
     except (OSError, ValueError, EOFError) as error:
         raise SoundError(f"{path}: {error}") from None
     rows = np.atleast_2d(data.T)

@@ -11,17 +11,18 @@ import json
 import math
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voxpath import files
 from voxpath.phonetics import geometry
 from voxpath.phonetics.problems import PhoneticsError, problem
 from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -130,7 +131,7 @@ def read(path: Path | str) -> Contours:
         PhoneticsError: There is no such file, or it is not in the format.
     """
     try:
-        data = json.loads(Path(path).read_text("utf-8"))
+        data = json.loads(files.read(path).decode("utf-8"))
     except OSError as error:
         raise PhoneticsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxpath import files
 from voxpath.extras import install
 from voxpath.phonetics.problems import PhoneticsError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
 
@@ -71,11 +72,15 @@ def read_sound(path: Path | str) -> Any:
     Raises:
         PhoneticsError: There is no such file, or it is no recording.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise PhoneticsError(f"{path}: is a folder, no recording")
-    if not path.is_file():
-        raise PhoneticsError(f"{path}: there is no such file")
+    try:
+        # Praat opens it by its name.
+        files.regular(path).close()
+    except IsADirectoryError:
+        raise PhoneticsError(f"{path}: is a folder, no recording") from None
+    except FileNotFoundError:
+        raise PhoneticsError(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise PhoneticsError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     module = library()
     try:
         with warnings.catch_warnings(record=True) as said_too:

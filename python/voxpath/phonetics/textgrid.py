@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxpath import files
 from voxpath.phonetics.problems import PhoneticsError, problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 SLACK_S = 1e-6
 """Times closer than this are the same; Praat writes 15 digits."""
@@ -101,7 +102,7 @@ def read(path: Path | str) -> TextGrid:
         PhoneticsError: There is no such file, it is no TextGrid, or its intervals are out of order.
     """
     try:
-        data = Path(path).read_bytes()
+        data = files.read(path)
     except OSError as error:
         raise PhoneticsError(f"{path}: cannot be read: {error.strerror or error}") from None
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"

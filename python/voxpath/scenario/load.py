@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from voxpath import _engine
+from voxpath import _engine, files
 from voxpath.scenario import cells
 from voxpath.scenario.model import Scenario
 from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
@@ -188,7 +188,7 @@ def _read_text(path: FilePath) -> str:
         return ScenarioError(str(path), [Problem(line, column, "", message)])
 
     try:
-        with path.open("rb") as file:
+        with files.regular(path) as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise refuse("there is no such file") from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import wave
 from pathlib import Path
 
+from voxpath import files
 from voxpath.speech.client import Audio
 from voxpath.speech.formats import RATE
 from voxpath.speech.samples import SCHEME, samples
@@ -30,15 +32,18 @@ def audio_of(name: str) -> list[Audio]:
         ]
     path = Path(name)
     try:
-        data = path.read_bytes()
+        data = files.read(path)
         text = path.with_suffix(".txt")
-        reference = text.read_text("utf-8").strip() if text.is_file() else None
+        reference = files.read(text).decode("utf-8").strip() if text.is_file() else None
     except OSError as error:
-        raise AudioError(f"{name}: {error.strerror}") from error
+        raise AudioError(f"{name}: {error.strerror or error}") from error
+    except ValueError as error:
+        # A name with a zero byte, or a text that is none.
+        raise AudioError(f"{name}: {error}") from error
     if data[:4] == b"OggS":
         return [Audio(path.name, data, "audio/ogg", len(data) / _ogg_length_s(path, data), reference)]
     try:
-        with wave.open(str(path)) as file:
+        with wave.open(io.BytesIO(data)) as file:
             rate, frames = file.getframerate(), file.getnframes()
             if (file.getsampwidth(), file.getnchannels()) == (2, 1):
                 return [Audio(path.name, file.readframes(frames), raw_type(rate), 2.0 * rate, reference)]

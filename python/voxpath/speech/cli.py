@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,7 +16,24 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound="Callable[..., object]")
 _PORT = 8888
-_PATH = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+class _File(click.Path):
+    """A regular file that can be read; libraries open some of ours by their names."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuses anything else, such as a FIFO, whose opening would wait for a writer."""
+        from voxpath import files
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            files.regular(path).close()
+        except (OSError, ValueError) as error:
+            self.fail(f"{path}: {getattr(error, 'strerror', None) or error}", param, ctx)
+        return path
+
+
+_PATH = _File(path_type=Path)
 
 
 @click.group()

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from voxpath import _engine
+from voxpath import _engine, files
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read."""
@@ -78,7 +78,7 @@ class Traces:
         if path.suffix in _RESULTS:
             raise TraceError(f"{name!r} ends like a result, {', '.join(_RESULTS)}: give it another name")
         try:
-            with (self.base / path).open("rb") as file:
+            with files.regular_below(self.base, path) as file:
                 raw = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise TraceError(f"{name!r} cannot be read: {error.strerror or error}") from None
