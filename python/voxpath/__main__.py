@@ -1,6 +1,6 @@
 """`python -m voxpath` is `voxpath`."""
 
-from voxpath.cli import main
+from voxpath.start import main
 
 if __name__ == "__main__":
     main()

@@ -6,6 +6,7 @@ What a command needs is imported where it runs, so that `voxpath --help` is ther
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from voxpath.speech.cli import speech
+from voxpath.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,12 +24,12 @@ if TYPE_CHECKING:
 _Decorated = TypeVar("_Decorated", bound="Callable[..., Any]")
 
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT = 1, 2
 DEFAULT_OUT = Path("runs")
 
 
 def main() -> None:
-    """The entry point of the console script."""
+    """Runs the command line of this process, and ends it."""
     code = run_command(sys.argv[1:])
     if code == INTERRUPTED:
         # Everything has been put away; taking the interpreter down would take longer than that.
@@ -42,7 +44,11 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         result = cli.main(list(arguments), prog_name="voxpath", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        from voxpath import terminal
+
+        told = io.StringIO()
+        error.show(told)
+        click.echo(terminal.safe(told.getvalue()), err=True, nl=False)
         return BAD_INPUT
     except (KeyboardInterrupt, click.Abort):
         click.echo("voxpath: interrupted", err=True)

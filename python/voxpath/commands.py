@@ -411,7 +411,7 @@ def _refusal(error: ScenarioError) -> click.ClickException:
 
 
 def _failed(error: Exception) -> int:
-    click.echo(f"Error: {error}", err=True)
+    terminal.complain(str(error))
     return 1
 
 
@@ -521,5 +521,5 @@ def _print_runs(outcomes: Sequence[Outcome]) -> int:
     for outcome in invalid:
         verdict = outcome.folder / "verdict.json"
         problems = "; ".join(json.loads(verdict.read_bytes())["problems"])
-        click.echo(f"Error: invalid run, see {verdict}: {problems}", err=True)
+        terminal.complain(f"invalid run, see {verdict}: {problems}")
     return 1 if invalid else 0

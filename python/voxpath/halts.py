@@ -17,6 +17,14 @@ VARIABLE = "VOXPATH_HALT_AT"
 Point = Literal[
     "client.block-sent",
     "cluster.made",
+    "entered.started",
+    "foreground.waits",
+    "launch.answered",
+    "launch.begins",
+    "launch.forked",
+    "launch.told",
+    "launch.unblocked",
+    "network.begins",
     "pool.task-submitted",
     "pool.worker-begins",
     "run.begins",
@@ -24,12 +32,14 @@ Point = Literal[
     "session.ends",
     "session.hosts-made",
     "session.runner-started",
+    "start.imported",
     "store.folder-made",
     "store.half-written",
-    "store.written",
     "store.moved-away",
     "store.renamed",
+    "store.written",
 ]
+"""Those of `launch` are reached without this module."""
 
 _HALT_AT = os.environ.get(VARIABLE)
 

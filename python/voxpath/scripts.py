@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import _engine
+from voxpath import _engine, files, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def read(path: Path) -> Script:
         OSError: It cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.read(path).decode("utf-8")
         rules, stacks, differs, simulated = _engine.parse_script(text)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: it is not UTF-8: {error.reason} at byte {error.start}") from error
@@ -119,8 +119,8 @@ def _tell(script: Script, stack: str, ladder: bool) -> bool:
         click.echo(f"{script.path} on {stack}: holds")
     else:
         line, reason = ran.failure
-        click.echo(f"{script.path}:{line} on {stack}: {reason}")
+        click.echo(terminal.safe(f"{script.path}:{line} on {stack}: {reason}"))
     if ladder or ran.failure is not None:
         for step in ran.ladder:
-            click.echo(f"    {step}")
+            click.echo(terminal.safe(f"    {step}"))
     return ran.failure is None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import click
 import rich.progress
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
-from rich.text import Text
 
 from voxpath.columns import fit
 
@@ -35,15 +36,47 @@ _SECONDS_BETWEEN_LINES = 5
 def console(*, stderr: bool = False) -> Console:
     """A console that does not fold what goes into a pipe or a file."""
     # What scenarios name is no markup, whatever brackets it has.
-    found = Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False)
+    found = _Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False)
     if not found.is_terminal:
         found.width = _PIPED_WIDTH
     return found
 
 
+def safe(text: str) -> str:
+    """A text of anybody's, without what would steer our terminal; its lines stay."""
+    return "\n".join(
+        "".join(character for character in _SEQUENCE.sub("", line) if character.isprintable())
+        for line in text.split("\n")
+    )
+
+
+_SEQUENCE = re.compile(
+    r"""
+    (?: \x1b\[ | \x9b ) [0-?]* [ -/]* [@-~]?                     # CSI: colours, the cursor
+    | (?: \x1b[]PX^_] | [\x9d\x90\x98\x9e\x9f] ) .*? (?: \x07 | \x1b\\ | \x9c | $ )  # OSC and others: texts
+    | \x1b [ -/]* [0-~]?                                       # all others
+    """,
+    re.VERBOSE,
+)
+"""Control sequences of ECMA-48, whole or cut off."""
+
+
 def plain(line: str) -> str:
-    """What a line of a program shows, without what would steer our terminal."""
-    return "".join(character for character in Text.from_ansi(line).plain if character.isprintable())
+    """What a line of a program shows in the end: bars of progress write it again and again."""
+    return safe(line.rstrip("\r").rpartition("\r")[2])
+
+
+def complain(text: str) -> None:
+    """Says on standard error what failed."""
+    click.echo(f"Error: {safe(text)}", err=True)
+
+
+class _Console(Console):
+    """A console that prints texts of anybody's."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Prints texts without what would steer the terminal."""
+        super().print(*(safe(each) if isinstance(each, str) else each for each in objects), **options)
 
 
 def print_table(
@@ -64,6 +97,7 @@ def print_table(
         out: Where; standard output without it.
     """
     out = out or console()
+    rows = [[safe(cell) for cell in row] for row in rows]
     width = out.width if out.is_terminal else None
     fitted = fit(heads, rows, width, spare)
     if title:
@@ -110,7 +144,8 @@ class Progress:
     """
 
     def __init__(self, description: str, total: int | None) -> None:
-        self._description = description
+        # What scenarios name.
+        self._description = description = safe(description)
         self._total = total
         self._done = 0
         self._made = 0
@@ -119,10 +154,10 @@ class Progress:
         out = console(stderr=True)
         self._at = ""
         self._bar = _Bar(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[pace]}"),
+            TextColumn("{task.fields[pace]}", markup=False),
             console=out,
             transient=True,
             disable=not out.is_terminal,

@@ -75,14 +75,9 @@ impl Isolation {
     /// Shows programs `text` where `path` is.
     ///
     /// # Errors
-    /// There is no `path`, or nothing can be written to the directory for temporary files.
+    /// There is no `path`, or nothing can be mounted.
     pub fn replace_file(&self, path: &str, text: &str) -> Result<(), HostError> {
-        let mut temporary = std::env::temp_dir();
-        temporary.push(format!(".voxpath-{}-{}", std::process::id(), path.replace('/', "-")));
-        fs::create_dir(&temporary).context(|| format!("make {}", temporary.display()))?;
-        let bound = bind_text(&temporary, path, text).context(|| format!("show programs another {path}"));
-        let removed = fs::remove_dir(&temporary).context(|| format!("remove {}", temporary.display()));
-        bound.and(removed)?;
+        bind_text(path, text).context(|| format!("show programs another {path}"))?;
         // Nobody is to change it for all.
         mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, c"").context(|| format!("protect {path}"))
     }
@@ -91,12 +86,15 @@ impl Isolation {
 /// Mounts a file with `text` over `path`.
 ///
 /// It lies on a file system of its own, which stays without a name as long as it is mounted over `path`. A file that
-/// was removed would do for us, but nobody in there could mount another one over it.
-fn bind_text(temporary: &Path, path: &str, text: &str) -> std::io::Result<()> {
-    mount("voxpath", temporary, "tmpfs", MountFlags::empty(), None)?;
-    let file = temporary.join("file");
+/// was removed would do for us, but nobody in there could mount another one over it. While it is written, that file
+/// system lies over a directory that is there on every machine; nobody else sees our mounts, and no other user can
+/// have put something in its place.
+fn bind_text(path: &str, text: &str) -> std::io::Result<()> {
+    const COVERED: &str = "/proc";
+    mount("voxpath", COVERED, "tmpfs", MountFlags::empty(), None)?;
+    let file = Path::new(COVERED).join("file");
     let bound = fs::write(&file, text).and_then(|()| Ok(mount_bind(&file, path)?));
-    unmount(temporary, UnmountFlags::DETACH)?;
+    unmount(COVERED, UnmountFlags::DETACH)?;
     bound
 }
 

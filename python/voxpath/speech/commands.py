@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import click
 
+from voxpath import terminal
 from voxpath.speech import client, master, worker
 from voxpath.speech.audio_files import AudioError, audio_of
 from voxpath.speech.protocol import CLIENT_STATUS
@@ -236,9 +237,9 @@ def stream(
 def _show(record: client.Utterance) -> None:
     if record.status != 0:
         code = "no status" if record.status is None else f"status {record.status}"
-        click.echo(f"{record.name}: {code}: {record.message}", err=True)
+        click.echo(terminal.safe(f"{record.name}: {code}: {record.message}"), err=True)
         return
-    click.echo(f"{record.name}: {record.transcript}")
+    click.echo(terminal.safe(f"{record.name}: {record.transcript}"))
     told = [f"{record.length_s:.2f} s of audio"]
     for name, value, unit in (
         ("result after", record.latency_s, " s"),

@@ -157,7 +157,14 @@ def main() -> None:
     """Serves requests until there are no more."""
     # Who started it decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    try:
+        _serve(sys.stdin.buffer, sys.stdout.buffer)
+    except BrokenPipeError:
+        # Who asked is gone. Python would try once more to write what is left of the answer.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     try:
         runner = _Runner(_engine.Isolation())
     except OSError as error:
