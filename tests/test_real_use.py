@@ -30,8 +30,9 @@ import voxpath as voxpath_package
 from conftest import PATIENCE_S, ROOT, process
 from processes import until
 from voxpath import live, packages, realtime, terminal
+from voxpath.backends.real import relays
 from voxpath.backends.real.programs import end
-from voxpath.backends.real.relays import REACH, relays
+from voxpath.backends.real.relays import HOST, REACH
 from voxpath.backends.real.session import RealError, Session
 from voxpath.cli import cli
 from voxpath.scenario import from_dict, read
@@ -243,6 +244,13 @@ def test_a_port_that_is_taken_is_told_before_the_command_runs(echo: int, tmp_pat
     assert done.returncode == 125
     assert f"cannot listen at 127.0.0.1:{echo} of this machine: Address already in use" in done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_files_of_hosts_are_made_without_a_directory_that_others_write_to(tmp_path: Path):
+    """Who knew the name could have kept it taken."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "nothing")}
+    done = behind_link("--", "getent", "hosts", "machine", cwd=tmp_path, env=environment)
+    assert done.stdout.split()[0] == "10.0.0.2", done.stderr
 
 
 @pytest.mark.parametrize(
@@ -468,7 +476,33 @@ def test_a_run_that_nothing_ends_needs_a_duration(voxpath, tmp_path: Path):
 def test_inside_of_a_host_the_machine_is_found_where_the_outer_one_found_it(monkeypatch: pytest.MonkeyPatch):
     plan = from_dict(two_hosts(reach=[8000, 9000])).plan.data
     monkeypatch.setenv(REACH, "8000/tcp=10.0.0.2 9000/udp=10.0.0.2")
-    assert [relay.target for relay in relays(plan)] == [("10.0.0.2", 8000), ("127.0.0.1", 9000)]
+    monkeypatch.setattr(relays, "in_a_host", lambda: True)
+    assert [relay.target for relay in relays.relays(plan)] == [("10.0.0.2", 8000), ("127.0.0.1", 9000)]
+    monkeypatch.setenv(REACH, "8000/tcp=10.0.0.2 garbage")
+    with pytest.raises(RealError, match="VOXPATH_REACH says 'garbage'"):
+        relays.relays(plan)
+
+
+@pytest.mark.parametrize("told", ["8000/tcp=203.0.113.1", "garbage"])
+def test_variables_alone_open_nothing_and_lead_nowhere(told: str, monkeypatch: pytest.MonkeyPatch):
+    plan = from_dict(two_hosts(reach=[8000], publish=["9000:client:8000"])).plan.data
+    monkeypatch.setenv(HOST, "client")
+    monkeypatch.setenv(REACH, told)
+    reach, publish = relays.relays(plan)
+    assert (reach.target, publish.place) == (("127.0.0.1", 8000), ("127.0.0.1", 9000))
+
+
+def test_a_command_in_a_command_publishes_at_the_outer_hosts_addresses(tmp_path: Path):
+    inner = [PYTHON, "-m", "voxpath", "exec", "--publish", "8000", "--", PYTHON, "-c", SERVE]
+    code = (
+        "import socket, subprocess, sys\n"
+        f"serving = subprocess.Popen({inner!r}, stdout=subprocess.PIPE)\n"
+        "serving.stdout.readline()\n"
+        "print(socket.create_connection(('10.0.0.1', 8000)).recv(100).decode())\n"
+        "sys.exit(serving.wait())\n"
+    )
+    done = behind_link("--", PYTHON, "-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "10.0.0.2\n"), done.stderr
 
 
 def test_the_view_shows_what_links_did_between_two_looks():

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from scipy.stats import binom
 
+from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.session import Session
 from voxpath.results.identity import Observe
 from voxpath.scenario import from_dict
@@ -135,15 +136,19 @@ def pair(link: dict[str, object]) -> Iterator[Session]:
             ),
             (SERVER, f"addr add {BASELINE[1]}/24 dev base\n"),
         ):
-            command = session.command(host_index, ["ip", "-batch", "-"])
-            subprocess.run(command, input=commands + "link set base up\n", text=True, check=True)  # noqa: S603
+            configuring = Entered(
+                session, host_index, ["ip", "-batch", "-"], stdin=subprocess.PIPE, text=True
+            )
+            configuring.communicate(commands + "link set base up\n")
+            if configuring.returncode != 0:
+                raise subprocess.CalledProcessError(configuring.returncode, configuring.args)
         session.start(0, Observe().json)
         yield session
 
 
-def start(session: Session, host: int, *command: str) -> "subprocess.Popen[str]":
+def start(session: Session, host: int, *command: str) -> Entered:
     """Starts a program on a host."""
-    return subprocess.Popen(session.command(host, command), stdout=subprocess.PIPE, text=True)  # noqa: S603
+    return Entered(session, host, command, stdout=subprocess.PIPE, text=True)
 
 
 def delay(udp: str, one_way_ms: float, least: "Joined", count: int, rounds: int = 4) -> Delay:

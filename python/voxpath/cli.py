@@ -497,14 +497,22 @@ def exec_(command: tuple[str, ...], **options: Any) -> int:
     The command reaches nothing but the host `machine` at the other end, which stands for this machine: what
     --reach names. Ctrl-C is the command's; a second one within a second kills it.
     """
-    from voxpath import interactive
-
+    interactive = _interactive()
     given = {key: _link_values(options, key) for key in ("", "up", "down")}
     link = given[""] | {key: values for key, values in given.items() if key and values}
     chosen = {key: options[key] for key in ("reach", "publish", "seed", "capture", "out", "verbose")}
     if chosen["capture"] and chosen["out"] is None:
         raise click.UsageError("--capture needs --out, where the capture is kept")
-    return interactive.run_behind_link(command, interactive.ExecOptions(link, **chosen))
+    return int(interactive.run_behind_link(command, interactive.ExecOptions(link, **chosen)))
+
+
+def _interactive() -> ModuleType:
+    """Its imports start threads, which are not to take signals that are for a command."""
+    from voxpath import interrupts
+
+    with interrupts.blocked():
+        from voxpath import interactive
+    return interactive
 
 
 def _link_values(options: dict[str, Any], direction: str) -> dict[str, Any]:
@@ -537,9 +545,10 @@ Examples:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def shell(scenario: Path, host: str, command: tuple[str, ...]) -> int:
     """Opens a shell, or runs a COMMAND, on a host while the network of a SCENARIO runs."""
-    from voxpath import commands, interactive
+    interactive = _interactive()
+    from voxpath import commands
 
-    return interactive.shell(commands.read_scenario(scenario), host, command)
+    return int(interactive.shell(commands.read_scenario(scenario), host, command))
 
 
 @cli.command(

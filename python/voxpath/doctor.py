@@ -8,14 +8,15 @@ import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.packages import NEEDED, OF_EXAMPLES, missing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _PATIENCE_S = 60
 
@@ -76,9 +77,6 @@ def _tshark() -> Finding:
 def _programs() -> Finding:
     """What the backend real starts."""
     problems = list(filter(None, map(missing, NEEDED)))
-    if not problems:
-        works, text = _try(["env", "--default-signal=INT", "--chdir=/", "true"])
-        problems = [] if works else [f"env is too old, coreutils 8.31 is needed: {text}"]
     detail = "; ".join(problems) or _try(["ip", "-V"])[1]
     return Finding(", ".join(NEEDED), works=not problems, detail=detail, serves=_REAL)
 
@@ -122,6 +120,7 @@ def _real_hosts(edge: str) -> Finding:
     serves = _REAL if edge == "tun" else f"{_REAL}, where TUN cannot be used"
     if platform.system() != "Linux":
         return Finding(name, works=False, detail="only Linux has them", serves=serves)
+    from voxpath.backends.real.entered import Entered
     from voxpath.backends.real.session import RealError, Session
     from voxpath.scenario import from_dict
 
@@ -131,7 +130,8 @@ def _real_hosts(edge: str) -> Finding:
     try:
         with Session(document.plan.json) as session:
             session.start(0, "{}")
-            works, text = _try(session.command(session.host("client"), ["ip", "-brief", "address"]))
+            enter = partial(Entered, session, session.host("client"))
+            works, text = _try(["ip", "-brief", "address"], enter)
             _, told = session.finish()
     except RealError as error:
         return Finding(name, works=False, detail=str(error), serves=serves)
@@ -146,11 +146,18 @@ def _real_hosts(edge: str) -> Finding:
     return Finding(name, works=True, detail=detail, serves=serves)
 
 
-def _try(command: Sequence[str]) -> tuple[bool, str]:
+def _try(
+    command: Sequence[str], start: Callable[..., subprocess.Popen[Any]] = subprocess.Popen
+) -> tuple[bool, str]:
     """Whether a command succeeds, and the first line of what it says."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)  # noqa: S603 - paths that which() found
+        with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                out, err = process.communicate(timeout=_PATIENCE_S)
+            except BaseException:
+                process.kill()
+                raise
     except (OSError, subprocess.TimeoutExpired) as error:
         return False, str(error)
-    lines = (done.stdout or done.stderr).splitlines()
-    return done.returncode == 0, lines[0] if lines else ""
+    lines = (out or err).splitlines()
+    return process.returncode == 0, lines[0] if lines else ""

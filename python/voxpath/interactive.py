@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import _engine
+from voxpath import _engine, terminal
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real import foreground
 from voxpath.backends.real.network import Network
@@ -68,20 +69,22 @@ def run_behind_link(command: Sequence[str], options: ExecOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been run.
     """
-    document = _document(command, options)
-    if (code := _not_there(command)) is not None:
-        return code
     observe = Observe(capture=(HERE,) if options.capture else ())
     try:
+        document = _document(command, options)
+        if (code := _not_there(command)) is not None:
+            return code
         with (
-            foreground.signals_noted() as noted,
+            foreground.Signals() as signals,
             Network(document, 0, observe, foreground=HERE) as network,
         ):
-            code = foreground.wait(lambda: network.programs.foreground, noted, network.step)
+            code = foreground.wait(lambda: network.programs.foreground, signals, network.step)
             unanswered = network.session.unanswered()
             found = network.finish()
     except (RealError, UnanswerableError) as error:
         return _failed(error)
+    except foreground.Ended as ended:
+        return _ended(ended)
     for place in unanswered:
         _say(f"nobody answered at {place}")
     _judge(found, verbose=options.verbose)
@@ -115,18 +118,20 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
         ) from None
     try:
         with (
-            foreground.signals_noted() as noted,
+            foreground.Signals() as signals,
             Network(document, 0, Observe()) as network,
             _shell(host) if not command else contextlib.nullcontext(command) as chosen,
         ):
             node = network.session.host(host)
-            process = foreground.attach(network.session.command(node, chosen))
-            code = foreground.wait(lambda: process, noted, network.step)
+            start = functools.cache(lambda: foreground.attach(network.session, node, chosen))
+            code = foreground.wait(start, signals, network.step)
             found = network.finish()
     except UnanswerableError as error:
         raise click.ClickException(str(error)) from None
     except RealError as error:
         return _failed(error)
+    except foreground.Ended as ended:
+        return _ended(ended)
     _judge(found, verbose=False)
     return code
 
@@ -226,5 +231,10 @@ def _failed(error: Exception) -> int:
     return foreground.NOT_STARTED
 
 
+def _ended(ended: foreground.Ended) -> int:
+    _say(f"{ended.number.name} came before the command began")
+    return ended.code
+
+
 def _say(text: str) -> None:
-    click.echo(f"voxpath: {text}", err=True)
+    click.echo(f"voxpath: {terminal.safe(text)}", err=True)

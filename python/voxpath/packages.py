@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "env": "coreutils"}
+NEEDED = {"ip": "iproute2", "nsenter": "util-linux"}
 """By the backend real."""
 
 OF_EXAMPLES = {"ping": "iputils-ping", "curl": "curl", "iperf3": "iperf3"}

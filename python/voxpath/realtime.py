@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import threading
 import time
@@ -14,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from voxpath.api import Result
-from voxpath.backends.real.foreground import programs, signals_for_the_program
+from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.programs import LISTENING_S, end
 from voxpath.backends.real.session import RealError
@@ -53,23 +50,6 @@ class RealResult(Result):
     fidelity: Mapping[str, Any]
 
 
-class Program(subprocess.Popen[Any]):
-    """A program on a real host; signals are for the program, not for what entered the host for it."""
-
-    def send_signal(self, sig: int) -> None:
-        """Sends a signal to the program, once it has begun; SIGKILL to all of its process group."""
-        with contextlib.suppress(ProcessLookupError):
-            if sig == signal.SIGKILL and os.getpgid(self.pid) != os.getpgrp():
-                os.killpg(self.pid, sig)
-                return
-            while self.poll() is None:
-                if found := programs(self.pid):
-                    for process in found:
-                        os.kill(process, sig)
-                    return
-                time.sleep(_PAUSE_S)
-
-
 class RealHost:
     """A real host, on which programs are started."""
 
@@ -79,7 +59,7 @@ class RealHost:
         self.name = name
         self.addresses = addresses
 
-    def popen(self, command: Sequence[str], **options: Any) -> Program:
+    def popen(self, command: Sequence[str], **options: Any) -> Entered:
         """Starts a program here; what still runs at the end of the `with` block is ended.
 
         Its exit code is the program's; where a signal ended that, 128 and the signal's number, as of a shell.
@@ -149,7 +129,7 @@ class RealNetwork:
         self._observe = observe
         self._out = out
         self._network = Network(document, replication, observe)
-        self._started: list[Program] = []
+        self._started: list[Entered] = []
         self._over = threading.Event()
         self._finished = False
         self._error: BaseException | None = None
@@ -263,7 +243,7 @@ class RealNetwork:
         identity = Identity(plan, "real", self._replication, _engine.BUILD, self._observe, machine=machine())
         return keep(out, identity, self._document.written, self._replication, found).folder
 
-    def _start(self, index: int, command: Sequence[str], options: dict[str, Any]) -> Program:
+    def _start(self, index: int, command: Sequence[str], options: dict[str, Any]) -> Entered:
         if self._finished:
             raise RealError(
                 "the network is over: programs are started inside of the `with` block, before `finish`"
@@ -277,15 +257,17 @@ class RealNetwork:
                 )
         session = self._network.session
         directory = options.pop("cwd", None)
-        entered = session.command(index, command, directory=None if directory is None else str(directory))
-        with signals_for_the_program():
-            process = Program(entered, **{"start_new_session": True, **options})
-        # What errors are to show.
-        process.args = list(command)
+        process = Entered(
+            session,
+            index,
+            command,
+            directory=None if directory is None else str(directory),
+            **{"start_new_session": True, **options},
+        )
         self._started.append(process)
         return process
 
-    def _kill(self, process: Program) -> None:
+    def _kill(self, process: Entered) -> None:
         end([process], grace_s=0)
 
     def _listens(self, index: int, port: int) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.backends.base import UnanswerableError
+from voxpath.backends.real.relays import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -130,7 +131,7 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     port = PORT if edge == "bridge" else DEVICE
     bridge = [f"link add {DEVICE} type bridge", f"link set {PORT} master {DEVICE}", f"link set {DEVICE} up"]
     lines = [
-        "link set lo up",
+        f"link set lo alias {MARK} up",
         f"link set {port} mtu {_mtu(plan, index)} txqueuelen {_QUEUE} up",
         *(bridge if edge == "bridge" else []),
         *(f"addr add {_own(address)} dev {DEVICE}" for address in addresses),

@@ -1,7 +1,7 @@
 """A command on a real host that has our terminal, our input and our output, untouched.
 
 What the terminal's keys send reaches the command as it reaches us, because it is in our process group;
-without a terminal, what somebody sends to us is passed on. We note signals instead of being interrupted.
+what somebody sends to us is passed on. A signal that comes before the command is there is kept for it.
 """
 
 from __future__ import annotations
@@ -9,132 +9,152 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import termios
 import time
 from collections import deque
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from voxpath.backends.real.session import DEFAULT_SIGNALS
+from voxpath import halts, interrupts
+from voxpath.backends.real import launch
+from voxpath.backends.real.entered import Entered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_FROM_KEYS = frozenset({signal.SIGINT, signal.SIGQUIT})
-"""What a terminal sends to its whole foreground process group."""
+    from voxpath.backends.real.session import Session
 
-_SIGNALS = (*_FROM_KEYS, signal.SIGTERM, signal.SIGHUP)
-
-Noted = deque[int]
-"""Signals that have come, the earliest first."""
+_FROM_KERNEL = 0x80
+"""`si_code` of a signal that a terminal sends for a key, not a process."""
 
 _LOOK_S = 0.01
 
 _TWICE_S = 1.0
 """Within which time a second Ctrl-C means that the first was not enough."""
 
-NOT_STARTED = 125
-"""The exit code of `env` and `timeout` where they fail themselves, before there is a command."""
+NOT_STARTED = launch.FAILED
+"""The exit code where we fail ourselves, before there is a command."""
 
 
-def attach(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Starts a command with what we have for input and output."""
-    # Without a terminal a group of its own is what signals are passed on to.
-    with signals_for_the_program():
-        return subprocess.Popen(command, start_new_session=not _has_terminal())  # noqa: S603 - what the user says
+class Ended(BaseException):
+    """A signal came while nothing had been started that it could be for.
+
+    Attributes:
+        number: The signal's.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = signal.Signals(number)
+
+    @property
+    def code(self) -> int:
+        """A shell's exit code for it."""
+        return launch.BY_SIGNAL + self.number
 
 
-@contextlib.contextmanager
-def signals_for_the_program() -> Iterator[None]:
-    """Keeps signals from what is started inside, until there is the program: see `Session.command`."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+class Came(NamedTuple):
+    """A signal that has come, and whether a key of the terminal sent it, and so to the command as well."""
+
+    number: int
+    by_key: bool
 
 
-@contextlib.contextmanager
-def signals_noted() -> Iterator[Noted]:
-    """Notes signals for `wait`: the command gets them, and we live on to close the books."""
-    noted = Noted()
-    before = {number: signal.signal(number, lambda came, _: noted.append(came)) for number in _SIGNALS}
-    try:
-        with _terminal_kept():
-            yield noted
-    finally:
-        for number, handler in before.items():
+class Signals:
+    """Signals that end a command, while it is ours to say what they do.
+
+    Until `wait` they end us, in order, by `Ended`. From then on they are the command's: the kernel keeps them
+    until they are taken. What whoever started us has ignored stays so, for the command too.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[signal.Signals, Any] = {}
+        self._heard = deque[int]()
+        self._ends_us = True
+
+    def __enter__(self) -> Self:
+        for number in interrupts.ENDING:
+            if (handler := signal.getsignal(number)) is not signal.SIG_IGN:
+                self._before[number] = handler
+                signal.signal(number, self._hear)
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The command has ended, and so do we, whatever came since.
+        self._ends_us = False
+        while self.take() is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def keep(self) -> None:
+        """From now on they are the command's."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        self._ends_us = False
 
-def wait(
-    process: Callable[[], subprocess.Popen[bytes] | None],
-    noted: Noted,
-    on_look: Callable[[], object],
-) -> int:
+    def take(self, patience_s: float = 0.0) -> Came | None:
+        """One that has come, or comes so soon."""
+        if self._heard:
+            # The kernel gave it to a thread that does not block it, and that does not say who sent it.
+            number = self._heard.popleft()
+            return Came(number, number in interrupts.FROM_KEYS)
+        info = signal.sigtimedwait(self._before, patience_s)
+        if info is None:
+            return None
+        return Came(info.si_signo, info.si_signo in interrupts.FROM_KEYS and info.si_code == _FROM_KERNEL)
+
+    def _hear(self, number: int, _: object) -> None:
+        if self._ends_us:
+            # Once: what is there is put away in order, however often somebody asks for haste.
+            self._ends_us = False
+            raise Ended(number)
+        self._heard.append(number)
+
+
+def attach(session: Session, host: int, command: Sequence[str]) -> Entered:
+    """Starts a command with what we have for input and output; it waits for `wait`."""
+    # Without a terminal a group of its own is what signals are passed on to.
+    return Entered(session, host, command, held=True, start_new_session=not _has_terminal())
+
+
+def wait(start: Callable[[], Entered | None], signals: Signals, on_look: Callable[[], object]) -> int:
     """Waits for a command's end; its exit code, where a signal ended it 128 and the signal's number.
 
     Args:
-        process: The command, once it is started.
-        noted: Signals that have come.
+        start: Gives the command that was attached; asked until there is one, and then again and again.
+        signals: Those that are the command's from now on.
         on_look: Called again and again until it has ended.
     """
-    last = -_TWICE_S
-    while True:
-        on_look()
-        command = process()
-        if command is not None and (code := command.poll()) is not None:
-            return 128 - code if code < 0 else code
-        if not noted:
-            time.sleep(_LOOK_S)
-            continue
-        number = signal.Signals(noted.popleft())
-        if command is None:
-            return 128 + number
-        now = time.monotonic()
-        if number == signal.SIGINT and now - last < _TWICE_S:
-            command.kill()
-        elif number not in _FROM_KEYS or os.getpgid(command.pid) != os.getpgrp():
-            _pass_on(command, number)
-        if number == signal.SIGINT:
-            last = now
-
-
-def _pass_on(command: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Sends a signal to a command, which is a child of the process that entered its host."""
-    with contextlib.suppress(ProcessLookupError):
-        if os.getpgid(command.pid) != os.getpgrp():
-            os.killpg(command.pid, number)
-            return
-        found = programs(command.pid)
-        for process in found:
-            os.kill(process, number)
-        if not found:
-            command.kill()
-
-
-def programs(entering: int) -> list[int]:
-    """What was started on a host, behind the process that entered it and the one that waits there."""
-    inner = [inner for child in _children(entering) for inner in _children(child)]
-    return [process for process in inner if _has_begun(process)]
-
-
-def _has_begun(process: int) -> bool:
-    """Whether a process is a program yet, and not what makes it deaf to no signal: see `Session.command`."""
-    try:
-        return DEFAULT_SIGNALS.encode() not in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-
-
-def _children(process: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{process}/task/{process}/children").read_text()
-    except OSError:
-        return []
-    return [int(child) for child in text.split()]
+    signals.keep()
+    halts.reached("foreground.waits")
+    interrupted = -_TWICE_S
+    with _terminal_kept():
+        while True:
+            on_look()
+            command = start()
+            if command is None:
+                if came := signals.take(_LOOK_S):
+                    return launch.BY_SIGNAL + came.number
+            elif (code := command.poll()) is not None:
+                return launch.BY_SIGNAL - code if code < 0 else code
+            elif command.is_held:
+                if command.is_there(_LOOK_S):
+                    # What comes from here on reaches it.
+                    early = {came.number for came in iter(signals.take, None)}
+                    command.let_go(early)
+                    interrupted = time.monotonic() if signal.SIGINT in early else interrupted
+            elif came := signals.take(_LOOK_S):
+                if came.number == signal.SIGINT:
+                    again, interrupted = time.monotonic() - interrupted < _TWICE_S, time.monotonic()
+                    if again:
+                        command.kill()
+                        continue
+                if command.leads_group:
+                    command.send_to_group(came.number)
+                elif not came.by_key:
+                    command.send_signal(came.number)
 
 
 def _has_terminal() -> bool:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from voxpath import _engine
+from voxpath import _engine, halts
 from voxpath.backends.real import connections, fidelity
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
@@ -69,6 +69,7 @@ class Network:
             RealError: The machine does not let us.
         """
         plan = self._document.plan.data
+        halts.reached("network.begins")
         self._began = datetime.now(UTC)
         self._pressure = _pressure()
         with contextlib.ExitStack() as stack:

@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 import polars as pl
 
-from voxpath.backends.real.foreground import attach, signals_for_the_program
+from voxpath.backends.real.entered import Entered
+from voxpath.backends.real.foreground import attach
 from voxpath.backends.real.session import RealError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Program:
     start_ns: int
     ends: bool
     outputs: tuple[IO[bytes], IO[bytes]]
-    process: subprocess.Popen[bytes] | None = None
+    process: Entered | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
 
@@ -158,7 +159,7 @@ class Programs:
         return any(program.ends and program.ended_ns is not None for program in self.all)
 
     @property
-    def foreground(self) -> subprocess.Popen[bytes] | None:
+    def foreground(self) -> Entered | None:
         """The program that has our terminal, once it is started."""
         return next((program.process for program in self.all if program.host == self._foreground), None)
 
@@ -215,28 +216,27 @@ class Programs:
 
     def _start(self, program: Program, now_ns: int) -> None:
         if program.host == self._foreground:
-            program.process = attach(self._session.command(program.node, program.command))
+            program.process = attach(self._session, program.node, program.command)
         else:
             program.process = start(self._session, program.node, program.command, *program.outputs)
         program.started_ns = now_ns
 
 
-def start(
-    session: Session, host: int, command: Sequence[str], out: IO[bytes], err: IO[bytes]
-) -> subprocess.Popen[bytes]:
+def start(session: Session, host: int, command: Sequence[str], out: IO[bytes], err: IO[bytes]) -> Entered:
     """Starts a program on a host, without a terminal and without input."""
-    with signals_for_the_program():
-        return subprocess.Popen(  # noqa: S603 - what the scenario says
-            session.command(host, command),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            # A signal for the group reaches the program behind the one that enters the host.
-            start_new_session=True,
-        )
+    return Entered(
+        session,
+        host,
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        # A signal for the group reaches what the program has started, too.
+        start_new_session=True,
+    )
 
 
-def end(processes: Sequence[subprocess.Popen[Any]], grace_s: float = _GRACE_S) -> None:
+def end(processes: Sequence[Entered], grace_s: float = _GRACE_S) -> None:
     """Ends what still runs: asks first, then kills."""
     _signal(processes, signal.SIGTERM)
     deadline = time.monotonic() + grace_s
@@ -248,15 +248,10 @@ def end(processes: Sequence[subprocess.Popen[Any]], grace_s: float = _GRACE_S) -
         process.wait()
 
 
-def _signal(processes: Iterable[subprocess.Popen[Any]], number: signal.Signals) -> None:
+def _signal(processes: Iterable[Entered], number: signal.Signals) -> None:
     for process in processes:
         if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                if os.getpgid(process.pid) == process.pid:
-                    os.killpg(process.pid, number)
-                else:
-                    # It shares our terminal and our group; what it entered for ends with the hosts.
-                    process.kill()
+            process.end(number)
 
 
 def _who(program: Program) -> str:

@@ -2,14 +2,21 @@
 
 The machine is whatever this process sees as such. That may be a real host itself, where a command of voxpath
 was started by another one: then what that host reaches of the machine is reached from here too, and what is
-published is published at that host's own addresses.
+published is published at that host's own addresses. Whether it is one the namespace says (`MARK`), never a
+variable of the environment: anybody can set those.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from voxpath.backends.real.problems import RealError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +28,10 @@ HOST = "VOXPATH_HOST"
 
 REACH = "VOXPATH_REACH"
 """Tells a program where it reaches ports of the machine: `8000/tcp=10.0.0.2`, with blanks between."""
+
+
+MARK = "voxpath"
+"""The alias of the loopback device in a real host's network namespace; only who administers it can set it."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ def relays(plan: Mapping[str, Any]) -> list[Relay]:
             ]
         else:
             address = _counterpart(nodes[host]["addresses"], nodes[relay["to"]]["addresses"])
-            place = ("0.0.0.0" if HOST in os.environ else LOOPBACK, relay["port"])  # noqa: S104 - of a namespace
+            place = ("0.0.0.0" if in_a_host() else LOOPBACK, relay["port"])  # noqa: S104 - of a namespace
             found.append(Relay(host, False, transport, place, (address, relay["target"])))
     return found
 
@@ -72,12 +83,34 @@ def environment(plan: Mapping[str, Any], host: int) -> dict[str, str]:
     return {HOST: plan["nodes"][host]["name"], REACH: " ".join(told)}
 
 
+@cache
+def in_a_host() -> bool:
+    """Whether this process runs on a real host of voxpath."""
+    command = ["ip", "-json", "link", "show", "dev", "lo"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - nothing of anybody's
+        (device,) = json.loads(done.stdout)
+    except (OSError, ValueError):
+        # Without iproute2 there are no hosts.
+        return False
+    return bool(device.get("ifalias") == MARK)
+
+
 def reached() -> dict[tuple[int, str], str]:
-    """Addresses at which this process reaches ports of the machine: by port and transport."""
+    """Addresses at which this process reaches ports of the machine: by port and transport.
+
+    Raises:
+        RealError: The variable that says so has been changed.
+    """
     found: dict[tuple[int, str], str] = {}
-    for told in os.environ.get(REACH, "").split():
-        place, address = told.split("=")
-        port, transport = place.split("/")
+    told = os.environ.get(REACH, "").split()
+    for entry in told if told and in_a_host() else ():
+        if (match := re.fullmatch(r"([0-9]{1,5})/(tcp|udp)=([0-9a-f.:]+)", entry)) is None:
+            raise RealError(
+                f"the variable {REACH} says {entry!r}, which is no port of the machine: start voxpath with "
+                "the environment that this host gave"
+            )
+        port, transport, address = match.groups()
         found.setdefault((int(port), transport), address)
     return found
 

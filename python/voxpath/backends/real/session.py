@@ -12,9 +12,10 @@ import sys
 import threading
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from voxpath import halts
-from voxpath.backends.real import runner
+from voxpath import halts, interrupts
+from voxpath.backends.real import launch, runner
 from voxpath.backends.real.configuration import configurations, files
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.relays import environment, relays
 from voxpath.scenario.problems import did_you_mean
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from voxpath.results.frames import Column
 
+__all__ = ["EDGE_VARIABLE", "Found", "RealError", "Session"]
+
 _Answer = TypeVar("_Answer")
 
 EDGE_VARIABLE = "VOXPATH_EDGE"
@@ -32,23 +35,8 @@ EDGE_VARIABLE = "VOXPATH_EDGE"
 _ENDING_S = 5.0
 """How long the runner may take to put everything away."""
 
-_SIGNALS = "INT,QUIT,TERM,HUP"
-
-DEFAULT_SIGNALS = f"--default-signal={_SIGNALS}"
-"""What `env` is told, to give the program back what was ignored on the way to it."""
-
-_OUTLIVING = f"""trap '' {_SIGNALS.replace(",", " ")}; "$@"; exit"""
-"""What a group or a terminal is sent is for the program; who waits for it is to see how it took that.
-
-nsenter cannot tell that its child died of a signal that it outlives itself; a shell says 128 + number.
-"""
-
 Found = tuple[tuple["Mapping[str, Mapping[str, Column]]", str, "Mapping[str, bytes]"], str]
 """Tables, verdict and captures as of the simulator; and as JSON how faithful the run was."""
-
-
-class RealError(Exception):
-    """The machine cannot run this, or something failed while it did."""
 
 
 class Session:
@@ -62,6 +50,7 @@ class Session:
 
         Raises:
             UnanswerableError: The kernel cannot be what the plan asks for.
+            RealError: What this host is told of the machine's ports cannot be.
         """
         self._plan = plan
         self._data = json.loads(plan)
@@ -109,8 +98,8 @@ class Session:
         """Ends everything that still runs on the hosts, and removes them."""
         self._end()
 
-    def command(self, host: int, command: Sequence[str], *, directory: str | None = None) -> list[str]:
-        """What to start so that `command` runs on a host."""
+    def entering(self, host: int, channel: int, command: Sequence[str], directory: str) -> list[str]:
+        """What `Entered` starts so that a command runs on a host."""
         entered = self._prepared
         proc = f"/proc/{entered.process}"
         user = [f"--user={proc}/ns/user", "--preserve-credentials"] if entered.rootless else []
@@ -121,11 +110,11 @@ class Session:
             f"--pid=/proc/{entered.first_process}/ns/pid",
             f"--net={proc}/fd/{entered.namespaces[host]}",
             "--",
-            # Entering a mount namespace leads to its root directory.
-            "env",
-            f"--chdir={directory or os.getcwd()}",  # noqa: PTH109 - as it is called, not as it resolves
+            *(sys.executable, "-I", "-S", launch.__file__, str(channel)),
+            ",".join(str(int(number)) for number in interrupts.ENDING),
+            directory,
             *(f"{name}={value}" for name, value in environment(self._data, host).items()),
-            *("sh", "-c", _OUTLIVING, "voxpath", "env", DEFAULT_SIGNALS),
+            "--",
             *command,
         ]
 
