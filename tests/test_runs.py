@@ -40,6 +40,7 @@ def test_a_run_leaves_a_folder_with_everything(voxpath, small: Path, tmp_path: P
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert names >= {
         "captures/client.pcapng",
+        "digests.json",
         "elements.parquet",
         "environment.json",
         "flows.parquet",

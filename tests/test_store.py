@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from voxpath.results import digests
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.store import Store, StoreError
 
@@ -37,7 +38,7 @@ def test_a_run_replaces_the_one_before_as_a_whole(tmp_path: Path):
     store = Store(tmp_path)
     store.keep("a", {**VALID, "old": b""})
     folder = store.keep("a", {**VALID, "new": b""})
-    assert {path.name for path in folder.iterdir()} == {*VALID, "new"}
+    assert {path.name for path in folder.iterdir()} == {*VALID, "new", digests.FILE}
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
@@ -89,7 +90,8 @@ def test_writers_of_one_run_do_not_disturb_each_other(tmp_path: Path):
     for thread in threads:
         thread.join()
     assert failures == []
-    assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == VALID
+    written = {**VALID, digests.FILE: digests.of(VALID)}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == written
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     import polars as pl
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from voxpath.results.answers import Answers
     from voxpath.results.identity import Observe
     from voxpath.scenario import Document
+    from voxpath.sweeps.runs import Outcome
     from voxpath.sweeps.workers import Workers
 
     Source: TypeAlias = Document | Path | str | Mapping[str, Any]
@@ -103,6 +105,7 @@ def run(
     observed = observation(document, observe, capture)
     asked = _backends(backends, Path(out), observed, Workers(jobs), force, formulas)
     (found,) = ask([(document.source, {}, Question(document, range(replications)))], asked)
+    _warn(found.outcomes)
     return Result(found.flows, found.rows, [outcome.folder for outcome in found.outcomes])
 
 
@@ -326,10 +329,20 @@ def _answers(documents: Sequence[Document], replications: int | None, backends: 
         (f"{document.source}{f' ({number})' if number else ''}", document, document.scenario.sweep)
         for number, document in enumerate(documents)
     ]
-    return answer(
+    answers = answer(
         {
             source: (document, range(replications or (sweep.replications if sweep else 1)))
             for source, document, sweep in asked
         },
         backends,
     )
+    _warn(answers.outcomes)
+    return answers
+
+
+def _warn(outcomes: Iterable[Outcome]) -> None:
+    """Says which runs were damaged."""
+    for outcome in outcomes:
+        if outcome.damage is not None:
+            told = f"{outcome.folder} was damaged ({outcome.damage}), and was made again"
+            warnings.warn(told, RuntimeWarning, stacklevel=4)

@@ -255,7 +255,7 @@ def show(run_: Path, options: ShowOptions) -> int:
 
     try:
         show_run(run_, options)
-    except ShowError as error:
+    except (ShowError, StoreError) as error:
         raise click.ClickException(str(error)) from None
     return 0
 
@@ -513,6 +513,8 @@ def _print_runs(outcomes: Sequence[Outcome]) -> int:
     )
     out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
     for outcome in outcomes:
+        if outcome.damage is not None:
+            terminal.warn(f"{outcome.folder} was damaged ({outcome.damage}), and was made again")
         for number, problem in enumerate(outcome.rejected, start=1):
             out.print(
                 f"{outcome.folder}: attempt {number} of {len(outcome.rejected) + 1} was invalid: {problem}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from typing import TYPE_CHECKING
 
 import plotille
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from voxpath import files, real_tables, terminal
 from voxpath.results.intervals import quantile
+from voxpath.results.kept import Kept, readable, table
 from voxpath.results.metrics import dictionary
 from voxpath.scenario.problems import did_you_mean
 
@@ -43,16 +43,19 @@ def show_run(run: Path, options: ShowOptions) -> None:
 
     Raises:
         ShowError: There is no such run, or nothing of that name in it.
+        StoreError: It cannot be read.
     """
     folder = _find(run, options.out)
-    if options.series:
-        _show_series(folder, options)
-    elif options.table is not None:
-        _show_table(folder, options.table, options.save)
-    elif options.save is not None:
-        raise ShowError("--save writes one thing: say which --table or --series")
-    else:
-        _show_all(folder)
+    kept = Kept.read(folder)
+    with readable(folder):
+        if options.series:
+            _show_series(folder, options)
+        elif options.table is not None:
+            _show_table(folder, options.table, options.save)
+        elif options.save is not None:
+            raise ShowError("--save writes one thing: say which --table or --series")
+        else:
+            _show_all(kept)
 
 
 def _find(run: Path, out: Path) -> Path:
@@ -71,33 +74,31 @@ def _find(run: Path, out: Path) -> Path:
     raise ShowError(f"{run} is no run: give its folder, or the beginning of its name in {out}")
 
 
-def _show_all(folder: Path) -> None:
+def _show_all(kept: Kept) -> None:
     out = terminal.console()
-    identity = json.loads((folder / "identity.json").read_bytes())
-    verdict = json.loads((folder / "verdict.json").read_bytes())
-    plan = json.loads((folder / "plan.json").read_bytes())
+    folder, identity, verdict, plan = kept.folder, kept.identity, kept.verdict, kept.plan
     state = "valid" if verdict["valid"] else "invalid, see verdict.json"
     out.print(
         f"{plan['name']}: {identity['backend']}, seed {plan['seed']}, replication {identity['replication']}, "
         f"build {identity['build']}, {state}"
     )
-    flows = _read(folder, "flows")
+    flows = table(folder, "flows")
     if not flows.is_empty():
         _print_vertical("flows", flows)
-    requests = _read(folder, "requests")
+    requests = table(folder, "requests")
     if not requests.is_empty():
         _print_requests(requests)
     real_tables.print_all([(identity["replication"], folder)])
     remarkable = pl.any_horizontal(
         pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
     )
-    elements = _read(folder, "elements").filter(remarkable)
+    elements = table(folder, "elements").filter(remarkable)
     if elements.is_empty():
         out.print("no element dropped, duplicated, marked or held a packet")
     else:
         _print_horizontal("elements that dropped, duplicated, marked or held packets", elements)
     if (folder / "series.parquet").exists():
-        known = _read(folder, "series").get_column("metric").unique().sort().to_list()
+        known = table(folder, "series").get_column("metric").unique().sort().to_list()
         out.print(
             f"series: {', '.join(known)}; voxpath show {folder} --series {known[0] if known else 'NAME'}"
         )
@@ -110,7 +111,7 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
     if name not in known:
         hint = " (--observe records series and packets)" if name in {"series", "packets"} else ""
         raise ShowError(f"the run has no table {name!r}{hint}; {did_you_mean(name, known)}")
-    frame = _read(folder, name)
+    frame = table(folder, name)
     if save is not None:
         _save_frame(frame, save)
         return
@@ -122,7 +123,7 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
 def _show_series(folder: Path, options: ShowOptions) -> None:
     if not (folder / "series.parquet").exists():
         raise ShowError("the run has no series: run it with --observe tcp")
-    frame = _read(folder, "series")
+    frame = table(folder, "series")
     known = frame.get_column("metric").unique().sort().to_list()
     for name in options.series:
         if name not in known:
@@ -219,10 +220,6 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.9g}" if isinstance(value, float) else str(value)
-
-
-def _read(folder: Path, name: str) -> pl.DataFrame:
-    return pl.read_parquet(folder / f"{name}.parquet", glob=False)
 
 
 def _save_frame(frame: pl.DataFrame, path: Path) -> None:

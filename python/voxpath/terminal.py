@@ -71,6 +71,11 @@ def complain(text: str) -> None:
     click.echo(f"Error: {safe(text)}", err=True)
 
 
+def warn(text: str) -> None:
+    """Says on standard error what deserves a look."""
+    click.echo(f"Warning: {safe(text)}", err=True)
+
+
 class _Console(Console):
     """A console that prints texts of anybody's."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from voxpath.results.store import StoreError
+from voxpath.results.kept import UNREADABLE, table
+from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +58,9 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
     """A table of the runs of several questions, with the column `replication` before its own.
 
     All files are read by one query: opening a thousand small ones each by its own takes seconds.
+
+    Raises:
+        StoreError: A run cannot be read.
     """
     outcomes = list(dict.fromkeys(outcome for some in asked for outcome in some))
     if not outcomes:
@@ -64,8 +68,11 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
     paths = [str(outcome.folder / f"{name}.parquet") for outcome in outcomes]
     try:
         whole = pl.read_parquet(paths, glob=False, include_file_paths=_PATH)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise StoreError(f"a run cannot be read, --force makes it anew: {error}") from error
+    except (*UNREADABLE, OSError) as error:
+        # Which one is it?
+        for outcome in outcomes:
+            table(outcome.folder, name)
+        raise StoreError(f"the runs' {name} do not fit together: {error}") from None
     by_path = {str(path): rows for (path,), rows in whole.group_by(_PATH, maintain_order=True)}
     empty = whole.clear()
     rows = dict(zip(outcomes, (by_path.get(path, empty) for path in paths), strict=True))

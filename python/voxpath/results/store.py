@@ -16,16 +16,16 @@ import shutil
 from typing import TYPE_CHECKING
 
 from voxpath import halts
+from voxpath.results import digests
+from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+__all__ = ["Store", "StoreError"]
+
 _PARTIAL = ".partial-"
-
-
-class StoreError(Exception):
-    """The store cannot be used, such as a directory without permission to write."""
 
 
 class Store:
@@ -37,30 +37,31 @@ class Store:
     def find(self, name: str) -> Path | None:
         """The folder of a finished run.
 
-        An invalid run is kept, but it is not finished; neither is one that lost files, as by a power failure.
+        An invalid run is kept, but it is not finished.
 
         Raises:
+            DamagedError: Its files are not those that were written, as after a power failure.
             StoreError: The directory cannot be read.
         """
         folder = self.root / name
         try:
+            digests.check(folder)
             verdict = json.loads((folder / "verdict.json").read_bytes())
-            finished = verdict["valid"] is True and (folder / "flows.parquet").is_file()
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except FileNotFoundError:
             return None
         except NotADirectoryError:
             place = self.root if not self.root.is_dir() else folder
             raise StoreError(f"{place} is not a directory") from None
         except OSError as error:
             raise StoreError(f"cannot read {folder}: {error.strerror or error}") from error
-        return folder if finished else None
+        return folder if verdict["valid"] is True else None
 
     def keep(self, name: str, files: Mapping[str, bytes]) -> Path:
         """Keeps a run under its name, in place of what is there, and returns its folder.
 
         Args:
             name: The run's name.
-            files: Contents by path inside the folder.
+            files: Contents by path inside the folder; their digests are kept with them.
 
         Raises:
             StoreError: The files cannot be written; nothing is left of them.
@@ -74,7 +75,7 @@ class Store:
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / name
         with self._partial(name) as partial:
-            for path, contents in files.items():
+            for path, contents in {**files, digests.FILE: digests.of(files)}.items():
                 target = partial / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(contents)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from voxpath.backends.base import Maker, Question
 from voxpath.backends.sim import flows, rows
 from voxpath.results.answers import Answers, Variant
-from voxpath.results.store import StoreError
+from voxpath.results.kept import UNREADABLE, Kept, readable
 from voxpath.sweeps.runs import Outcome
 
 if TYPE_CHECKING:
@@ -79,15 +78,29 @@ def kept_runs(folders: Sequence[Path]) -> list[Variant]:
     Raises:
         StoreError: A folder is no run.
     """
-    groups: dict[tuple[str, str], list[Outcome]] = {}
+    found: list[tuple[_Kind, Outcome]] = []
     for folder in folders:
-        try:
-            identity = json.loads((folder / "identity.json").read_bytes())
-            verdict = json.loads((folder / "verdict.json").read_bytes())
-            found = Outcome(folder, identity["replication"], reused=True, valid=bool(verdict["valid"]))
-            groups.setdefault((identity["plan_sha256"], identity["backend"]), []).append(found)
-        except (OSError, ValueError, KeyError) as error:
-            raise StoreError(f"{folder} is no run: {error}") from None
+        kept = Kept.read(folder)
+        outcome = Outcome(folder, kept.identity["replication"], reused=True, valid=kept.verdict["valid"])
+        found.append(((kept.identity["plan_sha256"], kept.identity["backend"]), outcome))
+    try:
+        return _variants(found)
+    except UNREADABLE:
+        # Which one is it?
+        for kind, outcome in found:
+            with readable(outcome.folder):
+                _variants([(kind, outcome)])
+        raise
+
+
+_Kind = tuple[str, str]
+"""The digest of a plan, and the backend."""
+
+
+def _variants(found: Sequence[tuple[_Kind, Outcome]]) -> list[Variant]:
+    groups: dict[_Kind, list[Outcome]] = {}
+    for kind, outcome in found:
+        groups.setdefault(kind, []).append(outcome)
     frames = flows(list(groups.values()))
     return [
         Variant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine, halts
+from voxpath.results import digests
 from voxpath.results.identity import Identity, Observe
+from voxpath.results.problems import DamagedError
 from voxpath.results.store import Store
 from voxpath.sweeps.workers import executor
 
@@ -64,6 +67,7 @@ class Outcome:
         reused: Whether it was there already.
         valid: Whether its verdict says so.
         rejected: What was wrong with attempts that came before it, each in a text.
+        damage: What was wrong with the run that was there, and that it replaces.
     """
 
     folder: Path
@@ -71,6 +75,7 @@ class Outcome:
     reused: bool
     valid: bool
     rejected: tuple[str, ...] = ()
+    damage: str | None = None
 
 
 def perform(task: Task) -> Outcome:
@@ -80,8 +85,12 @@ def perform(task: Task) -> Outcome:
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
     """
-    if outcome := _finished(task):
-        return outcome
+    damage = None
+    try:
+        if outcome := _finished(task):
+            return outcome
+    except DamagedError as error:
+        damage = error.reason
     from voxpath.results.frames import frame, parquet
 
     halts.reached("run.begins")
@@ -93,7 +102,8 @@ def perform(task: Task) -> Outcome:
     files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
     environment = {"started": started.isoformat(), "wall_ns": wall, "processor_ns": processor}
     found = Found(verdict, files, environment)
-    return keep(Path(task.root), task.identity, task.scenario, task.replication, found)
+    outcome = keep(Path(task.root), task.identity, task.scenario, task.replication, found)
+    return replace(outcome, damage=damage)
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ def keep(
         "plan.json": identity.plan.encode(),
         "identity.json": identity.json.encode(),
         "verdict.json": found.verdict.encode(),
-        "environment.json": json.dumps(found.environment | _machine(), indent=2).encode(),
+        digests.ENVIRONMENT: digests.sealed(found.environment | _machine()),
         **found.files,
     }
     folder = Store(root).keep(identity.name, files)
@@ -139,7 +149,12 @@ def keep(
 
 
 def finished(root: Path, identity: Identity, replication: int) -> Outcome | None:
-    """The run as it was made before."""
+    """The run as it was made before.
+
+    Raises:
+        DamagedError: Its files are not those that were written.
+        StoreError: The store cannot be read.
+    """
     folder = Store(root).find(identity.name)
     return Outcome(folder, replication, reused=True, valid=True) if folder else None
 
@@ -167,10 +182,12 @@ def perform_all(
             Store(root).clean()
         missing: dict[tuple[str, str], int] = {}
         for index, task in enumerate(tasks):
-            if found := _finished(task):
-                outcomes[index] = found
-                on_done(found)
-            else:
+            with contextlib.suppress(DamagedError):
+                if found := _finished(task):
+                    outcomes[index] = found
+                    on_done(found)
+            # Who makes it finds the damage again, and tells of it.
+            if index not in outcomes:
                 missing.setdefault((task.root, task.identity.name), index)
         for index, outcome in _performed(tasks, list(missing.values()), workers):
             outcomes[index] = outcome
@@ -248,7 +265,12 @@ def perform_batch(tasks: Sequence[Task], build: str) -> tuple[list[Outcome], flo
 
 
 def _finished(task: Task) -> Outcome | None:
-    """The run as it was made before, unless it is to be made anew."""
+    """The run as it was made before, unless it is to be made anew.
+
+    Raises:
+        DamagedError: As `finished`.
+        StoreError: As `finished`.
+    """
     return None if task.force else finished(Path(task.root), task.identity, task.replication)
 
 

@@ -17,6 +17,7 @@ from voxpath.backends.real.network import Network, ends_by_itself
 from voxpath.backends.real.session import Session
 from voxpath.backends.sim import flows, rows
 from voxpath.results.identity import Identity, Observe, machine
+from voxpath.results.problems import DamagedError
 from voxpath.results.store import Store
 from voxpath.sweeps.pool import interrupt_later
 from voxpath.sweeps.runs import Outcome, finished, keep
@@ -100,20 +101,24 @@ class RealBackend:
         found: dict[str, Outcome] = {}
         # Cells may resolve into one plan; such a run is made once.
         missing = {run.identity.name: run for run in runs}
+        damage: dict[str, str] = {}
         for name, run in missing.items():
-            if not self.force and (outcome := finished(self.root, run.identity, run.replication)):
-                found[name] = replace(outcome, rejected=_rejected(outcome.folder))
-                self.on_done(found[name])
+            try:
+                if not self.force and (outcome := finished(self.root, run.identity, run.replication)):
+                    found[name] = replace(outcome, rejected=_rejected(outcome.folder))
+                    self.on_done(found[name])
+            except DamagedError as error:
+                damage[name] = error.reason
         missing = {name: run for name, run in missing.items() if name not in found}
         at_once = self.at_once
         for attempt in range(1, self.attempts + 1):
             late = {}
             for name, outcome in self._made(missing, at_once):
-                found[name] = outcome
+                found[name] = replace(outcome, damage=damage.get(name))
                 if attempt < self.attempts and not outcome.valid and not _kept_up(outcome.folder):
                     late[name] = missing[name]
                 else:
-                    self.on_done(outcome)
+                    self.on_done(found[name])
             missing, at_once = late, max(1, at_once // 2)
         return found
 
@@ -202,9 +207,10 @@ def _attempts(folder: Path) -> list[dict[str, Any]]:
     try:
         verdict = json.loads((folder / "verdict.json").read_bytes())
         before = json.loads((folder / "environment.json").read_bytes())["attempts"]
-    except (OSError, ValueError, KeyError):
+        return [] if verdict["valid"] else [*before, verdict]
+    except (OSError, ValueError, LookupError, TypeError):
+        # There is none, or nothing that can be read.
         return []
-    return [] if verdict["valid"] else [*before, verdict]
 
 
 def _rejected(folder: Path) -> tuple[str, ...]:

@@ -1,0 +1,134 @@
+"""Digests of a run's files: a bit that flips on a disk, or in a copy, is noticed and not taken for a result.
+
+They guard against accidents. Whoever may write to a store may write the digests, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+from voxpath.results.canonical import canonical
+from voxpath.results.problems import DamagedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FILE = "digests.json"
+"""The SHA-256 of every other file, by its path."""
+
+ENVIRONMENT = "environment.json"
+"""It differs between runs of one identity; so its own digest stands within it, and `FILE` does not differ."""
+
+_OWN = "sha256"
+"""The key of that digest."""
+
+_PIECE = 1 << 20
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def of(files: Mapping[str, bytes]) -> bytes:
+    """What `FILE` says of some files."""
+    return canonical(
+        {path: None if path == ENVIRONMENT else _hex(data) for path, data in files.items()}
+    ).encode()
+
+
+def sealed(environment: Mapping[str, Any]) -> bytes:
+    """The contents of `ENVIRONMENT`."""
+    return json.dumps({**environment, _OWN: _hex(canonical(environment).encode())}, indent=2).encode()
+
+
+def check(folder: Path) -> None:
+    """Checks that all files of a run are what was written.
+
+    Raises:
+        DamagedError: One is not.
+        FileNotFoundError: There is no such folder.
+        OSError: It cannot be read.
+    """
+    place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path, told in _told(folder, place).items():
+            try:
+                intact = _is_intact(place, path) if path == ENVIRONMENT else _digest(place, path) == told
+            except FileNotFoundError:
+                raise DamagedError(folder, f"{path} is missing") from None
+            except _NotRegularError:
+                intact = False
+            if not intact:
+                raise DamagedError(folder, f"{path} is not what was written")
+    finally:
+        os.close(place)
+
+
+def is_sealed(folder: Path) -> bool:
+    """Whether a folder has digests; runs of voxpath 0.1 have none."""
+    return (folder / FILE).exists()
+
+
+class _NotRegularError(Exception):
+    pass
+
+
+def _told(folder: Path, place: int) -> dict[str, str | None]:
+    try:
+        raw = _read(place, FILE)
+        told = json.loads(raw)
+        if canonical(told).encode() != raw:
+            told = None
+    except FileNotFoundError:
+        raise DamagedError(folder, f"{FILE} is missing") from None
+    except (ValueError, RecursionError, _NotRegularError):
+        told = None
+    if not isinstance(told, dict) or "verdict.json" not in told or any("\0" in path for path in told):
+        raise DamagedError(folder, f"{FILE} is not what was written")
+    return told
+
+
+def _is_intact(place: int, path: str) -> bool:
+    """Whether a file has its own digest within it."""
+    try:
+        told = json.loads(_read(place, path))
+        return bool(told.pop(_OWN) == _hex(canonical(told).encode()))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def _hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _digest(place: int, path: str) -> str:
+    """Of a file, piece by piece: captures are large."""
+    file, left = _open(place, path)
+    try:
+        digest = hashlib.sha256()
+        while left > 0 and (piece := os.read(file, min(left, _PIECE))):
+            digest.update(piece)
+            left -= len(piece)
+    finally:
+        os.close(file)
+    return digest.hexdigest()
+
+
+def _read(place: int, path: str) -> bytes:
+    file, size = _open(place, path)
+    try:
+        return os.read(file, size)
+    finally:
+        os.close(file)
+
+
+def _open(place: int, path: str) -> tuple[int, int]:
+    """A regular file and its size; in fewer calls than `files.regular`, as a sweep opens all of its runs'."""
+    file = os.open(path, _READING, dir_fd=place)
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(file)
+        raise _NotRegularError
+    return file, found.st_size

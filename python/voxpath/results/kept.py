@@ -1,0 +1,102 @@
+"""A run's folder as anybody may hand it over: read, or refused with its name."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from voxpath import files
+from voxpath.results import digests
+from voxpath.results.problems import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_IDENTITY = {"replication": int, "backend": str, "build": str, "plan_sha256": str}
+_VERDICT = {"valid": bool}
+_PLAN = {"name": str, "seed": int}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run that was kept.
+
+    Attributes:
+        folder: Where.
+        identity: What it is.
+        verdict: Whether it is worth anything.
+        plan: What was run.
+    """
+
+    folder: Path
+    identity: Mapping[str, Any]
+    verdict: Mapping[str, Any]
+    plan: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> Kept:
+        """Reads the small files of a run, and checks that all of them are what was written.
+
+        Raises:
+            StoreError: They are not, or this is no run.
+        """
+        try:
+            # Runs of earlier versions have none.
+            if digests.is_sealed(folder):
+                digests.check(folder)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be read: {error.strerror or error}") from None
+        parts = (("identity", _IDENTITY), ("verdict", _VERDICT), ("plan", _PLAN))
+        return cls(folder, *(_object(folder, f"{name}.json", keys) for name, keys in parts))
+
+
+def table(folder: Path, name: str) -> pl.DataFrame:
+    """A table of a run.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    try:
+        with readable(folder):
+            return pl.read_parquet(folder / f"{name}.parquet", glob=False)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be read: {error}") from None
+
+
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, LookupError)
+"""What is raised where a table is none, or has not what is looked for in it."""
+
+
+@contextlib.contextmanager
+def readable(folder: Path) -> Iterator[None]:
+    """What is found wrong with a run's tables, by panics of polars too, is a fault of the run.
+
+    Raises:
+        StoreError: It found something.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        said = str(error).splitlines()
+        raise StoreError(f"{folder} cannot be read: {said[0] if said else type(error).__name__}") from None
+
+
+def _object(folder: Path, name: str, keys: Mapping[str, type]) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(files.read(folder / name))
+    except OSError as error:
+        raise StoreError(f"{folder} is no run: {name}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{folder} is no run: {name} is no JSON: {error}") from None
+    for key, kind in keys.items():
+        if not isinstance(found, dict) or not isinstance(found.get(key), kind):
+            raise StoreError(f"{folder} is no run: {name} has no {key!r}, {_KINDS[kind]}")
+    return dict(found)
+
+
+_KINDS = {int: "a whole number", str: "a text", bool: "true or false"}
