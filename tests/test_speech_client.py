@@ -17,8 +17,10 @@ import aiohttp
 import pytest
 
 from devtools import Browser, chromium
+from test_speech_audio import SENT, sent
 from test_speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
 from voxpath.speech import client, master, worker
+from voxpath.speech.audio_files import AudioError, audio_of
 from voxpath.speech.samples import samples
 
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0, "ten of clubs")
@@ -185,6 +187,54 @@ def test_the_page_streams_a_file_in_a_real_browser(tmp_path: Path):
             assert "result after the last audio" in figures
             assert "real-time factor" in figures
             await one.until(lambda: one.master.pool.available == 1)
+
+    run(test)
+
+
+def test_files_of_every_kind_are_sent_as_they_are(tmp_path: Path):
+    """In as much time as they last; what is none is told before anything is sent."""
+    for name in SENT:
+        (tmp_path / "said").write_bytes(sent(name))
+        (audio,) = audio_of(str(tmp_path / "said"))
+        assert audio.data == sent(name)
+        assert audio.length_s == pytest.approx(1.0, abs=0.1)
+    for data, message in (
+        (b"nothing", "no format of audio"),
+        (b"fLaC" + bytes(99), "FLAC that cannot be read"),
+    ):
+        (tmp_path / "said").write_bytes(data)
+        with pytest.raises(AudioError, match=message):
+            audio_of(str(tmp_path / "said"))
+
+
+def test_a_recorder_of_a_browser_is_understood_as_it_goes(tmp_path: Path):
+    """MediaRecorder writes WebM without lengths; its pieces are sent as they come."""
+    record = """new Promise(async (done) => {
+      const media = await navigator.mediaDevices.getUserMedia({ audio: true });
+      const recorder = new MediaRecorder(media, { mimeType: "audio/webm;codecs=opus" });
+      const url = new URL("client/ws/speech", location.href.replace("http", "ws"));
+      url.searchParams.set("content-type", recorder.mimeType);
+      const socket = new WebSocket(url), told = [];
+      socket.onmessage = (event) => {
+        told.push(JSON.parse(event.data));
+        if (told.length === 2) recorder.stop();
+      };
+      socket.onclose = () => done(told);
+      recorder.ondataavailable = (event) => socket.send(event.data);
+      recorder.onstop = () => { media.getTracks().forEach((track) => track.stop()); socket.send("EOS"); };
+      socket.onopen = () => recorder.start(100);
+    })"""
+
+    async def test() -> None:
+        async with service() as one, page(one, tmp_path / "profile") as browser:
+            called = await browser.call(
+                "Runtime.evaluate", expression=record, awaitPromise=True, returnByValue=True, userGesture=True
+            )
+            told = called["result"]["value"]
+            assert {event["status"] for event in told} == {0}
+            # Before the recording ended, and behind it.
+            assert [event["result"]["final"] for event in told[:2]] == [False, False]
+            assert told[-2]["result"]["final"]
 
     run(test)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import wave
 from pathlib import Path
 
 from voxpath import files
 from voxpath.speech.client import Audio
-from voxpath.speech.formats import RATE
+from voxpath.speech.formats import RATE, FormatError, reader_of
 from voxpath.speech.samples import SCHEME, samples
+from voxpath.speech.sniffing import media_type
+from voxpath.speech.wire import WAV, raw_type
 
 
 class AudioError(Exception):
@@ -17,7 +20,7 @@ class AudioError(Exception):
 
 
 def audio_of(name: str) -> list[Audio]:
-    """A WAV file, an Ogg file, or samples; a text file of the same name, if there is one, says what is said.
+    """A file of a format that the service reads, or samples; a text file beside it says what is said.
 
     A WAV file of 16 bits and one channel is sent as raw samples of its rate, everything else as it is.
 
@@ -40,28 +43,24 @@ def audio_of(name: str) -> list[Audio]:
     except ValueError as error:
         # A name with a zero byte, or a text that is none.
         raise AudioError(f"{name}: {error}") from error
-    if data[:4] == b"OggS":
-        return [Audio(path.name, data, "audio/ogg", len(data) / _ogg_length_s(path, data), reference)]
-    try:
-        with wave.open(io.BytesIO(data)) as file:
-            rate, frames = file.getframerate(), file.getnframes()
+    media = media_type(data)
+    if media is None:
+        raise AudioError(f"{name}: begins as no format of audio that is known here")
+    if media == WAV:
+        with contextlib.suppress(wave.Error, EOFError), wave.open(io.BytesIO(data)) as file:
             if (file.getsampwidth(), file.getnchannels()) == (2, 1):
-                return [Audio(path.name, file.readframes(frames), raw_type(rate), 2.0 * rate, reference)]
-    except (wave.Error, EOFError) as error:
-        raise AudioError(f"{name}: neither WAV nor Ogg: {error}") from error
-    if not frames:
+                samples_, rate = file.readframes(file.getnframes()), file.getframerate()
+                return [Audio(path.name, samples_, raw_type(rate), 2.0 * rate, reference)]
+    return [Audio(path.name, data, media, len(data) / _length_s(name, media, data), reference)]
+
+
+def _length_s(name: str, media: str, data: bytes) -> float:
+    """How long it sounds, to whoever recognises it."""
+    reader = reader_of(media)
+    try:
+        heard = sum(map(len, reader.feed(data))) + sum(map(len, reader.finish()))
+    except FormatError as error:
+        raise AudioError(f"{name}: {error}") from error
+    if not heard:
         raise AudioError(f"{name}: no audio")
-    return [Audio(path.name, data, "audio/x-wav", len(data) * rate / frames, reference)]
-
-
-def raw_type(rate: int) -> str:
-    """The content type of raw samples of 16 bits, as GStreamer writes it."""
-    return f"audio/x-raw, layout=(string)interleaved, rate=(int){rate}, format=(string)S16LE, channels=(int)1"
-
-
-def _ogg_length_s(path: Path, data: bytes) -> float:
-    last = data.rfind(b"OggS")
-    samples_there = int.from_bytes(data[last + 6 : last + 14], "little", signed=True)
-    if samples_there <= 0:
-        raise AudioError(f"{path}: an Ogg file that does not say how long it is")
-    return samples_there / 48_000
+    return heard / RATE

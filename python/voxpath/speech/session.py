@@ -65,7 +65,7 @@ class Session:
         self._text = ""
         self._looked_s = 0.0
         self._quiet_since_s = 0.0
-        self._open = False
+        self._open = self._stopped = False
 
     @property
     def heard_s(self) -> float:
@@ -79,11 +79,17 @@ class Session:
             FormatError: The audio cannot be read.
             NoSpeechError: It has been silent for too long.
         """
-        yield from self._hear(self.reader.feed(data))
+        for samples in self.reader.feed(data):
+            yield from self._hear(samples)
+            if self._stopped:
+                return
 
     def finish(self) -> Iterator[Partial | Final]:
         """Results at the end of the audio."""
-        yield from self._hear(self.reader.finish())
+        for samples in self.reader.finish():
+            yield from self._hear(samples)
+            if self._stopped:
+                return
         yield from self.cut()
 
     def cut(self) -> Iterator[Partial | Final]:
@@ -91,14 +97,21 @@ class Session:
         for event in self._endpointer.finish():
             yield from self._handle(event)
 
+    def stop(self) -> None:
+        """Nobody is there any more who wants to know: what is going on in another thread soon ends."""
+        self._stopped = True
+
     def close(self) -> None:
-        """Lets the recogniser go, wherever it is."""
+        """Lets reader and recogniser go, wherever they are."""
+        self.reader.close()
         if self._open:
             self._open = False
             self.recogniser.finish()
 
     def _hear(self, samples: Samples) -> Iterator[Partial | Final]:
         for event in self._endpointer.feed(to_pcm(samples)):
+            if self._stopped:
+                return
             yield from self._handle(event)
         if not self._open and self.heard_s - self._quiet_since_s > self.silence_s:
             raise NoSpeechError(f"no speech within {self.silence_s:g} s of audio")

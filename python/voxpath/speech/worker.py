@@ -113,6 +113,7 @@ class _Connection:
     waiting: deque[tuple[float, str | bytes]] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     gone: bool = False
+    session: Session | None = None
 
     async def serve(self) -> bool:
         """Whether there was a session."""
@@ -145,6 +146,8 @@ class _Connection:
                     self.arrived.set()
         finally:
             self.gone = True
+            if self.session is not None:
+                self.session.stop()
             self.arrived.set()
 
     async def _next(self) -> tuple[float, str | bytes] | None:
@@ -155,10 +158,10 @@ class _Connection:
 
     async def _recognise(self, request: Request) -> None:
         """Decodes until the audio's end; whatever comes of it, the client is told and the worker goes on."""
-        session = None
         try:
-            session = await self._aside(lambda: Session(self.recogniser, reader_of(request.content_type)))
-            await self._hear(request, session)
+            reader = reader_of(request.content_type)
+            self.session = await self._aside(lambda: Session(self.recogniser, reader))
+            await self._hear(request, self.session)
         except NoSpeechError as error:
             await self._tell(failure(Status.NO_SPEECH, str(error)))
         except (FormatError, MessageError) as error:
@@ -167,8 +170,8 @@ class _Connection:
             log.exception("%s: the recogniser fails", request.id)
             await self._tell(failure(Status.ABORTED, "the recogniser failed, the worker's log says how"))
         finally:
-            if session is not None:
-                await self._let_go(request, session)
+            if self.session is not None:
+                await self._let_go(request, self.session)
 
     async def _hear(self, request: Request, session: Session) -> None:
         """Until the audio's end; a client that has gone ends it at once."""
