@@ -143,7 +143,7 @@ def test_a_connection_of_a_moment_and_one_that_nobody_answers_have_no_goodput():
 
 def test_both_directions_of_a_connection_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     table(connections(), PLAN).write_parquet(tmp_path / "connections.parquet")
-    print_all([(0, tmp_path)])
+    print_all([("", tmp_path)])
     _, head, _, there, back = (line for line in capsys.readouterr().out.splitlines() if line.strip())
     assert re.split(r"\s{2,}", head.strip())[:5] == [
         "connection",
@@ -162,5 +162,5 @@ def test_both_directions_of_a_connection_are_printed(tmp_path: Path, capsys: pyt
 
 def test_why_nothing_is_known_of_connections_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "fidelity.json").write_text('{"connections_unknown_because": "cannot ask: no sock_diag"}')
-    print_all([(0, tmp_path)])
+    print_all([("", tmp_path)])
     assert "TCP connections of programs are not known: cannot ask: no sock_diag" in capsys.readouterr().out

@@ -569,6 +569,16 @@ def test_known_programs_run_from_their_scenarios(
         assert (folder / "programs" / "client.stdout").read_text().startswith("2000000 bytes")
 
 
+def test_a_scenario_without_flows_is_reported(voxpath, tmp_path: Path):
+    link = 'kind = "pipe"\nlink = { delay = "1 ms" }'
+    host = 'profile = "linux"\nrun = ["echo", "done"]'
+    (tmp_path / "only.toml").write_text(f'name = "only"\n[topology]\n{link}\n[hosts.client]\n{host}\n')
+    called = voxpath("report", "only.toml", "--backend", "real")
+    assert "Traceback" not in called.err
+    page = (tmp_path / "only.html").read_text()
+    assert all(text in page for text in ("echo done", "exit code 0", "the programs on client"))
+
+
 def help_examples() -> list[tuple[str, str]]:
     found = [
         (name, re.findall(rf"^  voxpath {name} (.*)$", cli.commands[name].epilog or "", re.MULTILINE))

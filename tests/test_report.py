@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import voxpath as voxpath_package
@@ -17,6 +18,7 @@ from voxpath.report.sweep import report_of
 from voxpath.results.answers import Answers, Variant
 from voxpath.scenario import parse, read
 from voxpath.scenario.quantities import in_one_unit
+from voxpath.sweeps.runs import Outcome
 
 
 @pytest.mark.parametrize(
@@ -178,6 +180,30 @@ link = { rate = "1 Mbit/s", delay = "5 ms", queue = "10 packets", loss = "5 %" }
 name = "call"
 app = { kind = "cbr", packet = "172 B", interval = "10 ms", packets = "1000 packets" }
 """
+
+
+def test_a_report_tells_what_programs_and_their_connections_did(tmp_path: Path):
+    document = read(ROOT / "scenarios" / "real-iperf3.toml")
+    row = {"connection": "client:40000 > server:5201", "client": "client", "server": "server"}
+    row |= {"opened_ns": 0, "ended_ns": 2_000_000_000}
+    for end, sent, rate in (("client", 2_500_000, 10e6), ("server", 0, 0.0)):
+        row |= {f"{end}_{name}": 7 for name in ("retransmissions", "timeouts", "cwnd_bytes")}
+        row |= {f"{end}_srtt_ns": 45_000_000, f"{end}_min_rtt_ns": 40_000_000}
+        row |= {f"{end}_bytes_delivered": sent, f"{end}_data_segments_sent": 1800, f"{end}_goodput_bps": rate}
+    pl.DataFrame([row]).write_parquet(tmp_path / "connections.parquet")
+    command = "iperf3 --client server"
+    programs = [{"host": "client", "command": command, "exit_code": 0}]
+    pl.DataFrame(programs).write_parquet(tmp_path / "programs.parquet")
+    (tmp_path / "verdict.json").write_text('{"valid": true}')
+    outcome = Outcome(tmp_path, 0, reused=False, valid=True)
+    answers = Answers([Variant(document.source, {}, [], {}, [outcome])])
+    page = text_of(render(report_of(document, answers, 1, [], "x")))
+    assert f"client {command} exit code 0" in page
+    assert "client:40000 > server:5201 client 10 2 45 7 of 1800 40 2500000 7" in page
+    assert (
+        "Programs had one TCP connection. Most data went over client:40000 > server:5201: 10 Mbit/s from "
+        "client in 2 s, with a round trip of 45 ms at the end and 7 of 1800 segments retransmitted." in page
+    )
 
 
 def test_losses_stand_beside_what_was_sent(voxpath, tmp_path: Path):

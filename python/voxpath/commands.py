@@ -159,7 +159,10 @@ def run(path: Path, options: RunOptions) -> int:
         out.print(
             f"the sweep of {path} has {cells.count(document.scenario.sweep)} cells: voxpath sweep {path}"
         )
-    real_tables.print_all([(outcome.replication, outcome.folder) for outcome in outcomes])
+    several = len(outcomes) > 1
+    real_tables.print_all(
+        [(f"replication {outcome.replication}" if several else "", outcome.folder) for outcome in outcomes]
+    )
     return _print_runs(outcomes)
 
 

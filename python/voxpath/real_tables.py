@@ -1,4 +1,4 @@
-"""What programs did in runs on real hosts, for the terminal: how they ended, and their connections."""
+"""What programs did in runs on real hosts: how they ended, and their TCP connections."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import json
 from typing import TYPE_CHECKING
 
 from voxpath import terminal
+from voxpath.report.document import Table
+from voxpath.tables import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
+    Runs = Sequence[tuple[str, Path]]
+    """What a run is called, and its folder."""
+
 _SAID_WIDTH = 100
 _SHOWN_LINES = 20
 _ENDS = ("client", "server")
 
-HEADS = (
-    "replication",
+_HEADS = (
     "connection",
     "data from",
     "Mbit/s",
@@ -33,43 +37,56 @@ HEADS = (
 _SPARE = ("timeouts", "bytes", "least ms", "s")
 
 
-def print_all(runs: Sequence[tuple[int, Path]]) -> None:
-    """Prints what programs did, where there were any.
-
-    Args:
-        runs: Replication and folder of each.
-    """
-    several = len(runs) > 1
-    programs = [line for run in runs for line in _programs(*run)]
-    if programs:
-        heads = ["replication", "host", "program", "ended", "said last"]
-        _print("programs", heads, programs, (), several=several)
-    connections = [line for run in runs for line in _connections(*run)]
-    if connections:
-        shown = connections[:_SHOWN_LINES]
-        _print("TCP connections of programs", HEADS, shown, _SPARE, several=several)
-        if len(connections) > len(shown):
-            left = len(connections) - len(shown)
-            terminal.console().print(
-                f"{left} lines more: voxpath show {runs[0][1]} --table connections --save FILE"
-            )
+def print_all(runs: Runs) -> None:
+    """Prints what programs did, where there were any."""
+    for table in tables_of(runs):
+        print_document(table)
     for _, folder in runs:
         if reason := _unknown(folder):
             terminal.console().print(f"{folder}: TCP connections of programs are not known: {reason}")
 
 
-def _print(
+def tables_of(runs: Runs) -> Iterator[Table]:
+    """How programs ended, and what came of their connections; nothing where there were none."""
+    programs = [line for run in runs for line in _programs(*run)]
+    if programs:
+        yield _table("programs", ["run", "host", "program", "ended", "said last"], programs, ())
+    connections = [line for run in runs for line in _connections(*run)]
+    if connections:
+        shown = connections[:_SHOWN_LINES]
+        left = len(connections) - len(shown)
+        note = f"{left} lines more: voxpath show {runs[0][1]} --table connections --save FILE"
+        title = "TCP connections of programs"
+        yield _table(title, ["run", *_HEADS], shown, _SPARE, (note,) if left else ())
+
+
+def told(runs: Runs) -> str:
+    """The connection over which most data went, in a sentence; empty without any."""
+    rows = [row for _, folder in runs for row in _rows(folder, "connections")]
+    ends = [(row, end) for row in rows for end in _ENDS if row[f"{end}_bytes_delivered"]]
+    if not ends:
+        return ""
+    row, end = max(ends, key=lambda one: one[0][f"{one[1]}_bytes_delivered"])
+    rate, seconds, round_trip, retransmitted, *_ = _numbers(row, end)
+    count = "one TCP connection" if len(rows) == 1 else f"{len(rows)} TCP connections"
+    return (
+        f"Programs had {count}. Most data went over {row['connection']}: {rate} Mbit/s from {row[end]} in "
+        f"{seconds} s, with a round trip of {round_trip} ms at the end and {retransmitted} segments "
+        "retransmitted."
+    )
+
+
+def _table(
     title: str,
     heads: Sequence[str],
     lines: Sequence[Sequence[str]],
     spare: Sequence[str],
-    *,
-    several: bool,
-) -> None:
-    used = [index for index in range(len(heads)) if index > 0 or several]
-    used = [index for index in used if any(line[index] for line in lines)]
-    shown = [[line[index] for index in used] for line in lines]
-    terminal.print_table(title, [heads[index] for index in used], shown, spare)
+    notes: Sequence[str] = (),
+) -> Table:
+    """Without the columns in which nothing stands."""
+    used = [index for index in range(len(heads)) if any(line[index] for line in lines)]
+    rows = [[line[index] for index in used] for line in lines]
+    return Table(title, [heads[index] for index in used], rows, notes, spare)
 
 
 def _rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
@@ -79,7 +96,7 @@ def _rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
         yield from pl.read_parquet(folder / f"{name}.parquet", glob=False).iter_rows(named=True)
 
 
-def _programs(replication: int, folder: Path) -> Iterator[list[str]]:
+def _programs(run: str, folder: Path) -> Iterator[list[str]]:
     """How each program ended, and the last that it said."""
     for number, program in enumerate(_rows(folder, "programs")):
         said = [
@@ -89,7 +106,7 @@ def _programs(replication: int, folder: Path) -> Iterator[list[str]]:
         ]
         code = program["exit_code"]
         yield [
-            str(replication) if number == 0 else "",
+            run if number == 0 else "",
             program["host"],
             program["command"].split("\n")[0],
             "served until the end" if code is None else f"exit code {code}",
@@ -106,19 +123,14 @@ def _said(path: Path) -> list[str]:
     return [line[:_SAID_WIDTH] for line in said if line]
 
 
-def _connections(replication: int, folder: Path) -> Iterator[list[str]]:
+def _connections(run: str, folder: Path) -> Iterator[list[str]]:
     """Each connection, in each direction in which data went."""
-    first = True
+    called = run
     for row in _rows(folder, "connections"):
         talking = [end for end in _ENDS if row[f"{end}_bytes_delivered"]] or [_ENDS[0]]
         for number, end in enumerate(talking):
-            yield [
-                str(replication) if first else "",
-                row["connection"] if number == 0 else "",
-                row[end],
-                *_numbers(row, end),
-            ]
-            first = False
+            yield [called, row["connection"] if number == 0 else "", row[end], *_numbers(row, end)]
+            called = ""
 
 
 def _numbers(row: Mapping[str, Any], end: str) -> list[str]:

@@ -88,7 +88,7 @@ def _show_all(kept: Kept) -> None:
     requests = table(folder, "requests")
     if not requests.is_empty():
         _print_requests(requests)
-    real_tables.print_all([(identity["replication"], folder)])
+    real_tables.print_all([("", folder)])
     remarkable = pl.any_horizontal(
         pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
     )

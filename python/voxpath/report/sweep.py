@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
+from voxpath.real_tables import tables_of, told
 from voxpath.report.directions import directions
 from voxpath.report.document import (
     Cell,
@@ -29,6 +30,7 @@ from voxpath.tables import chosen, declined, listed, short_names, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from voxpath.report.directions import Direction
     from voxpath.results.answers import Answers, Line
@@ -63,6 +65,9 @@ def report_of(
             sections.append(_metric(metric, list(group), answers, found, replications))
     elif lines:
         sections.append(Section("What the flows get", [_table(lines, answers, "Every metric")]))
+    runs = _runs(answers)
+    if programs := list(tables_of(runs)):
+        sections.append(Section("What the programs did", programs))
     if len(answers.variants) == 1 and (plots := series_plots(answers.outcomes)):
         sections.append(Section("Over time", plots))
     if silent := [*_declining(answers), *_missing(answers, wanted(answers.lines, metrics))]:
@@ -72,10 +77,30 @@ def report_of(
     return Report(
         title=document.scenario.name,
         question=_question(document, answers, found),
-        answer=list(_answer(lines)) or ["No estimator has an answer; the reasons stand below."],
+        answer=[*_answer(lines), *filter(None, [told(runs)])] or [_no_answer(document)],
         sections=sections,
         origin=[("command", command), ("engine", _engine.BUILD), ("plan", f"version {_engine.PLAN_VERSION}")],
     )
+
+
+def _no_answer(document: Document) -> str:
+    if document.scenario.flows:
+        return "No estimator has an answer; the reasons stand below."
+    return "No flow was asked for; how the programs ended stands below."
+
+
+def _runs(answers: Answers) -> list[tuple[str, Path]]:
+    """What each run is called, where there are several, and its folder."""
+    names = short_names(answers.axes)
+    found = []
+    for variant in answers.variants:
+        values = [variant.values[axis] for axis in answers.axes]
+        cell = [f"{name} {text_of(value)}" for name, value in zip(names, values, strict=True)]
+        several = len(variant.outcomes) > 1
+        for outcome in variant.outcomes:
+            called = [*cell, *([f"replication {outcome.replication}"] if several else [])]
+            found.append((", ".join(called), outcome.folder))
+    return found
 
 
 def _question(document: Document, answers: Answers, found: Sequence[Direction]) -> str:
