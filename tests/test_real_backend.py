@@ -14,7 +14,7 @@ from conftest import PATIENCE_S
 from voxpath import _engine
 from voxpath.backends.base import Question, UnanswerableError
 from voxpath.backends.real import backend as module
-from voxpath.backends.real import fidelity
+from voxpath.backends.real import fidelity, starvation
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.configuration import configurations
 from voxpath.backends.real.session import RealError
@@ -87,18 +87,16 @@ def network(monkeypatch: pytest.MonkeyPatch) -> type[FakeNetwork]:
     return FakeNetwork
 
 
-def test_late_runs_are_made_again_with_fewer_at_once_and_every_attempt_is_told(network, tmp_path: Path):
+def test_late_runs_are_made_again_alone_and_every_attempt_is_told(network, tmp_path: Path):
     network.late = 6
-    # Four at once, then two and again two of them.
-    for together in (4, 2, 2):
-        network.meetings += [threading.Barrier(together)] * together
+    # Four at once, then each alone.
+    network.meetings += [threading.Barrier(4)] * 4
     told: list[Outcome] = []
     backend = RealBackend(tmp_path, at_once=4, on_done=told.append)
     ((row, *_),) = backend.answer([Question(document(), range(4))])
     assert (row.estimator, row.n) == ("real", 4)
     assert max(network.most[:4]) == 4
-    assert max(network.most[4:8]) == 2
-    assert network.most[8:] == [1, 1]
+    assert max(network.most[4:]) == 1
     (outcomes,) = backend.outcomes
     assert [outcome.valid for outcome in outcomes] == [True] * 4
     assert sorted(len(outcome.rejected) for outcome in outcomes) == [1, 1, 2, 2]
@@ -231,6 +229,60 @@ def test_what_is_too_late(p99_ms: float, max_ms: float, ended_s: int, said: str 
     problems = fidelity.problems(faithful(p99_ms, max_ms), *limits, ["client", "server"])
     assert len(problems) == (said is not None)
     assert said is None or re.search(said, problems[0])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, None),
+        ({"ends_waited_ns": 49_000_000}, None),
+        ({"ends_waited_ns": 51_000_000}, "the ends of the flows waited 0.051 s of 1 s"),
+        ({"programs_waited_ns": {"client": 400_000_000}}, "a program on host 'client' waited 0.4 s of 1 s"),
+        ({"stolen_share": 0.06}, "6% of the processors' time was stolen"),
+        ({"stolen_share": 0.04}, None),
+    ],
+)
+def test_a_run_whose_hosts_were_starved_is_not_valid(changed: dict[str, Any], said: str | None):
+    quiet = {"ends_waited_ns": 0, "programs_waited_ns": {"client": 0}, "stolen_share": None}
+    problems = fidelity.starved(quiet | changed, 10**9)
+    assert len(problems) == (said is not None)
+    assert said is None or problems[0].startswith(said)
+
+
+def test_run_queues_are_looked_at_down_to_the_last_thread(tmp_path: Path):
+    def task(process: int, thread: int, waited: int, children: str = "") -> None:
+        folder = tmp_path / str(process) / "task" / str(thread)
+        folder.mkdir(parents=True)
+        (folder / "schedstat").write_text(f"5 {waited} 1\n")
+        (folder / "children").write_text(children)
+
+    task(10, 10, 7, "20 21 ")
+    task(20, 20, 3)
+    task(20, 22, 90)
+    queues = starvation.RunQueues(tmp_path)
+    # 21 has ended.
+    queues.look([("client", 10), ("server", 99)], now=1.0)
+    assert queues.waited_ns == {"client": 90, "server": 0}
+    task(20, 23, 100)
+    queues.look([("client", 10)], now=1.1)
+    assert queues.waited_ns["client"] == 90, "not again so soon"
+    queues.look([("client", 10)], now=2.0)
+    queues.look([("client", 99)], now=3.0)
+    assert queues.waited_ns["client"] == 100, "what has ended is not forgotten"
+
+
+def test_stolen_time_is_a_share_of_all(tmp_path: Path):
+    stat = tmp_path / "stat"
+
+    def told(text: str) -> starvation.Processors | None:
+        stat.write_text(text)
+        return starvation.Processors.now(stat)
+
+    before = told("cpu  100 0 100 800 0 0 0 10 0 0\ncpu0 1\n")
+    after = told("cpu  150 0 100 830 0 0 0 30 5 0\n")
+    assert starvation.stolen_share(before, after) == 0.2
+    assert told("intr 5\n") is None
+    assert starvation.stolen_share(before, None) is None
 
 
 def test_what_was_lost_without_a_word():

@@ -303,6 +303,45 @@ def test_an_overloaded_run_ends_and_says_that_it_is_worth_nothing(hogs: int, tmp
     assert json.loads((folder / "fidelity.json").read_text())["packets_in"] > 0
 
 
+FAST = """\
+name = "fast"
+seed = 1
+
+[topology]
+kind = "pipe"
+link = { rate = "300 Mbit/s", delay = "10 ms", queue = "500 packets" }
+
+[hosts.client]
+profile = "linux"
+
+[hosts.server]
+profile = "linux"
+
+[[flows]]
+name = "bulk"
+app = { kind = "bulk", size = "75 MB" }
+"""
+"""282 Mbit/s where its hosts have a processor; without one packets are on time all the same, but fewer."""
+
+
+def test_a_run_whose_senders_had_no_processor_is_not_accepted(tmp_path: Path):
+    path = tmp_path / "fast.toml"
+    path.write_text(FAST)
+    beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(6)]
+    try:
+        tool = Tool(tmp_path, "run", path, "--backend", "real", "--out", tmp_path / "runs")
+        tool.ended()
+    finally:
+        for hog in beside:
+            hog.kill()
+            hog.wait()
+    (folder,) = (tmp_path / "runs").iterdir()
+    verdict = json.loads((folder / "verdict.json").read_text())
+    (goodput,) = pl.read_parquet(folder / "flows.parquet")["goodput_bps"]
+    assert verdict["kept_up"] == (not verdict["problems"])
+    assert not verdict["valid"] or goodput > 0.95 * 282e6
+
+
 class User:
     """Somebody without privileges, who can read this project and its interpreter, and write to a folder."""
 

@@ -53,6 +53,8 @@ pub struct Outcome {
     pub kept_awake: bool,
     /// What the loop had of a processor.
     pub spent: Spent,
+    /// What the ends of flows had of one, which are all on one thread.
+    pub ends_spent: Spent,
     /// `CLOCK_MONOTONIC` at time zero.
     pub origin_ns: u64,
 }
@@ -226,7 +228,7 @@ impl Run {
         let turned = join(self.world);
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
-        let Harvest { outside, samples } = join(self.sockets)?;
+        let Harvest { outside, samples, spent: ends_spent } = join(self.sockets)?;
         let watched = self.connections.and_then(join);
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let told = watched.and_then(|watched| watched.finish(self.clock, world.connections()));
@@ -260,6 +262,7 @@ impl Run {
             scheduling,
             kept_awake,
             spent,
+            ends_spent,
             origin_ns,
         })
     }

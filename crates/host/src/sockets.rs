@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::error::{Context, HostError};
 use crate::live::{Alarm, wait};
 use crate::namespace::Namespace;
+use crate::run::{Spent, spent};
 use crate::tcp_info::{TcpInfo, tcp_info};
 use bytes::Bytes;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -47,6 +48,8 @@ pub struct Harvest {
     pub outside: Vec<Outside>,
     /// What was sampled of them.
     pub samples: Vec<Sample>,
+    /// What their thread had of a processor.
+    pub spent: Spent,
 }
 
 /// How the thread of the sockets and the others see each other.
@@ -229,7 +232,7 @@ impl Sockets {
         }
         let samples = self.sampling.map(|sampling| sampling.samples).unwrap_or_default();
         let outside = self.ends.into_iter().map(|end| end.outside).collect();
-        Ok(Harvest { outside, samples })
+        Ok(Harvest { outside, samples, spent: spent() })
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -337,6 +337,8 @@ fn fidelity(found: &voxpath_host::Outcome) -> String {
         "waited_ns": found.spent.waited.as_nanos(),
         "processor_ns": found.spent.processor.as_nanos(),
         "kernel_ns": found.spent.kernel.as_nanos(),
+        "ends_waited_ns": found.ends_spent.waited.as_nanos(),
+        "ends_processor_ns": found.ends_spent.processor.as_nanos(),
         "monotonic_origin_ns": found.origin_ns,
     })
     .to_string()

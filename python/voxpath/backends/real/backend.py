@@ -46,8 +46,8 @@ class RealBackend:
         observe: What the runs record.
         force: Make runs that are there already.
         attempts: How often a run is made until its timing holds; with none, what is there answers alone.
-        at_once: Runs that are under way together; each is judged by how late its own packets were. Where some
-            were late, half as many are when these are made again.
+        at_once: Runs that are under way together; each is judged by how late its own packets were, and how
+            long its hosts waited for a processor. Those that were late are made again one by one.
         on_done: Told of each run as it is done.
         on_look: Called again and again with the networks that are under way.
         outcomes: The runs of the last answer, question by question.
@@ -119,7 +119,8 @@ class RealBackend:
                     late[name] = missing[name]
                 else:
                     self.on_done(found[name])
-            missing, at_once = late, max(1, at_once // 2)
+            # Alone, so that nothing of ours is in its way.
+            missing, at_once = late, 1
         return found
 
     def _made(self, runs: Mapping[str, _Run], at_once: int) -> Iterator[tuple[str, Outcome]]:

@@ -19,6 +19,12 @@ STALL_NS = 100_000_000
 STALL_SHARE = 0.01
 """And how late as a share of the run's length, where that is more."""
 
+STARVED_SHARE = 0.05
+"""For what share of a run whoever sends and receives on its hosts may have waited for a processor."""
+
+STOLEN_SHARE = 0.05
+"""Which share of the processors' time the machine below may have kept for itself."""
+
 
 def limit_ns(shortest_delay_ns: int | None) -> int:
     """What the 99th percentile of the deliveries' lateness must not exceed."""
@@ -28,6 +34,32 @@ def limit_ns(shortest_delay_ns: int | None) -> int:
 def stall_limit_ns(ended_ns: int) -> int:
     """What the lateness of no delivery must exceed in a run of such a length."""
     return max(STALL_NS, int(STALL_SHARE * ended_ns))
+
+
+def starved(found: Mapping[str, Any], ended_ns: int) -> list[str]:
+    """Why a run is invalid though its packets were on time: who was to send them had no processor.
+
+    Args:
+        found: `ends_waited_ns` of the thread of the flows' ends, `programs_waited_ns` by host, each the most
+            that one of their threads waited, and `stolen_share`, none where it is not known.
+        ended_ns: The run's length.
+    """
+    allowed = STARVED_SHARE * ended_ns
+    waited = {"the ends of the flows": found["ends_waited_ns"]}
+    waited |= {f"a program on host {host!r}": ns for host, ns in found["programs_waited_ns"].items()}
+    told = [
+        f"{who} waited {ns / 1e9:.3g} s of {ended_ns / 1e9:.3g} s for a processor, where "
+        f"{STARVED_SHARE:.0%} is allowed: the machine had no time for it"
+        for who, ns in waited.items()
+        if ns > allowed
+    ]
+    stolen = found["stolen_share"]
+    if stolen is not None and stolen > STOLEN_SHARE:
+        told.append(
+            f"{stolen:.0%} of the processors' time was stolen, where {STOLEN_SHARE:.0%} is allowed: "
+            "the machine below was busy with something else"
+        )
+    return told
 
 
 def problems(found: Mapping[str, Any], limit: int, stall_limit: int, names: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from voxpath import _engine, halts
 from voxpath.backends.real import connections, fidelity
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
+from voxpath.backends.real.starvation import Processors, RunQueues, stolen_share
 from voxpath.results.frames import frame, parquet
 from voxpath.sweeps.runs import Found
 
@@ -61,6 +62,7 @@ class Network:
         self._foreground = foreground
         self._session = Session(document.plan.json)
         self._is_cut = False
+        self._queues = RunQueues()
 
     def __enter__(self) -> Self:
         """Makes the hosts, starts what serves on them, and then the network; time zero is now.
@@ -72,6 +74,7 @@ class Network:
         halts.reached("network.begins")
         self._began = datetime.now(UTC)
         self._pressure = _pressure()
+        self._processors = Processors.now()
         with contextlib.ExitStack() as stack:
             self.session = stack.enter_context(self._session)
             self.programs = stack.enter_context(Programs(plan, self.session, self._foreground))
@@ -99,6 +102,7 @@ class Network:
         plan = self.plan
         now, flows_done = self.session.look()
         self.programs.step(now)
+        self._queues.look(self.programs.running)
         duration = plan["duration_ns"]
         if self.programs.ends_run or (duration is not None and now >= duration):
             return True
@@ -133,7 +137,12 @@ class Network:
         names = [node["name"] for node in plan.data["nodes"]]
         judged = json.loads(verdict)
         stall_limit = fidelity.stall_limit_ns(judged["ended_ns"])
+        faithful |= {
+            "programs_waited_ns": self._queues.waited_ns,
+            "stolen_share": stolen_share(self._processors, Processors.now()),
+        }
         late = fidelity.problems(faithful, limit, stall_limit, names)
+        late += fidelity.starved(faithful, judged["ended_ns"])
         judged["kept_up"] = not late
         judged["problems"] += late + self.programs.problems()
         if self._is_cut:

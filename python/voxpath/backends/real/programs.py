@@ -149,6 +149,15 @@ class Programs:
                 program.ended_ns = now_ns
 
     @property
+    def running(self) -> list[tuple[str, int]]:
+        """The host and the first process of each program that runs."""
+        return [
+            (program.host, program.process.pid)
+            for program in self.all
+            if program.process is not None and program.ended_ns is None
+        ]
+
+    @property
     def is_done(self) -> bool:
         """Whether no program is left that the run waits for."""
         return not any(program.is_awaited for program in self.all)
