@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -25,6 +25,10 @@ help:
 	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/grid.md)'
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
+	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/grid.md)'
+	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
+	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
+	@echo 'make differential-record  records the first DIFFERENTIAL=100 scenarios of SEED=1; it can be interrupted'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
 	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
 	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
@@ -134,6 +138,18 @@ grid-record: setup
 
 grid-sample: setup
 	$(BIN)/python benches/fidelity/grid.py --sample --at-once $${GRID_AT_ONCE:-4}
+
+classes: setup
+	$(BIN)/python benches/fidelity/classes.py
+
+classes-record: setup
+	$(BIN)/python benches/fidelity/classes.py --record $${CLASSES_RUNS:-8} --at-once $${GRID_AT_ONCE:-4}
+
+differential: setup
+	$(BIN)/python benches/fidelity/differential.py
+
+differential-record: setup
+	$(BIN)/python benches/fidelity/differential.py --record $${DIFFERENTIAL:-100} --seed $${SEED:-1} --at-once $${GRID_AT_ONCE:-4}
 
 formulas: setup
 	$(BIN)/python benches/formulas/run.py

@@ -22,6 +22,12 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, load average {os.getloadavg()[0]:.1f} at the start"
 
 
+def section(text: str, title: str) -> str:
+    """What a page says in a section; empty if it has none of that title."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
 def with_section(text: str, title: str, body: str) -> str:
     """A page in which a section says something else; at the end if it has none of that title."""
     section = f"## {title}\n{body.strip()}\n"

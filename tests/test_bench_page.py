@@ -34,6 +34,12 @@ def page(monkeypatch: pytest.MonkeyPatch):
         sys.modules.pop(name, None)
 
 
+def test_a_section_can_be_taken_out_and_put_in(page):
+    assert page.section(PAGE, "Sweeps") == "last\n"
+    assert page.section(PAGE, "Nothing") == ""
+    assert page.with_section(PAGE, "A hop", page.section(PAGE, "A hop")) == PAGE
+
+
 def test_a_section_is_replaced_between_others_and_at_the_end(page):
     assert page.with_section(PAGE, "A hop", "new\n") == (
         "# Benchmarks\n\nfirst\n\n## A hop\nnew\n\n## Sweeps\nlast\n"

@@ -40,6 +40,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RECORD = HERE / "grid.toml"
 PAGE = ROOT / "docs" / "grid.md"
+OFF_THE_GRID = "Off the grid"
+"""The section of the page that `make classes` writes."""
 
 CONGESTIONS = ("reno", "cubic", "bbr")
 LOSSES = (0.0, 0.1, 1.0, 3.0)
@@ -409,7 +411,9 @@ def main() -> int:
             for entry in (known["cells"][cell.name],)
         ]
     text = text_of(found, known)
-    PAGE.write_text(text, encoding="utf-8")
+    # What `make classes` has written there stays.
+    before = page.section(PAGE.read_text(encoding="utf-8"), OFF_THE_GRID)
+    PAGE.write_text(page.with_section(text, OFF_THE_GRID, before) if before else text, encoding="utf-8")
     sys.stdout.write(text.split("\n## All cells")[0] + f"\nwritten: {PAGE.relative_to(ROOT)}\n")
     return 0
 
