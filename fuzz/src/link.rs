@@ -3,13 +3,13 @@
 
 use crate::source::Source;
 use voxpath_net::element::{
-    BitErrorForm, Capacity, CodelSettings, Delay, Distribution, Dwell, FourState, FqCodelSettings, Framing,
-    GilbertElliott, Limit, Loss, Opportunities, PieSettings, Queueing, RandomDelay, RedSettings, State,
-    Steps,
+    Capacity, CodelSettings, Delay, Distribution, Draw, Dwell, FqCodelSettings, Framing, Limit, Loss,
+    Opportunities, PieSettings, Queueing, RandomDelay, RedSettings, State, Steps,
 };
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::Place;
 use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Tap, Target};
+use voxpath_units::check::Check;
 use voxpath_units::{Prob, Rate, Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::udp::UdpHeader;
@@ -54,7 +54,7 @@ pub fn run(bytes: &[u8]) {
             8 => {}
             9 => {
                 let Some(loss) = loss(&mut source) else { continue };
-                rig.link.set_loss(loss);
+                rig.link.set_loss(&loss);
             }
             10 => rig.link.set_delay(span(&mut source)),
             _ => {
@@ -187,25 +187,29 @@ fn capacity(source: &mut Source<'_>) -> Option<Capacity> {
 }
 
 fn loss(source: &mut Source<'_>) -> Option<Loss> {
-    Some(match source.below(8) {
-        0 => Loss::None,
-        1 => Loss::bernoulli(prob(source)),
-        2 => Loss::bit_errors(prob(source).get(), BitErrorForm::Exact),
-        3 => Loss::bit_errors(prob(source).get(), BitErrorForm::Linear),
-        4 => Loss::list((0..source.u8()).map(|_| u64::from(source.u8())).collect()),
-        5 => {
-            Loss::GilbertElliott(GilbertElliott::new(prob(source), prob(source), prob(source), prob(source)))
-        }
-        6 => Loss::FourState(FourState::new(
-            prob(source),
-            prob(source),
-            prob(source),
-            prob(source),
-            prob(source),
-        )?),
-        _ if source.bit() => Loss::Outages(steps(source, |source| source.bit())?),
-        _ => Loss::trace((0..source.u8()).map(|_| source.bit()).collect())?,
-    })
+    let loss = Loss::sample(&mut Extremes(source));
+    Check::found(|root| loss.check(root)).is_empty().then_some(loss)
+}
+
+/// Settings at the edges of what there may be.
+struct Extremes<'a, 's>(&'a mut Source<'s>);
+
+impl Draw for Extremes<'_, '_> {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n as usize) as u64
+    }
+
+    fn prob(&mut self) -> f64 {
+        prob(self.0).get()
+    }
+
+    fn span(&mut self) -> u64 {
+        span(self.0).as_nanos()
+    }
+
+    fn rate(&mut self) -> u64 {
+        rate(self.0).map_or(0, Rate::as_bits_per_sec)
+    }
 }
 
 fn delay(source: &mut Source<'_>) -> Option<Delay> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use voxpath_host::{HostError, Kind, Namespace};
 use voxpath_sim::Observe;
-use voxpath_sim::plan::{App, Direction, Loss, Reorder};
+use voxpath_sim::plan::{App, Direction, Reorder, loss};
 use voxpath_tcp::{Config, Congestion};
 use voxpath_wire::packet::{Parsed, Transport, parse_packet};
 use voxpath_wire::tcp::{Seq, TcpFlags};
@@ -52,7 +52,7 @@ impl Counters {
 /// 1 ms each way; of a thousand packets five are lost, five come twice, and twenty are overtaken.
 fn lossy() -> Direction {
     Direction {
-        loss: Loss::Bernoulli { p: 0.005 },
+        loss: loss::Bernoulli { p: 0.005 }.into(),
         duplicate: 0.005,
         reorder: Some(Reorder { p: 0.02, by_ns: 500_000 }),
         ..wire(1_000_000)

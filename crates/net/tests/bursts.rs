@@ -5,7 +5,8 @@
 mod common;
 
 use common::{Rig, packet};
-use voxpath_net::element::{Delay, Distribution, FourState, GilbertElliott, Loss, RandomDelay, Steps};
+use voxpath_net::element::loss::{FourState, GilbertElliott, Outages, Trace};
+use voxpath_net::element::{Delay, Distribution, Loss, RandomDelay};
 use voxpath_net::{LinkConfig, Seed, Stream};
 use voxpath_units::{Prob, Span, Time};
 
@@ -18,9 +19,9 @@ fn stream() -> Stream {
 }
 
 /// Whether each of `n` packets is lost.
-fn lost(mut loss: Loss, n: usize) -> Vec<bool> {
-    let mut stream = stream();
-    (0..n).map(|_| loss.loses(Time::ZERO, 1500, &mut stream)).collect()
+fn lost(loss: impl Into<Loss>, n: usize) -> Vec<bool> {
+    let (mut process, mut stream) = (loss.into().process(), stream());
+    (0..n).map(|_| process.loses(Time::ZERO, 1500, &mut stream)).collect()
 }
 
 /// Lengths of the runs of `value`.
@@ -45,10 +46,8 @@ fn assert_mean(values: &[f64], expected: f64, what: &str) {
 #[test]
 fn gilberts_losses_come_in_geometric_runs() {
     for (p, r) in [(0.01, 0.3), (0.1, 0.5), (0.3, 0.1)] {
-        let seen = lost(
-            Loss::GilbertElliott(GilbertElliott::new(prob(p), prob(r), prob(0.0), prob(1.0))),
-            1_000_000,
-        );
+        let chain = GilbertElliott { to_bad: p, to_good: r, loss_good: 0.0, loss_bad: 1.0 };
+        let seen = lost(chain, 1_000_000);
         let (bursts, gaps) = (runs(&seen, true), runs(&seen, false));
         assert_mean(&bursts, 1.0 / r, "burst");
         assert_mean(&gaps, 1.0 / p, "gap");
@@ -66,8 +65,7 @@ fn gilberts_losses_come_in_geometric_runs() {
 #[test]
 fn elliotts_states_lose_with_their_own_probability() {
     let (p, r, good, bad) = (0.02, 0.1, 0.001, 0.4);
-    let chain = GilbertElliott::new(prob(p), prob(r), prob(good), prob(bad));
-    let seen = lost(Loss::GilbertElliott(chain), 2_000_000);
+    let seen = lost(GilbertElliott { to_bad: p, to_good: r, loss_good: good, loss_bad: bad }, 2_000_000);
     let batches: Vec<f64> = seen
         .chunks(20_000)
         .map(|batch| batch.iter().filter(|lost| **lost).count() as f64 / 20_000.0)
@@ -94,8 +92,7 @@ fn four_states_lose_by_their_stationary_shares() {
         ]
     };
     let share = (0..10_000).fold([1.0, 0.0, 0.0, 0.0], |x, _| step(x));
-    let chain = FourState::new(prob(p13), prob(p31), prob(p32), prob(p23), prob(p14)).expect("possible");
-    let seen = lost(Loss::FourState(chain), 2_000_000);
+    let seen = lost(FourState { p13, p31, p32, p23, p14 }, 2_000_000);
     let batches: Vec<f64> = seen
         .chunks(20_000)
         .map(|batch| batch.iter().filter(|lost| **lost).count() as f64 / 20_000.0)
@@ -105,23 +102,22 @@ fn four_states_lose_by_their_stationary_shares() {
     let starts = share[0] * p13 + share[1] * p23;
     let runs_mean = (share[2] + share[3]) / (starts + share[3]);
     assert_mean(&runs(&seen, true), runs_mean, "run of losses");
-    assert!(FourState::new(prob(0.6), prob(0.0), prob(0.0), prob(0.0), prob(0.5)).is_none());
 }
 
 #[test]
 fn outages_and_traces_lose_exactly_what_they_say() {
     let second = Span::from_secs;
-    let steps = vec![(Span::ZERO, false), (second(3), true), (second(5), false)];
-    let mut outages = Loss::Outages(Steps::new(steps, Some(second(10))).expect("in order"));
+    let ns = |at| second(at).as_nanos();
+    let outages = Outages { outages: vec![(ns(3), ns(5))], period_ns: Some(ns(10)) };
+    let mut outages = Loss::from(outages).process();
     let mut unused = stream();
     let times: Vec<u64> =
         (0..30).filter(|&at| outages.loses(Time::ZERO + second(at), 1500, &mut unused)).collect();
     assert_eq!(times, [3, 4, 13, 14, 23, 24]);
 
-    let seen = lost(Loss::trace(vec![false, true, true, false, false]).expect("not empty"), 12);
+    let seen = lost(Trace { lost: "01100".into() }, 12);
     let numbers: Vec<usize> = (0..12).filter(|&i| seen[i]).collect();
     assert_eq!(numbers, [1, 2, 6, 7, 11]);
-    assert!(Loss::trace(vec![]).is_none());
 }
 
 fn draws(distribution: Distribution, correlation: f64, n: usize) -> Vec<f64> {

@@ -178,7 +178,7 @@ impl Rig {
         let Self { link, pool, events, tap, .. } = self;
         match change {
             Change::Rate(rate) => link.set_rate(now, rate.and_then(Rate::from_bits_per_sec), events),
-            Change::Loss(loss) => link.set_loss(loss.element()),
+            Change::Loss(loss) => link.set_loss(&loss.element()),
             Change::Delay(ns) => link.set_delay(Span::from_nanos(*ns)),
             Change::Up(up) => link.set_up(now, *up, pool, events, tap),
         }

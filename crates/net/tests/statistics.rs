@@ -6,7 +6,8 @@ mod common;
 
 use common::{Rig, packet};
 use std::collections::BTreeSet;
-use voxpath_net::element::{BitErrorForm, Limit, Loss};
+use voxpath_net::element::Limit;
+use voxpath_net::element::loss::{Bernoulli, BitErrorForm, BitErrors};
 use voxpath_net::{LinkConfig, Seed, Stream};
 use voxpath_units::{Prob, Rate, Span, Time};
 
@@ -93,7 +94,7 @@ fn packets_are_lost_as_often_as_said() {
     let n = 200_000;
     let microsecond = Span::from_micros(1);
     for p in [0.0, 0.003, 0.3, 1.0] {
-        let loss = Loss::bernoulli(prob(p));
+        let loss = Bernoulli { p }.into();
         let through = deliveries(LinkConfig { loss, ..LinkConfig::default() }, n, 1500, microsecond).len();
         assert_binomial((n as usize - through) as f64, n, p);
     }
@@ -102,7 +103,7 @@ fn packets_are_lost_as_often_as_said() {
         (40, BitErrorForm::Exact, 1.0 - (1.0 - 1e-5_f64).powi(320)),
         (1500, BitErrorForm::Linear, 0.12),
     ] {
-        let loss = Loss::bit_errors(1e-5, form);
+        let loss = BitErrors { rate: 1e-5, form }.into();
         let through = deliveries(LinkConfig { loss, ..LinkConfig::default() }, n, len, microsecond).len();
         assert_binomial((n as usize - through) as f64, n, p);
     }
@@ -111,7 +112,7 @@ fn packets_are_lost_as_often_as_said() {
 /// Losses of mixed lengths: each packet has the probability of its own length.
 #[test]
 fn bit_errors_strike_long_packets_more_often() {
-    let loss = Loss::bit_errors(1e-5, BitErrorForm::Exact);
+    let loss = BitErrors { rate: 1e-5, form: BitErrorForm::Exact }.into();
     let mut rig = Rig::new(LinkConfig { loss, ..LinkConfig::default() });
     let pairs = 100_000;
     for number in 0..pairs {

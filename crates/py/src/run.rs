@@ -3,7 +3,7 @@
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +11,7 @@ use voxpath_net::routing::DirectionId;
 use voxpath_sim::plan::{DIRECTIONS, Observe, Plan};
 use voxpath_sim::{Data, Problem, Report, Simulation, Table};
 use voxpath_tcp::{Congestion, Profile};
+use voxpath_units::check::Step;
 
 /// Events between two looks at Python's signals: a few milliseconds of work, so that Ctrl-C is heard
 /// well within 100 ms, and dear enough that taking the interpreter's lock does not show.
@@ -47,21 +48,27 @@ pub(crate) fn profile(name: &str) -> PyResult<String> {
     serde_json::to_string(&profile.config()).map_err(value_error)
 }
 
-/// What keeps a plan from running: path in the plan, message.
+/// What keeps a plan from running: keys and indices of its place in the plan, message.
 #[pyfunction]
 #[pyo3(signature = (plan, /))]
-pub(crate) fn check(plan: &str) -> PyResult<Vec<(String, String)>> {
-    let plan = plan_of(plan)?;
-    Ok(voxpath_sim::check(&plan).into_iter().map(|Problem { path, message }| (path, message)).collect())
+pub(crate) fn check<'py>(py: Python<'py>, plan: &str) -> PyResult<Vec<(Bound<'py, PyTuple>, String)>> {
+    let told = |Problem { path, message }| {
+        let steps = path.0.into_iter().map(|step| match step {
+            Step::Key(key) => key.into_bound_py_any(py),
+            Step::Index(index) => index.into_bound_py_any(py),
+        });
+        Ok((PyTuple::new(py, steps.collect::<PyResult<Vec<_>>>()?)?, message))
+    };
+    voxpath_sim::check(&plan_of(plan)?).into_iter().map(told).collect()
 }
 
 /// A link's index and the name of its direction.
-type Step = (u32, &'static str);
+type Hop = (u32, &'static str);
 
 /// The directions of links that each flow's packets take: from the end that opens to the other one, and back.
 #[pyfunction]
 #[pyo3(signature = (plan, /))]
-pub(crate) fn paths(plan: &str) -> PyResult<Vec<(Vec<Step>, Vec<Step>)>> {
+pub(crate) fn paths(plan: &str) -> PyResult<Vec<(Vec<Hop>, Vec<Hop>)>> {
     let paths = voxpath_sim::paths(&plan_of(plan)?).map_err(refused)?;
     let steps = |path: Vec<DirectionId>| {
         path.into_iter().map(|step| (step.link(), DIRECTIONS[step.index() % 2])).collect()

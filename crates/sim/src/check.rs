@@ -4,7 +4,7 @@
 //! trusts no plan that was not checked.
 
 use crate::applications::web_model;
-use crate::direction::takes_time;
+use crate::direction::{self, takes_time};
 use crate::plan::{
     App, Direction, Flow, Law, NodeKind, Observe, Plan, PushWay, Relay, Route, Speech, Transport, VERSION,
 };
@@ -20,25 +20,11 @@ use core::net::IpAddr;
 use voxpath_apps::{cbr, push};
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, NoPath};
-use voxpath_units::{Prob, Span};
+use voxpath_units::Span;
+use voxpath_units::check::{Check, Path, Problem};
 
-/// The longest span of a plan, and how long a run lasts at most: what `voxpath_units` takes for a duration.
-///
-/// A tenth of the clock's range: sums of a few spans, round-trip times and their variation stay inside it.
-pub(crate) const LONGEST_NS: u64 = 500_000 * 3_600_000_000_000;
-/// The fastest link; what `voxpath_units` takes for a rate. Above, rate and remainder do not fit 64 bits.
-pub(crate) const FASTEST_BPS: u64 = 100_000_000_000_000;
 /// The most that an application transfers; what `voxpath_units` takes for a size.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
-
-/// Something that keeps a plan from running.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where in the plan, e.g. `flows[3].from`.
-    pub path: String,
-    /// What is wrong and what is allowed.
-    pub message: String,
-}
 
 /// Everything that keeps `plan` from running; nothing if it can.
 pub fn check(plan: &Plan) -> Vec<Problem> {
@@ -107,7 +93,19 @@ pub(crate) struct Checker<'a> {
 
 impl Checker<'_> {
     pub(crate) fn fail(&mut self, path: impl Display, message: impl Display) {
-        self.problems.push(Problem { path: format!("{path}"), message: format!("{message}") });
+        self.problems.push(Problem { path: Path::parse(&format!("{path}")), message: format!("{message}") });
+    }
+
+    /// What was found wrong with a value, at the place of that value.
+    fn repeat(&mut self, path: impl Display, found: Vec<Problem>) {
+        for problem in found {
+            self.fail(&path, problem.message);
+        }
+    }
+
+    /// The place of the whole.
+    pub(crate) fn root(&mut self) -> Check<'_> {
+        Check::new(&mut self.problems)
     }
 
     fn version(&mut self) {
@@ -141,9 +139,7 @@ impl Checker<'_> {
     }
 
     pub(crate) fn span(&mut self, path: impl Display, ns: u64) {
-        if ns > LONGEST_NS {
-            self.fail(path, format_args!("{ns} ns is longer than 500000 h"));
-        }
+        self.repeat(path, Check::found(|place| place.span(ns)));
     }
 
     fn names(&mut self) {
@@ -212,14 +208,8 @@ impl Checker<'_> {
                 }
             }
             for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
-                self.direction(&format!("links[{i}].{name}"), direction);
+                direction::check(direction, &mut self.root().at("links").at(i).at(name));
             }
-        }
-    }
-
-    pub(crate) fn probability(&mut self, path: impl Display, p: f64) {
-        if Prob::new(p).is_none() {
-            self.fail(path, format_args!("{p} is not between 0 and 1"));
         }
     }
 

@@ -1,14 +1,11 @@
 //! One direction of a link: what keeps it from being built, and how it is built.
 
-use crate::check::{Checker, FASTEST_BPS};
 use crate::plan::{self, Direction, Queueing};
-use alloc::format;
-use alloc::vec::Vec;
 use voxpath_net::LinkConfig;
 use voxpath_net::element::{
-    self, Delay, Distribution, Dwell, FourState, GilbertElliott, Limit, Opportunities, RandomDelay, State,
-    Steps,
+    self, Delay, Distribution, Dwell, Limit, Opportunities, RandomDelay, State, Steps,
 };
+use voxpath_units::check::Check;
 use voxpath_units::{Prob, Rate, Span};
 
 /// The shortest mean of a state: a chain of shorter ones would keep a run from getting on.
@@ -20,279 +17,180 @@ const MOST_QUEUES: u32 = 1 << 20;
 /// By how much the probabilities of a state's successors may miss one.
 const ROUNDING: f64 = 1e-9;
 
-impl Checker<'_> {
-    /// Everything that keeps a direction from being built.
-    pub(crate) fn direction(&mut self, path: &str, direction: &Direction) {
-        self.capacity(path, direction);
-        self.queueing(&format!("{path}.queueing"), &direction.queueing);
-        self.loss(&format!("{path}.loss"), &direction.loss);
-        self.loss(&format!("{path}.corruption"), &direction.corruption);
-        self.probability(format_args!("{path}.duplicate"), direction.duplicate);
-        if let Some(reorder) = &direction.reorder {
-            self.probability(format_args!("{path}.reorder.p"), reorder.p);
-            self.span(format_args!("{path}.reorder.by_ns"), reorder.by_ns);
-        }
-        self.span(format_args!("{path}.delay_ns"), direction.delay_ns);
-        self.variation(&format!("{path}.delay_variation"), direction);
+/// Everything that keeps a direction from being built.
+pub(crate) fn check(direction: &Direction, check: &mut Check<'_>) {
+    capacity_problems(direction, check);
+    queueing_problems(&direction.queueing, &mut check.at("queueing"));
+    direction.loss.check(&mut check.at("loss"));
+    direction.corruption.check(&mut check.at("corruption"));
+    check.at("duplicate").probability(direction.duplicate);
+    if let Some(reorder) = &direction.reorder {
+        let mut place = check.at("reorder");
+        place.at("p").probability(reorder.p);
+        place.at("by_ns").span(reorder.by_ns);
     }
+    check.at("delay_ns").span(direction.delay_ns);
+    variation_problems(direction, &mut check.at("delay_variation"));
+}
 
-    /// A rate that something is to be served at.
-    pub(crate) fn rate(&mut self, path: &str, rate: u64) {
-        if rate == 0 {
-            self.fail(path, "a rate is above zero");
-        }
-        self.not_too_fast(path, rate);
+fn capacity_problems(direction: &Direction, check: &mut Check<'_>) {
+    if let Some(rate) = direction.rate_bps {
+        check.at("rate_bps").rate(rate);
     }
-
-    fn capacity(&mut self, path: &str, direction: &Direction) {
-        if let Some(rate) = direction.rate_bps {
-            self.rate(&format!("{path}.rate_bps"), rate);
+    let Some(capacity) = &direction.capacity else {
+        if direction.rate_bps.is_none() {
+            no_queue(direction, check);
         }
-        let Some(capacity) = &direction.capacity else {
-            if direction.rate_bps.is_none() {
-                self.no_queue(path, direction);
+        return;
+    };
+    let mut check = check.at("capacity");
+    if direction.rate_bps.is_some() {
+        check.fail("a link has a constant rate or a capacity that varies, not both");
+    }
+    match capacity {
+        plan::Capacity::Schedule { steps, period_ns } => {
+            steps_problems(steps, *period_ns, &mut check);
+            let mut place = check.at("steps");
+            for (i, &(_, rate)) in steps.iter().enumerate() {
+                place.at(i).rate_or_none(rate);
+            }
+            if steps.iter().all(|&(_, rate)| rate == 0) {
+                place.fail("nothing ever passes: one rate is above zero");
+            }
+        }
+        plan::Capacity::Markov { states } => chain_problems(states, &mut check),
+        plan::Capacity::Trace { opportunities_ms } => {
+            if Opportunities::new(opportunities_ms).is_none() {
+                check
+                    .at("opportunities_ms")
+                    .fail("a trace is a list of milliseconds that do not descend, the last above zero");
+            }
+            if direction.framing != plan::Framing::Ip {
+                check.fail("a trace counts its own bytes: leave out the framing");
+            }
+        }
+    }
+}
+
+fn no_queue(direction: &Direction, check: &mut Check<'_>) {
+    let bounds = [
+        ("queue_packets", direction.queue_packets.is_some()),
+        ("queue_bytes", direction.queue_bytes.is_some()),
+        ("queueing", direction.queueing != Queueing::DropTail),
+    ];
+    for (key, given) in bounds {
+        check.at(key).need(!given, "a queue never fills without a rate: give a rate, or no queue");
+    }
+}
+
+fn chain_problems(states: &[plan::CapacityState], check: &mut Check<'_>) {
+    let mut check = check.at("states");
+    if states.iter().all(|state| state.rate_bps == 0) {
+        check.fail("nothing ever passes: one state has a rate above zero");
+    }
+    for (i, state) in states.iter().enumerate() {
+        let mut place = check.at(i);
+        place.at("rate_bps").rate_or_none(state.rate_bps);
+        place.at("dwell_ns").span(state.dwell_ns);
+        place.at("dwell_ns").need(state.dwell_ns >= SHORTEST_DWELL_NS, "a state lasts 1 us at least");
+        let sum: f64 = state.next.iter().sum();
+        let probable = state.next.iter().all(|&p| Prob::new(p).is_some());
+        if state.next.len() != states.len() || !probable || (sum - 1.0).abs() > ROUNDING {
+            let count = states.len();
+            place
+                .at("next")
+                .fail(format_args!("are {count} probabilities that sum up to 100 %, one for each state"));
+        }
+    }
+}
+
+fn queueing_problems(queueing: &Queueing, check: &mut Check<'_>) {
+    match *queueing {
+        Queueing::DropTail => {}
+        Queueing::Red { min_packets, max_packets, max_p, weight, mean_packet_bytes, .. } => {
+            if !(min_packets >= 0.0 && max_packets > min_packets && max_packets.is_finite()) {
+                check
+                    .at("max_packets")
+                    .fail(format_args!("{max_packets} is not above the least average, {min_packets}"));
+            }
+            check.at("max_p").probability(max_p);
+            if !(weight > 0.0 && weight <= 1.0) {
+                check.at("weight").fail(format_args!("{weight} is not above 0 and at most 1"));
+            }
+            check.at("mean_packet_bytes").need(mean_packet_bytes > 0, "at least 1");
+        }
+        Queueing::Codel { target_ns, interval_ns, .. } => codel_problems(target_ns, interval_ns, check),
+        Queueing::FqCodel { target_ns, interval_ns, queues, quantum_bytes, .. } => {
+            codel_problems(target_ns, interval_ns, check);
+            if !(1..=MOST_QUEUES).contains(&queues) {
+                check.at("queues").fail(format_args!("are from 1 to {MOST_QUEUES}"));
+            }
+            if quantum_bytes < LEAST_QUANTUM {
+                check.at("quantum_bytes").fail(format_args!("is {LEAST_QUANTUM} B at least"));
+            }
+        }
+        Queueing::Pie { target_ns, update_ns, max_burst_ns, alpha, beta, .. } => {
+            for (key, ns) in
+                [("target_ns", target_ns), ("update_ns", update_ns), ("max_burst_ns", max_burst_ns)]
+            {
+                check.at(key).span(ns);
+            }
+            check.at("update_ns").need(update_ns >= SHORTEST_UPDATE_NS, "is 1 us at least");
+            for (key, gain) in [("alpha", alpha), ("beta", beta)] {
+                if !(gain >= 0.0 && gain.is_finite()) {
+                    check.at(key).fail(format_args!("{gain} is not zero or above"));
+                }
+            }
+        }
+    }
+}
+
+fn codel_problems(target_ns: u64, interval_ns: u64, check: &mut Check<'_>) {
+    check.at("target_ns").span(target_ns);
+    check.at("interval_ns").span_above_zero(interval_ns);
+}
+
+fn variation_problems(direction: &Direction, check: &mut Check<'_>) {
+    match &direction.delay_variation {
+        None => {}
+        Some(plan::DelayVariation::Normal { deviation_ns, correlation, .. }) => {
+            check.at("deviation_ns").span(*deviation_ns);
+            check.at("correlation").probability(*correlation);
+        }
+        Some(plan::DelayVariation::Pareto { shape, correlation, .. }) => {
+            check.at("correlation").probability(*correlation);
+            if !(*shape > 0.0 && shape.is_finite()) {
+                check.at("shape").fail(format_args!("{shape} is not above 0"));
+            }
+            check.at("shape").need(direction.delay_ns > 0, "the shortest delay is above zero");
+        }
+        Some(plan::DelayVariation::Steps { steps, period_ns }) => {
+            steps_problems(steps, *period_ns, check);
+            for (i, &(_, delay)) in steps.iter().enumerate() {
+                check.at("steps").at(i).span(delay);
+            }
+            check.need(direction.delay_ns == 0, "a delay in steps stands in place of delay_ns, which is 0");
+        }
+    }
+}
+
+fn steps_problems(steps: &[(u64, u64)], period_ns: Option<u64>, check: &mut Check<'_>) {
+    let message = match steps {
+        [] => "are at least one",
+        [first, ..] if first.0 != 0 => "start at zero",
+        _ if !steps.is_sorted_by(|a, b| a.0 < b.0) => "ascend, and none comes at the time of another",
+        _ => {
+            let last = steps.last().map_or(0, |step| step.0);
+            check.at("steps").span(last);
+            if let Some(period) = period_ns {
+                let mut place = check.at("period_ns");
+                place.span(period);
+                place.need(period > last, "is after the last step");
             }
             return;
-        };
-        let path = format!("{path}.capacity");
-        if direction.rate_bps.is_some() {
-            self.fail(&path, "a link has a constant rate or a capacity that varies, not both");
         }
-        match capacity {
-            plan::Capacity::Schedule { steps, period_ns } => {
-                self.steps(&path, steps, *period_ns);
-                for (i, &(_, rate)) in steps.iter().enumerate() {
-                    self.not_too_fast(format_args!("{path}.steps[{i}]"), rate);
-                }
-                if steps.iter().all(|&(_, rate)| rate == 0) {
-                    self.fail(format_args!("{path}.steps"), "nothing ever passes: one rate is above zero");
-                }
-            }
-            plan::Capacity::Markov { states } => self.chain(&path, states),
-            plan::Capacity::Trace { opportunities_ms } => {
-                if Opportunities::new(opportunities_ms).is_none() {
-                    self.fail(
-                        format_args!("{path}.opportunities_ms"),
-                        "a trace is a list of milliseconds that do not descend, the last above zero",
-                    );
-                }
-                if direction.framing != plan::Framing::Ip {
-                    self.fail(&path, "a trace counts its own bytes: leave out the framing");
-                }
-            }
-        }
-    }
-
-    fn no_queue(&mut self, path: &str, direction: &Direction) {
-        let bounds = [
-            ("queue_packets", direction.queue_packets.is_some()),
-            ("queue_bytes", direction.queue_bytes.is_some()),
-            ("queueing", direction.queueing != Queueing::DropTail),
-        ];
-        for (key, given) in bounds {
-            if given {
-                self.fail(
-                    format_args!("{path}.{key}"),
-                    "a queue never fills without a rate: give a rate, or no queue",
-                );
-            }
-        }
-    }
-
-    fn not_too_fast(&mut self, path: impl core::fmt::Display, rate: u64) {
-        if rate > FASTEST_BPS {
-            self.fail(path, format_args!("{rate} bit/s is above 100 Tbit/s"));
-        }
-    }
-
-    fn chain(&mut self, path: &str, states: &[plan::CapacityState]) {
-        if states.iter().all(|state| state.rate_bps == 0) {
-            self.fail(format_args!("{path}.states"), "nothing ever passes: one state has a rate above zero");
-        }
-        for (i, state) in states.iter().enumerate() {
-            let path = format!("{path}.states[{i}]");
-            self.not_too_fast(format_args!("{path}.rate_bps"), state.rate_bps);
-            self.span(format_args!("{path}.dwell_ns"), state.dwell_ns);
-            if state.dwell_ns < SHORTEST_DWELL_NS {
-                self.fail(format_args!("{path}.dwell_ns"), "a state lasts 1 us at least");
-            }
-            let sum: f64 = state.next.iter().sum();
-            let probable = state.next.iter().all(|&p| Prob::new(p).is_some());
-            if state.next.len() != states.len() || !probable || (sum - 1.0).abs() > ROUNDING {
-                let count = states.len();
-                self.fail(
-                    format_args!("{path}.next"),
-                    format_args!("are {count} probabilities that sum up to 100 %, one for each state"),
-                );
-            }
-        }
-    }
-
-    fn queueing(&mut self, path: &str, queueing: &Queueing) {
-        match *queueing {
-            Queueing::DropTail => {}
-            Queueing::Red { min_packets, max_packets, max_p, weight, mean_packet_bytes, .. } => {
-                if !(min_packets >= 0.0 && max_packets > min_packets && max_packets.is_finite()) {
-                    self.fail(
-                        format_args!("{path}.max_packets"),
-                        format_args!("{max_packets} is not above the least average, {min_packets}"),
-                    );
-                }
-                self.probability(format_args!("{path}.max_p"), max_p);
-                if !(weight > 0.0 && weight <= 1.0) {
-                    self.fail(
-                        format_args!("{path}.weight"),
-                        format_args!("{weight} is not above 0 and at most 1"),
-                    );
-                }
-                if mean_packet_bytes == 0 {
-                    self.fail(format_args!("{path}.mean_packet_bytes"), "at least 1");
-                }
-            }
-            Queueing::Codel { target_ns, interval_ns, .. } => self.codel(path, target_ns, interval_ns),
-            Queueing::FqCodel { target_ns, interval_ns, queues, quantum_bytes, .. } => {
-                self.codel(path, target_ns, interval_ns);
-                if !(1..=MOST_QUEUES).contains(&queues) {
-                    self.fail(format_args!("{path}.queues"), format_args!("are from 1 to {MOST_QUEUES}"));
-                }
-                if quantum_bytes < LEAST_QUANTUM {
-                    self.fail(
-                        format_args!("{path}.quantum_bytes"),
-                        format_args!("is {LEAST_QUANTUM} B at least"),
-                    );
-                }
-            }
-            Queueing::Pie { target_ns, update_ns, max_burst_ns, alpha, beta, .. } => {
-                for (key, ns) in
-                    [("target_ns", target_ns), ("update_ns", update_ns), ("max_burst_ns", max_burst_ns)]
-                {
-                    self.span(format_args!("{path}.{key}"), ns);
-                }
-                if update_ns < SHORTEST_UPDATE_NS {
-                    self.fail(format_args!("{path}.update_ns"), "is 1 us at least");
-                }
-                for (key, gain) in [("alpha", alpha), ("beta", beta)] {
-                    if !(gain >= 0.0 && gain.is_finite()) {
-                        self.fail(format_args!("{path}.{key}"), format_args!("{gain} is not zero or above"));
-                    }
-                }
-            }
-        }
-    }
-
-    fn codel(&mut self, path: &str, target_ns: u64, interval_ns: u64) {
-        self.span(format_args!("{path}.target_ns"), target_ns);
-        self.span(format_args!("{path}.interval_ns"), interval_ns);
-        if interval_ns == 0 {
-            self.fail(format_args!("{path}.interval_ns"), "is above zero");
-        }
-    }
-
-    pub(crate) fn loss(&mut self, path: &str, loss: &plan::Loss) {
-        match loss {
-            plan::Loss::None => {}
-            plan::Loss::Bernoulli { p } => self.probability(format_args!("{path}.p"), *p),
-            plan::Loss::BitErrors { rate, .. } => self.probability(format_args!("{path}.rate"), *rate),
-            plan::Loss::List { packets } => {
-                if packets.first() == Some(&0) {
-                    self.fail(format_args!("{path}.packets"), "packets are counted from 1");
-                }
-                if !packets.is_sorted_by(|a, b| a < b) {
-                    self.fail(format_args!("{path}.packets"), "numbers ascend, and none occurs twice");
-                }
-            }
-            &plan::Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
-                for (key, p) in [
-                    ("to_bad", to_bad),
-                    ("to_good", to_good),
-                    ("loss_good", loss_good),
-                    ("loss_bad", loss_bad),
-                ] {
-                    self.probability(format_args!("{path}.{key}"), p);
-                }
-            }
-            &plan::Loss::FourState { p13, p31, p32, p23, p14 } => {
-                for (key, p) in [("p13", p13), ("p31", p31), ("p32", p32), ("p23", p23), ("p14", p14)] {
-                    self.probability(format_args!("{path}.{key}"), p);
-                }
-                for (key, sum, of) in [("p13", p13 + p14, "p13 and p14"), ("p31", p31 + p32, "p31 and p32")] {
-                    if sum > 1.0 {
-                        self.fail(
-                            format_args!("{path}.{key}"),
-                            format_args!("{of} are steps from one state: together at most 100 %"),
-                        );
-                    }
-                }
-            }
-            plan::Loss::Outages { outages, period_ns } => {
-                let ends = outages.iter().flat_map(|&(from, to)| [from, to]);
-                if outages.is_empty() || !ends.clone().is_sorted_by(|a, b| a < b) {
-                    self.fail(
-                        format_args!("{path}.outages"),
-                        "are at least one, in order, each above zero long, and none touches the next",
-                    );
-                }
-                let last = ends.max().unwrap_or(0);
-                self.span(format_args!("{path}.outages"), last);
-                if period_ns.is_some_and(|period| period < last || period == 0) {
-                    self.fail(format_args!("{path}.period_ns"), "is not before the end of the last outage");
-                }
-            }
-            plan::Loss::Trace { lost } => {
-                if lost.is_empty() || !lost.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
-                    self.fail(format_args!("{path}.lost"), "is at least one of the digits 0 and 1");
-                }
-            }
-        }
-    }
-
-    fn variation(&mut self, path: &str, direction: &Direction) {
-        match &direction.delay_variation {
-            None => {}
-            Some(plan::DelayVariation::Normal { deviation_ns, correlation, .. }) => {
-                self.span(format_args!("{path}.deviation_ns"), *deviation_ns);
-                self.probability(format_args!("{path}.correlation"), *correlation);
-            }
-            Some(plan::DelayVariation::Pareto { shape, correlation, .. }) => {
-                self.probability(format_args!("{path}.correlation"), *correlation);
-                if !(*shape > 0.0 && shape.is_finite()) {
-                    self.fail(format_args!("{path}.shape"), format_args!("{shape} is not above 0"));
-                }
-                if direction.delay_ns == 0 {
-                    self.fail(format_args!("{path}.shape"), "the shortest delay is above zero");
-                }
-            }
-            Some(plan::DelayVariation::Steps { steps, period_ns }) => {
-                self.steps(path, steps, *period_ns);
-                for (i, &(_, delay)) in steps.iter().enumerate() {
-                    self.span(format_args!("{path}.steps[{i}]"), delay);
-                }
-                if direction.delay_ns != 0 {
-                    self.fail(path, "a delay in steps stands in place of delay_ns, which is 0");
-                }
-            }
-        }
-    }
-
-    fn steps(&mut self, path: &str, steps: &[(u64, u64)], period_ns: Option<u64>) {
-        let message = match steps {
-            [] => "are at least one",
-            [first, ..] if first.0 != 0 => "start at zero",
-            _ if !steps.is_sorted_by(|a, b| a.0 < b.0) => "ascend, and none comes at the time of another",
-            _ => {
-                let last = steps.last().map_or(0, |step| step.0);
-                self.span(format_args!("{path}.steps"), last);
-                if let Some(period) = period_ns {
-                    self.span(format_args!("{path}.period_ns"), period);
-                    if period <= last {
-                        self.fail(format_args!("{path}.period_ns"), "is after the last step");
-                    }
-                }
-                return;
-            }
-        };
-        self.fail(format_args!("{path}.steps"), message);
-    }
+    };
+    check.at("steps").fail(message);
 }
 
 /// Whether a packet ever needs time for it.
@@ -336,8 +234,8 @@ pub(crate) fn config(direction: &Direction) -> LinkConfig {
             plan::Framing::Ip => element::Framing::Ip,
             plan::Framing::Ethernet => element::Framing::Ethernet,
         },
-        loss: loss(&direction.loss),
-        corruption: loss(&direction.corruption),
+        loss: direction.loss.clone(),
+        corruption: direction.corruption.clone(),
         duplicate: prob(direction.duplicate),
         reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
         delay: delay(direction),
@@ -407,46 +305,6 @@ fn capacity(planned: &plan::Capacity) -> element::Capacity {
             element::Capacity::Trace(Opportunities::new(opportunities_ms).expect(CHECKED))
         }
     }
-}
-
-pub(crate) fn loss(planned: &plan::Loss) -> element::Loss {
-    use element::Loss;
-    match planned {
-        plan::Loss::None => Loss::None,
-        plan::Loss::Bernoulli { p } => Loss::bernoulli(prob(*p)),
-        plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Exact } => {
-            Loss::bit_errors(*rate, element::BitErrorForm::Exact)
-        }
-        plan::Loss::BitErrors { rate, form: plan::BitErrorForm::Linear } => {
-            Loss::bit_errors(*rate, element::BitErrorForm::Linear)
-        }
-        plan::Loss::List { packets } => Loss::list(packets.clone()),
-        &plan::Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Loss::GilbertElliott(
-            GilbertElliott::new(prob(to_bad), prob(to_good), prob(loss_good), prob(loss_bad)),
-        ),
-        &plan::Loss::FourState { p13, p31, p32, p23, p14 } => Loss::FourState(
-            FourState::new(prob(p13), prob(p31), prob(p32), prob(p23), prob(p14)).expect(CHECKED),
-        ),
-        plan::Loss::Outages { outages, period_ns } => {
-            let mut steps: Vec<(Span, bool)> =
-                outages.iter().flat_map(|&(from, to)| [(from, true), (to, false)]).map(at).collect();
-            if outages[0].0 > 0 {
-                steps.insert(0, (Span::ZERO, false));
-            }
-            // An outage that lasts until they start over ends where that begins.
-            steps.pop_if(|last| Some(last.0.as_nanos()) == *period_ns);
-            Loss::Outages(Steps::new(steps, period_ns.map(Span::from_nanos)).expect(CHECKED))
-        }
-        plan::Loss::Trace { lost } => Loss::trace(flags(lost)).expect(CHECKED),
-    }
-}
-
-fn at<T>((ns, value): (u64, T)) -> (Span, T) {
-    (Span::from_nanos(ns), value)
-}
-
-fn flags(digits: &str) -> Vec<bool> {
-    digits.bytes().map(|digit| digit == b'1').collect()
 }
 
 fn delay(direction: &Direction) -> Delay {

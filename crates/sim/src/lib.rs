@@ -29,13 +29,14 @@ mod updates;
 mod ways;
 mod world;
 
-pub use check::{Problem, check};
+pub use check::check;
 pub use connections::Connection;
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
 pub use realtime::{Delivery, LinkState, RealTime, Strays};
 pub use report::{Report, Verdict};
 pub use voxpath_net::table::{Column, Data, Table};
+pub use voxpath_units::check::Problem;
 
 use alloc::vec::Vec;
 use build::Edge;

@@ -1,11 +1,11 @@
 //! What ends a run before its time: limits on its events, its virtual time and its memory, and the clock's own range.
 
-use crate::check::LONGEST_NS;
 use crate::plan::Plan;
 use crate::world::World;
 use alloc::format;
 use alloc::string::String;
 use voxpath_units::Time;
+use voxpath_units::check::LONGEST_NS;
 
 /// Events between two looks at the limits.
 const PIECE: u64 = 4096;

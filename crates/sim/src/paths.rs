@@ -1,12 +1,13 @@
 //! The way that each flow's packets take, for whoever has to know it without running anything.
 
-use crate::check::{Problem, check};
+use crate::check::check;
 use crate::direction::least_delay_ns;
 use crate::plan::{NodeKind, Plan};
 use crate::ways::{Ways, ends};
 use alloc::vec::Vec;
 use voxpath_net::routing::DirectionId;
 use voxpath_units::Span;
+use voxpath_units::check::Problem;
 
 /// The shortest way between two hosts, by the delays of its links; none where no two hosts reach each other.
 ///

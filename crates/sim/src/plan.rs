@@ -9,9 +9,10 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
+pub use voxpath_net::element::Draw;
+pub use voxpath_net::element::loss::{self, Loss};
 use voxpath_tcp::Config as TcpConfig;
 
 /// The version that this build reads and writes.
@@ -294,94 +295,6 @@ pub enum Framing {
     Ip,
     /// 38 bytes more: preamble 8, header 14, frame check sequence 4, inter-packet gap 12.
     Ethernet,
-}
-
-/// Loss models.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Loss {
-    /// Nothing is lost.
-    None,
-    /// Each packet independently.
-    Bernoulli {
-        /// Probability.
-        p: f64,
-    },
-    /// Each bit independently; a packet with a wrong bit is lost.
-    BitErrors {
-        /// Bit error rate.
-        rate: f64,
-        /// How the rate becomes a packet's probability.
-        form: BitErrorForm,
-    },
-    /// Exactly these packets, counted from 1 as they leave the serialiser.
-    List {
-        /// Ascending, without repetition.
-        packets: Vec<u64>,
-    },
-    /// In bursts: by a chain of two states.
-    GilbertElliott {
-        /// Probability of the step from the good state to the bad one.
-        to_bad: f64,
-        /// And back.
-        to_good: f64,
-        /// Probability of a loss in the good state.
-        loss_good: f64,
-        /// And in the bad one.
-        loss_bad: f64,
-    },
-    /// In bursts and one by one: by a chain of four states, numbered as in Linux's netem.
-    FourState {
-        /// From received in a gap to lost in a burst.
-        p13: f64,
-        /// From lost in a burst to received in a gap.
-        p31: f64,
-        /// From lost in a burst to received in a burst.
-        p32: f64,
-        /// From received in a burst to lost in a burst.
-        p23: f64,
-        /// From received in a gap to lost in a gap.
-        p14: f64,
-    },
-    /// Everything that leaves the serialiser during an outage.
-    Outages {
-        /// First and last moment of each, the last left out; in order, none touches another.
-        outages: Vec<(u64, u64)>,
-        /// When they start over; never without it.
-        period_ns: Option<u64>,
-    },
-    /// As recorded, over and over.
-    Trace {
-        /// A `1` for each lost packet, a `0` for each other.
-        lost: String,
-    },
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Bernoulli { p } => write!(f, "{p}"),
-            Self::BitErrors { rate, .. } => write!(f, "bit errors, {rate}"),
-            Self::List { packets } => write!(f, "list of {}", packets.len()),
-            Self::GilbertElliott { to_bad, to_good, .. } => {
-                write!(f, "Gilbert-Elliott, {to_bad} to {to_good}")
-            }
-            Self::FourState { p13, p31, .. } => write!(f, "four states, {p13} to {p31}"),
-            Self::Outages { outages, .. } => write!(f, "{} outages", outages.len()),
-            Self::Trace { lost } => write!(f, "trace of {}", lost.len()),
-        }
-    }
-}
-
-/// From bit error rate to packet error rate, `L` bytes of IP packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BitErrorForm {
-    /// `1 - (1 - BER)^(8 L)`
-    Exact,
-    /// `min(1, 8 L BER)`, the form of Sarkar et al. 2022, equation (3).
-    Linear,
 }
 
 /// Random reordering.

@@ -1,7 +1,6 @@
 //! The timeline: what changes during a run, and when.
 
 use crate::check::Checker;
-use crate::direction::loss;
 use crate::network::Network;
 use crate::plan::{Change, DIRECTIONS, Event, LinkChange, NodeKind, Plan, Way};
 use alloc::collections::BTreeMap;
@@ -13,6 +12,7 @@ use voxpath_net::element::Limit;
 use voxpath_net::routing::DirectionId;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::{EventQueue, Target, Ticket};
+use voxpath_units::check::Check;
 use voxpath_units::{Rate, Span, Time};
 
 /// The events of a run, of which the next one is in the event queue.
@@ -102,7 +102,7 @@ impl Network {
         match set {
             LinkChange::Rate { rate_bps } => link.set_rate(now, Rate::from_bits_per_sec(*rate_bps), events),
             LinkChange::Delay { delay_ns } => link.set_delay(Span::from_nanos(*delay_ns)),
-            LinkChange::Loss { loss: model } => link.set_loss(loss(model)),
+            LinkChange::Loss { loss } => link.set_loss(loss),
             LinkChange::Queue { packets, bytes } => {
                 link.set_limit(Limit { packets: *packets, bytes: *bytes });
             }
@@ -176,7 +176,8 @@ impl Checker<'_> {
                         let place = format!("{path}.change.set.rate_bps");
                         self.fail(place, "the link's rate varies by itself, and is not set");
                     }
-                    self.link_change(&format!("{path}.change.set"), set);
+                    let mut root = self.root();
+                    link_change(set, &mut root.at("events").at(i).at("change").at("set"));
                 }
                 Change::Flow { flow, runs } => {
                     let known = if *runs { &mut starts } else { &mut stops };
@@ -214,13 +215,13 @@ impl Checker<'_> {
             Some(_) => {}
         }
     }
+}
 
-    fn link_change(&mut self, path: &str, set: &LinkChange) {
-        match set {
-            LinkChange::Rate { rate_bps } => self.rate(&format!("{path}.rate_bps"), *rate_bps),
-            LinkChange::Delay { delay_ns } => self.span(format_args!("{path}.delay_ns"), *delay_ns),
-            LinkChange::Loss { loss } => self.loss(&format!("{path}.loss"), loss),
-            LinkChange::Queue { .. } | LinkChange::Up { .. } => {}
-        }
+fn link_change(set: &LinkChange, check: &mut Check<'_>) {
+    match set {
+        LinkChange::Rate { rate_bps } => check.at("rate_bps").rate(*rate_bps),
+        LinkChange::Delay { delay_ns } => check.at("delay_ns").span(*delay_ns),
+        LinkChange::Loss { loss } => loss.check(&mut check.at("loss")),
+        LinkChange::Queue { .. } | LinkChange::Up { .. } => {}
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Capacity, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport,
+    App, Capacity, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport, loss,
 };
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
@@ -68,12 +68,12 @@ const RECORDS: u64 = 4;
 fn a_flow_under_random_loss_allocates_for_records_only() {
     for p in [0.001, 0.01, 0.05] {
         for sack in [false, true] {
-            let plan = bulk(&rfc(Recovery::NewReno, sack), Loss::Bernoulli { p });
+            let plan = bulk(&rfc(Recovery::NewReno, sack), loss::Bernoulli { p }.into());
             let allocated = allocations(&plan);
             assert!(allocated <= RECORDS, "p {p}, SACK {sack}: {allocated}");
             for &(_, congestion) in Congestion::ALL {
                 let linux = Config { sack, congestion, ..Profile::Linux.config() };
-                let allocated = allocations(&bulk(&linux, Loss::Bernoulli { p }));
+                let allocated = allocations(&bulk(&linux, loss::Bernoulli { p }.into()));
                 assert!(allocated <= RECORDS, "linux, {congestion:?}, p {p}, SACK {sack}: {allocated}");
             }
         }

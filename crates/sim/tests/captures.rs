@@ -19,7 +19,7 @@ mod common;
 use common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport};
+use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport, loss};
 use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Profile, Recovery};
 use voxpath_units::Span;
@@ -60,8 +60,11 @@ fn tshark_counts_the_same_retransmissions_and_duplicate_acks() {
         (Recovery::NewReno, true),
     ] {
         let config = Config { timestamps, ..without_sack(recovery) };
-        let report =
-            run_observed(&lossy_download(&config, Loss::Bernoulli { p: 0.02 }), 0, &capture_both(None));
+        let report = run_observed(
+            &lossy_download(&config, loss::Bernoulli { p: 0.02 }.into()),
+            0,
+            &capture_both(None),
+        );
         let name = format!("loss-{recovery:?}-{timestamps}");
         let [client, server] = save(&name, &report);
         for file in [&client, &server] {
@@ -93,8 +96,11 @@ fn tshark_counts_the_same_retransmissions_and_duplicate_acks() {
 #[test]
 fn tshark_counts_the_same_retransmissions_with_sack() {
     for (profile, p) in [(Profile::Rfc, 0.02), (Profile::Linux, 0.02), (Profile::Linux, 0.1)] {
-        let report =
-            run_observed(&lossy_download(&profile.config(), Loss::Bernoulli { p }), 0, &capture_both(None));
+        let report = run_observed(
+            &lossy_download(&profile.config(), loss::Bernoulli { p }.into()),
+            0,
+            &capture_both(None),
+        );
         let [client, server] = save(&format!("sack-{profile:?}-{p}"), &report);
         for file in [&client, &server] {
             assert_sound(file, &report);
@@ -111,7 +117,7 @@ fn tshark_counts_the_same_retransmissions_with_sack() {
 #[test]
 fn tshark_calls_what_a_timeout_repeats_a_retransmission() {
     let config = Config { receive_buffer: 1460, timestamps: false, ..without_sack(Recovery::Reno) };
-    let mut plan = lossy_download(&config, Loss::List { packets: vec![3, 8, 9, 30] });
+    let mut plan = lossy_download(&config, loss::List { packets: vec![3, 8, 9, 30] }.into());
     plan.flows[0].app =
         App::Download { request_bytes: 100, response_bytes: 50_000, requests: 1, pause_ns: 0 };
     let report = run_observed(&plan, 0, &capture_both(None));
@@ -127,7 +133,7 @@ fn tshark_calls_what_a_timeout_repeats_a_retransmission() {
 #[test]
 fn tshark_sees_each_isolated_loss_as_one_gap_and_one_fast_retransmission() {
     let lost = vec![100, 250, 400, 600];
-    let plan = lossy_download(&without_sack(Recovery::NewReno), Loss::List { packets: lost.clone() });
+    let plan = lossy_download(&without_sack(Recovery::NewReno), loss::List { packets: lost.clone() }.into());
     let report = run_observed(&plan, 0, &capture_both(None));
     let [client, server] = save("isolated", &report);
     let losses = lost.len() as u64;
@@ -186,7 +192,7 @@ fn overtaken(report: &Report) -> u64 {
 
 #[test]
 fn a_short_snap_length_keeps_the_headers_and_with_them_the_analysis() {
-    let plan = lossy_download(&without_sack(Recovery::NewReno), Loss::Bernoulli { p: 0.02 });
+    let plan = lossy_download(&without_sack(Recovery::NewReno), loss::Bernoulli { p: 0.02 }.into());
     let whole = run_observed(&plan, 0, &capture_both(None));
     let [_, whole_file] = save("snap-none", &whole);
     // 40 bytes of headers and 12 of timestamps, and a little of the payload.
@@ -226,7 +232,7 @@ fn tshark_reads_datagrams_over_both_families() {
             transport,
             app,
         });
-        plan.links[0].ab.loss = Loss::List { packets: vec![1, 50] };
+        plan.links[0].ab.loss = loss::List { packets: vec![1, 50] }.into();
         let report = run_observed(&plan, 0, &capture_both(None));
         let [client, server] = save(name, &report);
         let good = |row: &Row| {
@@ -243,7 +249,7 @@ fn tshark_reads_datagrams_over_both_families() {
 #[test]
 fn tshark_analyses_tcp_over_ipv6_alike() {
     let config = Config { delayed_ack: no_delay(), ..without_sack(Recovery::NewReno) };
-    let mut plan = lossy_download(&config, Loss::Bernoulli { p: 0.02 });
+    let mut plan = lossy_download(&config, loss::Bernoulli { p: 0.02 }.into());
     for (last, node) in (1..).zip(&mut plan.nodes) {
         node.addresses = vec![std::net::Ipv6Addr::from((0xfd00_u128 << 112) + last).into()];
     }

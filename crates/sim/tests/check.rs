@@ -7,8 +7,8 @@ use common::*;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use voxpath_sim::plan::{
-    App, BitErrorForm, Decoder, Direction, Flow, Link, Loss, Node, NodeKind, Plan, Reorder, Route, Segment,
-    Speech, SpeechResult, Transport,
+    App, Decoder, Direction, Flow, Link, Node, NodeKind, Plan, Reorder, Route, Segment, Speech, SpeechResult,
+    Transport, loss,
 };
 use voxpath_sim::{Observe, Simulation, check};
 use voxpath_tcp::{Config, Profile};
@@ -48,7 +48,7 @@ fn valid() -> Plan {
 fn problems(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = valid();
     change(&mut plan);
-    let mut paths: Vec<String> = check(&plan).into_iter().map(|problem| problem.path).collect();
+    let mut paths: Vec<String> = check(&plan).into_iter().map(|problem| problem.path.to_string()).collect();
     paths.dedup();
     paths
 }
@@ -129,16 +129,18 @@ fn directions() {
     for p in [-0.1, 1.000_001, f64::NAN, f64::INFINITY] {
         ab(".duplicate", |direction| direction.duplicate = p);
         ab(".reorder.p", |direction| direction.reorder = Some(Reorder { p, by_ns: 1 }));
-        ab(".loss.p", |direction| direction.loss = Loss::Bernoulli { p });
+        ab(".loss.p", |direction| direction.loss = loss::Bernoulli { p }.into());
         ab(".loss.rate", |direction| {
-            direction.loss = Loss::BitErrors { rate: p, form: BitErrorForm::Exact };
+            direction.loss = loss::BitErrors { rate: p, form: loss::BitErrorForm::Exact }.into();
         });
     }
     ab(".reorder.by_ns", |direction| direction.reorder = Some(Reorder { p: 0.1, by_ns: BEYOND }));
-    for packets in [vec![0, 1], vec![2, 1], vec![1, 1]] {
-        ab(".loss.packets", |direction| direction.loss = Loss::List { packets: packets.clone() });
+    for (i, packets) in [vec![0, 1], vec![2, 1], vec![1, 2, 2]].into_iter().enumerate() {
+        ab(&format!(".loss.packets[{i}]"), |direction| {
+            direction.loss = loss::List { packets: packets.clone() }.into()
+        });
     }
-    fine(|plan| plan.links[0].ab.loss = Loss::List { packets: vec![1, 2, 9] });
+    fine(|plan| plan.links[0].ab.loss = loss::List { packets: vec![1, 2, 9] }.into());
 }
 
 #[test]
@@ -398,7 +400,7 @@ fn all_problems_are_told_at_once() {
 fn only_hosts_that_exist_are_captured() {
     let paths = |observe: Observe| match Simulation::new(valid(), 0, &observe) {
         Ok(_) => vec![],
-        Err(problems) => problems.into_iter().map(|problem| problem.path).collect(),
+        Err(problems) => problems.into_iter().map(|problem| problem.path.to_string()).collect(),
     };
     let capture = |names: &[&str]| Observe {
         capture: names.iter().map(|name| String::from(*name)).collect(),

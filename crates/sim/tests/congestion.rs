@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Direction, Loss};
+use voxpath_sim::plan::{App, Direction, Loss, loss};
 use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Congestion, Profile};
 
@@ -86,7 +86,7 @@ fn bbr_probes_the_round_trip_time_every_ten_seconds() {
 #[test]
 fn bbr_goes_through_losses_that_stop_cubic() {
     // Cardwell et al. 2016, figure 8: loss that has nothing to do with congestion
-    let loss = || Loss::Bernoulli { p: 0.02 };
+    let loss = || loss::Bernoulli { p: 0.02 }.into();
     let (bbr, cubic) = (goodput(&alone("bbr", loss(), 20), 20), goodput(&alone("cubic", loss(), 20), 20));
     assert!(bbr > 0.8 && cubic < 0.3, "{bbr} against {cubic}");
 }

@@ -126,7 +126,7 @@ fn a_link_of_ipv6_takes_1280_bytes() {
     ] {
         let mut plan = chain(v6, None);
         plan.links[0].mtu = Some(mtu);
-        let found: Vec<String> = check(&plan).into_iter().map(|problem| problem.path).collect();
+        let found: Vec<String> = check(&plan).into_iter().map(|problem| problem.path.to_string()).collect();
         assert_eq!(found.is_empty(), fine, "{found:?}");
         assert!(found.iter().all(|path| path == "links[0].mtu"));
     }

@@ -85,7 +85,7 @@ fn an_interface_has_to_be_one() {
     for (path, change) in wrong {
         let mut plan = two_paths([MS, MS]);
         change(&mut plan);
-        let found: Vec<String> = check(&plan).into_iter().map(|problem| problem.path).collect();
+        let found: Vec<String> = check(&plan).into_iter().map(|problem| problem.path.to_string()).collect();
         assert_eq!(found.first().map(String::as_str), Some(path), "{found:?}");
     }
 }

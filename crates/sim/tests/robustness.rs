@@ -7,7 +7,7 @@ mod processor;
 
 use common::*;
 use proptest::prelude::*;
-use voxpath_sim::plan::{App, Flow, Link, Loss, Node, NodeKind, Plan, Reorder, Transport};
+use voxpath_sim::plan::{App, Flow, Link, Node, NodeKind, Plan, Reorder, Transport, loss};
 use voxpath_sim::{Observe, Simulation, check};
 use voxpath_tcp::Profile;
 
@@ -106,7 +106,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             there.rate_bps = (rate > 0).then_some(rate);
             there.queue_bytes = there.rate_bps.map(|_| queue);
             there.reorder = Some(Reorder { p, by_ns });
-            there.loss = Loss::Bernoulli { p: p / 2.0 };
+            there.loss = loss::Bernoulli { p: p / 2.0 }.into();
             let mut back = there.clone();
             back.rate_bps = back.rate_bps.map(|rate| rate.saturating_add(small));
             let mut plan = pipe(there, back);

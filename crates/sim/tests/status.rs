@@ -4,13 +4,13 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport};
+use voxpath_sim::plan::{App, Direction, Flow, Plan, Reorder, Transport, loss};
 use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Profile};
 use voxpath_units::Span;
 
 fn losing(delay_ns: u64, packets: impl IntoIterator<Item = u64>) -> Direction {
-    Direction { loss: Loss::List { packets: packets.into_iter().collect() }, ..wire(delay_ns) }
+    Direction { loss: loss::List { packets: packets.into_iter().collect() }.into(), ..wire(delay_ns) }
 }
 
 fn rfc() -> Config {
@@ -30,7 +30,7 @@ fn maybe(report: &Report, name: &str) -> Option<u64> {
 
 #[test]
 fn a_server_that_never_answers_times_the_connection_out() {
-    let deaf = Direction { loss: Loss::Bernoulli { p: 1.0 }, ..wire(10 * MS) };
+    let deaf = Direction { loss: loss::Bernoulli { p: 1.0 }.into(), ..wire(10 * MS) };
     for (ab, ba) in [(deaf.clone(), wire(10 * MS)), (wire(10 * MS), deaf)] {
         let report = run(&with_tcp(pipe(ab, ba), &rfc(), bulk(1000)), 0);
         assert_eq!(status(&report, 0), "timed_out");
@@ -53,7 +53,7 @@ fn a_server_that_never_answers_times_the_connection_out() {
 #[test]
 fn a_connection_that_goes_dead_times_out_after_its_retries() {
     // The handshake gets through, then nothing does.
-    let dead = Direction { loss: Loss::List { packets: (3..200).collect() }, ..wire(10 * MS) };
+    let dead = Direction { loss: loss::List { packets: (3..200).collect() }.into(), ..wire(10 * MS) };
     let config = Config { retries: 3, ..rfc() };
     let report = run(&with_tcp(pipe(dead, wire(10 * MS)), &config, bulk(100_000)), 0);
     assert_eq!(status(&report, 0), "timed_out");
@@ -211,7 +211,7 @@ fn datagrams_that_come_faster_than_the_link_queue_up() {
 #[test]
 fn datagrams_lost_repeated_and_overtaken_are_told_apart() {
     let mut plan = voice(10);
-    plan.links[0].ab.loss = Loss::List { packets: vec![1, 4, 5] };
+    plan.links[0].ab.loss = loss::List { packets: vec![1, 4, 5] }.into();
     let lost = run(&plan, 0);
     assert_eq!(udp(&lost, &DATAGRAMS), [Some(10), Some(7), Some(0), Some(0)]);
     assert_eq!(maybe(&lost, "first_byte_ns"), Some(SECOND + 75 * MS), "of the second");
@@ -236,7 +236,7 @@ fn datagrams_lost_repeated_and_overtaken_are_told_apart() {
 fn a_run_without_an_end_waits_for_what_will_be_lost() {
     // All but the first are lost: nobody will hear of the last one, but it is in service until then.
     let mut plan = voice(3);
-    plan.links[0].ab.loss = Loss::List { packets: vec![2, 3] };
+    plan.links[0].ab.loss = loss::List { packets: vec![2, 3] }.into();
     let report = run(&plan, 0);
     assert_eq!(report.verdict.packets_held, 0);
     assert_eq!(report.verdict.ended_ns, SECOND + 2 * 25 * MS + 20 * MS);

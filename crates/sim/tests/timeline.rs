@@ -4,7 +4,9 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Change, Direction, Event, Flow, LinkChange, Loss, Plan, Route, Transport, Way};
+use voxpath_sim::plan::{
+    App, Change, Direction, Event, Flow, LinkChange, Loss, Plan, Route, Transport, Way, loss,
+};
 use voxpath_sim::{Data, Observe, Report, Simulation, check};
 use voxpath_tcp::Profile;
 
@@ -83,8 +85,8 @@ fn a_link_that_is_down_drops_and_comes_up_again() {
 #[test]
 fn loss_and_room_change() {
     let mut plan = stream(wire(10 * MS));
-    at(&mut plan, 500, LinkChange::Loss { loss: Loss::Bernoulli { p: 1.0 } });
-    at(&mut plan, 600, LinkChange::Loss { loss: Loss::List { packets: vec![1, 3] } });
+    at(&mut plan, 500, LinkChange::Loss { loss: loss::Bernoulli { p: 1.0 }.into() });
+    at(&mut plan, 600, LinkChange::Loss { loss: loss::List { packets: vec![1, 3] }.into() });
     at(&mut plan, 700, LinkChange::Loss { loss: Loss::None });
     assert_eq!(flow(&run(&plan, 0), "datagrams_received", 0), 200 - 10 - 2);
     // Half the rate that the stream needs: the queue fills, and then holds what it may.
@@ -130,7 +132,7 @@ fn every_application_can_be_stopped() {
 
 #[test]
 fn to_stop_what_has_sent_all_changes_nothing() {
-    let lost = Direction { loss: Loss::Bernoulli { p: 1.0 }, ..wire(10 * MS) };
+    let lost = Direction { loss: loss::Bernoulli { p: 1.0 }.into(), ..wire(10 * MS) };
     let mut plan = stream(lost);
     stop(&mut plan, 2500);
     let goodput = |plan: &Plan| {
@@ -162,7 +164,7 @@ fn what_happened_stands_in_the_results() {
     let mut plan = stream(wire(10 * MS));
     at(&mut plan, 500, LinkChange::Rate { rate_bps: 1_000_000 });
     at(&mut plan, 500, LinkChange::Queue { packets: Some(5), bytes: Some(9000) });
-    at(&mut plan, 500, LinkChange::Loss { loss: Loss::Bernoulli { p: 0.5 } });
+    at(&mut plan, 500, LinkChange::Loss { loss: loss::Bernoulli { p: 0.5 }.into() });
     stop(&mut plan, 600);
     at(&mut plan, 2900, LinkChange::Up { up: false });
     let report = run(&plan, 0);
@@ -190,7 +192,7 @@ fn an_event_of_the_timeline_comes_before_all_else_of_its_time() {
 #[test]
 fn a_run_with_events_is_the_same_in_whatever_steps() {
     let whole = |steps: u64| {
-        let ways = Direction { loss: Loss::Bernoulli { p: 0.01 }, ..limited(5_000_000) };
+        let ways = Direction { loss: loss::Bernoulli { p: 0.01 }.into(), ..limited(5_000_000) };
         let mut plan =
             with_tcp(pipe(ways.clone(), ways), &Profile::Linux.config(), App::Bulk { bytes: None });
         plan.duration_ns = Some(5 * SECOND);
@@ -212,7 +214,7 @@ fn events_that_cannot_happen_are_refused() {
         let mut plan = stream(wire(10 * MS));
         plan.flows[0].start_ns = 10 * MS;
         change(&mut plan);
-        check(&plan).into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+        check(&plan).into_iter().map(|problem| problem.path.to_string()).collect::<Vec<_>>()
     };
     let event = |at_ns, change| Event { at_ns, change };
     let flow = |flow, runs| Change::Flow { flow, runs };
@@ -224,7 +226,7 @@ fn events_that_cannot_happen_are_refused() {
         (vec![event(1, link(1, up()))], "events[0].change.link"),
         (vec![event(1, link(0, LinkChange::Rate { rate_bps: 0 }))], "events[0].change.set.rate_bps"),
         (
-            vec![event(1, link(0, LinkChange::Loss { loss: Loss::Bernoulli { p: 2.0 } }))],
+            vec![event(1, link(0, LinkChange::Loss { loss: loss::Bernoulli { p: 2.0 }.into() }))],
             "events[0].change.set.loss.p",
         ),
         (vec![event(MS, flow(1, false))], "events[0].change.flow"),

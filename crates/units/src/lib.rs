@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+pub mod check;
 mod decimal;
 pub mod prob;
 pub mod rate;

@@ -26,7 +26,7 @@ const RATE: Quantity = Quantity {
         ("Tbit/s", 1_000_000_000_000),
     ],
     smallest: "bit/s",
-    limit: 100_000_000_000_000,
+    limit: crate::check::FASTEST_BPS,
     limit_text: "100 Tbit/s",
 };
 

@@ -6,26 +6,28 @@ A packet meets, in this order: queue, serialiser, loss, corruption, duplication,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.elements.delays import Delay, planned_delay
-from voxpath.scenario.elements.losses import Loss, planned_loss
-from voxpath.scenario.elements.queues import Queue, planned_queue
-from voxpath.scenario.elements.rates import LinkRate, TracedRate, planned_rate
-from voxpath.scenario.elements.traces import TraceError, Traces
+from voxpath.scenario.elements import delays, losses, queues, rates
+from voxpath.scenario.elements.delays import Delay
+from voxpath.scenario.elements.losses import Loss
+from voxpath.scenario.elements.queues import Queue
+from voxpath.scenario.elements.rates import LinkRate, TracedRate
+from voxpath.scenario.planning import plan
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.table import From, Keys, Table, faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.problems import Path
 
 
 class Reordering(Table):
     """Packets are held back at random, so that later ones overtake them."""
+
+    PLAN: ClassVar[Keys] = {"p": "probability"}
 
     probability: Probability = Field(description="That a packet is held back.")
     by: PositiveSpan = Field(description="How much longer it takes.")
@@ -33,6 +35,20 @@ class Reordering(Table):
 
 class LinkValues(Table):
     """What a link does to packets. A key that is left out has no effect."""
+
+    PLAN: ClassVar[Keys] = {
+        "queue_packets": From("queue", lambda values, _: queues.room(values.queue).packets),
+        "queue_bytes": From("queue", lambda values, _: queues.room(values.queue).size),
+        "queueing": From("queue", lambda values, _: queues.discipline(values.queue)),
+        "rate_bps": From("rate", lambda values, _: rates.constant(values.rate)),
+        "capacity": From("rate", lambda values, _: rates.varying(values.rate)),
+        "framing": From("framing", lambda values, _: values.framing or "ip"),
+        "loss": From("loss", lambda values, _: losses.model(values.loss)),
+        "corruption": From("corrupt", lambda values, _: losses.model(values.corrupt)),
+        "duplicate": From("duplicate", lambda values, _: values.duplicate or 0.0),
+        "delay_ns": From("delay", lambda values, files: delays.least(values.delay, files)),
+        "delay_variation": From("delay", lambda values, _: delays.variation(values.delay)),
+    }
 
     rate: LinkRate | None = Field(
         None,
@@ -84,7 +100,7 @@ class Link(LinkValues):
     def direction(self, name: Literal["up", "down"]) -> LinkValues:
         """The values of one direction."""
         own: LinkValues | None = getattr(self, name)
-        return own.over(self) if own is not None else self
+        return (own or LinkValues.model_construct()).over(self)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -118,11 +134,13 @@ class Directions:
     """A link as the plan has it.
 
     Attributes:
+        values: What each direction comes from.
         up: `Direction` in `crates/sim/src/plan.rs`.
         down: The same.
         problems: What is wrong with files: place in the link, message.
     """
 
+    values: dict[str, LinkValues]
     up: dict[str, Any]
     down: dict[str, Any]
     problems: list[tuple[Path, str]]
@@ -130,40 +148,13 @@ class Directions:
 
 def planned(link: Link, traces: Traces) -> Directions:
     """The plan's directions of a link."""
+    values = {"up": link.direction("up"), "down": link.direction("down")}
+    parts: dict[str, dict[str, Any]] = {}
     problems: dict[tuple[Path, str], None] = {}
-    up, down = (_direction(link, name, traces, problems) for name in ("up", "down"))
-    return Directions(up, down, list(problems))
-
-
-def _direction(
-    link: Link, name: Literal["up", "down"], traces: Traces, problems: dict[tuple[Path, str], None]
-) -> dict[str, Any]:
-    values = link.direction(name)
-    own: LinkValues | None = getattr(link, name)
-
-    def tried(key: str, plan: Callable[[Any, Traces], Any], otherwise: Any) -> Any:
-        try:
-            return plan(getattr(values, key), traces)
-        except TraceError as error:
-            inside = own is not None and key in own.model_fields_set
-            problems[(name, key, "file") if inside else (key, "file"), str(error)] = None
-            return otherwise
-
-    room, queueing = planned_queue(values.queue)
-    rate, capacity = tried("rate", planned_rate, (None, None))
-    delay, variation = tried("delay", planned_delay, (0, None))
-    reorder = values.reorder
-    return {
-        "queue_packets": room.packets,
-        "queue_bytes": room.size,
-        "queueing": queueing,
-        "rate_bps": rate,
-        "capacity": capacity,
-        "framing": values.framing or "ip",
-        "loss": tried("loss", planned_loss, {"kind": "none"}),
-        "corruption": tried("corrupt", planned_loss, {"kind": "none"}),
-        "duplicate": values.duplicate or 0.0,
-        "reorder": None if reorder is None else {"p": reorder.probability, "by_ns": reorder.by},
-        "delay_ns": delay,
-        "delay_variation": variation,
-    }
+    for name, own in (("up", link.up), ("down", link.down)):
+        faults: list[tuple[Path, str]] = []
+        parts[name] = plan(values[name], traces, faults)
+        for place, message in faults:
+            inside = own is not None and place[0] in own.model_fields_set
+            problems[(name, *place) if inside else place, message] = None
+    return Directions(values, parts["up"], parts["down"], list(problems))

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from voxpath import _engine, files
 from voxpath.scenario import cells
 from voxpath.scenario.model import Scenario
+from voxpath.scenario.planning import origin_of
 from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
-from voxpath.scenario.resolve import Plan, origin_of, resolve
+from voxpath.scenario.resolve import Plan, resolve
 from voxpath.scenario.sweep import text_of
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ def _resolve_and_check(
 ) -> tuple[Plan, list[tuple[Path, str]]]:
     plan, problems = resolve(scenario, base)
     if not problems:
-        problems = [(origin_of(path, plan, places), what) for path, what in _engine.check(plan.json)]
+        problems = [(origin_of(path, plan.origins, places), what) for path, what in _engine.check(plan.json)]
     return plan, problems
 
 

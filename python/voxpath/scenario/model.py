@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -11,7 +11,7 @@ from voxpath.scenario.limits import Limits
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.table import Keys, Table, faults
 from voxpath.scenario.tcp import Profile, Stack
 from voxpath.scenario.timeline import Event
 from voxpath.scenario.topology import Topology
@@ -22,6 +22,8 @@ DEFAULT_PROFILE = "rfc"
 
 class Host(Table):
     """A host that the topology has already: its addresses and its stack."""
+
+    PLAN: ClassVar[Keys] = {"command": "run"}
 
     profile: Profile = Field(DEFAULT_PROFILE, description="Stack profile.")
     addresses: tuple[Address, ...] = Field(

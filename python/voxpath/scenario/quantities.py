@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -16,6 +17,14 @@ from voxpath import _engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit in which a plan holds values of a type; it stands behind the names of keys."""
+
+    name: str
+
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
 _MOST = 2**32 - 1
@@ -72,26 +81,37 @@ read_packets = _count("packet")
 
 _SPANS, _SIZES = "ns|us|µs|ms|s|min|h", "B|kB|MB|GB|TB|KiB|MiB|GiB"
 
-Span = Annotated[int, _reader(_engine.parse_span, "a duration", "20 ms"), _schema(_SPANS, "20 ms")]
+Span = Annotated[
+    int, _reader(_engine.parse_span, "a duration", "20 ms"), _schema(_SPANS, "20 ms"), Unit("ns")
+]
 """Nanoseconds."""
 
 PositiveSpan = Annotated[
     int,
     _reader(_above_zero(_engine.parse_span, "a duration"), "a duration", "20 ms"),
     _schema(_SPANS, "20 ms"),
+    Unit("ns"),
 ]
 """Nanoseconds, at least one."""
 
-Rate = Annotated[int, _reader(_engine.parse_rate, "a rate", "5 Mbit/s"), _schema("[kMGT]?bit/s", "5 Mbit/s")]
+Rate = Annotated[
+    int,
+    _reader(_engine.parse_rate, "a rate", "5 Mbit/s"),
+    _schema("[kMGT]?bit/s", "5 Mbit/s"),
+    Unit("bps"),
+]
 """Bits per second, at least one."""
 
-Size = Annotated[int, _reader(_engine.parse_size, "a size", "64 KiB"), _schema(_SIZES, "64 KiB")]
+Size = Annotated[
+    int, _reader(_engine.parse_size, "a size", "64 KiB"), _schema(_SIZES, "64 KiB"), Unit("bytes")
+]
 """Bytes."""
 
 PositiveSize = Annotated[
     int,
     _reader(_above_zero(_engine.parse_size, "a size"), "a size", "64 KiB"),
     _schema(_SIZES, "64 KiB"),
+    Unit("bytes"),
 ]
 """Bytes, at least one."""
 
@@ -101,9 +121,21 @@ Probability = Annotated[
 """Between 0 and 1."""
 
 Packets = Annotated[
-    int, _reader(read_packets, "a count of packets", "100 packets"), _schema("packets?", "100 packets")
+    int,
+    _reader(read_packets, "a count of packets", "100 packets"),
+    _schema("packets?", "100 packets"),
+    Unit("packets"),
 ]
 """Packets, at least one."""
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+"""A number without a unit."""
+
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+"""How many of something there are."""
+
+Index = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""Which one of something."""
 
 Segments = Annotated[
     int,

@@ -7,7 +7,6 @@ exact numbers), because it is part of a run's identity.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,13 +21,14 @@ from voxpath.scenario.flows import Tcp
 from voxpath.scenario.links import Directions
 from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
+from voxpath.scenario.planning import Origin, Origins
 from voxpath.scenario.problems import Path, did_you_mean
 from voxpath.scenario.speech import SpeechError
 from voxpath.scenario.tcp import Socket
 from voxpath.scenario.timeline import Timeline, times
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator
 
     from voxpath.scenario.flows import Flow
     from voxpath.scenario.network import Network
@@ -55,13 +55,13 @@ class Plan:
     Attributes:
         data: The plan as plain values.
         json: Its canonical JSON.
-        origins: For a place in the plan, where in the scenario it came from, the nearest source first.
+        origins: Where in the scenario the parts of the plan come from.
         files: Contents of the files that the scenario refers to, by the names that it gives.
     """
 
     data: dict[str, Any]
     json: str
-    origins: dict[Path, list[Path]] = field(compare=False, repr=False)
+    origins: Origins = field(compare=False, repr=False)
     files: dict[str, bytes] = field(compare=False, repr=False)
 
 
@@ -73,7 +73,7 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
     traces = Traces(base)
     network = build(scenario.topology)
     problems: _Faults = list(network.problems)
-    origins: dict[Path, list[Path]] = {("limits",): [("limits",)]}
+    origins: Origins = {(): Origin(((),), scenario)}
     homes: _Homes = {}
     data: dict[str, Any] = {
         "version": _engine.PLAN_VERSION,
@@ -104,36 +104,8 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
     return Plan(data, canonical(data), origins, traces.files), problems
 
 
-def origin_of(plan_path: str, plan: Plan, places: Container[Path]) -> Path:
-    """Where in the scenario a place of the plan (`links[0].ab.loss.p`) comes from, as closely as it says."""
-    parts: list[str | int] = [
-        int(number) if number else name
-        for name, number in re.findall(r"([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]", plan_path)
-    ]
-    for end in range(len(parts), 0, -1):
-        sources = plan.origins.get(tuple(parts[:end]))
-        if sources is None:
-            continue
-        rest = [_scenario_key(part) for part in parts[end:]]
-        for length in range(len(rest), 0, -1):
-            for source in sources:
-                if (*source, *rest[:length]) in places:
-                    return (*source, *rest[:length])
-        return sources[-1]
-    return tuple(_scenario_key(part) for part in parts[:1])
-
-
-_RENAMED = {"p": "probability", "request_bytes": "request", "response_bytes": "response", "bytes": "size"}
-
-
-def _scenario_key(part: str | int) -> str | int:
-    if isinstance(part, int):
-        return part
-    return _RENAMED.get(part) or re.sub(r"_(ns|bps|bytes|packets)$", "", part)
-
-
 def _nodes(
-    scenario: Scenario, network: Network, homes: _Homes, origins: dict[Path, list[Path]], problems: _Faults
+    scenario: Scenario, network: Network, homes: _Homes, origins: Origins, problems: _Faults
 ) -> list[dict[str, Any]]:
     for name in scenario.hosts:
         if name in network.routers:
@@ -150,7 +122,7 @@ def _nodes(
     nodes: list[dict[str, Any]] = []
     for name in network.hosts:
         host = scenario.hosts.get(name, Host())
-        origins["nodes", len(nodes)] = [("hosts", name), ("topology",)]
+        origins["nodes", len(nodes)] = Origin((("hosts", name), ("topology",)), host)
         addresses = list(host.addresses)
         for link, given in _interfaces(name, host, network, problems):
             for address in given or free.next(families):
@@ -169,7 +141,7 @@ def _nodes(
     # A router has what it needs to answer for packets that it cannot forward.
     spoken = sorted({family(address) for node in nodes for address in node["addresses"]})
     for name in network.routers:
-        origins["nodes", len(nodes)] = [("topology",)]
+        origins["nodes", len(nodes)] = Origin((("topology",),))
         nodes.append(
             {
                 "name": name,
@@ -218,22 +190,22 @@ def _interfaces(
 def _links(
     network: Network,
     indices: dict[str, int],
-    origins: dict[Path, list[Path]],
+    origins: Origins,
     traces: Traces,
     problems: _Faults,
 ) -> list[dict[str, Any]]:
     links = []
     directions: dict[int, Directions] = {}
     for index, link in enumerate(network.links):
-        origins["links", index] = [link.origin]
-        origins["links", index, "ab"] = [(*link.origin, "up"), link.origin]
-        origins["links", index, "ba"] = [(*link.origin, "down"), link.origin]
         # Builders make thousands of links of the same values.
         if id(link.values) not in directions:
             directions[id(link.values)] = planned_link(link.values, traces)
             found = directions[id(link.values)].problems
             problems.extend(((*link.origin, *path), message) for path, message in found)
         both = directions[id(link.values)]
+        origins["links", index] = Origin((link.origin,), link.values)
+        origins["links", index, "ab"] = Origin(((*link.origin, "up"), link.origin), both.values["up"])
+        origins["links", index, "ba"] = Origin(((*link.origin, "down"), link.origin), both.values["down"])
         links.append(
             {
                 "name": link.name,
@@ -248,24 +220,24 @@ def _links(
 
 
 def _attached(
-    network: Network, homes: _Homes, indices: dict[str, int], origins: dict[Path, list[Path]]
+    network: Network, homes: _Homes, indices: dict[str, int], origins: Origins
 ) -> list[dict[str, Any]]:
     links = {link.name: index for index, link in enumerate(network.links)}
     interfaces: list[dict[str, Any]] = []
     for (host, link), addresses in homes.items():
         for address in addresses:
-            origins["interfaces", len(interfaces)] = [("hosts", host, "interfaces", link), ("hosts", host)]
+            origins["interfaces", len(interfaces)] = Origin(
+                (("hosts", host, "interfaces", link), ("hosts", host))
+            )
             interfaces.append({"node": indices[host], "address": address, "link": links[link]})
     return interfaces
 
 
-def _routes(
-    network: Network, indices: dict[str, int], origins: dict[Path, list[Path]]
-) -> list[dict[str, Any]]:
+def _routes(network: Network, indices: dict[str, int], origins: Origins) -> list[dict[str, Any]]:
     links = {link.name: index for index, link in enumerate(network.links)}
     routes = []
     for index, route in enumerate(network.routes):
-        origins["routes", index] = [route.origin]
+        origins["routes", index] = Origin((route.origin,))
         routes.append({"node": indices[route.at], "to": indices[route.to], "link": links[route.via]})
     return routes
 
@@ -276,7 +248,7 @@ def _flows(
     nodes: list[dict[str, Any]],
     homes: _Homes,
     files: Traces,
-    origins: dict[Path, list[Path]],
+    origins: Origins,
     problems: _Faults,
 ) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
     """The plan's flows, and which of them a name of the scenario stands for."""
@@ -328,15 +300,17 @@ def _flows(
             client, server = _pair(ends, network, turn)
             turn += None in ends and connection == flow.connections - 1
             by_name.setdefault(base, []).append(len(flows))
-            origins["flows", len(flows)] = [place]
+            origins["flows", len(flows)] = Origin((place,))
             for end, host in (("client", client), ("server", server)):
-                origins["flows", len(flows), "transport", end] = [
-                    (*place, "transport", end),
-                    (*place, "transport"),
-                    ("hosts", host, "tcp"),
-                    ("hosts", host),
-                    place,
-                ]
+                origins["flows", len(flows), "transport", end] = Origin(
+                    (
+                        (*place, "transport", end),
+                        (*place, "transport"),
+                        ("hosts", host, "tcp"),
+                        ("hosts", host),
+                        place,
+                    )
+                )
             between = {
                 "from": indices[client],
                 "to": indices[server],
@@ -369,15 +343,15 @@ def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Fa
 
 
 def _programs(
-    scenario: Scenario, network: Network, nodes: list[dict[str, Any]], origins: dict[Path, list[Path]]
+    scenario: Scenario, network: Network, nodes: list[dict[str, Any]], origins: Origins
 ) -> list[dict[str, Any]]:
     indices = {node["name"]: index for index, node in enumerate(nodes)}
     programs: list[dict[str, Any]] = []
     for name, host in scenario.hosts.items():
         if host.run is None or name not in indices:
             continue
-        origins["programs", len(programs)] = [("hosts", name, "run"), ("hosts", name)]
-        origins["programs", len(programs), "tcp"] = [("hosts", name, "tcp"), ("hosts", name)]
+        origins["programs", len(programs)] = Origin((("hosts", name, "run"), ("hosts", name)), host)
+        origins["programs", len(programs), "tcp"] = Origin((("hosts", name, "tcp"), ("hosts", name)))
         programs.append(
             {
                 "node": indices[name],
@@ -395,7 +369,7 @@ def _relays(
     scenario: Scenario,
     network: Network,
     indices: dict[str, int],
-    origins: dict[Path, list[Path]],
+    origins: Origins,
     problems: _Faults,
 ) -> list[dict[str, Any]]:
     relays: list[dict[str, Any]] = []
@@ -403,7 +377,7 @@ def _relays(
         if name not in indices:
             continue
         for number, reached in enumerate(host.reach):
-            origins["relays", len(relays)] = [("hosts", name, "reach", number)]
+            origins["relays", len(relays)] = Origin((("hosts", name, "reach", number),))
             relays.append({"kind": "reach", "node": indices[name], **asdict(reached)})
         for number, published in enumerate(host.publish):
             place: Path = ("hosts", name, "publish", number)
@@ -411,7 +385,7 @@ def _relays(
                 hint = did_you_mean(published.host, network.hosts)
                 problems.append((place, f"{published.host!r} is no host; {hint}"))
                 continue
-            origins["relays", len(relays)] = [place]
+            origins["relays", len(relays)] = Origin((place,))
             ends = {"node": indices[name], "to": indices[published.host]}
             ports = {"port": published.port, "target": published.target}
             relays.append({"kind": "publish", "transport": published.transport, **ends, **ports})

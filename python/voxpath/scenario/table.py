@@ -1,8 +1,13 @@
-"""The base of every table of the language: strict, frozen, and helpful about keys that it does not know."""
+"""The base of every table of the language: strict, frozen, and helpful about keys that it does not know.
+
+A table also says where its keys stand in the plan (`PLAN`), which `planning.py` uses in both directions.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -15,9 +20,42 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from voxpath.scenario.problems import Path, did_you_mean
 
+if TYPE_CHECKING:
+    from voxpath.scenario.elements.traces import Traces
+
+
+@dataclass(frozen=True)
+class From:
+    """What a key of the plan holds that is more than the value of a key.
+
+    Attributes:
+        key: The table's key that it comes from, where problems with it are reported.
+        value: What it holds, from the table and the scenario's files: a table, a list or plain values.
+        also: Other keys of the table that it is made of.
+    """
+
+    key: str
+    value: Callable[[Any, Traces], Any]
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outside(From):
+    """The same, of a key that stands in the plan beside the table's own part, not in it."""
+
+
+Keys = Mapping[str | int, str | From]
+"""Keys of a table's part of the plan (indices where it is a list), and what of the table each comes from."""
+
 
 class Table(BaseModel):
-    """A table of a scenario."""
+    """A table of a scenario.
+
+    A key stands in the plan under its own name, with the unit of its type behind it: `target` is `target_ns`.
+    `PLAN` has the keys of the plan of which this is not so.
+    """
+
+    PLAN: ClassVar[Keys] = {}
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

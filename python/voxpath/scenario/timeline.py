@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from voxpath.scenario.elements.losses import Loss, planned_loss
+from voxpath.scenario.elements import losses
+from voxpath.scenario.elements.losses import Loss
 from voxpath.scenario.elements.queues import Room
-from voxpath.scenario.elements.traces import TraceError, Traces
+from voxpath.scenario.planning import Origin, plan
 from voxpath.scenario.problems import Path, did_you_mean
 from voxpath.scenario.quantities import Name, Rate, Span
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.table import From, Keys, Table, faults
 from voxpath.scenario.topology import StaticRoute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.network import Network
+    from voxpath.scenario.planning import Origins
 
 
 class Change(Table):
     """What changes of a link; a key that is left out stays as it is."""
+
+    PLAN: ClassVar[Keys] = {
+        "up": "connected",
+        "packets": From("queue", lambda change, _: change.queue and change.queue.packets),
+        "bytes": From("queue", lambda change, _: change.queue and change.queue.size),
+        "loss": From("loss", lambda change, _: None if change.loss is None else losses.model(change.loss)),
+    }
 
     connected: bool | None = Field(
         None, description="false: drops what waits, what is being sent, and what comes; true: no longer."
@@ -112,6 +122,22 @@ Event = Annotated[
 ]
 
 
+class _Planned(NamedTuple):
+    """A change as a plan holds it.
+
+    Attributes:
+        change: The change.
+        part: Where in the plan's event that is which comes from a table.
+        places: Places in the scenario's event that may spell out that table, the nearest first.
+        table: It.
+    """
+
+    change: dict[str, Any]
+    part: Path
+    places: tuple[Path, ...]
+    table: Table
+
+
 class Timeline:
     """Events as a plan holds them."""
 
@@ -130,10 +156,10 @@ class Timeline:
         self._flows = flows
 
     def planned(
-        self, events: Sequence[Event], origins: dict[Path, list[Path]], problems: list[tuple[Path, str]]
+        self, events: Sequence[Event], origins: Origins, problems: list[tuple[Path, str]]
     ) -> list[dict[str, Any]]:
         """The plan's events in the order of time, in that of the scenario where times are equal."""
-        found: list[tuple[int, Path, dict[str, Any]]] = []
+        found: list[tuple[int, int, _Planned]] = []
         for index, event in enumerate(events):
             place: Path = ("events", index)
             known = self._known(event)
@@ -141,16 +167,17 @@ class Timeline:
                 key, name, names = known
                 problems.append(((*place, *key), f"{name!r} is none; {did_you_mean(name, names)}"))
                 continue
-            try:
-                found += [(event.at, place, change) for change in self._changes(event)]
-            except TraceError as error:
-                problems.append(((*place, "loss", "file"), str(error)))
+            faults: list[tuple[Path, str]] = []
+            found += [(event.at, index, planned) for planned in self._changes(event, faults)]
+            problems += [((*place, *inside), message) for inside, message in dict.fromkeys(faults)]
         found.sort(key=lambda one: one[0])
-        for number, (_, place, _) in enumerate(found):
-            origins["events", number] = [place]
-            origins["events", number, "change", "set"] = [place]
-            origins["events", number, "change"] = [(*place, "route"), place]
-        return [{"at_ns": at, "change": change} for at, _, change in found]
+        for number, (_, index, planned) in enumerate(found):
+            place = ("events", index)
+            origins["events", number] = Origin((place,), events[index])
+            origins["events", number, *planned.part] = Origin(
+                tuple((*place, *inside) for inside in planned.places), planned.table
+            )
+        return [{"at_ns": at, "change": planned.change} for at, _, planned in found]
 
     def _known(self, event: Event) -> tuple[Path, str, Sequence[str]] | None:
         """The first name that there is not: its key, it, and those that there are."""
@@ -171,37 +198,51 @@ class Timeline:
                 ]
         return next(((key, name, names) for key, name, names in asked if name not in names), None)
 
-    def _changes(self, event: Event) -> Iterator[dict[str, Any]]:
+    def _changes(self, event: Event, faults: list[tuple[Path, str]]) -> Iterator[_Planned]:
         match event:
             case LinkEvent():
-                for way, direction in (("ab", event.direction("up")), ("ba", event.direction("down"))):
-                    yield from self._link_changes(self._links[event.link], way, direction)
+                yield from self._link_changes(event, "ab", "up", faults)
+                yield from self._link_changes(event, "ba", "down", faults)
             case HostEvent():
                 for link in self._network.links:
                     if event.host in (link.a, link.b):
                         for way in ("ab", "ba"):
-                            yield _link_change(self._links[link.name], way, kind="up", up=event.connected)
+                            change = _link_change(self._links[link.name], way, kind="up", up=event.connected)
+                            yield _Planned(change, ("change", "set"), ((),), event)
             case FlowEvent():
                 for flow in self._flows[event.flow]:
-                    yield {"kind": "flow", "flow": flow, "runs": event.does == "start"}
+                    change = {"kind": "flow", "flow": flow, "runs": event.does == "start"}
+                    yield _Planned(change, ("change",), ((),), event)
             case RouteEvent(route=route):
                 ends = {"node": self._nodes[route.at], "to": self._nodes[route.to]}
-                yield {"kind": "route", **ends, "link": self._links[route.via]}
+                change = {"kind": "route", **ends, "link": self._links[route.via]}
+                yield _Planned(change, ("change",), (("route",),), route)
 
-    def _link_changes(self, link: int, way: str, change: Change) -> Iterator[dict[str, Any]]:
+    def _link_changes(
+        self, event: LinkEvent, way: str, name: Literal["up", "down"], faults: list[tuple[Path, str]]
+    ) -> Iterator[_Planned]:
         """Down first and up last: what waits meanwhile is none of the other changes' business."""
-        if change.connected is False:
-            yield _link_change(link, way, kind="up", up=False)
-        if change.rate is not None:
-            yield _link_change(link, way, kind="rate", rate_bps=change.rate)
-        if change.delay is not None:
-            yield _link_change(link, way, kind="delay", delay_ns=change.delay)
-        if change.queue is not None:
-            yield _link_change(link, way, kind="queue", packets=change.queue.packets, bytes=change.queue.size)
-        if change.loss is not None:
-            yield _link_change(link, way, kind="loss", loss=planned_loss(change.loss, self._traces))
-        if change.connected is True:
-            yield _link_change(link, way, kind="up", up=True)
+        change = event.direction(name)
+        own: Change | None = getattr(event, name)
+        found: list[tuple[Path, str]] = []
+        part = plan(change, self._traces, found)
+        for place, message in found:
+            inside = own is not None and place[0] in own.model_fields_set
+            faults.append(((name, *place) if inside else place, message))
+        kinds = [
+            ("up", ("up",), change.connected is False),
+            ("rate", ("rate_bps",), change.rate is not None),
+            ("delay", ("delay_ns",), change.delay is not None),
+            ("queue", ("packets", "bytes"), change.queue is not None),
+            ("loss", ("loss",), change.loss is not None),
+            ("up", ("up",), change.connected is True),
+        ]
+        for kind, keys, given in kinds:
+            if given:
+                planned = _link_change(
+                    self._links[event.link], way, kind=kind, **{key: part[key] for key in keys}
+                )
+                yield _Planned(planned, ("change", "set"), ((name,), ()), change)
 
 
 def times(events: Sequence[Event], does: Literal["start", "stop"]) -> dict[str, tuple[int, int]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from voxpath.scenario.links import Link
 from voxpath.scenario.quantities import Name
-from voxpath.scenario.table import Table
+from voxpath.scenario.table import Keys, Table
 
 
 class Pipe(Table):
@@ -97,6 +97,8 @@ class NamedLink(Link):
 
 class StaticRoute(Table):
     """A route that replaces the shortest path."""
+
+    PLAN: ClassVar[Keys] = {"node": "at", "link": "via"}
 
     at: Name = Field(description="The node that sends or forwards.")
     to: Name = Field(description="The destination host.")

@@ -3,6 +3,7 @@
 //! Both are known ahead of the packets, whatever these do: a capacity is a sequence of stretches of constant rate, asked
 //! for in the order of time.
 
+use super::CHECKED;
 use crate::random::Stream;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,6 +33,11 @@ impl<T: Copy> Steps<T> {
         let last = steps.last()?.0;
         let ordered = steps[0].0 == Span::ZERO && steps.is_sorted_by(|a, b| a.0 < b.0);
         (ordered && period.is_none_or(|period| period > last)).then_some(Self { steps, period })
+    }
+
+    /// The same of checked settings.
+    pub(crate) fn checked(steps: Vec<(Span, T)>, period_ns: Option<u64>) -> Self {
+        Self::new(steps, period_ns.map(Span::from_nanos)).expect(CHECKED)
     }
 
     /// What holds at `at`, and until when.

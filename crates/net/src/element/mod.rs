@@ -14,11 +14,12 @@ mod codel;
 mod delay;
 mod discipline;
 mod fq_codel;
-mod loss;
+pub mod loss;
 mod opportunities;
 mod pie;
 mod queue;
 mod red;
+mod sample;
 mod serialiser;
 
 pub use capacity::{Dwell, Markov, State, Steps, Stretch};
@@ -27,15 +28,24 @@ pub use delay::{Delay, DelayLine, Distribution, RandomDelay};
 pub use discipline::Queueing;
 pub(crate) use discipline::{Discipline, Gate, holding};
 pub use fq_codel::FqCodelSettings;
-pub use loss::{BitErrorForm, FourState, GilbertElliott, Loss};
+pub use loss::{BitErrorForm, Losing, Loss};
 pub use opportunities::Opportunities;
 pub use pie::PieSettings;
 pub use queue::{DropTail, Limit};
 pub use red::RedSettings;
 pub(crate) use red::{Red, Verdict};
+pub use sample::Draw;
 pub use serialiser::{Capacity, Framing, Serialiser};
 
-use voxpath_units::{Span, Time};
+use voxpath_units::{Prob, Span, Time};
+
+/// What settings are that something is built of: whoever builds has asked their checks before.
+pub(crate) const CHECKED: &str = "settings were checked";
+
+/// A probability of checked settings.
+pub(crate) fn checked(p: f64) -> Prob {
+    Prob::new(p).expect(CHECKED)
+}
 
 /// The point `span` after `time`, but not beyond the clock's range.
 ///

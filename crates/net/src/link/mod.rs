@@ -190,7 +190,7 @@ impl Link {
     /// Loses packets otherwise from now on: those that leave the serialiser after this.
     ///
     /// Panics unless the link is [`LinkConfig::changing`].
-    pub fn set_loss(&mut self, loss: Loss) {
+    pub fn set_loss(&mut self, loss: &Loss) {
         self.steps();
         self.wire.set_loss(loss);
     }

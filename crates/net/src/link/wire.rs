@@ -1,7 +1,7 @@
 //! What a packet meets behind the serialiser: loss → corruption → duplication → delay line.
 
 use super::{Around, LinkConfig, unchanging};
-use crate::element::{Delay, DelayLine, Loss, saturating_after};
+use crate::element::{Delay, DelayLine, Losing, Loss, saturating_after};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
 use crate::random::Stream;
@@ -29,9 +29,9 @@ enum Medium {
 
 #[derive(Debug)]
 struct Chances {
-    loss: Loss,
+    loss: Losing,
     loss_stream: Stream,
-    corruption: Loss,
+    corruption: Losing,
     corruption_stream: Stream,
     duplicate: Prob,
     duplicate_stream: Stream,
@@ -69,9 +69,9 @@ impl Wire {
                 ..
             } => Medium::Plain(delay),
             _ => Medium::Chancy(Box::new(Chances {
-                loss: config.loss,
+                loss: config.loss.process(),
                 loss_stream: stream("loss"),
-                corruption: config.corruption,
+                corruption: config.corruption.process(),
                 corruption_stream: stream("corruption"),
                 duplicate: config.duplicate,
                 duplicate_stream: stream("duplication"),
@@ -104,8 +104,8 @@ impl Wire {
         self.line.len()
     }
 
-    pub(super) fn set_loss(&mut self, loss: Loss) {
-        self.chances().loss = loss;
+    pub(super) fn set_loss(&mut self, loss: &Loss) {
+        self.chances().loss = loss.process();
     }
 
     pub(super) fn set_delay(&mut self, delay: Delay) {

@@ -7,7 +7,8 @@ pub mod queues;
 use crate::common::{Rig, Seen};
 use queues::{Item, Queue, Situation};
 use std::collections::BTreeMap;
-use voxpath_net::element::{BitErrorForm, Framing, Limit, Loss, Queueing};
+use voxpath_net::element::loss::{Bernoulli, BitErrorForm, BitErrors, List, Loss};
+use voxpath_net::element::{Framing, Limit, Queueing};
 use voxpath_net::link::{Counts, Held};
 use voxpath_net::tap::Action;
 use voxpath_net::{LinkConfig, Seed, Stream};
@@ -77,10 +78,10 @@ impl SpecLoss {
     pub fn element(&self) -> Loss {
         match self {
             Self::None => Loss::None,
-            Self::Bernoulli(p) => Loss::bernoulli(prob(*p)),
-            Self::ExactBitErrors(rate) => Loss::bit_errors(*rate, BitErrorForm::Exact),
-            Self::LinearBitErrors(rate) => Loss::bit_errors(*rate, BitErrorForm::Linear),
-            Self::List(packets) => Loss::list(packets.clone()),
+            Self::Bernoulli(p) => Bernoulli { p: *p }.into(),
+            Self::ExactBitErrors(rate) => BitErrors { rate: *rate, form: BitErrorForm::Exact }.into(),
+            Self::LinearBitErrors(rate) => BitErrors { rate: *rate, form: BitErrorForm::Linear }.into(),
+            Self::List(packets) => List { packets: packets.clone() }.into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +12,9 @@ from voxpath.backends.formula.base import NotApplicableError
 
 Hop = Mapping[str, Any]
 """One direction of a link, `Direction` in `crates/sim/src/plan.rs`."""
+
+_LONGEST = 65_535
+"""Bytes of the longest IP packet."""
 
 ETHERNET_OVERHEAD = 38
 """Preamble 8, header 14, checksum 4, gap 12; `Framing` in `crates/sim/src/plan.rs`."""
@@ -58,18 +62,7 @@ def need_plain(hops: Iterable[Hop]) -> None:
 
 def loses(hop: Hop) -> bool:
     """Whether a link can lose a packet."""
-    loss = hop["loss"]
-    match loss["kind"]:
-        case "none":
-            return False
-        case "bernoulli":
-            return bool(loss["p"])
-        case "bit_errors":
-            return bool(loss["rate"])
-        case "list":
-            return bool(loss["packets"])
-        case _:
-            return True
+    return _chance(hop["loss"], _LONGEST) != 0
 
 
 def loss_probability(size: int, hops: Iterable[Hop], form: str | None = None) -> float:
@@ -81,23 +74,21 @@ def loss_probability(size: int, hops: Iterable[Hop], form: str | None = None) ->
         form: From bit to packet errors; each link's own without it.
 
     Raises:
-        NotApplicableError: A link loses by number, not by chance.
+        NotApplicableError: A link does not lose packets independently.
     """
     return 1 - math.prod(1 - _hop_loss(size, hop, form) for hop in hops)
 
 
 def _hop_loss(size: int, hop: Hop, form: str | None) -> float:
     loss = hop["loss"]
-    match loss["kind"]:
-        case "bernoulli":
-            return float(loss["p"])
-        case "bit_errors":
-            return packet_error_rate(loss["rate"], size, form or loss["form"])
-        case "list" if loss["packets"]:
-            raise NotApplicableError("packets are lost by a list, not by chance")
-        case "none" | "list":
-            return 0.0
-        case "gilbert_elliott" | "four_state":
-            raise NotApplicableError("packets are lost in bursts: the forms need independent losses")
-        case _:
-            raise NotApplicableError("packets are lost by a schedule or a trace, not by chance")
+    if form is not None and loss["kind"] == "bit_errors":
+        loss = {**loss, "form": form}
+    chance = _chance(loss, size)
+    if isinstance(chance, str):
+        raise NotApplicableError(chance)
+    return chance
+
+
+def _chance(loss: Mapping[str, Any], size: int) -> float | str:
+    """The chance that the engine knows a packet of `size` bytes to have; else why it has none."""
+    return _engine.loss_chance(json.dumps(loss), size)

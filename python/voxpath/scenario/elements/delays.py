@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Tag, model_validator
 
-from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
+from voxpath.scenario.elements.kinds import BY_KIND, TEXT
 from voxpath.scenario.elements.rates import check_steps
-from voxpath.scenario.elements.traces import TraceError, Traces, delays
+from voxpath.scenario.elements.traces import TraceError, delays
+from voxpath.scenario.planning import outside
 from voxpath.scenario.quantities import PositiveSpan, Probability, Span
-from voxpath.scenario.table import Table
+from voxpath.scenario.table import From, Keys, Outside, Table
+
+if TYPE_CHECKING:
+    from voxpath.scenario.elements.traces import Traces
 
 
 class RandomDelay(Table):
     """A delay with a distribution."""
+
+    PLAN: ClassVar[Keys] = {"overtaking": "reorder"}
 
     correlation: Probability = Field(0.0, description="From one packet to the next; '0 %' without it.")
     reorder: bool = Field(
@@ -25,23 +31,17 @@ class RandomDelay(Table):
 class NormalDelay(RandomDelay):
     """A normal delay; what is below zero counts as none."""
 
+    PLAN: ClassVar[Keys] = {"delay_ns": Outside("mean", lambda delay, _: delay.mean)}
+
     kind: Literal["normal"]
     mean: Span = Field(description="Its mean.")
     deviation: PositiveSpan = Field(description="Its standard deviation.")
 
-    def planned(self, _traces: Traces) -> tuple[int, Planned]:
-        """The plan's delay and how it varies."""
-        variation = {
-            "kind": "normal",
-            "deviation_ns": self.deviation,
-            "correlation": self.correlation,
-            "overtaking": self.reorder,
-        }
-        return self.mean, variation
-
 
 class ParetoDelay(RandomDelay):
     """A Pareto delay: longer than d with probability (least / d)^shape."""
+
+    PLAN: ClassVar[Keys] = {"delay_ns": Outside("least", lambda delay, _: delay.least)}
 
     kind: Literal["pareto"]
     least: PositiveSpan = Field(description="The shortest; the mean is shape / (shape - 1) times as long.")
@@ -49,19 +49,11 @@ class ParetoDelay(RandomDelay):
         gt=0, allow_inf_nan=False, description="How fast long delays become rare: the mean exists above 1."
     )
 
-    def planned(self, _traces: Traces) -> tuple[int, Planned]:
-        """The plan's delay and how it varies."""
-        variation = {
-            "kind": "pareto",
-            "shape": float(self.shape),
-            "correlation": self.correlation,
-            "overtaking": self.reorder,
-        }
-        return self.least, variation
-
 
 class DelayStep(Table):
     """A delay from a moment on."""
+
+    PLAN: ClassVar[Keys] = {0: "at", 1: "delay"}
 
     at: Span = Field(description="From the run's start, or that of the period.")
     delay: Span = Field(description="Of what leaves the serialiser from then on.")
@@ -69,6 +61,8 @@ class DelayStep(Table):
 
 class SteppedDelay(Table):
     """Delays that hold each from its moment on; packets do not overtake each other."""
+
+    PLAN: ClassVar[Keys] = {"kind": From("kind", lambda *_: "steps"), "period_ns": "every"}
 
     kind: Literal["schedule"]
     steps: tuple[DelayStep, ...] = Field(
@@ -81,14 +75,15 @@ class SteppedDelay(Table):
         check_steps([step.at for step in self.steps], self.every)
         return self
 
-    def planned(self, _traces: Traces) -> tuple[int, Planned]:
-        """The plan's delay and how it varies."""
-        steps = [[step.at, step.delay] for step in self.steps]
-        return 0, {"kind": "steps", "steps": steps, "period_ns": self.every}
-
 
 class TracedDelay(Table):
     """Delays as they were recorded; packets do not overtake each other."""
+
+    PLAN: ClassVar[Keys] = {
+        "kind": From("kind", lambda *_: "steps"),
+        "steps": From("file", lambda delay, files: delay.recorded(files)),
+        "period_ns": "every",
+    }
 
     kind: Literal["trace"]
     file: str = Field(
@@ -97,16 +92,16 @@ class TracedDelay(Table):
     )
     every: PositiveSpan | None = Field(None, description="When it starts over; never without it.")
 
-    def planned(self, traces: Traces) -> tuple[int, Planned]:
-        """The plan's delay and how it varies.
+    def recorded(self, files: Traces) -> list[tuple[int, int]]:
+        """The steps in the file.
 
         Raises:
             TraceError: The file is no such trace.
         """
-        steps = delays(traces, self.file)
+        steps = delays(files, self.file)
         if self.every is not None and self.every <= steps[-1][0]:
             raise TraceError(f"every must come after the last moment of {self.file!r}")
-        return 0, {"kind": "steps", "steps": [list(step) for step in steps], "period_ns": self.every}
+        return steps
 
 
 DelayTable = NormalDelay | ParetoDelay | SteppedDelay | TracedDelay
@@ -121,12 +116,13 @@ Delay = Annotated[
 ]
 
 
-def planned_delay(delay: int | DelayTable | None, traces: Traces) -> tuple[int, Planned | None]:
-    """The plan's delay and how it varies.
+def least(delay: int | DelayTable | None, files: Traces) -> int:
+    """The plan's delay, which may vary from there."""
+    if isinstance(delay, Table):
+        return int(outside(delay, "delay_ns", files, 0))
+    return delay or 0
 
-    Raises:
-        TraceError: A file is no such trace.
-    """
-    if delay is None or isinstance(delay, int):
-        return delay or 0, None
-    return delay.planned(traces)
+
+def variation(delay: int | DelayTable | None) -> DelayTable | None:
+    """How the plan's delay varies, where it does."""
+    return delay if isinstance(delay, Table) else None

@@ -1,10 +1,21 @@
-"""Values that are a text, or a table of some kind."""
+"""Values that are a text or a table of a kind; and the families of elements, whose kinds the engine lists.
+
+Each kind has a file of its name in the folder of its family, here and in `crates/net/src/element/`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args
 
-from pydantic import Discriminator
+from pydantic import Discriminator, GetCoreSchemaHandler, Tag
+
+from voxpath import _engine
+from voxpath.scenario.table import Table
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 TEXT = "text"
 """The tag of what is no table."""
@@ -23,3 +34,30 @@ BY_KIND = Discriminator(_tag)
 
 Planned = dict[str, Any]
 """A part of a plan."""
+
+_Element = TypeVar("_Element", bound=Table)
+
+
+def tables_of(family: str, base: type[_Element]) -> tuple[type[_Element], ...]:
+    """The tables of a family, in the engine's order; a kind may be written in more than one way."""
+    modules = [import_module(f"{__package__}.{family}.{kind}") for kind in _engine.kinds(family)]
+    return tuple(
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
+    )
+
+
+@dataclass(frozen=True)
+class TextOrTable:
+    """An annotation: a text, or a table of one of these kinds."""
+
+    text: Any
+    tables: tuple[type[Table], ...]
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        tagged = [
+            Annotated[table, Tag(get_args(table.model_fields["kind"].annotation)[0])] for table in self.tables
+        ]
+        return handler.generate_schema(Annotated[Union[(Annotated[self.text, Tag(TEXT)], *tagged)], BY_KIND])

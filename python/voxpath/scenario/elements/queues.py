@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan, Probability, Span, read_packets
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.table import From, Keys, Outside, Table, faults
 
 _MS = 1_000_000
 
@@ -67,6 +67,11 @@ Room = Annotated[
 class Discipline(Table):
     """A queue that is more than its room."""
 
+    PLAN: ClassVar[Keys] = {
+        "queue_packets": Outside("limit", lambda queue, _: queue.room.packets),
+        "queue_bytes": Outside("limit", lambda queue, _: queue.room.size),
+    }
+
     limit: Room | None = Field(None, description="Room before the serialiser; unlimited without it.")
 
     @property
@@ -83,13 +88,14 @@ class DropTailQueue(Discipline):
 
     kind: Literal["drop_tail"]
 
-    def planned(self) -> Planned:
-        """The plan's queueing."""
-        return {"kind": "drop_tail"}
-
 
 class RedQueue(Discipline):
     """Random early detection (Floyd and Jacobson 1993), by the average of waiting packets."""
+
+    PLAN: ClassVar[Keys] = {
+        "min_packets": From("min", lambda red, _: float(red.min)),
+        "max_packets": From("max", lambda red, _: float(red.max)),
+    }
 
     kind: Literal["red"]
     min: Packets = Field(description="The average from which packets are dropped (min_th).")
@@ -112,19 +118,6 @@ class RedQueue(Discipline):
             raise faults((("max",), f"{self.max} packets are not above min, {self.min} packets"))
         return self
 
-    def planned(self) -> Planned:
-        """The plan's queueing."""
-        return {
-            "kind": "red",
-            "min_packets": float(self.min),
-            "max_packets": float(self.max),
-            "max_p": self.max_p,
-            "weight": float(self.weight),
-            "gentle": self.gentle,
-            "mean_packet_bytes": self.mean_packet,
-            "ecn": self.ecn,
-        }
-
 
 class CodelQueue(Discipline):
     """Controlled delay (RFC 8289): drops as packets leave, if all of an interval's have waited too long."""
@@ -135,10 +128,6 @@ class CodelQueue(Discipline):
         100 * _MS, description="How long it may be longer, about a round-trip time; '100 ms' without it."
     )
     ecn: bool = Field(True, description=_ECN)
-
-    def planned(self) -> Planned:
-        """The plan's queueing."""
-        return {"kind": "codel", "target_ns": self.target, "interval_ns": self.interval, "ecn": self.ecn}
 
 
 class FqCodelQueue(Discipline):
@@ -159,17 +148,6 @@ class FqCodelQueue(Discipline):
         1514, description="Bytes of a queue's turn; 1514 B without it."
     )
     ecn: bool = Field(True, description=_ECN)
-
-    def planned(self) -> Planned:
-        """The plan's queueing."""
-        return {
-            "kind": "fq_codel",
-            "target_ns": self.target,
-            "interval_ns": self.interval,
-            "queues": self.queues,
-            "quantum_bytes": self.quantum,
-            "ecn": self.ecn,
-        }
 
 
 def _not_too_short(update: int) -> int:
@@ -201,18 +179,6 @@ class PieQueue(Discipline):
     )
     ecn: bool = Field(True, description=_ECN)
 
-    def planned(self) -> Planned:
-        """The plan's queueing."""
-        return {
-            "kind": "pie",
-            "target_ns": self.target,
-            "update_ns": self.update,
-            "max_burst_ns": self.max_burst,
-            "alpha": float(self.alpha),
-            "beta": float(self.beta),
-            "ecn": self.ecn,
-        }
-
 
 QueueTable = DropTailQueue | RedQueue | CodelQueue | FqCodelQueue | PieQueue
 
@@ -227,8 +193,11 @@ Queue = Annotated[
 ]
 
 
-def planned_queue(queue: QueueRoom | QueueTable | None) -> tuple[QueueRoom, Planned]:
-    """The room of a queue, and the plan's queueing."""
-    if queue is None or isinstance(queue, QueueRoom):
-        return queue or QueueRoom(), {"kind": "drop_tail"}
-    return queue.room, queue.planned()
+def room(queue: QueueRoom | QueueTable | None) -> QueueRoom:
+    """How much may wait."""
+    return queue.room if isinstance(queue, Discipline) else queue or QueueRoom()
+
+
+def discipline(queue: QueueRoom | QueueTable | None) -> Planned | QueueTable:
+    """What a plan holds of a queue, but for its room."""
+    return queue if isinstance(queue, Discipline) else {"kind": "drop_tail"}

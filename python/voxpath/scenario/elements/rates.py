@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, Tag, WithJsonSchema, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.elements.kinds import BY_KIND, TEXT, Planned
-from voxpath.scenario.elements.traces import Traces, opportunities
-from voxpath.scenario.quantities import PositiveSpan, Probability, Rate, Span
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.elements.traces import opportunities
+from voxpath.scenario.quantities import PositiveSpan, Probability, Rate, Span, Unit
+from voxpath.scenario.table import From, Keys, Table, faults
 
 
 def _rate_or_none(value: object) -> int:
@@ -28,6 +28,7 @@ RateOrNone = Annotated[
     int,
     BeforeValidator(_rate_or_none),
     WithJsonSchema({"type": "string", "examples": ["5 Mbit/s", "0 bit/s"]}),
+    Unit("bps"),
 ]
 """Bits per second, zero where nothing passes."""
 
@@ -35,12 +36,16 @@ RateOrNone = Annotated[
 class RateStep(Table):
     """A rate from a moment on."""
 
+    PLAN: ClassVar[Keys] = {0: "at", 1: "rate"}
+
     at: Span = Field(description="From the run's start, or that of the period.")
     rate: RateOrNone = Field(description="From then on; packets wait while it is '0 bit/s'.")
 
 
 class ScheduledRate(Table):
     """Rates that hold each from its moment on."""
+
+    PLAN: ClassVar[Keys] = {"period_ns": "every"}
 
     kind: Literal["schedule"]
     steps: tuple[RateStep, ...] = Field(
@@ -54,11 +59,6 @@ class ScheduledRate(Table):
         if not any(step.rate for step in self.steps):
             raise faults((("steps",), "nothing ever passes: one rate is above zero"))
         return self
-
-    def planned(self, _traces: Traces) -> Planned:
-        """The plan's capacity."""
-        steps = [[step.at, step.rate] for step in self.steps]
-        return {"kind": "schedule", "steps": steps, "period_ns": self.every}
 
 
 def check_steps(moments: list[int], every: int | None) -> None:
@@ -91,6 +91,8 @@ class RateState(Table):
 
 class MarkovRate(Table):
     """A rate that changes at random between states; it starts in the first."""
+
+    PLAN: ClassVar[Keys] = {"states": From("states", lambda chain, _: chain.planned(), also=("dwell",))}
 
     kind: Literal["markov"]
     states: tuple[RateState, ...] = Field(strict=False, min_length=2, description="With a rate each.")
@@ -125,20 +127,21 @@ class MarkovRate(Table):
         alike = [state.probability or 0.0 for state in self.states]
         return [alike if state.next is None else list(state.next) for state in self.states]
 
-    def planned(self, _traces: Traces) -> Planned:
-        """The plan's capacity."""
+    def planned(self) -> list[Planned]:
+        """The plan's states."""
         exponential = self.dwell == "exponential"
-        return {
-            "kind": "markov",
-            "states": [
-                {"rate_bps": state.rate, "dwell_ns": state.dwell, "exponential": exponential, "next": row}
-                for state, row in zip(self.states, self._rows(), strict=True)
-            ],
-        }
+        return [
+            {"rate_bps": state.rate, "dwell_ns": state.dwell, "exponential": exponential, "next": row}
+            for state, row in zip(self.states, self._rows(), strict=True)
+        ]
 
 
 class TracedRate(Table):
     """Packets at the opportunities of a packet-delivery trace in Mahimahi's format, over and over."""
+
+    PLAN: ClassVar[Keys] = {
+        "opportunities_ms": From("file", lambda rate, files: opportunities(files, rate.file))
+    }
 
     kind: Literal["trace"]
     file: str = Field(
@@ -146,27 +149,18 @@ class TracedRate(Table):
         "directory."
     )
 
-    def planned(self, traces: Traces) -> Planned:
-        """The plan's capacity.
-
-        Raises:
-            TraceError: The file is no such trace.
-        """
-        return {"kind": "trace", "opportunities_ms": opportunities(traces, self.file)}
-
 
 VaryingRate = ScheduledRate | MarkovRate | TracedRate
 
 
-def planned_rate(rate: int | VaryingRate | None, traces: Traces) -> tuple[int | None, Planned | None]:
-    """The plan's constant rate, or its capacity.
+def constant(rate: int | VaryingRate | None) -> int | None:
+    """The plan's constant rate."""
+    return None if isinstance(rate, Table) else rate
 
-    Raises:
-        TraceError: A file is no such trace.
-    """
-    if rate is None or isinstance(rate, int):
-        return rate, None
-    return None, rate.planned(traces)
+
+def varying(rate: int | VaryingRate | None) -> VaryingRate | None:
+    """The plan's capacity, where it varies."""
+    return rate if isinstance(rate, Table) else None
 
 
 LinkRate = Annotated[

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from voxpath import _engine, files
+from voxpath.scenario.planning import PlanError
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read."""
@@ -19,7 +20,7 @@ _RESULTS = (".json", ".parquet", ".pcapng", ".toml")
 """Endings of what else stands in a run's folder."""
 
 
-class TraceError(Exception):
+class TraceError(PlanError):
     """A file that cannot be read, or does not say what it should."""
 
 
@@ -106,21 +107,6 @@ def opportunities(traces: Traces, name: str) -> list[int]:
     if found[-1] == 0:
         raise TraceError(f"{name!r} takes no time: its last opportunity is above zero")
     return found
-
-
-def losses(traces: Traces, name: str) -> str:
-    """A digit for each packet, `1` if it was lost; lines and blanks between them do not matter.
-
-    Raises:
-        TraceError: It is none.
-    """
-    found: list[str] = []
-    for number, line in traces.lines(name):
-        digits = re.sub(r"\s+", "", line)
-        if not re.fullmatch(r"[01]+", digits):
-            raise _fault(name, number, f"{line!r} are not digits 0 and 1, one for each packet")
-        found.append(digits)
-    return "".join(found)
 
 
 def delays(traces: Traces, name: str) -> list[tuple[int, int]]:

@@ -1,0 +1,32 @@
+//! Random settings, for property tests and fuzzing: whatever an element's settings may be, they are drawn by the element itself.
+//!
+//! A test says what it draws from, and within which bounds: links on which transfers are to end are milder than those that
+//! are to break something.
+
+/// What settings are drawn from.
+pub trait Draw {
+    /// A number below `n`, which is above zero.
+    fn below(&mut self, n: u64) -> u64;
+
+    /// A probability.
+    fn prob(&mut self) -> f64;
+
+    /// Nanoseconds; may be zero.
+    fn span(&mut self) -> u64;
+
+    /// Bits per second; may be zero.
+    fn rate(&mut self) -> u64;
+
+    /// Yes or no.
+    fn bit(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// One of these.
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T
+    where
+        Self: Sized,
+    {
+        from[self.below(from.len() as u64) as usize]
+    }
+}

@@ -1,0 +1,43 @@
+//! What the elements of links say of themselves: their names, and what formulas may know of them.
+
+use crate::run::value_error;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use voxpath_net::element::loss::{BitErrorForm, Chance, Loss};
+
+/// The kinds of a family of elements, as plans name them.
+#[pyfunction]
+#[pyo3(signature = (family, /))]
+pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
+    Ok(match family {
+        "losses" => Loss::KINDS,
+        _ => return Err(PyValueError::new_err(format!("no family of elements is called {family:?}"))),
+    })
+}
+
+/// The chance of a packet of `size` bytes to be lost, independently of others, by a plan's loss; else why there is none.
+#[pyfunction]
+#[pyo3(signature = (loss, size, /))]
+pub(crate) fn loss_chance<'py>(py: Python<'py>, loss: &str, size: u32) -> PyResult<Bound<'py, PyAny>> {
+    let loss: Loss = serde_json::from_str(loss).map_err(value_error)?;
+    match loss.chance(size) {
+        Chance::Independent(p) => p.into_bound_py_any(py),
+        Chance::None(why) => why.into_bound_py_any(py),
+    }
+}
+
+/// The probability that a packet of `size` bytes has a wrong bit; `form` as a plan names it.
+#[pyfunction]
+#[pyo3(signature = (bit_error_rate, size, form, /))]
+pub(crate) fn packet_error_rate(bit_error_rate: f64, size: u32, form: &str) -> PyResult<f64> {
+    let form = match form {
+        "exact" => BitErrorForm::Exact,
+        "linear" => BitErrorForm::Linear,
+        _ => return Err(PyValueError::new_err(format!("no form is called {form:?}; exact or linear"))),
+    };
+    if !(0.0..=1.0).contains(&bit_error_rate) {
+        return Err(PyValueError::new_err("a bit error rate is between 0 and 1"));
+    }
+    Ok(form.packet_error_rate(bit_error_rate, size).get())
+}
