@@ -5,7 +5,7 @@ use crate::common::{MS, pipe, wire};
 use crate::source::Source;
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use voxpath_sim::plan::{App, Flow, Link, Node, NodeKind, Plan, Transport};
+use voxpath_sim::plan::{App, Bulk, Cbr, Flow, Link, Node, NodeKind, Plan, Transport};
 use voxpath_sim::{Observe, RealTime};
 use voxpath_tcp::Profile;
 use voxpath_units::Time;
@@ -92,8 +92,8 @@ fn plan(shape: u8) -> Plan {
         transport,
         app,
     };
-    let bulk = App::Bulk { bytes: Some(20_000) };
-    let cbr = App::Cbr { packet_bytes: 100, interval_ns: 10 * MS, packets: Some(5) };
+    let bulk = App::Bulk(Bulk { bytes: Some(20_000) });
+    let cbr = App::Cbr(Cbr { packet_bytes: 100, interval_ns: 10 * MS, packets: Some(5) });
     plan.flows = vec![
         flow("in", 0, 2, tcp.clone(), bulk.clone()),
         flow("out", 3, 1, tcp, bulk),

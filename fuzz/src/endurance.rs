@@ -2,7 +2,7 @@
 
 use crate::common::{MS, pipe, status, wire};
 use crate::soak::{Outcome, Talk, Weather, talk};
-use voxpath_sim::plan::{App, Direction, Flow, Link, Node, NodeKind, Plan, Transport};
+use voxpath_sim::plan::{App, Direction, Download, Flow, Link, Node, NodeKind, Plan, Transport};
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Congestion, Profile};
 use voxpath_units::Span;
@@ -112,7 +112,7 @@ fn crowd(count: u32) -> Plan {
         to: count + i,
         start_ns: 0,
         transport: Transport::tcp(config.clone(), config.clone()),
-        app: App::Download { request_bytes: 100, response_bytes: 5_000, requests: 1, pause_ns: 0 },
+        app: App::Download(Download { request_bytes: 100, response_bytes: 5_000, requests: 1, pause_ns: 0 }),
     });
     Plan {
         nodes: (0..hosts).map(host).chain([router("left"), router("right")]).collect(),

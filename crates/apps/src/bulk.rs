@@ -1,9 +1,39 @@
 //! Bulk transfer: one end writes, the other reads.
 
+use crate::machine::{Machine, StreamMachine};
 use crate::record::{Record, Verifier};
+use crate::settings::{FlowContext, Over, Settings, transfer};
 use crate::socket::Stream;
+use serde::{Deserialize, Serialize};
 use voxpath_units::Time;
+use voxpath_units::check::Check;
 use voxpath_wire::Payload;
+
+/// `from` sends to `to`, then closes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// How many bytes; none sends until the run ends.
+    pub bytes: Option<u64>,
+}
+
+impl Settings for Bulk {
+    const TRANSPORTS: &'static [Over] = &[Over::Stream];
+    const RECEIVER: usize = 1;
+
+    fn check(&self, check: &mut Check<'_>) {
+        transfer(&mut check.at("bytes"), self.bytes.unwrap_or_default(), 1);
+    }
+
+    fn is_endless(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
+        let [there, _] = flow.patterns();
+        [Source::new(there, self.bytes).into(), Sink::new(there, self.bytes).into()]
+    }
+}
 
 /// Writes a pattern as fast as the socket takes it, then closes.
 #[derive(Debug)]
@@ -20,8 +50,10 @@ impl Source {
     pub fn new(stream: u32, octets: Option<u64>) -> Self {
         Self { stream, octets, written: 0, record: Record::default() }
     }
+}
 
-    pub(crate) fn drive(&mut self, socket: &mut impl Stream) {
+impl StreamMachine for Source {
+    fn drive(&mut self, _now: Time, socket: &mut impl Stream) {
         if !socket.is_connected() || self.record.finished {
             return;
         }
@@ -32,12 +64,11 @@ impl Source {
         }
     }
 
-    /// Nothing more is written.
-    pub(crate) const fn stop(&mut self) {
+    fn stop(&mut self) {
         self.octets = Some(self.written);
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }
@@ -63,8 +94,10 @@ impl Sink {
     pub fn new(stream: u32, octets: Option<u64>) -> Self {
         Self { verifier: Verifier::new(stream), expected: octets, record: Record::default() }
     }
+}
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+impl StreamMachine for Sink {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
         let read = self.record.read(now, socket, &mut self.verifier);
         if read > 0 && self.expected == Some(self.record.octets) {
             self.record.completed_at = Some(now);
@@ -79,7 +112,7 @@ impl Sink {
         }
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }

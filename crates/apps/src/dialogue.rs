@@ -7,10 +7,122 @@
 //! Both ends know how long everything is and count octets: how the stream is cut on its way cannot deceive them.
 
 use crate::bulk::write_pattern;
+use crate::machine::{Machine, StreamMachine};
 use crate::record::{Record, Request, Verifier};
+use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use crate::socket::Stream;
 use alloc::collections::VecDeque;
+use serde::{Deserialize, Serialize};
+use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
+
+/// `from` asks, `to` answers, as often as said, one after the other; then `to` closes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Download {
+    /// Bytes of each request.
+    pub request_bytes: u64,
+    /// Bytes of each response.
+    pub response_bytes: u64,
+    /// How many requests.
+    pub requests: u32,
+    /// Pause between the end of a response and the next request.
+    pub pause_ns: u64,
+}
+
+impl Settings for Download {
+    const TRANSPORTS: &'static [Over] = &[Over::Stream];
+    const RECEIVER: usize = 0;
+
+    fn check(&self, check: &mut Check<'_>) {
+        let &Self { request_bytes, response_bytes, requests, pause_ns } = self;
+        check.at("pause_ns").span(pause_ns);
+        transfer(&mut check.at("request_bytes"), request_bytes, requests.into());
+        transfer(&mut check.at("response_bytes"), response_bytes, requests.into());
+        at_least_one(
+            check,
+            [
+                ("request_bytes", request_bytes),
+                ("response_bytes", response_bytes),
+                ("requests", requests.into()),
+            ],
+        );
+    }
+
+    fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
+        let &Self { request_bytes, response_bytes, requests, pause_ns } = self;
+        Dialogue::download(request_bytes, response_bytes, requests, Span::from_nanos(pause_ns)).ends(flow)
+    }
+}
+
+/// `from` speaks in blocks at a constant interval, `to` answers each block but the last in part, and the last for good;
+/// then `from` pauses and speaks again. At last `to` closes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Voice {
+    /// Blocks of each request.
+    pub blocks: u32,
+    /// Bytes of each block.
+    pub block_bytes: u64,
+    /// Time from one block to the next.
+    pub interval_ns: u64,
+    /// Bytes of each partial answer; zero for none.
+    pub partial_bytes: u64,
+    /// Bytes of the answer to the last block.
+    pub answer_bytes: u64,
+    /// Time from reading the last byte of a request to answering it.
+    pub processing_ns: u64,
+    /// How many requests.
+    pub requests: u32,
+    /// Pause between the end of an answer and the next request.
+    pub pause_ns: u64,
+}
+
+impl Voice {
+    /// Whether there are partial answers.
+    pub const fn answers_in_part(&self) -> bool {
+        self.blocks > 1 && self.partial_bytes > 0
+    }
+}
+
+impl Settings for Voice {
+    const TRANSPORTS: &'static [Over] = &[Over::Stream];
+    const RECEIVER: usize = 0;
+
+    fn check(&self, check: &mut Check<'_>) {
+        check.at("interval_ns").span(self.interval_ns);
+        check.at("processing_ns").span(self.processing_ns);
+        check.at("pause_ns").span(self.pause_ns);
+        let (blocks, requests) = (u64::from(self.blocks), u64::from(self.requests));
+        transfer(&mut check.at("block_bytes"), self.block_bytes, blocks * requests);
+        transfer(&mut check.at("partial_bytes"), self.partial_bytes, blocks.saturating_sub(1) * requests);
+        transfer(&mut check.at("answer_bytes"), self.answer_bytes, requests);
+        at_least_one(
+            check,
+            [
+                ("blocks", blocks),
+                ("block_bytes", self.block_bytes),
+                ("interval_ns", self.interval_ns),
+                ("answer_bytes", self.answer_bytes),
+                ("requests", requests),
+            ],
+        );
+    }
+
+    fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
+        let dialogue = Dialogue {
+            blocks: self.blocks,
+            block: self.block_bytes,
+            interval: Span::from_nanos(self.interval_ns),
+            partial: self.partial_bytes,
+            answer: self.answer_bytes,
+            processing: Span::from_nanos(self.processing_ns),
+            requests: self.requests,
+            pause: Span::from_nanos(self.pause_ns),
+        };
+        dialogue.ends(flow)
+    }
+}
 
 /// What both ends have to know.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +158,11 @@ impl Dialogue {
             requests,
             pause,
         }
+    }
+
+    fn ends(self, flow: &FlowContext<'_>) -> [Machine; 2] {
+        let [there, back] = flow.patterns();
+        [Client::new(self, there, back).into(), Server::new(self, there, back).into()]
     }
 
     /// Partial answers to each request.
@@ -95,28 +212,6 @@ impl Client {
             is_leaving: false,
             verifier: Verifier::new(answer),
             record: Record::default(),
-        }
-    }
-
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        if !socket.is_connected() || self.record.finished {
-            return;
-        }
-        self.read(now, socket);
-        if self.is_leaving {
-            self.next_at = None;
-            socket.close();
-        } else {
-            if self.record.requests.is_empty() {
-                self.next_at = Some(now);
-            }
-            self.speak(now);
-            self.write(now, socket);
-        }
-        if socket.is_at_end() {
-            self.record.finished = true;
-            self.next_at = None;
-            socket.close();
         }
     }
 
@@ -170,17 +265,41 @@ impl Client {
             }
         }
     }
+}
 
-    pub(crate) const fn stop(&mut self) {
+impl StreamMachine for Client {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        if !socket.is_connected() || self.record.finished {
+            return;
+        }
+        self.read(now, socket);
+        if self.is_leaving {
+            self.next_at = None;
+            socket.close();
+        } else {
+            if self.record.requests.is_empty() {
+                self.next_at = Some(now);
+            }
+            self.speak(now);
+            self.write(now, socket);
+        }
+        if socket.is_at_end() {
+            self.record.finished = true;
+            self.next_at = None;
+            socket.close();
+        }
+    }
+
+    fn stop(&mut self) {
         self.is_leaving = true;
         self.next_at = None;
     }
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         self.next_at
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }
@@ -213,22 +332,6 @@ impl Server {
         }
     }
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        self.record.read(now, socket, &mut self.verifier);
-        if self.record.finished {
-            return;
-        }
-        let due = self.due(now);
-        write_pattern(socket, self.stream, &mut self.written, Some(due));
-        let all_answered = self.answered == u64::from(self.dialogue.requests) && self.written == due;
-        if all_answered || socket.is_at_end() {
-            self.record.finished = true;
-            self.record.completed_at = all_answered.then_some(now);
-            self.answer_at = None;
-            socket.close();
-        }
-    }
-
     /// Octets that are due so far, of all answers.
     fn due(&mut self, now: Time) -> u64 {
         let Dialogue { blocks, block, partial, answer, processing, requests, .. } = self.dialogue;
@@ -245,12 +348,30 @@ impl Server {
         }
         (heard - asked) * partial + self.answered * answer
     }
+}
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+impl StreamMachine for Server {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        self.record.read(now, socket, &mut self.verifier);
+        if self.record.finished {
+            return;
+        }
+        let due = self.due(now);
+        write_pattern(socket, self.stream, &mut self.written, Some(due));
+        let all_answered = self.answered == u64::from(self.dialogue.requests) && self.written == due;
+        if all_answered || socket.is_at_end() {
+            self.record.finished = true;
+            self.record.completed_at = all_answered.then_some(now);
+            self.answer_at = None;
+            socket.close();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
         self.answer_at
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }

@@ -3,13 +3,89 @@
 //! Only the time that it is on counts: a block that an on-time had no room for leaves as far into the next one as was
 //! missing, so that the mean rate is the rate times the share of time that the source is on.
 
-use crate::bulk::write_pattern;
+use crate::bulk::{self, write_pattern};
+use crate::cbr::{Pace, Schedule};
+use crate::datagrams;
+use crate::machine::{Machine, StreamMachine};
 use crate::record::Record;
 use crate::sample::Law;
+use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use crate::socket::Stream;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 use voxpath_net::Stream as Draws;
+use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
+
+/// `from` sends at a constant rate while it is on, and it is on and off in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnOff {
+    /// Payload bytes of each datagram, or of each piece that is written to the stream.
+    pub packet_bytes: u32,
+    /// Time from one to the next while the source is on.
+    pub interval_ns: u64,
+    /// How long it is on.
+    pub on: Law,
+    /// How long it is off.
+    pub off: Law,
+    /// How many datagrams or pieces; none sends until the run ends.
+    pub packets: Option<u64>,
+}
+
+impl Settings for OnOff {
+    const TRANSPORTS: &'static [Over] = &[Over::Stream, Over::Datagrams];
+    const RECEIVER: usize = 1;
+
+    fn check(&self, check: &mut Check<'_>) {
+        datagrams::check_size(self.packet_bytes, check);
+        transfer(&mut check.at("packets"), self.packet_bytes.into(), self.packets.unwrap_or_default());
+        check.at("interval_ns").span(self.interval_ns);
+        at_least_one(check, [("interval_ns", self.interval_ns)]);
+        self.on.check(&mut check.at("on"));
+        self.off.check(&mut check.at("off"));
+        // Each on-time is kept: a thousandth of an interval each would be a thousand for each packet.
+        let on = self.on.mean().as_nanos();
+        check.at("on").need(
+            on >= self.interval_ns / 1000 && on > 0,
+            "lasts a thousandth of the time from one packet to the next at least",
+        );
+    }
+
+    fn check_real(&self, over: Over, check: &mut Check<'_>) {
+        if over == Over::Datagrams {
+            datagrams::check_real_size(self.packet_bytes, check);
+        }
+    }
+
+    fn is_endless(&self) -> bool {
+        self.packets.is_none()
+    }
+
+    fn is_paced(&self) -> bool {
+        true
+    }
+
+    fn ends(&self, flow: &FlowContext<'_>, over: Over) -> [Machine; 2] {
+        let &Self { packet_bytes, interval_ns, on, off, packets } = self;
+        let interval = Span::from_nanos(interval_ns);
+        let switch = Switch::new(on, off, flow.start, flow.draws("switch"));
+        let [there, _] = flow.patterns();
+        match over {
+            Over::Stream => {
+                let size = u64::from(packet_bytes);
+                let source = Source::new(switch, there, size, interval, packets);
+                let sink = bulk::Sink::new(there, packets.map(|packets| packets * size));
+                [Box::new(source).into(), sink.into()]
+            }
+            Over::Datagrams => {
+                let pace = Pace::OnOff { switch, interval };
+                Schedule { stream: there, size: packet_bytes, pace, count: packets }.ends()
+            }
+        }
+    }
+}
 
 /// When the source is on.
 #[derive(Debug, Clone)]
@@ -83,7 +159,14 @@ impl Source {
         }
     }
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+    fn schedule(&mut self) {
+        let more = self.blocks.is_none_or(|blocks| self.due < blocks);
+        self.next_at = more.then(|| self.switch.after(self.interval * self.due));
+    }
+}
+
+impl StreamMachine for Source {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
         if !socket.is_connected() || self.record.finished {
             return;
         }
@@ -101,22 +184,16 @@ impl Source {
         }
     }
 
-    fn schedule(&mut self) {
-        let more = self.blocks.is_none_or(|blocks| self.due < blocks);
-        self.next_at = more.then(|| self.switch.after(self.interval * self.due));
-    }
-
-    /// Nothing more is due.
-    pub(crate) const fn stop(&mut self) {
+    fn stop(&mut self) {
         self.is_begun = true;
         self.next_at = None;
     }
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         self.next_at
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }
@@ -129,6 +206,14 @@ mod tests {
     const ON: Span = Span::from_millis(100);
     const OFF: Span = Span::from_millis(300);
 
+    fn constant(span: Span) -> Law {
+        Law::Constant { mean_ns: span.as_nanos() }
+    }
+
+    fn exponential(span: Span) -> Law {
+        Law::Exponential { mean_ns: span.as_nanos() }
+    }
+
     fn ms(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
     }
@@ -136,7 +221,7 @@ mod tests {
     #[test]
     fn constant_periods_follow_each_other() {
         let draws = Seed::new(1, 0).stream("switch");
-        let mut switch = Switch::new(Law::Constant(ON), Law::Constant(OFF), ms(50), draws);
+        let mut switch = Switch::new(constant(ON), constant(OFF), ms(50), draws);
         let due = [0, 40, 80, 120, 160, 200].map(|on| switch.after(Span::from_millis(on)));
         assert_eq!(due, [ms(50), ms(90), ms(130), ms(470), ms(510), ms(850)]);
         assert_eq!(switch.after(Span::from_millis(40)), ms(90), "what is asked again is the same");
@@ -145,7 +230,7 @@ mod tests {
     #[test]
     fn the_mean_rate_is_the_rate_times_the_share_of_on_times() {
         let draws = Seed::new(1, 0).stream("switch");
-        let mut switch = Switch::new(Law::Exponential(ON), Law::Exponential(OFF), Time::ZERO, draws);
+        let mut switch = Switch::new(exponential(ON), exponential(OFF), Time::ZERO, draws);
         // 25 000 periods: the ratio of two means of exponentials, each with a relative error of 1 / 158.
         let took = switch.after(ON * 25_000).as_secs_f64();
         assert!((took / 10_000.0 - 1.0).abs() < 4.0 / 158.0, "{took}");

@@ -10,66 +10,122 @@
 //! ([`LENGTH`]) say how long its updates are together; that is real content, and the rest is a pattern.
 
 use crate::bulk::write_pattern;
+use crate::machine::{Machine, StreamMachine};
 use crate::record::{Record, Verifier};
+use crate::settings::{FlowContext, Over, Settings};
 use crate::socket::Stream;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
 /// Octets that say how long an answer's body is; the least that comes before an update.
 pub const LENGTH: u64 = 4;
+/// When each of them came is kept.
+const MOST_UPDATES: usize = 1_000_000;
+/// An answer is held in memory, and may have all of them.
+const MOST_BYTES: u64 = 1 << 26;
 
-/// How updates reach the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+/// How updates reach the client that wants to know them (RFC 6202).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum PushWay {
     /// The answer to one request never ends (RFC 6202 section 3).
     Streaming {
-        /// Octets around each update; at least [`LENGTH`].
-        event: u64,
+        /// Bytes around each update; at least [`LENGTH`].
+        event_bytes: u64,
     },
-    /// An answer is held back until there is an update (RFC 6202 section 2).
+    /// The answer to each request is held back until there is an update (RFC 6202 section 2).
     LongPolling,
-    /// Answers are never held back.
+    /// Requests are made at multiples of a time, and answered at once.
     Polling {
         /// From one request to the next, counted from the first; above zero.
-        every: Span,
+        every_ns: u64,
     },
 }
 
-/// What both ends have to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `to` has updates for `from` and tells them by one of HTTP's ways; then `to` closes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Push {
-    /// How updates are told.
-    pub way: Way,
-    /// Octets of each request; at least one.
-    pub request: u64,
-    /// Octets of the head of each answer; at least [`LENGTH`].
-    pub head: u64,
-    /// When each update is ready, ascending, and its octets, at least one.
-    pub updates: Vec<(Time, u32)>,
+    /// How they are told.
+    pub way: PushWay,
+    /// Bytes of each request.
+    pub request_bytes: u64,
+    /// Bytes of the head of each answer; at least [`LENGTH`].
+    pub head_bytes: u64,
+    /// When each update is ready, from the flow's start, and its bytes.
+    pub updates: Vec<(u64, u32)>,
+}
+
+impl Settings for Push {
+    const TRANSPORTS: &'static [Over] = &[Over::Stream];
+    const RECEIVER: usize = 0;
+
+    fn check(&self, check: &mut Check<'_>) {
+        let request_fits = (1..=MOST_BYTES).contains(&self.request_bytes);
+        check.at("request_bytes").need(request_fits, "a request has 1 byte to 64 MiB");
+        let around = |mut check: Check<'_>, bytes| {
+            let message = format_args!("has {LENGTH} bytes, which tell a length, to 64 MiB");
+            check.need((LENGTH..=MOST_BYTES).contains(&bytes), message);
+        };
+        around(check.at("head_bytes"), self.head_bytes);
+        match self.way {
+            PushWay::Streaming { event_bytes } => around(check.at("way").at("event_bytes"), event_bytes),
+            PushWay::LongPolling => {}
+            PushWay::Polling { every_ns } => {
+                check.at("way").at("every_ns").span(every_ns);
+                check.at("way").at("every_ns").need(every_ns > 0, "is above zero");
+            }
+        }
+        let updates = &self.updates;
+        let message = format_args!("has 1 to {MOST_UPDATES} updates");
+        check.at("updates").need((1..=MOST_UPDATES).contains(&updates.len()), message);
+        check.at("updates").need(updates.iter().all(|&(_, bytes)| bytes > 0), "each has a byte at least");
+        let together = updates.iter().map(|&(_, bytes)| u64::from(bytes)).sum::<u64>();
+        check.at("updates").need(together <= MOST_BYTES, "have 64 MiB together at most");
+        let ascend = updates.is_sorted_by_key(|&(at, _)| at);
+        check.at("updates").need(ascend, "are ready one after the other");
+        if let Some(&(at, _)) = updates.last() {
+            check.at("updates").span(at);
+        }
+    }
+
+    fn is_paced(&self) -> bool {
+        true
+    }
+
+    fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
+        let (push, [there, back]) = (Arc::new(self.clone()), flow.patterns());
+        let client = Client::new(Arc::clone(&push), there, back);
+        [Box::new(client).into(), Box::new(Server::new(push, flow.start, there, back)).into()]
+    }
 }
 
 impl Push {
     /// Octets before the updates of an answer; streamed events are answers of their own after the first.
     const fn head_of(&self, answer: u64) -> u64 {
         match self.way {
-            Way::Streaming { event } if answer > 0 => event,
-            _ => self.head,
+            PushWay::Streaming { event_bytes } if answer > 0 => event_bytes,
+            _ => self.head_bytes,
         }
     }
 
     /// Updates that the next answer has, if it may be given now.
     ///
-    /// Arguments: answers that were given, updates that were told in them, requests that were read.
-    fn answer(&self, now: Time, answers: u64, told: usize, asked: u64) -> Option<usize> {
-        let mut ready = self.updates[told..].iter().take_while(|(at, _)| *at <= now);
+    /// Arguments: the time since the flow's start, answers that were given, updates that were told in them, requests that were read.
+    fn answer(&self, since: Span, answers: u64, told: usize, asked: u64) -> Option<usize> {
+        let since = since.as_nanos();
+        let mut ready = self.updates[told..].iter().take_while(|(at, _)| *at <= since);
         match self.way {
-            Way::Streaming { .. } if answers == 0 => (asked > 0).then_some(0),
-            Way::Streaming { .. } => ready.next().map(|_| 1),
+            PushWay::Streaming { .. } if answers == 0 => (asked > 0).then_some(0),
+            PushWay::Streaming { .. } => ready.next().map(|_| 1),
             _ if asked <= answers => None,
-            Way::LongPolling => Some(ready.count()).filter(|&ready| ready > 0),
-            Way::Polling { .. } => Some(ready.count()),
+            PushWay::LongPolling => Some(ready.count()).filter(|&ready| ready > 0),
+            PushWay::Polling { .. } => Some(ready.count()),
         }
     }
 }
@@ -120,29 +176,6 @@ impl Client {
             is_leaving: false,
             verifier: Verifier::new(answer),
             record: Record::default(),
-        }
-    }
-
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        if !socket.is_connected() || self.record.finished {
-            return;
-        }
-        if self.began_at.is_none() {
-            self.began_at = Some(now);
-            self.next_at = Some(now);
-        }
-        self.read(now, socket);
-        if !self.is_leaving {
-            if self.next_at.take_if(|at| *at <= now).is_some() {
-                self.asked += 1;
-                self.asked_at = now;
-            }
-            write_pattern(socket, self.stream, &mut self.written, Some(self.asked * self.push.request));
-        }
-        if self.is_leaving || self.record.completed_at.is_some() || socket.is_at_end() {
-            self.next_at = None;
-            socket.close();
-            self.record.finished = socket.is_at_end();
         }
     }
 
@@ -206,9 +239,9 @@ impl Client {
             return;
         }
         self.next_at = match self.push.way {
-            Way::Streaming { .. } => None,
-            Way::LongPolling => Some(now),
-            Way::Polling { every } => self.next_poll(now, every),
+            PushWay::Streaming { .. } => None,
+            PushWay::LongPolling => Some(now),
+            PushWay::Polling { every_ns } => self.next_poll(now, Span::from_nanos(every_ns)),
         };
     }
 
@@ -219,17 +252,42 @@ impl Client {
         let polls = now.div_ceil(every.as_nanos()).max(last / every.as_nanos() + 1);
         Some(began_at + Span::from_nanos(polls.saturating_mul(every.as_nanos())))
     }
+}
 
-    pub(crate) const fn stop(&mut self) {
+impl StreamMachine for Client {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        if !socket.is_connected() || self.record.finished {
+            return;
+        }
+        if self.began_at.is_none() {
+            self.began_at = Some(now);
+            self.next_at = Some(now);
+        }
+        self.read(now, socket);
+        if !self.is_leaving {
+            if self.next_at.take_if(|at| *at <= now).is_some() {
+                self.asked += 1;
+                self.asked_at = now;
+            }
+            write_pattern(socket, self.stream, &mut self.written, Some(self.asked * self.push.request_bytes));
+        }
+        if self.is_leaving || self.record.completed_at.is_some() || socket.is_at_end() {
+            self.next_at = None;
+            socket.close();
+            self.record.finished = socket.is_at_end();
+        }
+    }
+
+    fn stop(&mut self) {
         self.is_leaving = true;
         self.next_at = None;
     }
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         self.next_at
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }
@@ -238,6 +296,8 @@ impl Client {
 #[derive(Debug)]
 pub struct Server {
     push: Arc<Push>,
+    /// When the flow started.
+    start: Time,
     stream: u32,
     /// Octets that were given to `outgoing`, where the pattern goes on.
     offset: u64,
@@ -251,10 +311,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Expects pattern `stream` and answers by pattern `answer`.
-    pub fn new(push: Arc<Push>, stream: u32, answer: u32) -> Self {
+    /// Expects pattern `stream` and answers by pattern `answer`; updates are counted from `start`.
+    pub fn new(push: Arc<Push>, start: Time, stream: u32, answer: u32) -> Self {
         Self {
             push,
+            start,
             stream: answer,
             offset: 0,
             outgoing: None,
@@ -265,30 +326,9 @@ impl Server {
         }
     }
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        self.record.read(now, socket, &mut self.verifier);
-        if self.record.finished {
-            return;
-        }
-        self.write(socket);
-        while self.outgoing.is_none()
-            && !self.has_told_all()
-            && let Some(updates) = self.push.answer(now, self.answers, self.told, self.asked())
-        {
-            self.answer(updates);
-            self.write(socket);
-        }
-        let has_said_all = self.has_told_all() && self.outgoing.is_none();
-        if has_said_all || socket.is_at_end() {
-            self.record.finished = true;
-            self.record.completed_at = has_said_all.then_some(now);
-            socket.close();
-        }
-    }
-
     /// Requests that have come whole.
     fn asked(&self) -> u64 {
-        self.record.octets / self.push.request
+        self.record.octets / self.push.request_bytes
     }
 
     fn has_told_all(&self) -> bool {
@@ -318,22 +358,46 @@ impl Server {
             self.outgoing = (left > 0).then(|| answer.slice(taken, left));
         }
     }
+}
 
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+impl StreamMachine for Server {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        self.record.read(now, socket, &mut self.verifier);
+        if self.record.finished {
+            return;
+        }
+        self.write(socket);
+        while self.outgoing.is_none()
+            && !self.has_told_all()
+            && let Some(updates) =
+                self.push.answer(now.since(self.start), self.answers, self.told, self.asked())
+        {
+            self.answer(updates);
+            self.write(socket);
+        }
+        let has_said_all = self.has_told_all() && self.outgoing.is_none();
+        if has_said_all || socket.is_at_end() {
+            self.record.finished = true;
+            self.record.completed_at = has_said_all.then_some(now);
+            socket.close();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
         // Who waits for room in the socket is woken by it.
         if self.record.finished || self.outgoing.is_some() {
             return None;
         }
         let (next, _) = *self.push.updates.get(self.told)?;
         let is_held_back = match self.push.way {
-            Way::Streaming { .. } => self.answers > 0,
-            Way::LongPolling => self.asked() > self.answers,
-            Way::Polling { .. } => false,
+            PushWay::Streaming { .. } => self.answers > 0,
+            PushWay::LongPolling => self.asked() > self.answers,
+            PushWay::Polling { .. } => false,
         };
-        is_held_back.then_some(next)
+        is_held_back.then_some(self.start + Span::from_nanos(next))
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }

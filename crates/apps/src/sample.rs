@@ -3,40 +3,65 @@
 //! Every law is drawn by inversion or by Box and Muller's method through `libm`, so that the same stream gives the same
 //! values on every machine.
 
+use serde::{Deserialize, Serialize};
 use voxpath_net::Stream;
 use voxpath_units::Span;
-
-/// No time is longer: the tail of a law must not lead out of the clock's range, which is ten times this.
-const LONGEST: Span = Span::from_secs(500_000 * 3600);
+use voxpath_units::check::{Check, LONGEST_NS};
 
 /// How long something lasts.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Law {
     /// Always the same.
-    Constant(Span),
-    /// Exponential, of this mean.
-    Exponential(Span),
-    /// Pareto, of this mean: heavy-tailed for a `shape` below 2, and without a mean at 1 and below.
+    Constant {
+        /// So long.
+        mean_ns: u64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean_ns: u64,
+    },
+    /// Pareto: heavy-tailed for a `shape` below 2, and without a mean at 1 and below.
     Pareto {
-        /// The mean.
-        mean: Span,
+        /// Its mean.
+        mean_ns: u64,
         /// The tail's exponent, above 1.
         shape: f64,
     },
 }
 
 impl Law {
+    /// The mean.
+    pub const fn mean(&self) -> Span {
+        match *self {
+            Self::Constant { mean_ns } | Self::Exponential { mean_ns } | Self::Pareto { mean_ns, .. } => {
+                Span::from_nanos(mean_ns)
+            }
+        }
+    }
+
+    /// What keeps it from being drawn from.
+    pub fn check(&self, check: &mut Check<'_>) {
+        if let Self::Pareto { shape, .. } = *self {
+            let has_mean = shape > 1.0 && shape.is_finite();
+            check.at("shape").need(has_mean, "is above 1: below there is no mean");
+        }
+        check.at("mean_ns").span(self.mean().as_nanos());
+    }
+
     /// One value.
     pub fn draw(&self, stream: &mut Stream) -> Span {
+        let mean = self.mean().as_secs_f64();
         let seconds = match *self {
-            Self::Constant(span) => return span,
-            Self::Exponential(mean) => -mean.as_secs_f64() * libm::log(open_unit(stream)),
-            Self::Pareto { mean, shape } => {
-                let scale = mean.as_secs_f64() * (shape - 1.0) / shape;
+            Self::Constant { mean_ns } => return Span::from_nanos(mean_ns),
+            Self::Exponential { .. } => -mean * libm::log(open_unit(stream)),
+            Self::Pareto { shape, .. } => {
+                let scale = mean * (shape - 1.0) / shape;
                 scale * libm::pow(open_unit(stream), -1.0 / shape)
             }
         };
-        Span::from_secs_f64(seconds).min(LONGEST)
+        Span::from_secs_f64(seconds).min(Span::from_nanos(LONGEST_NS))
     }
 }
 
@@ -87,7 +112,8 @@ impl LogNormal {
 }
 
 /// A Pareto number, drawn again until it lies below `bound`, from which the scale is taken away and the fraction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Count {
     /// The tail's exponent, above zero.
     pub shape: f64,
@@ -199,21 +225,21 @@ mod tests {
 
     #[test]
     fn times_have_their_means_and_their_tails() {
-        let mean = Span::from_secs(30);
+        let mean_ns = Span::from_secs(30).as_nanos();
         let draws = |law: Law| {
             let mut stream = stream();
             (0..N).map(move |_| law.draw(&mut stream).as_secs_f64())
         };
-        let exponential: Vec<f64> = draws(Law::Exponential(mean)).collect();
+        let exponential: Vec<f64> = draws(Law::Exponential { mean_ns }).collect();
         assert_mean(&exponential, 30.0);
         let squares: Vec<f64> = exponential.iter().map(|x| x * x).collect();
         assert_mean(&squares, 1800.0);
         // A Pareto law of shape 3 has a variance; its median is scale * 2^(1/3), its mean 1.5 scale.
-        let pareto: Vec<f64> = draws(Law::Pareto { mean, shape: 3.0 }).collect();
+        let pareto: Vec<f64> = draws(Law::Pareto { mean_ns, shape: 3.0 }).collect();
         assert_mean(&pareto, 30.0);
         let median = 20.0 * libm::cbrt(2.0);
         let below: Vec<f64> = pareto.iter().map(|&x| f64::from(u8::from(x < median))).collect();
         assert_mean(&below, 0.5);
-        assert!(draws(Law::Constant(mean)).take(3).all(|x| x == 30.0));
+        assert!(draws(Law::Constant { mean_ns }).take(3).all(|x| x == 30.0));
     }
 }

@@ -1,6 +1,5 @@
 //! What an application sees of its transport.
 
-use voxpath_units::Time;
 use voxpath_wire::Payload;
 
 /// A byte stream: a simulated TCP connection, or the operating system's.
@@ -21,6 +20,8 @@ pub trait Stream {
 
 /// A datagram socket.
 pub trait Datagrams {
-    /// Sends one datagram.
-    fn send(&mut self, now: Time, data: Payload);
+    /// Sends one datagram to the other end.
+    fn send(&mut self, data: Payload);
+    /// The next datagram that has come from there.
+    fn receive(&mut self) -> Option<Payload>;
 }

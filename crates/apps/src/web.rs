@@ -6,11 +6,126 @@
 //! request is no more than its octets; how long the user takes the client draws from another.
 
 use crate::bulk::write_pattern;
+use crate::machine::{Machine, StreamMachine};
 use crate::record::{Record, Request, Verifier};
 use crate::sample::{Count, Law, LogNormal};
+use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use crate::socket::Stream;
+use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 use voxpath_net::Stream as Draws;
 use voxpath_units::Time;
+use voxpath_units::check::Check;
+
+/// Less would be drawn again and again.
+const LEAST_SHARE: f64 = 0.01;
+
+/// `from` loads pages of `to`: a main object, then embedded ones, one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Web {
+    /// Bytes of each request.
+    pub request_bytes: u64,
+    /// Sizes of main objects.
+    pub main: ObjectSize,
+    /// Sizes of embedded objects.
+    pub embedded: ObjectSize,
+    /// How many embedded objects a page has.
+    pub objects: Count,
+    /// Mean of the exponential time from a main object to the first request for an embedded one.
+    pub parsing_ns: u64,
+    /// Mean of the exponential time from a page's end to the next page.
+    pub reading_ns: u64,
+    /// How many pages; none loads pages until the run ends.
+    pub pages: Option<u32>,
+}
+
+/// A lognormal size, drawn again until it lies inside of its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectSize {
+    /// Mean before it is cut.
+    pub mean_bytes: u64,
+    /// Standard deviation before it is cut.
+    pub deviation_bytes: u64,
+    /// The least that it is.
+    pub least_bytes: u64,
+    /// It is below.
+    pub most_bytes: u64,
+}
+
+impl ObjectSize {
+    fn law(&self) -> LogNormal {
+        LogNormal::new(self.mean_bytes, self.deviation_bytes, self.least_bytes, self.most_bytes)
+    }
+
+    fn check(&self, check: &mut Check<'_>) {
+        transfer(&mut check.at("most_bytes"), self.most_bytes, 1);
+        transfer(&mut check.at("deviation_bytes"), self.deviation_bytes, 1);
+        if self.mean_bytes == 0 || self.least_bytes >= self.most_bytes {
+            check.fail("has a mean above zero, and least is below most");
+        } else if self.law().share() < LEAST_SHARE {
+            check.fail("less than 1 % of what is drawn lies between least and most");
+        }
+    }
+}
+
+impl Web {
+    fn model(&self) -> Model {
+        Model {
+            request: self.request_bytes,
+            main: self.main.law(),
+            embedded: self.embedded.law(),
+            objects: self.objects,
+            parsing: Law::Exponential { mean_ns: self.parsing_ns },
+            reading: Law::Exponential { mean_ns: self.reading_ns },
+            pages: self.pages,
+        }
+    }
+}
+
+impl Settings for Web {
+    const TRANSPORTS: &'static [Over] = &[Over::Stream];
+    const RECEIVER: usize = 0;
+
+    fn check(&self, check: &mut Check<'_>) {
+        let pages = self.pages.unwrap_or(1).into();
+        transfer(&mut check.at("request_bytes"), self.request_bytes, pages);
+        at_least_one(check, [("request_bytes", self.request_bytes), ("pages", pages)]);
+        check.at("parsing_ns").span(self.parsing_ns);
+        check.at("reading_ns").span(self.reading_ns);
+        self.main.check(&mut check.at("main"));
+        self.embedded.check(&mut check.at("embedded"));
+        let objects = self.objects;
+        let bounds = 0.0 < objects.shape
+            && 0.0 < objects.scale
+            && objects.scale < objects.bound
+            && objects.bound <= 1e6;
+        if !bounds {
+            check
+                .at("objects")
+                .fail("shape and scale are above zero, and bound is above the scale, at most a million");
+        } else if objects.share() < LEAST_SHARE {
+            check.at("objects").fail("less than 1 % of what is drawn lies below bound");
+        }
+    }
+
+    fn is_endless(&self) -> bool {
+        self.pages.is_none()
+    }
+
+    fn is_paced(&self) -> bool {
+        self.reading_ns > 0
+    }
+
+    fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
+        let ([there, back], model) = (flow.patterns(), self.model());
+        // Both ends draw the sizes of the same objects.
+        let objects = || flow.draws("objects");
+        let client = Client::new(model, there, back, objects(), flow.draws("user"));
+        [Box::new(client).into(), Box::new(Server::new(model, there, back, objects())).into()]
+    }
+}
 
 /// What both ends have to know.
 #[derive(Debug, Clone, Copy)]
@@ -104,33 +219,6 @@ impl Client {
         }
     }
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        if !socket.is_connected() || self.record.finished {
-            return;
-        }
-        self.read(now, socket);
-        if self.record.requests.is_empty() {
-            self.next_at = Some(now);
-        }
-        if !self.is_leaving && self.next_at.take_if(|at| *at <= now).is_some() {
-            self.ask(now);
-        }
-        write_pattern(socket, self.stream, &mut self.written, Some(self.due));
-        if let Some(request) = self.record.requests.last_mut().filter(|_| self.written == self.due) {
-            request.last_sent_at.get_or_insert(now);
-        }
-        if self.is_leaving {
-            self.next_at = None;
-            socket.close();
-            self.record.finished = socket.is_at_end();
-        } else if socket.is_at_end() {
-            // The server never closes first unless something is wrong.
-            self.stop();
-            self.record.finished = true;
-            socket.close();
-        }
-    }
-
     fn ask(&mut self, now: Time) {
         let object = self.objects.next();
         if object.is_main {
@@ -167,17 +255,46 @@ impl Client {
             self.next_at = Some(now + reading.draw(&mut self.user));
         }
     }
+}
 
-    pub(crate) const fn stop(&mut self) {
+impl StreamMachine for Client {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        if !socket.is_connected() || self.record.finished {
+            return;
+        }
+        self.read(now, socket);
+        if self.record.requests.is_empty() {
+            self.next_at = Some(now);
+        }
+        if !self.is_leaving && self.next_at.take_if(|at| *at <= now).is_some() {
+            self.ask(now);
+        }
+        write_pattern(socket, self.stream, &mut self.written, Some(self.due));
+        if let Some(request) = self.record.requests.last_mut().filter(|_| self.written == self.due) {
+            request.last_sent_at.get_or_insert(now);
+        }
+        if self.is_leaving {
+            self.next_at = None;
+            socket.close();
+            self.record.finished = socket.is_at_end();
+        } else if socket.is_at_end() {
+            // The server never closes first unless something is wrong.
+            self.stop();
+            self.record.finished = true;
+            socket.close();
+        }
+    }
+
+    fn stop(&mut self) {
         self.is_leaving = true;
         self.next_at = None;
     }
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         self.next_at
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }
@@ -208,8 +325,10 @@ impl Server {
             record: Record::default(),
         }
     }
+}
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+impl StreamMachine for Server {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
         self.record.read(now, socket, &mut self.verifier);
         if self.record.finished {
             return;
@@ -227,7 +346,7 @@ impl Server {
         }
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }

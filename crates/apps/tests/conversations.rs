@@ -7,15 +7,15 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use voxpath_apps::dialogue::Dialogue;
-use voxpath_apps::{Application, bulk};
+use voxpath_apps::{StreamApplication, StreamMachine, bulk};
 use voxpath_units::Span;
 
 proptest! {
     #[test]
     fn a_bulk_transfer_arrives_whole(octets in 0..5_000_u64, room in 1..800_u32, read in 1..800_u32) {
         let ends = [
-            Application::BulkSource(bulk::Source::new(4, Some(octets))),
-            Application::BulkSink(bulk::Sink::new(4, Some(octets))),
+            StreamApplication::BulkSource(bulk::Source::new(4, Some(octets))),
+            StreamApplication::BulkSink(bulk::Sink::new(4, Some(octets))),
         ];
         let [source, sink] = converse(ends, room, read);
         let record = sink.record();
@@ -55,8 +55,8 @@ proptest! {
 #[test]
 fn a_transfer_cut_short_is_finished_but_not_complete() {
     let ends = [
-        Application::BulkSource(bulk::Source::new(4, Some(99))),
-        Application::BulkSink(bulk::Sink::new(4, Some(100))),
+        StreamApplication::BulkSource(bulk::Source::new(4, Some(99))),
+        StreamApplication::BulkSink(bulk::Sink::new(4, Some(100))),
     ];
     let [_, sink] = converse(ends, 50, 50);
     assert_eq!((sink.record().octets, sink.record().completed_at), (99, None));
@@ -66,8 +66,8 @@ fn a_transfer_cut_short_is_finished_but_not_complete() {
 #[test]
 fn octets_of_another_stream_are_wrong() {
     let ends = [
-        Application::BulkSource(bulk::Source::new(4, Some(1_000))),
-        Application::BulkSink(bulk::Sink::new(5, Some(1_000))),
+        StreamApplication::BulkSource(bulk::Source::new(4, Some(1_000))),
+        StreamApplication::BulkSink(bulk::Sink::new(5, Some(1_000))),
     ];
     let [_, sink] = converse(ends, 50, 50);
     assert!(sink.record().wrong_octets > 900, "{}", sink.record().wrong_octets);

@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use voxpath_apps::dialogue::Dialogue;
-use voxpath_apps::{Application, Stream};
+use voxpath_apps::{Stream, StreamApplication, StreamMachine};
 use voxpath_units::Span;
 use voxpath_wire::Payload;
 
@@ -23,7 +23,7 @@ const SPOKEN: Dialogue = Dialogue {
 };
 
 /// Puts octets of the peer's pattern before an application and drives it; how many octets it wrote.
-fn hear(app: &mut Application, at_ms: u64, stream: u32, offset: u64, len: u32) -> u32 {
+fn hear(app: &mut StreamApplication, at_ms: u64, stream: u32, offset: u64, len: u32) -> u32 {
     let (mut outgoing, mut incoming) = (Pipe::default(), Pipe::default());
     incoming.data.push_back(Payload::pattern(stream, offset, len));
     incoming.len = len;
@@ -36,7 +36,7 @@ fn hear(app: &mut Application, at_ms: u64, stream: u32, offset: u64, len: u32) -
 }
 
 /// Drives an application that hears nothing and may write `room` octets; how many it wrote.
-fn wake(app: &mut Application, at_ms: u64, room: u32) -> u32 {
+fn wake(app: &mut StreamApplication, at_ms: u64, room: u32) -> u32 {
     let (mut outgoing, mut incoming) = (Pipe::default(), Pipe::default());
     drive(app, ms(at_ms), Socket { outgoing: &mut outgoing, incoming: &mut incoming, room, read: 9999 });
     outgoing.len

@@ -7,26 +7,26 @@ use common::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use voxpath_apps::Application;
-use voxpath_apps::push::{Client, LENGTH, Push, Server, Way};
-use voxpath_units::{Span, Time};
+use voxpath_apps::push::{Client, LENGTH, Push, PushWay, Server};
+use voxpath_apps::{StreamApplication, StreamMachine};
+use voxpath_units::Time;
 
-const POLLING: Way = Way::Polling { every: Span::from_millis(100) };
+const POLLING: PushWay = PushWay::Polling { every_ns: 100_000_000 };
 
-fn push(way: Way, updates: &[(u64, u32)]) -> Push {
+fn push(way: PushWay, updates: &[(u64, u32)]) -> Push {
     Push {
         way,
-        request: 30,
-        head: 20,
-        updates: updates.iter().map(|&(at, octets)| (ms(at), octets)).collect(),
+        request_bytes: 30,
+        head_bytes: 20,
+        updates: updates.iter().map(|&(at, octets)| (at * 1_000_000, octets)).collect(),
     }
 }
 
-fn ends(push: Push) -> [Application; 2] {
+fn ends(push: Push) -> [StreamApplication; 2] {
     let push = Arc::new(push);
     [
-        Application::PushClient(Box::new(Client::new(Arc::clone(&push), 0, 1))),
-        Application::PushServer(Box::new(Server::new(push, 0, 1))),
+        StreamApplication::PushClient(Box::new(Client::new(Arc::clone(&push), 0, 1))),
+        StreamApplication::PushServer(Box::new(Server::new(push, Time::ZERO, 0, 1))),
     ]
 }
 
@@ -80,7 +80,7 @@ impl Link {
 #[test]
 fn what_is_streamed_comes_one_way_after_it_is_ready() {
     let (times, octets) =
-        told(push(Way::Streaming { event: 8 }, &[(10, 5), (100, 6), (130, 7), (130, 8)]), 50);
+        told(push(PushWay::Streaming { event_bytes: 8 }, &[(10, 5), (100, 6), (130, 7), (130, 8)]), 50);
     // The first was ready before the request came.
     assert_eq!(times, [100, 150, 180, 180].map(ms));
     assert_eq!(octets, 20 + 4 * 8 + 26);
@@ -88,7 +88,7 @@ fn what_is_streamed_comes_one_way_after_it_is_ready() {
 
 #[test]
 fn a_long_poll_is_held_back_until_there_is_an_update_and_takes_all_that_there_are() {
-    let (times, octets) = told(push(Way::LongPolling, &[(100, 5), (130, 6), (190, 7), (400, 8)]), 50);
+    let (times, octets) = told(push(PushWay::LongPolling, &[(100, 5), (130, 6), (190, 7), (400, 8)]), 50);
     // The client asks again at 150 ms; that comes at 200 ms.
     assert_eq!(times, [150, 250, 250, 450].map(ms));
     assert_eq!(octets, 3 * 20 + 26);
@@ -113,10 +113,10 @@ fn polls_that_an_answer_outlasts_are_left_out() {
 /// The server may tell how long an answer is in two pieces.
 #[test]
 fn octets_that_come_one_by_one_are_the_same_answers() {
-    for way in [Way::Streaming { event: LENGTH }, Way::LongPolling, POLLING] {
+    for way in [PushWay::Streaming { event_bytes: LENGTH }, PushWay::LongPolling, POLLING] {
         let updates: Vec<_> = (0..20).map(|i| (i * 37, 1 + i as u32 * 11)).collect();
         let sum: u64 = updates.iter().map(|(_, octets)| u64::from(*octets)).sum();
-        let [client, server] = converse(ends(Push { head: LENGTH, ..push(way, &updates) }), 3, 1);
+        let [client, server] = converse(ends(Push { head_bytes: LENGTH, ..push(way, &updates) }), 3, 1);
         assert_eq!(client.record().updates().len(), updates.len());
         assert!(client.record().updates().iter().zip(&updates).all(|(come, (ready, _))| *come >= ms(*ready)));
         assert_eq!((client.record().wrong_octets, server.record().wrong_octets), (0, 0));
@@ -126,9 +126,9 @@ fn octets_that_come_one_by_one_are_the_same_answers() {
 
 #[test]
 fn who_leaves_closes_and_the_server_follows() {
-    let [mut client, mut server] = ends(push(Way::LongPolling, &[(1_000, 5)]));
+    let [mut client, mut server] = ends(push(PushWay::LongPolling, &[(1_000, 5)]));
     let (mut there, mut back) = (Pipe::default(), Pipe::default());
-    let mut both = |now, client: &mut Application, server: &mut Application| {
+    let mut both = |now, client: &mut StreamApplication, server: &mut StreamApplication| {
         drive(client, ms(now), Socket { outgoing: &mut there, incoming: &mut back, room: 999, read: 999 });
         drive(server, ms(now), Socket { outgoing: &mut back, incoming: &mut there, room: 999, read: 999 });
     };
@@ -151,7 +151,7 @@ proptest! {
     ) {
         ready.sort_unstable();
         let updates: Vec<_> = ready.iter().map(|&at| (at, 10)).collect();
-        let (streamed, _) = told(push(Way::Streaming { event: 8 }, &updates), one_way);
+        let (streamed, _) = told(push(PushWay::Streaming { event_bytes: 8 }, &updates), one_way);
         let expected: Vec<_> = ready.iter().map(|&at| ms(at.max(one_way) + one_way)).collect();
         prop_assert_eq!(streamed, expected);
 
@@ -166,7 +166,7 @@ proptest! {
                 ms(answered.unwrap_or_default() + one_way)
             })
             .collect();
-        let (polled, _) = told(push(Way::LongPolling, &updates), one_way);
+        let (polled, _) = told(push(PushWay::LongPolling, &updates), one_way);
         prop_assert_eq!(polled, expected);
     }
 }

@@ -6,61 +6,59 @@ mod common;
 use common::*;
 use proptest::prelude::*;
 use std::sync::Arc;
-use voxpath_apps::Application;
-use voxpath_apps::speech::decoder::{Decoder, Segment, Service};
-use voxpath_apps::speech::server::Worker;
-use voxpath_apps::speech::{Account, Client, Server, Talk, Told, frame, masked};
+use voxpath_apps::speech::decoder::Service;
+use voxpath_apps::speech::{Account, Client, Segment, Server, Speech, SpeechResult, frame, masked};
+use voxpath_apps::{StreamApplication, StreamMachine};
 use voxpath_net::Seed;
 use voxpath_units::{Span, Time};
+
+const MS: u64 = 1_000_000;
 
 /// Half a second for each second, 40 ms and a tenth of the segment at its end; nothing varies.
 fn service() -> Service {
     Service {
-        curve: Vec::new(),
-        per_second: Span::from_millis(500),
-        listening: Span::ZERO,
-        finishing: Span::from_millis(40),
-        finishing_per_second: Span::from_millis(100),
-        spread: 0.0,
-        jitter: 0.0,
-        finishing_spread: 0.0,
+        per_second_ns: 500 * MS,
+        finishing_ns: 40 * MS,
+        finishing_per_second_ns: 100 * MS,
+        piece_bytes: 32_000,
+        ..Service::default()
     }
 }
 
 /// A second of audio, 32 octets a millisecond, in blocks of a quarter; a partial result after 400 ms, and a final one.
-fn talk() -> Talk {
-    let told = |after, octets, spoken| Told { after, octets, spoken };
-    Talk {
-        request: 400,
-        response: 200,
-        audio: 32_000,
-        length: Span::from_secs(1),
-        block: 8_000,
+fn speech() -> Speech {
+    let told = |after_bytes, bytes, spoken_bytes| SpeechResult { after_bytes, bytes, spoken_bytes };
+    Speech {
+        request_bytes: 400,
+        response_bytes: 200,
+        audio_bytes: 32_000,
+        length_ns: 1_000 * MS,
+        block_bytes: 8_000,
+        paced: true,
+        waiting_ns: 0,
+        segments: vec![WHOLE],
         results: vec![told(Some(12_800), 150, None), told(None, 300, Some(28_000))],
-        farewell: 250,
+        farewell_bytes: 250,
+        decoder: service(),
     }
 }
 
-const WORKER: Worker = Worker { piece: 32_000, waiting: Span::ZERO, forwarding: Span::ZERO };
-const WHOLE: Segment = Segment { begins: 0, lead: Span::ZERO, ends: None };
+const WHOLE: Segment = Segment { begins_bytes: 0, lead_ns: 0, ends_bytes: None };
 
-fn ends(
-    talk: Talk,
-    is_paced: bool,
-    worker: Worker,
-    service: Service,
-    segments: &[Segment],
-) -> [Application; 2] {
-    let talk = Arc::new(talk);
-    let decoder = Decoder::new(service, segments.to_vec(), Seed::new(1, 0).stream("decoder"));
-    let server = Server::new(Arc::clone(&talk), worker, decoder, 0, 1);
+fn ends(speech: Speech) -> [StreamApplication; 2] {
+    drawn(speech, 1)
+}
+
+fn drawn(speech: Speech, seed: u64) -> [StreamApplication; 2] {
+    let speech = Arc::new(speech);
+    let server = Server::new(Arc::clone(&speech), Seed::new(seed, 0).stream("decoder"), 0, 1);
     [
-        Application::SpeechClient(Client::new(talk, is_paced, 0, 1)),
-        Application::SpeechServer(Box::new(server)),
+        StreamApplication::SpeechClient(Client::new(speech, 0, 1)),
+        StreamApplication::SpeechServer(Box::new(server)),
     ]
 }
 
-fn account(app: &Application) -> &Account {
+fn account(app: &StreamApplication) -> &Account {
     app.record().speech().expect("both ends have one")
 }
 
@@ -71,7 +69,7 @@ fn millis(times: &[Time]) -> Vec<u64> {
 
 #[test]
 fn paced_audio_is_sent_when_it_is_over_and_decoded_as_it_comes() {
-    let both = ends(talk(), true, WORKER, service(), &[WHOLE]);
+    let both = ends(speech());
     // The request goes at 0 ms, and its answer comes back when both ends are driven again.
     let [client, server] = converse(both, u32::MAX, u32::MAX);
     let opened = account(&client).opened_at.expect("it stood");
@@ -91,7 +89,7 @@ fn paced_audio_is_sent_when_it_is_over_and_decoded_as_it_comes() {
 
 #[test]
 fn unpaced_audio_waits_for_the_decoder_not_the_decoder_for_it() {
-    let [client, server] = converse(ends(talk(), false, WORKER, service(), &[WHOLE]), u32::MAX, u32::MAX);
+    let [client, server] = converse(ends(Speech { paced: false, ..speech() }), u32::MAX, u32::MAX);
     let opened = account(&client).opened_at.expect("it stood");
     assert!(account(&client).messages.iter().all(|&at| at == opened), "32 kB fit into every buffer");
     let first = account(&server).messages[0];
@@ -102,8 +100,8 @@ fn unpaced_audio_waits_for_the_decoder_not_the_decoder_for_it() {
 
 #[test]
 fn a_decoder_that_is_slower_than_speech_falls_behind_by_what_it_is_slower() {
-    let slow = Service { per_second: Span::from_millis(1_600), ..service() };
-    let [client, server] = converse(ends(talk(), true, WORKER, slow, &[WHOLE]), u32::MAX, u32::MAX);
+    let decoder = Service { per_second_ns: 1_600 * MS, ..service() };
+    let [client, server] = converse(ends(Speech { decoder, ..speech() }), u32::MAX, u32::MAX);
     let opened = account(&client).opened_at.expect("it stood");
     // Blocks take 400 ms each, one after the other from the first one's arrival on.
     let last = account(&server).results[1].since(opened);
@@ -113,10 +111,8 @@ fn a_decoder_that_is_slower_than_speech_falls_behind_by_what_it_is_slower() {
 #[test]
 fn what_is_held_back_is_decoded_at_once() {
     // Nothing for 600 ms, then 300 ms for these, then as before.
-    let curve = vec![(600, 0), (601, 300)];
-    let curve = curve.into_iter().map(|(x, y)| (Span::from_millis(x), Span::from_millis(y))).collect();
-    let holding = Service { curve, ..service() };
-    let [client, server] = converse(ends(talk(), true, WORKER, holding, &[WHOLE]), u32::MAX, u32::MAX);
+    let decoder = Service { curve_ns: vec![(600 * MS, 0), (601 * MS, 300 * MS)], ..service() };
+    let [client, server] = converse(ends(Speech { decoder, ..speech() }), u32::MAX, u32::MAX);
     let opened = account(&client).opened_at.expect("it stood");
     let results: Vec<u64> = millis(&account(&server).results);
     let opened = opened.as_nanos() / 1_000_000;
@@ -129,11 +125,11 @@ fn what_is_held_back_is_decoded_at_once() {
 #[test]
 fn segments_end_on_audio_time() {
     // Speech is found after 200 ms with 150 ms of it, and its end after 700 ms.
-    let segment = Segment { begins: 6_400, lead: Span::from_millis(150), ends: Some(22_400) };
-    let told = Told { after: Some(22_400), octets: 300, spoken: Some(16_000) };
-    let talk = Talk { results: vec![told], ..talk() };
-    assert_eq!(talk.decided_by(told.after), 2);
-    let [client, server] = converse(ends(talk, true, WORKER, service(), &[segment]), u32::MAX, u32::MAX);
+    let segment = Segment { begins_bytes: 6_400, lead_ns: 150 * MS, ends_bytes: Some(22_400) };
+    let told = SpeechResult { after_bytes: Some(22_400), bytes: 300, spoken_bytes: Some(16_000) };
+    let speech = Speech { results: vec![told], segments: vec![segment], ..speech() };
+    assert_eq!(speech.decided_by(told.after_bytes), 2);
+    let [client, server] = converse(ends(speech), u32::MAX, u32::MAX);
     let opened = account(&client).opened_at.expect("it stood");
     // Of the third block 200 ms are speech; the segment has 650 ms, and ends with 40 ms and a tenth of that.
     let result = account(&server).results[0].since(opened);
@@ -143,8 +139,9 @@ fn segments_end_on_audio_time() {
 
 #[test]
 fn a_worker_that_is_waited_for_and_one_that_is_far_come_on_top() {
-    let worker = Worker { waiting: Span::from_millis(2_000), forwarding: Span::from_millis(3), ..WORKER };
-    let [client, server] = converse(ends(talk(), true, worker, service(), &[WHOLE]), u32::MAX, u32::MAX);
+    let decoder = Service { forwarding_ns: 3 * MS, ..service() };
+    let speech = Speech { waiting_ns: 2_000 * MS, decoder, ..speech() };
+    let [client, server] = converse(ends(speech), u32::MAX, u32::MAX);
     let asked = account(&server).opened_at.expect("it stood");
     let results = &account(&server).results;
     assert_eq!(results[1].since(asked), Span::from_millis(2_000 + 640));
@@ -157,9 +154,9 @@ fn a_worker_that_is_waited_for_and_one_that_is_far_come_on_top() {
 
 #[test]
 fn a_message_longer_than_a_piece_is_decoded_in_pieces() {
-    let worker = Worker { piece: 3_000, ..WORKER };
-    let [_, server] = converse(ends(talk(), true, worker, service(), &[WHOLE]), u32::MAX, u32::MAX);
-    let [_, whole] = converse(ends(talk(), true, WORKER, service(), &[WHOLE]), u32::MAX, u32::MAX);
+    let decoder = Service { piece_bytes: 3_000, ..service() };
+    let [_, server] = converse(ends(Speech { decoder, ..speech() }), u32::MAX, u32::MAX);
+    let [_, whole] = converse(ends(speech()), u32::MAX, u32::MAX);
     assert_eq!(account(&server).decoding, account(&whole).decoding);
     // 12 800 octets are known after the second block's second piece, at 14 000; not after all of it.
     let early = account(&whole).results[0].since(account(&server).results[0]);
@@ -169,8 +166,8 @@ fn a_message_longer_than_a_piece_is_decoded_in_pieces() {
 /// asyncio lets 64 KiB wait, and looks after every 256 KiB.
 #[test]
 fn a_program_stops_where_its_buffer_is_full() {
-    let talk = Talk { audio: 800_000, length: Span::from_secs(25), ..talk() };
-    let [mut client, _] = ends(talk, false, WORKER, service(), &[WHOLE]);
+    let long = Speech { audio_bytes: 800_000, length_ns: 25_000 * MS, paced: false, ..speech() };
+    let [mut client, _] = ends(long);
     let (mut there, mut back) = (Pipe::default(), Pipe::default());
     back.data.push_back(voxpath_wire::Payload::pattern(1, 0, 200));
     back.len = 200;
@@ -189,7 +186,7 @@ fn a_program_stops_where_its_buffer_is_full() {
 
 #[test]
 fn a_speaker_who_leaves_is_followed() {
-    let [mut client, mut server] = ends(talk(), true, WORKER, service(), &[WHOLE]);
+    let [mut client, mut server] = ends(speech());
     let (mut there, mut back) = (Pipe::default(), Pipe::default());
     for now in 0..400 {
         if now == 300 {
@@ -215,12 +212,8 @@ fn a_speaker_who_leaves_is_followed() {
 fn what_varies_is_drawn_alike_from_one_seed_and_keeps_its_mean() {
     let varied = Service { spread: 0.3, jitter: 0.4, finishing_spread: 0.2, ..service() };
     let took = |seed: u64| {
-        let talk = Arc::new(talk());
-        let decoder = Decoder::new(varied.clone(), vec![WHOLE], Seed::new(seed, 0).stream("decoder"));
-        let server =
-            Application::SpeechServer(Box::new(Server::new(Arc::clone(&talk), WORKER, decoder, 0, 1)));
-        let client = Application::SpeechClient(Client::new(talk, false, 0, 1));
-        let [_, server] = converse([client, server], u32::MAX, u32::MAX);
+        let speech = Speech { decoder: varied.clone(), paced: false, ..speech() };
+        let [_, server] = converse(drawn(speech, seed), u32::MAX, u32::MAX);
         account(&server).decoding
     };
     assert_eq!(took(7), took(7));
@@ -234,8 +227,8 @@ fn what_varies_is_drawn_alike_from_one_seed_and_keeps_its_mean() {
 proptest! {
     /// However the streams are cut, every octet comes, and nothing that is understood depends on it.
     #[test]
-    fn cutting_changes_nothing_but_times(room in 40_u32..20_000, read in 1_u32..20_000, is_paced: bool) {
-        let [client, server] = converse(ends(talk(), is_paced, WORKER, service(), &[WHOLE]), room, read.max(40));
+    fn cutting_changes_nothing_but_times(room in 40_u32..20_000, read in 1_u32..20_000, paced: bool) {
+        let [client, server] = converse(ends(Speech { paced, ..speech() }), room, read.max(40));
         prop_assert_eq!(client.record().wrong_octets + server.record().wrong_octets, 0);
         prop_assert_eq!(account(&client).results.len(), 2);
         prop_assert_eq!(account(&server).messages.len(), 5);

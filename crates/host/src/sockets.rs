@@ -20,8 +20,8 @@ use rustix::net::{
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use voxpath_apps::{Datagrams, Stream};
-use voxpath_sim::outside::{Machine, Outside};
+use voxpath_apps::{DatagramMachine, Datagrams, Machine, Stream, StreamMachine};
+use voxpath_sim::outside::Outside;
 use voxpath_tcp::Ended;
 use voxpath_tcp::config::{Config, Profile};
 use voxpath_units::{Span, Time};
@@ -146,7 +146,7 @@ impl Sockets {
                     sockets.answering.insert((outside.local, outside.remote), index);
                     None
                 }
-                (Machine::Sender(_) | Machine::Receiver(_), _) => {
+                (Machine::Datagrams(_), _) => {
                     phase = Phase::Open;
                     let socket = bound(host, SocketType::DGRAM, outside.local)?;
                     connect(&socket, &outside.remote).context(|| format!("reach {}", outside.remote))?;
@@ -321,8 +321,9 @@ impl End {
     fn is_busy(&self) -> bool {
         match &self.outside.machine {
             Machine::Stream(_) => self.phase != Phase::Done,
-            Machine::Sender(sender) => self.phase != Phase::Done && sender.poll_timeout().is_some(),
-            Machine::Receiver(_) => false,
+            Machine::Datagrams(application) => {
+                self.phase != Phase::Done && application.poll_timeout().is_some()
+            }
         }
     }
 
@@ -337,8 +338,7 @@ impl End {
             (_, Phase::Done | Phase::Connecting) => None,
             (Machine::Stream(_), Phase::Waiting) => (self.outside.end == 0).then_some(self.outside.start),
             (Machine::Stream(application), Phase::Open) => application.poll_timeout(),
-            (Machine::Sender(sender), _) => sender.poll_timeout(),
-            (Machine::Receiver(_), _) => None,
+            (Machine::Datagrams(application), _) => application.poll_timeout(),
         }
     }
 
@@ -430,23 +430,27 @@ impl End {
                 }
                 moved
             }
-            Machine::Sender(sender) => {
-                let Some(due) = sender.poll_timeout() else { return false };
-                let now = clock.now();
-                let mut datagrams = DatagramSocket { socket, sent: 0 };
-                // Who asks for more than the machine can send is not to keep it for himself.
-                sender.drive(now.min(due + SENDING), &mut datagrams);
-                let sent = datagrams.sent;
-                self.outside.account.packets_sent += sent;
-                sender.poll_timeout().is_some_and(|due| due <= now)
-            }
-            Machine::Receiver(receiver) => {
+            Machine::Datagrams(application) => {
+                let mut datagrams = DatagramSocket { socket, inbox: None, sent: 0 };
                 let mut buffer = vec![0; PIECE];
-                // An error belongs to something sent earlier, and this end sends nothing.
-                while let Ok((_, len)) = recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                    receiver.receive(clock.now(), &Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
+                loop {
+                    match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                        Ok((_, len)) => {
+                            datagrams.inbox = Some(Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
+                            application.drive(clock.now(), &mut datagrams);
+                        }
+                        Err(Errno::AGAIN) => break,
+                        // It belongs to something sent earlier, and reading it has cleared it.
+                        Err(_) => {}
+                    }
                 }
-                false
+                let now = clock.now();
+                if let Some(due) = application.poll_timeout().filter(|due| *due <= now) {
+                    // Who asks for more than the machine can send is not to keep it for himself.
+                    application.drive(now.min(due + SENDING), &mut datagrams);
+                }
+                self.outside.account.packets_sent += datagrams.sent;
+                application.poll_timeout().is_some_and(|due| due <= now)
             }
         }
     }
@@ -531,11 +535,17 @@ impl Stream for Socket<'_> {
 /// A datagram socket as applications see it.
 struct DatagramSocket<'a> {
     socket: &'a OwnedFd,
+    /// What has come.
+    inbox: Option<Payload>,
     sent: u64,
 }
 
 impl Datagrams for DatagramSocket<'_> {
-    fn send(&mut self, _now: Time, data: Payload) {
+    fn receive(&mut self) -> Option<Payload> {
+        self.inbox.take()
+    }
+
+    fn send(&mut self, data: Payload) {
         let mut bytes = Vec::new();
         data.write_to(&mut bytes);
         // Datagrams are not repeated: what the kernel does not take is lost, and the receiver misses it. An

@@ -8,7 +8,7 @@ use common::{pipe, wire};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use voxpath_host::{Edge, HostError, Progress, Timing, drive};
-use voxpath_sim::plan::{App, Flow, Plan, Transport};
+use voxpath_sim::plan::{App, Cbr, Flow, Plan, Transport};
 use voxpath_sim::{Observe, RealTime};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -89,7 +89,7 @@ fn plan() -> Plan {
         to: 1,
         start_ns: 0,
         transport: Transport::Udp,
-        app: App::Cbr { packet_bytes: 100, interval_ns: 1, packets: Some(1) },
+        app: App::Cbr(Cbr { packet_bytes: 100, interval_ns: 1, packets: Some(1) }),
     });
     plan
 }
@@ -157,7 +157,7 @@ fn what_was_due_before_a_packet_came_happens_before_it() {
         simulated: true,
         name: "beside".into(),
         start_ns: 15_000_000,
-        app: App::Cbr { packet_bytes: 1472, interval_ns: 1, packets: Some(1) },
+        app: App::Cbr(Cbr { packet_bytes: 1472, interval_ns: 1, packets: Some(1) }),
         ..plan.flows[0].clone()
     });
     // The loop hears of a frame of 128 bytes at 14 ms, and has it at 17.

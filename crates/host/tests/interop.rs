@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use voxpath_host::{HostError, Kind, Namespace};
 use voxpath_sim::Observe;
-use voxpath_sim::plan::{App, Direction, Reorder, loss};
+use voxpath_sim::plan::{App, Direction, Download, Reorder, loss};
 use voxpath_tcp::{Config, Congestion};
 use voxpath_wire::packet::{Parsed, Transport, parse_packet};
 use voxpath_wire::tcp::{Seq, TcpFlags};
@@ -135,7 +135,8 @@ fn resets(capture: &[u8]) -> Vec<bool> {
 
 fn check(case: &Case) {
     let &Case { ref name, real, ref config, octets } = case;
-    let app = App::Download { request_bytes: octets, response_bytes: octets, requests: 1, pause_ns: 0 };
+    let app =
+        App::Download(Download { request_bytes: octets, response_bytes: octets, requests: 1, pause_ns: 0 });
     let plan = with_real(&with_tcp(pipe(lossy(), lossy()), config, app), real);
     let hosts: Vec<Option<Host>> =
         (0..2).map(|index| real[index].then(|| host(&plan, index, Kind::Tun, config))).collect();

@@ -6,7 +6,7 @@ use common::{MS, host, linux, pipe, run_on, wire, with_real, with_tcp};
 use std::thread;
 use std::time::Duration;
 use voxpath_host::{Kind, Outcome, Run};
-use voxpath_sim::plan::{App, Flow, Plan, Transport};
+use voxpath_sim::plan::{App, Cbr, Download, Flow, Plan, Transport};
 use voxpath_sim::{Observe, RealTime};
 use voxpath_units::{Span, Time};
 
@@ -25,7 +25,8 @@ fn cases() -> impl Iterator<Item = ([bool; 2], Kind)> {
 
 #[test]
 fn a_download_completes_whichever_end_is_real() {
-    let app = App::Download { request_bytes: 100, response_bytes: 3_000_000, requests: 1, pause_ns: 0 };
+    let app =
+        App::Download(Download { request_bytes: 100, response_bytes: 3_000_000, requests: 1, pause_ns: 0 });
     for (real, kind) in cases() {
         let plan = with_tcp(pipe(wire(5 * MS), wire(5 * MS)), &linux(), app.clone());
         let report = run(&plan, real, kind).report;
@@ -50,7 +51,7 @@ fn datagrams_are_told_apart_whichever_end_is_real() {
             to: 1,
             start_ns: 20 * MS,
             transport: Transport::Udp,
-            app: App::Cbr { packet_bytes: 160, interval_ns: 2 * MS, packets: Some(100) },
+            app: App::Cbr(Cbr { packet_bytes: 160, interval_ns: 2 * MS, packets: Some(100) }),
         });
         let report = run(&plan, real, kind).report;
         assert_eq!(common::flow(&report, "datagrams_received", 0), 100, "real: {real:?}, {kind:?}");

@@ -11,7 +11,8 @@
 
 use std::time::Duration;
 use voxpath_sim::plan::{
-    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport, VERSION,
+    App, Bulk, Direction, Download, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport,
+    VERSION,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile};
@@ -108,7 +109,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
             to: receiver,
             start_ns: u64::from(i) * stagger_ns,
             transport: Transport::tcp(config.clone(), config.clone()),
-            app: App::Bulk { bytes: None },
+            app: App::Bulk(Bulk { bytes: None }),
         });
     }
     Plan {
@@ -228,6 +229,11 @@ fn add_idle(plan: &mut Plan, count: u32) {
         to: from + 1,
         start_ns: u64::from(i) * 10_000,
         transport: Transport::tcp(config.clone(), config.clone()),
-        app: App::Download { request_bytes: 1, response_bytes: 1, requests: 2, pause_ns: 3_600_000_000_000 },
+        app: App::Download(Download {
+            request_bytes: 1,
+            response_bytes: 1,
+            requests: 2,
+            pause_ns: 3_600_000_000_000,
+        }),
     }));
 }

@@ -1,6 +1,5 @@
 //! From a plan to a world.
 
-use crate::applications::{datagram_ends, stream_applications};
 use crate::direction;
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp};
 use crate::limits::Limits;
@@ -16,6 +15,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use voxpath_apps::{FlowContext, Machine};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, Ecn, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
@@ -179,21 +179,21 @@ fn endpoints(
 }
 
 fn kinds(index: u32, flow: &Flow, seed: Seed) -> [Kind; 2] {
-    const CHECKED: &str = "a plan was checked for its transports";
-    match &flow.transport {
-        plan::Transport::Tcp { client, server } => {
-            let applications = stream_applications(flow, index, seed).expect(CHECKED);
-            let mut ends = [(client, "client"), (server, "server")].into_iter();
-            applications.map(|application| {
-                let (config, end) = ends.next().expect("a flow has two ends");
-                let iss = Seq(seed.stream(&format!("flow {} {end} iss", flow.name)).bits() as u32);
+    let start = Time::from_nanos(flow.start_ns);
+    let context = FlowContext { name: &flow.name, index, start, seed };
+    let mut end = 0;
+    flow.app.ends(&context, flow.transport.carries()).map(|machine| {
+        let kind = match (machine, &flow.transport) {
+            (Machine::Stream(application), plan::Transport::Tcp { client, server }) => {
+                let (config, name) = [(client, "client"), (server, "server")][end];
+                let iss = Seq(seed.stream(&format!("flow {} {name} iss", flow.name)).bits() as u32);
                 let socket = Socket::Idle { config: config.clone(), iss };
                 Kind::Tcp(Box::new(Tcp { socket, application }))
-            })
-        }
-        plan::Transport::Udp => {
-            let (sender, receiver) = datagram_ends(flow, index, seed).expect(CHECKED);
-            [Kind::Sender(Box::new(sender)), Kind::Receiver(Box::new(receiver))]
-        }
-    }
+            }
+            (Machine::Datagrams(application), plan::Transport::Udp) => Kind::Udp(application),
+            _ => unreachable!("a plan was checked for its transports"),
+        };
+        end += 1;
+        kind
+    })
 }

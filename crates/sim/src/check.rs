@@ -3,11 +3,8 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::applications::web_model;
 use crate::direction::{self, takes_time};
-use crate::plan::{
-    App, Direction, Flow, Law, NodeKind, Observe, Plan, PushWay, Relay, Route, Speech, Transport, VERSION,
-};
+use crate::plan::{Direction, Flow, NodeKind, Observe, Plan, Relay, Route, Transport, VERSION};
 use crate::timeline::stop_of;
 use crate::ways::{Ways, ends};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -17,14 +14,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Display;
 use core::net::IpAddr;
-use voxpath_apps::{cbr, push};
+use voxpath_apps::Over;
 use voxpath_net::Target;
 use voxpath_net::routing::{DirectionId, NoPath};
 use voxpath_units::Span;
 use voxpath_units::check::{Check, Path, Problem};
-
-/// The most that an application transfers; what `voxpath_units` takes for a size.
-const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
 /// Everything that keeps `plan` from running; nothing if it can.
 pub fn check(plan: &Plan) -> Vec<Problem> {
@@ -72,15 +66,8 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
     let real = plan.real_hosts();
     for (i, flow) in plan.flows.iter().enumerate() {
         let is_real = |node: u32| real.get(node as usize) == Some(&true);
-        if let App::Cbr { packet_bytes, .. } | App::OnOff { packet_bytes, .. } = flow.app
-            && matches!(flow.transport, Transport::Udp)
-            && !flow.simulated
-            && (is_real(flow.from) || is_real(flow.to))
-            && packet_bytes < cbr::LEAST_REAL
-        {
-            let path = format_args!("flows[{i}].app.packet_bytes");
-            let least = cbr::LEAST_REAL;
-            checker.fail(path, format_args!("datagrams to or from a real host have at least {least} bytes"));
+        if !flow.simulated && (is_real(flow.from) || is_real(flow.to)) {
+            flow.app.check_real(flow.transport.carries(), &mut checker.root().at("flows").at(i).at("app"));
         }
     }
     checker.problems
@@ -304,8 +291,8 @@ impl Checker<'_> {
             if self.plan.duration_ns.is_some_and(|end| flow.start_ns >= end) {
                 self.fail(format_args!("{path}.start_ns"), "the flow starts when the run is already over");
             }
-            self.transport(&path, &flow.transport, &flow.app);
-            if is_endless(&flow.app)
+            self.transport(&path, flow);
+            if flow.app.is_endless()
                 && self.plan.duration_ns.is_none()
                 && stop_of(self.plan, i as u32).is_none()
             {
@@ -314,7 +301,7 @@ impl Checker<'_> {
                     "it never ends: say how much it sends, stop it, or give the run a duration",
                 );
             }
-            self.app(&path, &flow.app);
+            flow.app.check(&mut self.root().at("flows").at(i).at("app"));
         }
     }
 
@@ -366,40 +353,19 @@ impl Checker<'_> {
         }
     }
 
-    fn transport(&mut self, path: &str, transport: &Transport, app: &App) {
-        match (transport, app) {
-            (
-                Transport::Tcp { client, server },
-                App::Bulk { .. }
-                | App::Download { .. }
-                | App::Voice { .. }
-                | App::Web { .. }
-                | App::OnOff { .. }
-                | App::Push { .. }
-                | App::Speech(_),
-            ) => {
-                for (end, config) in [("client", client), ("server", server)] {
-                    self.tcp(&format!("{path}.transport.{end}"), config);
-                }
+    fn transport(&mut self, path: &str, flow: &Flow) {
+        if let Transport::Tcp { client, server } = &flow.transport {
+            for (end, config) in [("client", client), ("server", server)] {
+                self.tcp(&format!("{path}.transport.{end}"), config);
             }
-            (Transport::Udp, App::Cbr { .. } | App::OnOff { .. }) => {}
-            (Transport::Tcp { .. }, App::Cbr { .. }) => {
-                self.fail(format_args!("{path}.app.kind"), "cbr sends datagrams: its transport is udp");
-            }
-            (
-                Transport::Udp,
-                App::Bulk { .. }
-                | App::Download { .. }
-                | App::Voice { .. }
-                | App::Web { .. }
-                | App::Push { .. }
-                | App::Speech(_),
-            ) => {
-                self.fail(
-                    format_args!("{path}.app.kind"),
-                    "bulk, download, voice, web, push and speech need a byte stream: their transport is tcp",
-                );
-            }
+        }
+        if !flow.app.transports().contains(&flow.transport.carries()) {
+            let name = flow.app.name();
+            let message = match flow.transport.carries() {
+                Over::Stream => format!("{name} sends datagrams: its transport is udp"),
+                Over::Datagrams => format!("{name} needs a byte stream: its transport is tcp"),
+            };
+            self.fail(format_args!("{path}.app.kind"), message);
         }
     }
 
@@ -421,295 +387,6 @@ impl Checker<'_> {
         ];
         for (key, span) in spans {
             self.span(format_args!("{path}.{key}"), span.as_nanos());
-        }
-    }
-
-    fn app(&mut self, path: &str, app: &App) {
-        match *app {
-            App::Bulk { bytes } => {
-                self.transfer(format_args!("{path}.app.bytes"), bytes.unwrap_or_default(), 1)
-            }
-            App::Download { request_bytes, response_bytes, requests, pause_ns } => {
-                self.span(format_args!("{path}.app.pause_ns"), pause_ns);
-                self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, requests.into());
-                self.transfer(format_args!("{path}.app.response_bytes"), response_bytes, requests.into());
-                self.at_least_one(
-                    path,
-                    [
-                        ("request_bytes", request_bytes),
-                        ("response_bytes", response_bytes),
-                        ("requests", requests.into()),
-                    ],
-                );
-            }
-            App::Voice {
-                blocks,
-                block_bytes,
-                interval_ns,
-                partial_bytes,
-                answer_bytes,
-                processing_ns,
-                requests,
-                pause_ns,
-            } => {
-                for (key, ns) in
-                    [("interval_ns", interval_ns), ("processing_ns", processing_ns), ("pause_ns", pause_ns)]
-                {
-                    self.span(format_args!("{path}.app.{key}"), ns);
-                }
-                let (blocks, requests) = (u64::from(blocks), u64::from(requests));
-                self.transfer(format_args!("{path}.app.block_bytes"), block_bytes, blocks * requests);
-                self.transfer(
-                    format_args!("{path}.app.partial_bytes"),
-                    partial_bytes,
-                    blocks.saturating_sub(1) * requests,
-                );
-                self.transfer(format_args!("{path}.app.answer_bytes"), answer_bytes, requests);
-                self.at_least_one(
-                    path,
-                    [
-                        ("blocks", blocks),
-                        ("block_bytes", block_bytes),
-                        ("interval_ns", interval_ns),
-                        ("answer_bytes", answer_bytes),
-                        ("requests", requests),
-                    ],
-                );
-            }
-            App::Cbr { packet_bytes, interval_ns, .. } => {
-                if !(1..=65_507).contains(&packet_bytes) {
-                    self.fail(format_args!("{path}.app.packet_bytes"), "a datagram carries 1 to 65507 bytes");
-                }
-                if interval_ns == 0 {
-                    self.fail(format_args!("{path}.app.interval_ns"), "an interval is above zero");
-                }
-                self.span(format_args!("{path}.app.interval_ns"), interval_ns);
-            }
-            App::Web { .. } => self.web(path, app),
-            App::Push { way, request_bytes, head_bytes, ref updates } => {
-                self.push(path, way, [request_bytes, head_bytes], updates);
-            }
-            App::Speech(ref speech) => self.speech(path, speech),
-            App::OnOff { packet_bytes, interval_ns, on, off, packets } => {
-                if !(1..=65_507).contains(&packet_bytes) {
-                    self.fail(format_args!("{path}.app.packet_bytes"), "a datagram carries 1 to 65507 bytes");
-                }
-                self.transfer(
-                    format_args!("{path}.app.packets"),
-                    packet_bytes.into(),
-                    packets.unwrap_or_default(),
-                );
-                self.span(format_args!("{path}.app.interval_ns"), interval_ns);
-                self.at_least_one(path, [("interval_ns", interval_ns)]);
-                self.law(format_args!("{path}.app.on"), &on);
-                self.law(format_args!("{path}.app.off"), &off);
-                // Each on-time is kept: a thousandth of an interval each would be a thousand for each packet.
-                if on.mean_ns() < interval_ns / 1000 || on.mean_ns() == 0 {
-                    self.fail(
-                        format_args!("{path}.app.on"),
-                        "lasts a thousandth of the time from one packet to the next at least",
-                    );
-                }
-            }
-        }
-    }
-
-    fn push(&mut self, path: &str, way: PushWay, [request, head]: [u64; 2], updates: &[(u64, u32)]) {
-        /// When each of them came is kept.
-        const MOST_UPDATES: usize = 1_000_000;
-        /// An answer is held in memory, and may have all of them.
-        const MOST_OCTETS: u64 = 1 << 26;
-        let path = format!("{path}.app");
-        if !(1..=MOST_OCTETS).contains(&request) {
-            self.fail(format_args!("{path}.request_bytes"), "a request has 1 byte to 64 MiB");
-        }
-        let mut around = vec![("head_bytes", head)];
-        match way {
-            PushWay::Streaming { event_bytes } => around.push(("way.event_bytes", event_bytes)),
-            PushWay::LongPolling => {}
-            PushWay::Polling { every_ns } => {
-                self.span(format_args!("{path}.way.every_ns"), every_ns);
-                if every_ns == 0 {
-                    self.fail(format_args!("{path}.way.every_ns"), "is above zero");
-                }
-            }
-        }
-        for (key, bytes) in around {
-            if !(push::LENGTH..=MOST_OCTETS).contains(&bytes) {
-                let message = format_args!("has {} bytes, which tell a length, to 64 MiB", push::LENGTH);
-                self.fail(format_args!("{path}.{key}"), message);
-            }
-        }
-        let place = format_args!("{path}.updates");
-        if !(1..=MOST_UPDATES).contains(&updates.len()) {
-            self.fail(place, format_args!("has 1 to {MOST_UPDATES} updates"));
-        }
-        if updates.iter().any(|&(_, bytes)| bytes == 0) {
-            self.fail(place, "each has a byte at least");
-        }
-        if updates.iter().map(|&(_, bytes)| u64::from(bytes)).sum::<u64>() > MOST_OCTETS {
-            self.fail(place, "have 64 MiB together at most");
-        }
-        if !updates.is_sorted_by_key(|&(at, _)| at) {
-            self.fail(place, "are ready one after the other");
-        }
-        if let Some(&(at, _)) = updates.last() {
-            self.span(place, at);
-        }
-    }
-
-    fn speech(&mut self, path: &str, speech: &Speech) {
-        /// When each of them was sent is kept.
-        const MOST_MESSAGES: u64 = 1_000_000;
-        let decoder = &speech.decoder;
-        self.at_least_one(
-            path,
-            [
-                ("request_bytes", speech.request_bytes),
-                ("response_bytes", speech.response_bytes),
-                ("audio_bytes", speech.audio_bytes),
-                ("length_ns", speech.length_ns),
-                ("block_bytes", speech.block_bytes),
-                ("decoder.piece_bytes", decoder.piece_bytes),
-            ],
-        );
-        let path = format!("{path}.app");
-        for (key, bytes) in [
-            ("request_bytes", speech.request_bytes),
-            ("response_bytes", speech.response_bytes),
-            ("audio_bytes", speech.audio_bytes),
-            ("farewell_bytes", speech.farewell_bytes),
-        ] {
-            self.transfer(format_args!("{path}.{key}"), bytes, 2);
-        }
-        if speech.audio_bytes / speech.block_bytes.max(1) > MOST_MESSAGES {
-            let message = format_args!("the audio is cut into {MOST_MESSAGES} messages at most");
-            self.fail(format_args!("{path}.block_bytes"), message);
-        }
-        if speech.audio_bytes / decoder.piece_bytes.max(1) > MOST_MESSAGES {
-            let message = format_args!("the audio is decoded in {MOST_MESSAGES} pieces at most");
-            self.fail(format_args!("{path}.decoder.piece_bytes"), message);
-        }
-        for (key, ns) in [
-            ("length_ns", speech.length_ns),
-            ("waiting_ns", speech.waiting_ns),
-            ("decoder.per_second_ns", decoder.per_second_ns),
-            ("decoder.listening_ns", decoder.listening_ns),
-            ("decoder.finishing_ns", decoder.finishing_ns),
-            ("decoder.finishing_per_second_ns", decoder.finishing_per_second_ns),
-            ("decoder.forwarding_ns", decoder.forwarding_ns),
-        ] {
-            self.span(format_args!("{path}.{key}"), ns);
-        }
-        for (key, deviation) in [
-            ("spread", decoder.spread),
-            ("jitter", decoder.jitter),
-            ("finishing_spread", decoder.finishing_spread),
-        ] {
-            if !(0.0..=3.0).contains(&deviation) {
-                self.fail(format_args!("{path}.decoder.{key}"), "is from 0 to 3");
-            }
-        }
-        let origin = core::iter::once((0, 0));
-        for (before, point) in origin.chain(decoder.curve_ns.iter().copied()).zip(&decoder.curve_ns) {
-            self.span(format_args!("{path}.decoder.curve_ns"), point.0.max(point.1));
-            if point.0 <= before.0 || point.1 < before.1 {
-                self.fail(format_args!("{path}.decoder.curve_ns"), "its points ascend, from the origin");
-            }
-        }
-        self.understood(&path, speech);
-    }
-
-    /// Segments and results, each of which has its place in the audio.
-    fn understood(&mut self, path: &str, speech: &Speech) {
-        let mut at = 0;
-        for (i, segment) in speech.segments.iter().enumerate() {
-            let place = format_args!("{path}.segments[{i}]");
-            self.span(place, segment.lead_ns);
-            let ends = segment.ends_bytes.unwrap_or(speech.audio_bytes);
-            if !(at <= segment.begins_bytes && segment.begins_bytes <= ends && ends <= speech.audio_bytes) {
-                self.fail(place, "begins after the one before has ended, and ends within the audio");
-            }
-            at = ends;
-        }
-        let mut at = 0;
-        for (i, result) in speech.results.iter().enumerate() {
-            let place = format_args!("{path}.results[{i}]");
-            self.transfer(place, result.bytes, 1 + speech.results.len() as u64);
-            if result.bytes == 0 {
-                self.fail(place, "has a byte at least");
-            }
-            let after = result.after_bytes.unwrap_or(u64::MAX);
-            if after < at || (after > speech.audio_bytes && after < u64::MAX) {
-                self.fail(place, "comes after the one before, and within the audio");
-            }
-            at = after;
-            if result.spoken_bytes.is_some_and(|spoken| spoken > speech.audio_bytes.min(after)) {
-                self.fail(place, "is known when its speech is over");
-            }
-        }
-    }
-
-    fn web(&mut self, path: &str, app: &App) {
-        /// Less would be drawn again and again.
-        const LEAST_SHARE: f64 = 0.01;
-        let (
-            &App::Web { request_bytes, main, embedded, objects, parsing_ns, reading_ns, pages },
-            Some(model),
-        ) = (app, web_model(app))
-        else {
-            return;
-        };
-        self.transfer(format_args!("{path}.app.request_bytes"), request_bytes, pages.unwrap_or(1).into());
-        self.at_least_one(path, [("request_bytes", request_bytes), ("pages", pages.unwrap_or(1).into())]);
-        for (key, ns) in [("parsing_ns", parsing_ns), ("reading_ns", reading_ns)] {
-            self.span(format_args!("{path}.app.{key}"), ns);
-        }
-        for (key, size, law) in [("main", main, model.main), ("embedded", embedded, model.embedded)] {
-            let place = format_args!("{path}.app.{key}");
-            self.transfer(format_args!("{place}.most_bytes"), size.most_bytes, 1);
-            self.transfer(format_args!("{place}.deviation_bytes"), size.deviation_bytes, 1);
-            if size.mean_bytes == 0 || size.least_bytes >= size.most_bytes {
-                self.fail(place, "has a mean above zero, and least is below most");
-            } else if law.share() < LEAST_SHARE {
-                self.fail(place, "less than 1 % of what is drawn lies between least and most");
-            }
-        }
-        let place = format_args!("{path}.app.objects");
-        let bounds = 0.0 < objects.shape
-            && 0.0 < objects.scale
-            && objects.scale < objects.bound
-            && objects.bound <= 1e6;
-        if !bounds {
-            self.fail(
-                place,
-                "shape and scale are above zero, and bound is above the scale, at most a million",
-            );
-        } else if model.objects.share() < LEAST_SHARE {
-            self.fail(place, "less than 1 % of what is drawn lies below bound");
-        }
-    }
-
-    fn law(&mut self, path: impl Display, law: &Law) {
-        if let Law::Pareto { shape, .. } = *law
-            && !(shape > 1.0 && shape.is_finite())
-        {
-            self.fail(format_args!("{path}.shape"), "is above 1: below there is no mean");
-        }
-        self.span(format_args!("{path}.mean_ns"), law.mean_ns());
-    }
-
-    fn transfer(&mut self, path: impl Display, bytes: u64, times: u64) {
-        if bytes.checked_mul(times).is_none_or(|all| all > MOST_BYTES) {
-            self.fail(path, "a flow transfers at most 1000 TB");
-        }
-    }
-
-    fn at_least_one<const N: usize>(&mut self, path: &str, values: [(&str, u64); N]) {
-        for (key, value) in values {
-            if value == 0 {
-                self.fail(format_args!("{path}.app.{key}"), "at least 1");
-            }
         }
     }
 
@@ -746,7 +423,7 @@ impl Checker<'_> {
                 }
             }
             // Each acknowledgment would let the next data out in the same instant, for ever.
-            if instant && is_endless(&flow.app) && !is_paced(&flow.app) {
+            if instant && flow.app.is_endless() && !flow.app.is_paced() {
                 self.fail(
                     format_args!("flows[{i}].app"),
                     "without a delay or a rate on its way it sends without end in no time",
@@ -779,26 +456,6 @@ impl Checker<'_> {
         if targets >= u64::from(Target::LIMIT) {
             self.fail("flows", format_args!("links and flows are fewer than {} together", Target::LIMIT / 2));
         }
-    }
-}
-
-/// Whether only the end of the run stops the application.
-fn is_endless(app: &App) -> bool {
-    match app {
-        App::Bulk { bytes } => bytes.is_none(),
-        App::Cbr { packets, .. } | App::OnOff { packets, .. } => packets.is_none(),
-        App::Web { pages, .. } => pages.is_none(),
-        App::Download { .. } | App::Voice { .. } | App::Push { .. } | App::Speech(_) => false,
-    }
-}
-
-/// Whether its own clock holds it back.
-fn is_paced(app: &App) -> bool {
-    match *app {
-        App::Cbr { .. } | App::OnOff { .. } | App::Push { .. } => true,
-        App::Web { reading_ns, .. } => reading_ns > 0,
-        App::Speech(ref speech) => speech.paced,
-        App::Bulk { .. } | App::Download { .. } | App::Voice { .. } => false,
     }
 }
 

@@ -1,13 +1,14 @@
 //! One end of a flow: a socket, the application on it, and when they have to be woken.
 
 use crate::network::Address;
-use crate::outside::{Account, Machine, Outside};
+use crate::outside::{Account, Outside};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
-use voxpath_apps::cbr;
-use voxpath_apps::{Application, Datagrams, Stream};
+use voxpath_apps::{
+    DatagramApplication, DatagramMachine, Datagrams, Machine, Stream, StreamApplication, StreamMachine,
+};
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::{AddressId, Ecn, FlowId, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
@@ -82,8 +83,7 @@ impl Endpoint {
                 Socket::Idle { config, .. } => (Some(config), Machine::Stream(tcp.application)),
                 Socket::Open(_) => unreachable!("an endpoint moves before it starts"),
             },
-            Kind::Sender(sender) => (None, Machine::Sender(*sender)),
-            Kind::Receiver(receiver) => (None, Machine::Receiver(*receiver)),
+            Kind::Udp(application) => (None, Machine::Datagrams(application)),
             Kind::Outside(_) => unreachable!("an endpoint moves once"),
         };
         self.busy = false;
@@ -105,9 +105,9 @@ impl Endpoint {
     pub(crate) fn stop(&mut self) {
         match &mut self.kind {
             Kind::Tcp(tcp) => tcp.stop(),
-            Kind::Sender(sender) => sender.stop(),
+            Kind::Udp(application) => application.stop(),
             // A real host is told by its own clock.
-            Kind::Receiver(_) | Kind::Outside(_) => {}
+            Kind::Outside(_) => {}
         }
     }
 
@@ -115,8 +115,8 @@ impl Endpoint {
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.kind {
             Kind::Tcp(tcp) => tcp.poll_timeout(),
-            Kind::Sender(sender) => sender.poll_timeout(),
-            Kind::Receiver(_) | Kind::Outside(_) => None,
+            Kind::Udp(application) => application.poll_timeout(),
+            Kind::Outside(_) => None,
         }
     }
 }
@@ -143,8 +143,7 @@ pub(crate) struct Counters {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Tcp(Box<Tcp>),
-    Sender(Box<cbr::Sender>),
-    Receiver(Box<cbr::Receiver>),
+    Udp(DatagramApplication),
     /// Runs on a real host; none while it does.
     Outside(Option<Box<Outside>>),
 }
@@ -154,8 +153,8 @@ impl Kind {
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Self::Tcp(tcp) => tcp.ended().is_none(),
-            Self::Sender(sender) => sender.poll_timeout().is_some(),
-            Self::Receiver(_) | Self::Outside(_) => false,
+            Self::Udp(application) => application.poll_timeout().is_some(),
+            Self::Outside(_) => false,
         }
     }
 }
@@ -165,8 +164,8 @@ impl Kind {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Tcp(tcp) => tcp.application.record().memory(),
-            Self::Receiver(receiver) => receiver.memory(),
-            Self::Sender(_) | Self::Outside(_) => 0,
+            Self::Udp(application) => application.record().memory(),
+            Self::Outside(_) => 0,
         }
     }
 }
@@ -175,7 +174,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Tcp {
     pub(crate) socket: Socket,
-    pub(crate) application: Application,
+    pub(crate) application: StreamApplication,
 }
 
 /// Large when open, and open most of the time; [`Kind`] boxes it as a whole.
@@ -321,12 +320,19 @@ impl Stream for Simulated<'_> {
     }
 }
 
-/// Collects the datagrams that an application sends.
+/// A UDP socket as applications see it: what has come, and what they send.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox(pub(crate) Vec<Payload>);
+pub(crate) struct Datagram {
+    pub(crate) inbox: Option<Payload>,
+    pub(crate) outbox: Vec<Payload>,
+}
 
-impl Datagrams for Outbox {
-    fn send(&mut self, _now: Time, data: Payload) {
-        self.0.push(data);
+impl Datagrams for Datagram {
+    fn send(&mut self, data: Payload) {
+        self.outbox.push(data);
+    }
+
+    fn receive(&mut self) -> Option<Payload> {
+        self.inbox.take()
     }
 }

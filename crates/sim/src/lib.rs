@@ -7,7 +7,6 @@
 
 extern crate alloc;
 
-mod applications;
 mod build;
 mod check;
 mod connections;

@@ -5,7 +5,7 @@
 
 use alloc::sync::Arc;
 use core::net::SocketAddr;
-use voxpath_apps::{Application, cbr};
+use voxpath_apps::Machine;
 use voxpath_tcp::{Config, Ended};
 use voxpath_units::Time;
 
@@ -32,28 +32,6 @@ pub struct Outside {
     pub machine: Machine,
     /// What became of the socket.
     pub account: Account,
-}
-
-/// An application that needs a socket.
-#[derive(Debug)]
-pub enum Machine {
-    /// Over a byte stream.
-    Stream(Application),
-    /// Sends datagrams.
-    Sender(cbr::Sender),
-    /// Receives datagrams.
-    Receiver(cbr::Receiver),
-}
-
-impl Machine {
-    /// Begins nothing more, and closes.
-    pub fn stop(&mut self) {
-        match self {
-            Self::Stream(application) => application.stop(),
-            Self::Sender(sender) => sender.stop(),
-            Self::Receiver(_) => {}
-        }
-    }
 }
 
 /// What the operating system says of a socket; none where it does not say.

@@ -4,16 +4,26 @@
 //! run's identity. Everything is in integer smallest units (`_ns`, `_bps`, bytes) but for probabilities.
 //! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
+use voxpath_apps::Over;
 pub use voxpath_net::element::Draw;
 pub use voxpath_net::element::loss::{self, Loss};
 use voxpath_tcp::Config as TcpConfig;
+
+pub use voxpath_apps::App;
+pub use voxpath_apps::bulk::Bulk;
+pub use voxpath_apps::cbr::Cbr;
+pub use voxpath_apps::dialogue::{Download, Voice};
+pub use voxpath_apps::onoff::OnOff;
+pub use voxpath_apps::push::{Push, PushWay};
+pub use voxpath_apps::sample::{Count as ObjectCount, Law};
+pub use voxpath_apps::speech::{Segment, Service as Decoder, Speech, SpeechResult};
+pub use voxpath_apps::web::{ObjectSize, Web};
 
 /// The version that this build reads and writes.
 pub const VERSION: u32 = 1;
@@ -556,255 +566,20 @@ impl Transport {
     pub fn tcp(client: impl Into<Arc<TcpConfig>>, server: impl Into<Arc<TcpConfig>>) -> Self {
         Self::Tcp { client: client.into(), server: server.into() }
     }
-}
 
-/// Applications.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum App {
-    /// `from` sends to `to`, then closes; over TCP.
-    Bulk {
-        /// How many bytes; none sends until the run ends.
-        bytes: Option<u64>,
-    },
-    /// `from` asks, `to` answers, as often as said, one after the other; then `to` closes. Over TCP.
-    Download {
-        /// Bytes of each request.
-        request_bytes: u64,
-        /// Bytes of each response.
-        response_bytes: u64,
-        /// How many requests.
-        requests: u32,
-        /// Pause between the end of a response and the next request.
-        pause_ns: u64,
-    },
-    /// `from` speaks in blocks at a constant interval, `to` answers each block but the last in part, and the last
-    /// for good; then `from` pauses and speaks again. At last `to` closes. Over TCP.
-    Voice {
-        /// Blocks of each request.
-        blocks: u32,
-        /// Bytes of each block.
-        block_bytes: u64,
-        /// Time from one block to the next.
-        interval_ns: u64,
-        /// Bytes of each partial answer; zero for none.
-        partial_bytes: u64,
-        /// Bytes of the answer to the last block.
-        answer_bytes: u64,
-        /// Time from reading the last byte of a request to answering it.
-        processing_ns: u64,
-        /// How many requests.
-        requests: u32,
-        /// Pause between the end of an answer and the next request.
-        pause_ns: u64,
-    },
-    /// `from` sends datagrams at a constant rate; over UDP.
-    Cbr {
-        /// Payload bytes of each datagram.
-        packet_bytes: u32,
-        /// Time from one datagram to the next.
-        interval_ns: u64,
-        /// How many datagrams; none sends until the run ends.
-        packets: Option<u64>,
-    },
-    /// `from` loads pages of `to`: a main object, then embedded ones, one after the other. Over TCP.
-    Web {
-        /// Bytes of each request.
-        request_bytes: u64,
-        /// Sizes of main objects.
-        main: ObjectSize,
-        /// Sizes of embedded objects.
-        embedded: ObjectSize,
-        /// How many embedded objects a page has.
-        objects: ObjectCount,
-        /// Mean of the exponential time from a main object to the first request for an embedded one.
-        parsing_ns: u64,
-        /// Mean of the exponential time from a page's end to the next page.
-        reading_ns: u64,
-        /// How many pages; none loads pages until the run ends.
-        pages: Option<u32>,
-    },
-    /// `from` sends at a constant rate while it is on, and it is on and off in turn; over UDP or TCP.
-    #[serde(rename = "onoff")]
-    OnOff {
-        /// Payload bytes of each datagram, or of each piece that is written to the stream.
-        packet_bytes: u32,
-        /// Time from one to the next while the source is on.
-        interval_ns: u64,
-        /// How long it is on.
-        on: Law,
-        /// How long it is off.
-        off: Law,
-        /// How many datagrams or pieces; none sends until the run ends.
-        packets: Option<u64>,
-    },
-    /// `to` has updates for `from` and tells them by one of HTTP's ways; then `to` closes. Over TCP.
-    Push {
-        /// How they are told.
-        way: PushWay,
-        /// Bytes of each request.
-        request_bytes: u64,
-        /// Bytes of the head of each answer.
-        head_bytes: u64,
-        /// When each update is ready, from the flow's start, and its bytes.
-        updates: Vec<(u64, u32)>,
-    },
-    /// `from` sends an utterance over a WebSocket, `to` tells what it understands, and closes. Over TCP.
-    Speech(Box<Speech>),
-}
+    /// The plan's name for its kind.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Tcp { .. } => "tcp",
+            Self::Udp => "udp",
+        }
+    }
 
-/// How updates reach the client that wants to know them (RFC 6202).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum PushWay {
-    /// The answer to one request never ends.
-    Streaming {
-        /// Bytes around each update.
-        event_bytes: u64,
-    },
-    /// The answer to each request is held back until there is an update.
-    LongPolling,
-    /// Requests are made at multiples of a time, and answered at once.
-    Polling {
-        /// From one request to the next.
-        every_ns: u64,
-    },
-}
-
-/// A session of speech recognition.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Speech {
-    /// Bytes of the HTTP request that opens the WebSocket.
-    pub request_bytes: u64,
-    /// Bytes of its answer.
-    pub response_bytes: u64,
-    /// Bytes of audio.
-    pub audio_bytes: u64,
-    /// How long it sounds.
-    pub length_ns: u64,
-    /// Bytes of audio in each message but the last.
-    pub block_bytes: u64,
-    /// Each message is sent when its audio is over; else all as fast as the socket takes them.
-    pub paced: bool,
-    /// From the opening of the WebSocket until a worker is free.
-    pub waiting_ns: u64,
-    /// The segments of speech in it, in order.
-    pub segments: Vec<Segment>,
-    /// What is told, in order.
-    pub results: Vec<SpeechResult>,
-    /// Bytes that are told after the last result; zero for none.
-    pub farewell_bytes: u64,
-    /// What the recogniser takes.
-    pub decoder: Decoder,
-}
-
-/// A segment of speech, as the recogniser finds it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Segment {
-    /// Bytes of audio after which it is known to have begun.
-    pub begins_bytes: u64,
-    /// How much of it is heard by then.
-    pub lead_ns: u64,
-    /// Bytes of audio after which it is known to have ended; none where only the end of the audio ends it.
-    pub ends_bytes: Option<u64>,
-}
-
-/// What the recogniser tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SpeechResult {
-    /// Bytes of audio after which it is known; none where the audio has to have ended.
-    pub after_bytes: Option<u64>,
-    /// Bytes of its text.
-    pub bytes: u64,
-    /// Of a final result, bytes of audio until the end of its speech.
-    pub spoken_bytes: Option<u64>,
-}
-
-/// What a recogniser takes, and its process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Decoder {
-    /// Decoding in all, after so much of a segment: points of a curve from the origin.
-    pub curve_ns: Vec<(u64, u64)>,
-    /// For each second of a segment after the last of them.
-    pub per_second_ns: u64,
-    /// For each second of audio.
-    pub listening_ns: u64,
-    /// When a segment ends.
-    pub finishing_ns: u64,
-    /// For each of its seconds.
-    pub finishing_per_second_ns: u64,
-    /// Standard deviation of the logarithm of decoding, from segment to segment.
-    pub spread: f64,
-    /// The same, from quarter second to quarter second.
-    pub jitter: f64,
-    /// The same, of a segment's end.
-    pub finishing_spread: f64,
-    /// To pass a message on, to the worker or back.
-    pub forwarding_ns: u64,
-    /// Bytes of audio that are decoded at a time, at most.
-    pub piece_bytes: u64,
-}
-
-/// A lognormal size, drawn again until it lies inside of its bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectSize {
-    /// Mean before it is cut.
-    pub mean_bytes: u64,
-    /// Standard deviation before it is cut.
-    pub deviation_bytes: u64,
-    /// The least that it is.
-    pub least_bytes: u64,
-    /// It is below.
-    pub most_bytes: u64,
-}
-
-/// A Pareto number, drawn again until it lies below `bound`; `scale` is taken away, and the fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectCount {
-    /// The tail's exponent.
-    pub shape: f64,
-    /// The least value.
-    pub scale: f64,
-    /// Every value is below.
-    pub bound: f64,
-}
-
-/// How long something lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Law {
-    /// Always the same.
-    Constant {
-        /// So long.
-        mean_ns: u64,
-    },
-    /// Exponential.
-    Exponential {
-        /// Its mean.
-        mean_ns: u64,
-    },
-    /// Pareto.
-    Pareto {
-        /// Its mean.
-        mean_ns: u64,
-        /// The tail's exponent, above 1.
-        shape: f64,
-    },
-}
-
-impl Law {
-    /// The mean.
-    pub const fn mean_ns(&self) -> u64 {
-        match *self {
-            Self::Constant { mean_ns } | Self::Exponential { mean_ns } | Self::Pareto { mean_ns, .. } => {
-                mean_ns
-            }
+    /// What an application has over it.
+    pub const fn carries(&self) -> Over {
+        match self {
+            Self::Tcp { .. } => Over::Stream,
+            Self::Udp => Over::Datagrams,
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
-use crate::outside::Machine;
-use crate::plan::{App, DIRECTIONS, Flow, NodeKind, Plan, Transport};
+use crate::plan::{App, DIRECTIONS, Flow, NodeKind, Plan};
 use crate::session::{self, Session};
 use crate::updates;
 use crate::world::World;
@@ -12,8 +11,8 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use serde::Serialize;
-use voxpath_apps::cbr::{self, Reception};
-use voxpath_apps::{Record, Request};
+use voxpath_apps::datagrams::{DatagramRecord, Reception};
+use voxpath_apps::{DatagramMachine, Machine, Record, Request, StreamMachine};
 use voxpath_net::element::Count;
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_net::tap::Output;
@@ -239,8 +238,8 @@ fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
         Column { name: "flow", data: planned(&|flow| flow.name.clone()) },
         Column { name: "from", data: planned(&|flow| node(flow.from)) },
         Column { name: "to", data: planned(&|flow| node(flow.to)) },
-        Column { name: "transport", data: planned(&|flow| transport_name(&flow.transport).into()) },
-        Column { name: "app", data: planned(&|flow| app_name(&flow.app).into()) },
+        Column { name: "transport", data: planned(&|flow| flow.transport.name().into()) },
+        Column { name: "app", data: planned(&|flow| flow.app.name().into()) },
         Column { name: "status", data: Data::Text(rows.iter().map(|row| row.status.into()).collect()) },
         Column { name: "start_ns", data: Data::U64(plan.flows.iter().map(|flow| flow.start_ns).collect()) },
         Column { name: "established_ns", data: time(|row| row.established) },
@@ -327,14 +326,7 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
     let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
-            let receiver = match app {
-                App::Download { .. }
-                | App::Voice { .. }
-                | App::Web { .. }
-                | App::Push { .. }
-                | App::Speech(_) => asks,
-                App::Bulk { .. } | App::Cbr { .. } | App::OnOff { .. } => answers,
-            };
+            let receiver = [asks, answers][app.receiver()];
             FlowRow {
                 // The end that opened knows more of a failure than the one that may never have heard of it.
                 status: status(receiver, asked.or(answered), stopped),
@@ -348,21 +340,17 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
                 tcp: [client.tcp, server.tcp],
                 responses: has_requests(app).then(|| responses(receiver)),
                 partials: answers_in_part(app).then(|| ascending(receiver.partials().iter().copied())),
-                pages: matches!(app, App::Web { .. }).then(|| ascending(receiver.pages().iter().copied())),
+                pages: matches!(app, App::Web(_)).then(|| ascending(receiver.pages().iter().copied())),
                 updates: updates::delays(flow, receiver).map(|delays| ascending(delays.into_iter())),
                 speech: Session::of(app, asks, answers),
                 datagrams_sent: None,
                 reception: None,
             }
         }
-        [Part::Sender(sender), Part::Receiver(receiver)] => {
-            let reception = receiver.reception();
-            let bound = match *app {
-                App::Cbr { packets, .. } | App::OnOff { packets, .. } => packets,
-                _ => unreachable!("a stream's application sends no datagrams"),
-            };
-            let is_whole = bound.is_none_or(|packets| packets == sender.sent());
-            let done = sender.poll_timeout().is_none();
+        [Part::Datagrams { record: sender, done }, Part::Datagrams { record: receiver, .. }] => {
+            let reception = receiver.arrivals.reception();
+            let bound = sender.planned;
+            let is_whole = bound.is_none_or(|packets| packets == sender.sent);
             FlowRow {
                 status: match (done, is_whole) {
                     (true, true) => "completed",
@@ -372,7 +360,7 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
                 // To stop what had sent all it was to changes nothing, and may lie behind the run's end.
                 stopped: stopped.filter(|_| bound.is_none() || !is_whole),
                 established: None,
-                first: receiver.first_at(),
+                first: receiver.arrivals.first_at(),
                 completed: reception.last_at.filter(|_| done),
                 bytes: reception.octets,
                 wrong: reception.wrong,
@@ -383,7 +371,7 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
                 pages: None,
                 updates: None,
                 speech: None,
-                datagrams_sent: Some(sender.sent()),
+                datagrams_sent: Some(sender.sent),
                 reception: Some(reception),
             }
         }
@@ -401,9 +389,21 @@ pub(crate) struct End<'a> {
 
 /// What an end does in its flow.
 pub(crate) enum Part<'a> {
-    Stream { record: &'a Record, ended: Option<Ended> },
-    Sender(&'a cbr::Sender),
-    Receiver(&'a cbr::Receiver),
+    Stream {
+        record: &'a Record,
+        ended: Option<Ended>,
+    },
+    /// `done` is when nothing more is due.
+    Datagrams {
+        record: &'a DatagramRecord,
+        done: bool,
+    },
+}
+
+impl<'a> Part<'a> {
+    fn of_datagrams(application: &'a impl DatagramMachine) -> Self {
+        Self::Datagrams { record: application.record(), done: application.poll_timeout().is_none() }
+    }
 }
 
 /// What is counted of a TCP endpoint; none where its stack does not say.
@@ -433,8 +433,7 @@ impl<'a> End<'a> {
                     &tcp.connection().map_or_else(Counters::default, |connection| *connection.counters()),
                 )),
             ),
-            Kind::Sender(sender) => simulated(Part::Sender(sender), None),
-            Kind::Receiver(receiver) => simulated(Part::Receiver(receiver), None),
+            Kind::Udp(application) => simulated(Part::of_datagrams(application), None),
             Kind::Outside(outside) => {
                 let outside = outside.as_deref().expect("what was handed out came back");
                 let account = &outside.account;
@@ -448,8 +447,7 @@ impl<'a> End<'a> {
                         };
                         (Part::Stream { record: application.record(), ended: account.ended }, Some(tcp))
                     }
-                    Machine::Sender(sender) => (Part::Sender(sender), None),
-                    Machine::Receiver(receiver) => (Part::Receiver(receiver), None),
+                    Machine::Datagrams(application) => (Part::of_datagrams(application), None),
                 };
                 Self { part, established_at: account.established_at, packets_sent: account.packets_sent, tcp }
             }
@@ -484,34 +482,14 @@ fn status(receiver: &Record, ended: Option<Ended>, stopped: Option<Time>) -> &'s
     }
 }
 
-fn transport_name(transport: &Transport) -> &'static str {
-    match transport {
-        Transport::Tcp { .. } => "tcp",
-        Transport::Udp => "udp",
-    }
-}
-
-fn app_name(app: &App) -> &'static str {
-    match app {
-        App::Bulk { .. } => "bulk",
-        App::Download { .. } => "download",
-        App::Voice { .. } => "voice",
-        App::Cbr { .. } => "cbr",
-        App::Web { .. } => "web",
-        App::OnOff { .. } => "onoff",
-        App::Push { .. } => "push",
-        App::Speech(_) => "speech",
-    }
-}
-
 /// Whether the application asks, so that there are responses.
 fn has_requests(app: &App) -> bool {
-    matches!(app, App::Download { .. } | App::Voice { .. } | App::Web { .. })
+    matches!(app, App::Download(_) | App::Voice(_) | App::Web(_))
 }
 
 /// Whether the application gets partial answers.
 fn answers_in_part(app: &App) -> bool {
-    matches!(*app, App::Voice { blocks, partial_bytes, .. } if blocks > 1 && partial_bytes > 0)
+    matches!(app, App::Voice(voice) if voice.answers_in_part())
 }
 
 fn responses(record: &Record) -> Vec<u64> {

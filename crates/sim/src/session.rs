@@ -4,14 +4,13 @@
 //! `voxpath.speech.client` divides it: end-pointing until the audio was sent that decided the end, waiting for a worker
 //! if that came in between, decoding from the arrival of that audio at the worker, and the network.
 
-use crate::applications::talk;
 use crate::plan::{App, Plan};
 use crate::report::{End, Part};
 use crate::world::World;
 use alloc::vec;
 use alloc::vec::Vec;
 use voxpath_apps::Record;
-use voxpath_apps::speech::{Account, Talk};
+use voxpath_apps::speech::{Account, Speech};
 use voxpath_net::table::{Column, Data, Table};
 use voxpath_units::{Span, Time};
 
@@ -59,37 +58,29 @@ impl Session {
         let App::Speech(app) = app else { return None };
         let nothing = Account::default();
         let (client, server) = (client.speech().unwrap_or(&nothing), server.speech().unwrap_or(&nothing));
-        let talk = talk(app);
-        let last_audio = talk.blocks() as usize - 1;
-        let last_final = talk.results.iter().rposition(|told| told.spoken.is_some());
+        let last_audio = app.blocks() as usize - 1;
+        let last_final = app.results.iter().rposition(|told| told.spoken_bytes.is_some());
         Some(Self {
-            audio: talk.length,
+            audio: Span::from_nanos(app.length_ns),
             opened: client.opened_at,
             first_sent: client.first_at,
             last_sent: client.messages.get(last_audio).copied(),
             first_result: client.results.first().copied(),
             last_final: last_final.and_then(|result| client.results.get(result).copied()),
             decoding: server.decoding,
-            shares: last_final.and_then(|result| {
-                let times = (Span::from_nanos(app.waiting_ns), Span::from_nanos(app.decoder.forwarding_ns));
-                Shares::of(&talk, result, times, client, server)
-            }),
+            shares: last_final.and_then(|result| Shares::of(app, result, client, server)),
         })
     }
 }
 
 impl Shares {
-    fn of(
-        talk: &Talk,
-        result: usize,
-        (waiting, forwarding): (Span, Span),
-        client: &Account,
-        server: &Account,
-    ) -> Option<Self> {
-        let told = talk.results[result];
-        let decider = talk.decided_by(told.after);
-        let spoken = *client.messages.get(talk.decided_by(told.spoken))?;
-        let decided = *client.messages.get(decider.min(talk.blocks() as usize - 1))?;
+    fn of(speech: &Speech, result: usize, client: &Account, server: &Account) -> Option<Self> {
+        let waiting = Span::from_nanos(speech.waiting_ns);
+        let forwarding = Span::from_nanos(speech.decoder.forwarding_ns);
+        let told = speech.results[result];
+        let decider = speech.decided_by(told.after_bytes);
+        let spoken = *client.messages.get(speech.decided_by(told.spoken_bytes))?;
+        let decided = *client.messages.get(decider.min(speech.blocks() as usize - 1))?;
         let free = server.opened_at? + waiting;
         // At the master, as the real one counts: forwarding both ways is in it.
         let arrived = free.max(*server.messages.get(decider)?);

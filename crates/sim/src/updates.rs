@@ -11,8 +11,8 @@ use voxpath_units::{Span, Time};
 
 /// How late each update of a flow came that came at all; none of another application.
 pub(crate) fn delays(flow: &Flow, client: &Record) -> Option<Vec<Span>> {
-    let App::Push { updates, .. } = &flow.app else { return None };
-    let ready = updates.iter().map(|update| ready_at(flow, update));
+    let App::Push(push) = &flow.app else { return None };
+    let ready = push.updates.iter().map(|update| ready_at(flow, update));
     Some(ready.zip(client.updates()).map(|(ready, come)| come.since(ready)).collect())
 }
 
@@ -25,11 +25,10 @@ pub(crate) fn table(plan: &Plan, world: &World) -> Option<Table> {
     let (mut flows, mut numbers, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ready, mut received) = (Vec::new(), Vec::new());
     for ((i, flow), ends) in (0..).zip(&plan.flows).zip(world.endpoints.as_chunks::<2>().0) {
-        let (App::Push { updates, .. }, Part::Stream { record, .. }) = (&flow.app, End::of(&ends[0]).part)
-        else {
+        let (App::Push(push), Part::Stream { record, .. }) = (&flow.app, End::of(&ends[0]).part) else {
             continue;
         };
-        for (number, update) in updates.iter().enumerate() {
+        for (number, update) in push.updates.iter().enumerate() {
             flows.push(i);
             numbers.push(number as u64);
             bytes.push(update.1.into());

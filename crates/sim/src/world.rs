@@ -4,7 +4,7 @@
 //! due. Everything that follows from it (forwarding, acknowledging, sending) happens at once, so a hop costs one
 //! event. The same world serves real time: only the clock that says how far to advance differs.
 
-use crate::endpoint::{Endpoint, Kind, Label, Outbox};
+use crate::endpoint::{Datagram, Endpoint, Kind, Label};
 use crate::limits::Limits;
 use crate::network::Network;
 use crate::plan::Change;
@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use voxpath_apps::DatagramMachine;
 use voxpath_net::packet::Packet;
 use voxpath_net::tap::Interest;
 use voxpath_net::{Link, Tap};
@@ -37,7 +38,8 @@ pub(crate) struct World {
     pub(crate) arrived: VecDeque<(Delivery, Packet)>,
     /// Nothing happens after its end.
     pub(crate) limits: Limits,
-    outbox: Outbox,
+    /// What the UDP socket that is driven receives and sends.
+    datagram: Datagram,
 }
 
 impl World {
@@ -55,7 +57,7 @@ impl World {
             busy,
             arrived: VecDeque::new(),
             limits,
-            outbox: Outbox::default(),
+            datagram: Datagram::default(),
         }
     }
 
@@ -187,12 +189,13 @@ impl World {
                     self.run(now, index);
                 }
             }
-            Kind::Receiver(receiver) => {
+            Kind::Udp(_) => {
                 if packet.is_udp() {
-                    receiver.receive(now, &packet.payload);
+                    self.datagram.inbox = Some(packet.payload);
+                    self.run(now, index);
                 }
             }
-            Kind::Sender(_) | Kind::Outside(_) => {}
+            Kind::Outside(_) => {}
         }
     }
 
@@ -245,7 +248,7 @@ impl World {
 
     /// Lets an endpoint do everything that it can do now.
     fn run(&mut self, now: Time, index: usize) {
-        let Self { network, endpoints, outbox, .. } = self;
+        let Self { network, endpoints, datagram, .. } = self;
         let endpoint = &mut endpoints[index];
         match &mut endpoint.kind {
             Kind::Tcp(tcp) => {
@@ -260,15 +263,15 @@ impl World {
                     endpoint.counters.established_at = Some(now);
                 }
             }
-            Kind::Sender(sender) => {
-                sender.drive(now, outbox);
-                for payload in outbox.0.drain(..) {
+            Kind::Udp(application) => {
+                application.drive(now, datagram);
+                for payload in datagram.outbox.drain(..) {
                     let transport = endpoint.label.udp();
                     endpoint.counters.packets_sent += 1;
                     network.send(now, endpoint.node, &endpoint.label, transport, payload);
                 }
             }
-            Kind::Receiver(_) | Kind::Outside(_) => {}
+            Kind::Outside(_) => {}
         }
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Capacity, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport, loss,
+    App, Bulk, Capacity, Cbr, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport, loss,
 };
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
@@ -20,7 +20,7 @@ fn bottleneck(loss: Loss) -> Direction {
 
 fn bulk(config: &Config, loss: Loss) -> Plan {
     let mut plan =
-        with_tcp(pipe(bottleneck(loss), bottleneck(Loss::None)), config, App::Bulk { bytes: None });
+        with_tcp(pipe(bottleneck(loss), bottleneck(Loss::None)), config, App::Bulk(Bulk { bytes: None }));
     plan.duration_ns = Some(100_000 * SECOND);
     plan
 }
@@ -137,7 +137,7 @@ fn duplicated_and_reordered_packets_allocate_for_records_only() {
 fn datagrams_allocate_only_what_their_delays_need() {
     let mut plan = pipe(bottleneck(Loss::None), bottleneck(Loss::None));
     plan.duration_ns = Some(100_000 * SECOND);
-    let app = App::Cbr { packet_bytes: 160, interval_ns: MS, packets: None };
+    let app = App::Cbr(Cbr { packet_bytes: 160, interval_ns: MS, packets: None });
     let transport = Transport::Udp;
     plan.flows.push(Flow {
         from_address: None,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Flow, Law, ObjectCount, ObjectSize, Plan, Transport};
+use voxpath_sim::plan::{App, Flow, Law, ObjectCount, ObjectSize, OnOff, Plan, Transport, Web};
 use voxpath_sim::{Data, Report};
 use voxpath_tcp::Profile;
 
@@ -16,7 +16,7 @@ fn web(pages: Option<u32>) -> App {
         least_bytes,
         most_bytes: 2_000_000,
     };
-    App::Web {
+    App::Web(Web {
         request_bytes: 328,
         main: size(10_710, 25_032, 100),
         embedded: size(7_758, 126_168, 50),
@@ -24,7 +24,7 @@ fn web(pages: Option<u32>) -> App {
         parsing_ns: 130 * MS,
         reading_ns: 30 * SECOND,
         pages,
-    }
+    })
 }
 
 fn requests(report: &Report, name: &str) -> Vec<Option<u64>> {
@@ -102,13 +102,13 @@ fn on_off(transport: Transport) -> Plan {
         to: 1,
         start_ns: 0,
         transport,
-        app: App::OnOff {
+        app: App::OnOff(OnOff {
             packet_bytes: 1000,
             interval_ns: 8 * MS,
             on: Law::Exponential { mean_ns: 500 * MS },
             off: Law::Exponential { mean_ns: 1500 * MS },
             packets: None,
-        },
+        }),
     });
     plan
 }

@@ -19,7 +19,7 @@ mod common;
 use common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use voxpath_sim::plan::{App, Direction, Flow, Loss, Plan, Reorder, Transport, loss};
+use voxpath_sim::plan::{App, Cbr, Direction, Download, Flow, Loss, Plan, Reorder, Transport, loss};
 use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Profile, Recovery};
 use voxpath_units::Span;
@@ -43,7 +43,8 @@ fn capture_both(snap_bytes: Option<u32>) -> Observe {
 /// A download of a megabyte over 10 Mbit/s and 40 ms, whose data packets `loss` strikes.
 fn lossy_download(config: &Config, loss: Loss) -> Plan {
     let link = |loss| Direction { rate_bps: Some(10_000_000), loss, ..wire(20 * MS) };
-    let app = App::Download { request_bytes: 100, response_bytes: 1_000_000, requests: 1, pause_ns: 0 };
+    let app =
+        App::Download(Download { request_bytes: 100, response_bytes: 1_000_000, requests: 1, pause_ns: 0 });
     with_tcp(pipe(link(Loss::None), link(loss)), config, app)
 }
 
@@ -119,7 +120,7 @@ fn tshark_calls_what_a_timeout_repeats_a_retransmission() {
     let config = Config { receive_buffer: 1460, timestamps: false, ..without_sack(Recovery::Reno) };
     let mut plan = lossy_download(&config, loss::List { packets: vec![3, 8, 9, 30] }.into());
     plan.flows[0].app =
-        App::Download { request_bytes: 100, response_bytes: 50_000, requests: 1, pause_ns: 0 };
+        App::Download(Download { request_bytes: 100, response_bytes: 50_000, requests: 1, pause_ns: 0 });
     let report = run_observed(&plan, 0, &capture_both(None));
     let [_, server] = save("timeouts", &report);
     assert_sound(&server, &report);
@@ -219,7 +220,7 @@ fn tshark_reads_datagrams_over_both_families() {
                 node.addresses = vec![std::net::Ipv6Addr::from((0xfd00_u128 << 112) + last).into()];
             }
         }
-        let app = App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(50) };
+        let app = App::Cbr(Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(50) });
         let transport = Transport::Udp;
         plan.flows.push(Flow {
             from_address: None,

@@ -7,8 +7,8 @@ use common::*;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use voxpath_sim::plan::{
-    App, Decoder, Direction, Flow, Link, Node, NodeKind, Plan, Reorder, Route, Segment, Speech, SpeechResult,
-    Transport, loss,
+    App, Bulk, Cbr, Decoder, Direction, Download, Flow, Link, Node, NodeKind, Plan, Reorder, Route, Segment,
+    Speech, SpeechResult, Transport, Voice, loss,
 };
 use voxpath_sim::{Observe, Simulation, check};
 use voxpath_tcp::{Config, Profile};
@@ -30,10 +30,10 @@ fn valid() -> Plan {
     let second = Link { mtu: None, name: "second".into(), a: 2, b: 1, ab: wire(10 * MS), ba: wire(10 * MS) };
     plan.links.push(second);
     plan.routes.push(Route { node: 2, to: 1, link: 1 });
-    for app in [App::Bulk { bytes: None }, download()] {
+    for app in [App::Bulk(Bulk { bytes: None }), download()] {
         plan = with_tcp(plan, &Profile::Rfc.config(), app);
     }
-    let cbr = App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: None };
+    let cbr = App::Cbr(Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: None });
     plan.flows.push(Flow {
         simulated: false,
         name: "voice".into(),
@@ -279,7 +279,7 @@ fn sessions_of_speech() {
 #[test]
 fn applications() {
     fn app(path: &str, app: App) {
-        let flow = if matches!(app, App::Cbr { .. }) { 2 } else { 0 };
+        let flow = if matches!(app, App::Cbr(_)) { 2 } else { 0 };
         broken(&format!("flows[{flow}].app.{path}"), |plan| plan.flows[flow].app = app);
     }
     for flow in [0, 2] {
@@ -290,12 +290,9 @@ fn applications() {
         });
     }
     let too_much = 1_000_000_000_000_001;
-    app("bytes", App::Bulk { bytes: Some(too_much) });
-    let asks = |request_bytes, response_bytes, requests, pause_ns| App::Download {
-        request_bytes,
-        response_bytes,
-        requests,
-        pause_ns,
+    app("bytes", App::Bulk(Bulk { bytes: Some(too_much) }));
+    let asks = |request_bytes, response_bytes, requests, pause_ns| {
+        App::Download(Download { request_bytes, response_bytes, requests, pause_ns })
     };
     app("request_bytes", asks(0, 1, 1, 0));
     app("response_bytes", asks(1, 0, 1, 0));
@@ -303,7 +300,7 @@ fn applications() {
     app("pause_ns", asks(1, 1, 1, BEYOND));
     app("request_bytes", asks(too_much, 1, 1, 0));
     app("response_bytes", asks(1, u64::MAX / 2, 3, 0));
-    let cbr = |packet_bytes, interval_ns| App::Cbr { packet_bytes, interval_ns, packets: Some(1) };
+    let cbr = |packet_bytes, interval_ns| App::Cbr(Cbr { packet_bytes, interval_ns, packets: Some(1) });
     app("packet_bytes", cbr(0, 1));
     app("packet_bytes", cbr(65_508, 1));
     app("interval_ns", cbr(1, 0));
@@ -312,7 +309,7 @@ fn applications() {
                   [block_bytes, partial_bytes, answer_bytes]: [u64; 3],
                   times: [u64; 3]| {
         let [interval_ns, processing_ns, pause_ns] = times;
-        App::Voice {
+        App::Voice(Voice {
             blocks,
             block_bytes,
             interval_ns,
@@ -321,7 +318,7 @@ fn applications() {
             processing_ns,
             requests,
             pause_ns,
-        }
+        })
     };
     app("blocks", speaks([0, 1], [1, 0, 1], [1, 0, 0]));
     app("requests", speaks([1, 0], [1, 0, 1], [1, 0, 0]));
@@ -381,7 +378,7 @@ fn an_endless_transfer_needs_time_to_pass() {
     });
     fine(|plan| {
         instant(plan);
-        plan.flows[0].app = App::Bulk { bytes: Some(1_000_000) };
+        plan.flows[0].app = App::Bulk(Bulk { bytes: Some(1_000_000) });
     });
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Direction, Loss, loss};
+use voxpath_sim::plan::{App, Bulk, Direction, Loss, loss};
 use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Congestion, Profile};
 
@@ -25,7 +25,8 @@ fn named(name: &str) -> Congestion {
 /// One bulk flow of Linux with this control, and its time series.
 fn alone(name: &str, loss: Loss, seconds: u64) -> Report {
     let config = Config { congestion: named(name), ..Profile::Linux.config() };
-    let mut plan = with_tcp(pipe(bottleneck(loss), wire(ROUND_TRIP / 2)), &config, App::Bulk { bytes: None });
+    let mut plan =
+        with_tcp(pipe(bottleneck(loss), wire(ROUND_TRIP / 2)), &config, App::Bulk(Bulk { bytes: None }));
     plan.duration_ns = Some(seconds * SECOND);
     run_observed(&plan, 0, &Observe { tcp: true, ..Observe::default() })
 }
@@ -115,7 +116,7 @@ fn cubic_follows_its_curve_between_losses() {
         ..Profile::Rfc.config()
     };
     let there = Direction { rate_bps: Some(100_000_000), queue_bytes: Some(600_000), ..wire(50 * MS) };
-    let mut plan = with_tcp(pipe(there, wire(50 * MS)), &config, App::Bulk { bytes: None });
+    let mut plan = with_tcp(pipe(there, wire(50 * MS)), &config, App::Bulk(Bulk { bytes: None }));
     plan.duration_ns = Some(60 * SECOND);
     let report = run_observed(&plan, 0, &Observe { tcp: true, ..Observe::default() });
     let windows = series(&report, "cwnd_bytes");
@@ -163,7 +164,7 @@ fn pacing_spreads_what_a_window_would_send_at_once() {
         let mut plan = with_tcp(
             pipe(bottleneck(Loss::None), wire(ROUND_TRIP / 2)),
             &config,
-            App::Bulk { bytes: Some(1_000_000) },
+            App::Bulk(Bulk { bytes: Some(1_000_000) }),
         );
         plan.duration_ns = Some(SECOND);
         let report = run_observed(&plan, 0, &Observe { tcp: true, ..Observe::default() });

@@ -6,7 +6,7 @@ mod common;
 use bytes::Bytes;
 use common::*;
 use std::net::IpAddr;
-use voxpath_sim::plan::{App, Direction, Flow, Link, Node, NodeKind, Plan, Transport};
+use voxpath_sim::plan::{App, Bulk, Cbr, Direction, Flow, Link, Node, NodeKind, Plan, Transport};
 use voxpath_sim::{Data, Observe, RealTime, Report, check};
 use voxpath_tcp::{Config, Profile};
 use voxpath_units::{Span, Time};
@@ -67,7 +67,8 @@ fn tcp_finds_the_smallest_link_and_sends_no_larger_packet_again() {
     for v6 in [false, true] {
         for (mss, mtu) in [(1440, 1400), (1440, 1280), (8900, 1500)] {
             let config = Config { mss, ..Profile::Linux.config() };
-            let mut plan = with_tcp(chain(v6, Some(mtu)), &config, App::Bulk { bytes: Some(1_000_000) });
+            let mut plan =
+                with_tcp(chain(v6, Some(mtu)), &config, App::Bulk(Bulk { bytes: Some(1_000_000) }));
             plan.flows[0].name = "up".into();
             let observe = Observe { packets: true, ..Observe::default() };
             let report = run_observed(&plan, 0, &observe);
@@ -89,7 +90,7 @@ fn a_first_link_that_is_too_small_is_known_at_once() {
     for v6 in [false, true] {
         let mut plan = chain(v6, None);
         plan.links[0].mtu = Some(1300);
-        let plan = with_tcp(plan, &Profile::Linux.config(), App::Bulk { bytes: Some(100_000) });
+        let plan = with_tcp(plan, &Profile::Linux.config(), App::Bulk(Bulk { bytes: Some(100_000) }));
         let report = run(&plan, 0);
         assert_eq!(status(&report, 0), "completed");
         assert_eq!(flow(&report, "client_timeouts", 0), 0);
@@ -109,7 +110,7 @@ fn datagrams_that_are_too_big_are_lost_and_counted() {
         to: 1,
         start_ns: 0,
         transport: Transport::Udp,
-        app: App::Cbr { packet_bytes: 1000, interval_ns: 10 * MS, packets: Some(20) },
+        app: App::Cbr(Cbr { packet_bytes: 1000, interval_ns: 10 * MS, packets: Some(20) }),
     });
     let report = run(&plan, 0);
     assert_eq!((flow(&report, "datagrams_received", 0), dropped(&report, "router3")), (0, 20));

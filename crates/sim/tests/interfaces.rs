@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Direction, Interface, Link, Node, NodeKind, Plan, Route};
+use voxpath_sim::plan::{App, Bulk, Direction, Interface, Link, Node, NodeKind, Plan, Route};
 use voxpath_sim::{Data, Report, check, paths};
 use voxpath_tcp::Profile;
 
@@ -35,7 +35,7 @@ fn two_paths(delays: [u64; 2]) -> Plan {
     ];
     plan.interfaces = [0, 1].map(|i| Interface { node: 0, address: i, link: i }).to_vec();
     for address in [0, 1] {
-        plan = with_tcp(plan, &Profile::Linux.config(), App::Bulk { bytes: Some(10_000) });
+        plan = with_tcp(plan, &Profile::Linux.config(), App::Bulk(Bulk { bytes: Some(10_000) }));
         plan.flows[address as usize].from_address = Some(address);
     }
     plan

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Flow, Limits, Plan, Transport};
+use voxpath_sim::plan::{App, Bulk, Cbr, Flow, Limits, Plan, Transport};
 use voxpath_sim::{Observe, Report, Simulation, check};
 use voxpath_tcp::Profile;
 
@@ -22,7 +22,7 @@ fn endless(limits: Limits, duration_ns: Option<u64>) -> Plan {
         to: 1,
         start_ns: 0,
         transport: Transport::Udp,
-        app: App::Cbr { packet_bytes: 160, interval_ns: 10 * MS, packets: Some(1 << 40) },
+        app: App::Cbr(Cbr { packet_bytes: 160, interval_ns: 10 * MS, packets: Some(1 << 40) }),
     });
     plan
 }
@@ -80,7 +80,7 @@ fn a_run_ends_with_its_limit_of_memory() {
 
 #[test]
 fn a_run_that_is_over_has_reached_no_limit() {
-    let app = App::Bulk { bytes: Some(100_000) };
+    let app = App::Bulk(Bulk { bytes: Some(100_000) });
     let mut plan = with_tcp(pipe(wire(10 * MS), wire(10 * MS)), &Profile::Linux.config(), app);
     plan.limits =
         Limits { events: Some(1_000_000), time_ns: Some(1000 * SECOND), memory_bytes: Some(1 << 30) };
@@ -92,7 +92,7 @@ fn a_run_that_is_over_has_reached_no_limit() {
 fn the_end_of_the_clock_is_an_error_and_no_wrap() {
     // One datagram in 400 000 h, and the clock ends at 500 000 h.
     let mut plan = endless(Limits::default(), None);
-    let App::Cbr { interval_ns, .. } = &mut plan.flows[0].app else { panic!("it is") };
+    let App::Cbr(Cbr { interval_ns, .. }) = &mut plan.flows[0].app else { panic!("it is") };
     *interval_ns = 400_000 * 3600 * SECOND;
     let report = report(&plan, u64::MAX, &Observe::default());
     assert_eq!((report.verdict.limit, report.verdict.valid), (Some("clock"), false));

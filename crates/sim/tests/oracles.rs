@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use voxpath_sim::Data;
-use voxpath_sim::plan::{App, Framing};
+use voxpath_sim::plan::{App, Bulk, Download, Framing};
 use voxpath_tcp::{Config, Profile};
 
 /// Completion of a download without loss or rate: handshake, request, slow start up to the window, then a window a
@@ -49,8 +49,11 @@ fn a_bottleneck_carries_its_rate_less_the_headers() {
     };
     let config = Config { timestamps: false, ..Profile::Rfc.config() };
     let bytes_until = |seconds: u64| {
-        let mut plan =
-            with_tcp(pipe(bottleneck(20 * MS), bottleneck(20 * MS)), &config, App::Bulk { bytes: None });
+        let mut plan = with_tcp(
+            pipe(bottleneck(20 * MS), bottleneck(20 * MS)),
+            &config,
+            App::Bulk(Bulk { bytes: None }),
+        );
         plan.duration_ns = Some(seconds * SECOND);
         flow(&run(&plan, 0), "bytes_delivered", 0)
     };
@@ -109,9 +112,10 @@ fn speech_faster_than_the_link_is_late_and_whole() {
 
 #[test]
 fn a_download_has_responses_and_no_partial_answers() {
-    let app = App::Download { request_bytes: 100, response_bytes: 1000, requests: 2, pause_ns: SECOND };
+    let app =
+        App::Download(Download { request_bytes: 100, response_bytes: 1000, requests: 2, pause_ns: SECOND });
     let plan = with_tcp(pipe(wire(20 * MS), wire(20 * MS)), &window_limited(), app);
-    let report = run(&with_tcp(plan, &window_limited(), App::Bulk { bytes: Some(1) }), 0);
+    let report = run(&with_tcp(plan, &window_limited(), App::Bulk(Bulk { bytes: Some(1) })), 0);
     let value = |name| match column(table(&report, "flows"), name) {
         Data::OptU64(values) => [values[0], values[1]],
         other => panic!("{other:?}"),

@@ -5,7 +5,10 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
-use voxpath_sim::plan::{App, Change, Direction, Flow, Link, Node, NodeKind, Plan, Queueing, Transport};
+use voxpath_sim::plan::{
+    App, Bulk, Cbr, Change, Direction, Download, Flow, Link, Node, NodeKind, OnOff, Plan, Push, Queueing,
+    Transport, Voice, Web,
+};
 use voxpath_sim::{Data, Observe, Report, Simulation, Table};
 use voxpath_tcp::Profile;
 
@@ -67,36 +70,37 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
         let delivered = self::flow(report, "bytes_delivered", row);
         match (status(report, row), &flow.app) {
             // Without a size it is complete when it was stopped and all is there that was sent.
-            ("completed", App::Bulk { bytes: None }) => assert!(is_stopped(plan, report, row)),
+            ("completed", App::Bulk(Bulk { bytes: None })) => assert!(is_stopped(plan, report, row)),
             ("stopped", _) => {
                 assert!(is_stopped(plan, report, row));
                 assert!(maybe(report, "completed_ns", row).is_none() || flow.transport == Transport::Udp);
             }
-            ("completed", App::Bulk { bytes }) => assert_eq!(Some(delivered), *bytes),
-            ("completed", &App::Download { response_bytes, requests, .. }) => {
+            ("completed", App::Bulk(Bulk { bytes })) => assert_eq!(Some(delivered), *bytes),
+            ("completed", &App::Download(Download { response_bytes, requests, .. })) => {
                 assert_eq!(delivered, response_bytes * u64::from(requests));
             }
-            ("completed", &App::Voice { blocks, partial_bytes, answer_bytes, requests, .. }) => {
+            ("completed", &App::Voice(Voice { blocks, partial_bytes, answer_bytes, requests, .. })) => {
                 let (partials, requests) = (u64::from(blocks) - 1, u64::from(requests));
                 assert_eq!(delivered, (partials * partial_bytes + answer_bytes) * requests);
                 assert_eq!(maybe(report, "requests_answered", row), Some(requests));
                 let received = (partials * partial_bytes > 0).then_some(partials * requests);
                 assert_eq!(maybe(report, "partials_received", row), received);
             }
-            ("completed", &App::Web { pages, .. }) => {
+            ("completed", &App::Web(Web { pages, .. })) => {
                 assert_eq!(maybe(report, "pages_loaded", row), pages.map(u64::from));
             }
-            ("completed", App::Push { updates, .. }) => {
+            ("completed", App::Push(Push { updates, .. })) => {
                 assert_eq!(maybe(report, "updates_received", row), Some(updates.len() as u64));
             }
-            ("completed", &App::OnOff { packet_bytes, packets, .. })
+            ("completed", &App::OnOff(OnOff { packet_bytes, packets, .. }))
                 if matches!(flow.transport, Transport::Tcp { .. }) && packets.is_some() =>
             {
                 assert_eq!(Some(delivered), packets.map(|packets| packets * u64::from(packet_bytes)));
             }
             (
                 status @ ("completed" | "unfinished"),
-                &(App::Cbr { packet_bytes, packets, .. } | App::OnOff { packet_bytes, packets, .. }),
+                &(App::Cbr(Cbr { packet_bytes, packets, .. })
+                | App::OnOff(OnOff { packet_bytes, packets, .. })),
             ) if matches!(flow.transport, Transport::Udp) => {
                 let sent = self::flow(report, "datagrams_sent", row);
                 let received = self::flow(report, "datagrams_received", row);
@@ -107,16 +111,11 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
             }
             (
                 "unfinished" | "timed_out" | "reset" | "refused",
-                App::Bulk { .. }
-                | App::Download { .. }
-                | App::Voice { .. }
-                | App::Web { .. }
-                | App::Push { .. }
-                | App::OnOff { .. },
+                App::Bulk(_) | App::Download(_) | App::Voice(_) | App::Web(_) | App::Push(_) | App::OnOff(_),
             ) => {
                 assert!(maybe(report, "completed_ns", row).is_none());
             }
-            ("completed", App::OnOff { packets: None, .. }) => assert!(is_stopped(plan, report, row)),
+            ("completed", App::OnOff(OnOff { packets: None, .. })) => assert!(is_stopped(plan, report, row)),
             (status, _) => panic!("{}: {status}", flow.name),
         }
         let times = ["start_ns", "established_ns", "first_byte_ns", "completed_ns"];
@@ -284,9 +283,9 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &Direction) -> Plan {
     let flows = [
         (
             Transport::tcp(config.clone(), config),
-            App::Download { request_bytes: 100, response_bytes: 50_000, requests: 3, pause_ns: 0 },
+            App::Download(Download { request_bytes: 100, response_bytes: 50_000, requests: 3, pause_ns: 0 }),
         ),
-        (Transport::Udp, App::Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) }),
+        (Transport::Udp, App::Cbr(Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) })),
     ];
     let flows = flows.into_iter().enumerate().map(|(i, (transport, app))| Flow {
         from_address: None,

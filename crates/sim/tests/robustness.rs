@@ -7,7 +7,9 @@ mod processor;
 
 use common::*;
 use proptest::prelude::*;
-use voxpath_sim::plan::{App, Flow, Link, Node, NodeKind, Plan, Reorder, Transport, loss};
+use voxpath_sim::plan::{
+    App, Bulk, Cbr, Download, Flow, Link, Node, NodeKind, Plan, Reorder, Transport, Voice, loss,
+};
 use voxpath_sim::{Observe, Simulation, check};
 use voxpath_tcp::Profile;
 
@@ -17,10 +19,10 @@ const LONGEST: u64 = 1_800_000_000_000_000_000;
 fn sums_of_the_longest_spans_stay_inside_the_clock() {
     let mut longest = wire(LONGEST);
     longest.reorder = Some(Reorder { p: 1.0, by_ns: LONGEST });
-    let bulk = App::Bulk { bytes: Some(1) };
+    let bulk = App::Bulk(Bulk { bytes: Some(1) });
     let mut plan = with_tcp(pipe(longest.clone(), longest), &Profile::Rfc.config(), bulk);
     plan.flows[0].start_ns = LONGEST;
-    let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: LONGEST, packets: None };
+    let cbr = App::Cbr(Cbr { packet_bytes: 65_507, interval_ns: LONGEST, packets: None });
     plan.flows.push(Flow {
         simulated: false,
         name: "udp".into(),
@@ -44,7 +46,7 @@ fn a_queue_of_centuries_does_not_overflow_the_clock() {
     slow.rate_bps = Some(1);
     let mut plan = pipe(slow.clone(), slow);
     plan.duration_ns = Some(60 * SECOND);
-    let cbr = App::Cbr { packet_bytes: 65_507, interval_ns: MS, packets: None };
+    let cbr = App::Cbr(Cbr { packet_bytes: 65_507, interval_ns: MS, packets: None });
     plan.flows.push(Flow {
         from_address: None,
         to_address: None,
@@ -65,8 +67,11 @@ fn a_queue_of_centuries_does_not_overflow_the_clock() {
 fn a_run_without_an_end_ends_with_the_clocks_range() {
     let mut slow = wire(LONGEST / 2);
     slow.rate_bps = Some(1);
-    let plan =
-        with_tcp(pipe(slow.clone(), slow), &Profile::Linux.config(), App::Bulk { bytes: Some(10_000_000) });
+    let plan = with_tcp(
+        pipe(slow.clone(), slow),
+        &Profile::Linux.config(),
+        App::Bulk(Bulk { bytes: Some(10_000_000) }),
+    );
     let report = Simulation::new(plan, 0, &Observe::default()).expect("a valid plan").run();
     assert!(report.verdict.ended_ns <= LONGEST);
     let clock = report.verdict.problems.iter().all(|problem| problem.contains("the clock's range"));
@@ -125,15 +130,15 @@ fn plan() -> impl Strategy<Value = Plan> {
                 _ => Transport::tcp(config.clone(), config),
             };
             let app = match app {
-                0 => App::Bulk { bytes: count },
-                1 => App::Download {
+                0 => App::Bulk(Bulk { bytes: count }),
+                1 => App::Download(Download {
                     request_bytes: bytes,
                     response_bytes: small,
                     requests: many as u32,
                     pause_ns,
-                },
-                2 => App::Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count },
-                _ => App::Voice {
+                }),
+                2 => App::Cbr(Cbr { packet_bytes: many as u32, interval_ns: pause_ns, packets: count }),
+                _ => App::Voice(Voice {
                     blocks: queue as u32,
                     block_bytes: bytes,
                     interval_ns: span(tick).as_nanos(),
@@ -142,7 +147,7 @@ fn plan() -> impl Strategy<Value = Plan> {
                     processing_ns: pause_ns,
                     requests: many as u32,
                     pause_ns,
-                },
+                }),
             };
             plan.flows.push(Flow {
                 from_address: None,
@@ -222,7 +227,7 @@ fn a_big_star_is_built_in_no_time() {
             to: (host + 1) % hosts,
             start_ns: 0,
             transport: Transport::tcp(config.clone(), config.clone()),
-            app: App::Bulk { bytes: Some(1) },
+            app: App::Bulk(Bulk { bytes: Some(1) }),
         })
         .collect();
     let before = processor::used();

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use voxpath_sim::plan::{App, Direction, Flow, Plan, Reorder, Transport, loss};
+use voxpath_sim::plan::{App, Bulk, Cbr, Direction, Flow, Plan, Reorder, Transport, loss};
 use voxpath_sim::{Data, Observe, Report};
 use voxpath_tcp::{Config, Profile};
 use voxpath_units::Span;
@@ -18,7 +18,7 @@ fn rfc() -> Config {
 }
 
 fn bulk(bytes: u64) -> App {
-    App::Bulk { bytes: Some(bytes) }
+    App::Bulk(Bulk { bytes: Some(bytes) })
 }
 
 fn maybe(report: &Report, name: &str) -> Option<u64> {
@@ -101,7 +101,8 @@ fn a_run_that_is_cut_leaves_its_flows_unfinished() {
 
 #[test]
 fn an_endless_transfer_is_unfinished_by_nature() {
-    let mut plan = with_tcp(pipe(wire(10 * MS), wire(10 * MS)), &window_limited(), App::Bulk { bytes: None });
+    let mut plan =
+        with_tcp(pipe(wire(10 * MS), wire(10 * MS)), &window_limited(), App::Bulk(Bulk { bytes: None }));
     plan.duration_ns = Some(SECOND);
     assert_eq!(status(&run(&plan, 0), 0), "unfinished");
 }
@@ -148,7 +149,7 @@ fn voice(packets: u64) -> Plan {
     let mut there = wire(30 * MS);
     there.rate_bps = Some(80_000);
     let mut plan = pipe(there, wire(0));
-    let app = App::Cbr { packet_bytes: 172, interval_ns: 25 * MS, packets: Some(packets) };
+    let app = App::Cbr(Cbr { packet_bytes: 172, interval_ns: 25 * MS, packets: Some(packets) });
     plan.flows.push(Flow {
         from_address: None,
         to_address: None,
@@ -194,7 +195,7 @@ fn datagrams_on_an_empty_pipe_all_take_the_same_time() {
 #[test]
 fn datagrams_that_come_faster_than_the_link_queue_up() {
     let mut plan = voice(100);
-    plan.flows[0].app = App::Cbr { packet_bytes: 172, interval_ns: 15 * MS, packets: Some(100) };
+    plan.flows[0].app = App::Cbr(Cbr { packet_bytes: 172, interval_ns: 15 * MS, packets: Some(100) });
     let report = run(&plan, 0);
     // Each waits 5 ms longer than the one before: delays 50, 55 ... 545 ms.
     let ms = |ms: u64| Some(ms * MS);

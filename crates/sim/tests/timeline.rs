@@ -5,7 +5,8 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Change, Direction, Event, Flow, LinkChange, Loss, Plan, Route, Transport, Way, loss,
+    App, Bulk, Cbr, Change, Direction, Download, Event, Flow, LinkChange, Loss, Plan, Route, Transport, Way,
+    loss,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, check};
 use voxpath_tcp::Profile;
@@ -27,7 +28,7 @@ fn stream(way: Direction) -> Plan {
         to: 1,
         start_ns: 0,
         transport: Transport::Udp,
-        app: App::Cbr { packet_bytes: 1000, interval_ns: 10 * MS, packets: Some(200) },
+        app: App::Cbr(Cbr { packet_bytes: 1000, interval_ns: 10 * MS, packets: Some(200) }),
     });
     plan
 }
@@ -105,11 +106,14 @@ fn stop(plan: &mut Plan, ms: u64) {
 #[test]
 fn every_application_can_be_stopped() {
     let cases: [(App, &str); 5] = [
-        (App::Bulk { bytes: None }, "completed"),
-        (App::Bulk { bytes: Some(100_000_000) }, "stopped"),
+        (App::Bulk(Bulk { bytes: None }), "completed"),
+        (App::Bulk(Bulk { bytes: Some(100_000_000) }), "stopped"),
         (download(), "stopped"),
         (voice(), "stopped"),
-        (App::Download { request_bytes: 100, response_bytes: 100, requests: 2, pause_ns: 0 }, "completed"),
+        (
+            App::Download(Download { request_bytes: 100, response_bytes: 100, requests: 2, pause_ns: 0 }),
+            "completed",
+        ),
     ];
     for (app, expected) in cases {
         let ways = limited(10_000_000);
@@ -125,7 +129,7 @@ fn every_application_can_be_stopped() {
     stop(&mut plan, 1000);
     let report = run(&plan, 0);
     assert_eq!((status(&report, 0), flow(&report, "datagrams_received", 0)), ("stopped", 100));
-    let App::Cbr { packets, .. } = &mut plan.flows[0].app else { panic!("it is") };
+    let App::Cbr(Cbr { packets, .. }) = &mut plan.flows[0].app else { panic!("it is") };
     *packets = None;
     assert_eq!(status(&run(&plan, 0), 0), "completed");
 }
@@ -194,7 +198,7 @@ fn a_run_with_events_is_the_same_in_whatever_steps() {
     let whole = |steps: u64| {
         let ways = Direction { loss: loss::Bernoulli { p: 0.01 }.into(), ..limited(5_000_000) };
         let mut plan =
-            with_tcp(pipe(ways.clone(), ways), &Profile::Linux.config(), App::Bulk { bytes: None });
+            with_tcp(pipe(ways.clone(), ways), &Profile::Linux.config(), App::Bulk(Bulk { bytes: None }));
         plan.duration_ns = Some(5 * SECOND);
         at(&mut plan, 1000, LinkChange::Rate { rate_bps: 500_000 });
         at(&mut plan, 2000, LinkChange::Up { up: false });

@@ -5,8 +5,9 @@
 //! after every [`LOOK`] octets it looks whether more than [`HIGH`] have come to wait, and then goes on when no more than
 //! [`LOW`] do.
 
-use super::{Account, CLOSE, Talk, frame, masked};
+use super::{Account, CLOSE, Speech, frame, masked};
 use crate::bulk::write_pattern;
+use crate::machine::StreamMachine;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;
 use alloc::sync::Arc;
@@ -21,8 +22,7 @@ const LOW: u64 = 1 << 14;
 /// Speaks, and reads what is understood.
 #[derive(Debug)]
 pub struct Client {
-    talk: Arc<Talk>,
-    is_paced: bool,
+    speech: Arc<Speech>,
     stream: u32,
     /// Octets that were given to the buffer.
     due: u64,
@@ -47,46 +47,28 @@ pub struct Client {
 
 impl Client {
     /// Speaks by pattern `stream` and expects pattern `answer`.
-    pub fn new(talk: Arc<Talk>, is_paced: bool, stream: u32, answer: u32) -> Self {
+    pub fn new(speech: Arc<Speech>, stream: u32, answer: u32) -> Self {
         Self {
-            is_paced,
             stream,
-            due: talk.request,
+            due: speech.request_bytes,
             written: 0,
             unlooked: 0,
             is_full: false,
             is_waiting: false,
             begun: 0,
             next_at: None,
-            whole: talk.response,
+            whole: speech.response_bytes,
             is_leaving: false,
             verifier: Verifier::new(answer),
             record: Record::default(),
-            talk,
-        }
-    }
-
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        if !socket.is_connected() || self.record.finished {
-            return;
-        }
-        self.read(now, socket);
-        if !self.is_leaving {
-            self.write(socket);
-            self.speak(now, socket);
-        }
-        let has_said_all = self.record.completed_at.is_some() && self.written == self.due;
-        if self.is_leaving || has_said_all || socket.is_at_end() {
-            self.next_at = None;
-            socket.close();
-            self.record.finished = socket.is_at_end();
+            speech,
         }
     }
 
     fn read(&mut self, now: Time, socket: &mut impl Stream) {
         let read = self.record.read(now, socket, &mut self.verifier);
         let octets = self.record.octets;
-        if read == 0 || octets < self.talk.response {
+        if read == 0 || octets < self.speech.response_bytes {
             return;
         }
         if self.account().opened_at.is_none() {
@@ -94,15 +76,15 @@ impl Client {
             self.next_at = self.due_at();
         }
         let whole = self.account().results.len();
-        for result in whole..self.talk.results.len() {
-            let end = self.whole + frame(self.talk.results[result].octets);
+        for result in whole..self.speech.results.len() {
+            let end = self.whole + frame(self.speech.results[result].bytes);
             if octets < end {
                 return;
             }
             self.whole = end;
             self.account().results.push(now);
         }
-        if octets == self.whole + self.talk.goodbye() {
+        if octets == self.whole + self.speech.goodbye() {
             self.record.completed_at = Some(now);
             // The peer wants to hear no more (RFC 6455 section 5.5.1).
             self.next_at = None;
@@ -119,7 +101,7 @@ impl Client {
         while self.next_at.is_some_and(|at| at <= now) {
             self.account().first_at.get_or_insert(now);
             self.begun += 1;
-            let before = core::mem::replace(&mut self.due, self.talk.up_to(self.begun));
+            let before = core::mem::replace(&mut self.due, self.speech.up_to(self.begun));
             self.unlooked += self.due - before;
             self.write(socket);
             if self.unlooked > LOOK {
@@ -137,13 +119,13 @@ impl Client {
     /// A message has left the program.
     fn said(&mut self, now: Time) {
         self.account().messages.push(now);
-        self.next_at = if self.begun < self.talk.messages() { self.due_at() } else { None };
+        self.next_at = if self.begun < self.speech.messages() { self.due_at() } else { None };
     }
 
     /// When the next message is due.
     fn due_at(&mut self) -> Option<Time> {
-        let spoken = self.talk.time_of(self.talk.audio_in(self.begun + 1));
-        let ready = if self.is_paced { spoken } else { Span::ZERO };
+        let spoken = self.speech.time_of(self.speech.audio_in(self.begun + 1));
+        let ready = if self.speech.paced { spoken } else { Span::ZERO };
         Some(self.account().opened_at? + ready)
     }
 
@@ -156,17 +138,36 @@ impl Client {
     fn account(&mut self) -> &mut Account {
         &mut self.record.details().speech
     }
+}
 
-    pub(crate) const fn stop(&mut self) {
+impl StreamMachine for Client {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        if !socket.is_connected() || self.record.finished {
+            return;
+        }
+        self.read(now, socket);
+        if !self.is_leaving {
+            self.write(socket);
+            self.speak(now, socket);
+        }
+        let has_said_all = self.record.completed_at.is_some() && self.written == self.due;
+        if self.is_leaving || has_said_all || socket.is_at_end() {
+            self.next_at = None;
+            socket.close();
+            self.record.finished = socket.is_at_end();
+        }
+    }
+
+    fn stop(&mut self) {
         self.is_leaving = true;
         self.next_at = None;
     }
 
-    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         self.next_at
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }

@@ -4,72 +4,99 @@
 //! (some speech is harder), times one of each piece (which is more even the longer the piece is). When the segment ends,
 //! it takes a time that grows with its length. All factors are lognormal with mean 1.
 
-use super::Talk;
+use super::Speech;
+use crate::settings::at_least_one;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+use serde::{Deserialize, Serialize};
 use voxpath_net::Stream as Draws;
 use voxpath_units::Span;
+use voxpath_units::check::Check;
 
-/// The audio of which [`Service::jitter`] is told, in seconds.
+/// The audio of which [`Service::jitter`] is said, in seconds.
 const STEP_S: f64 = 0.25;
 /// No piece counts as shorter: what decoding one takes varies no more for being cut finer.
 const SHORTEST_S: f64 = 0.02;
 /// Nothing takes longer: millions of pieces have to stay inside the clock's range.
 const LONGEST: Span = Span::from_secs(3600);
 
-/// What a recogniser takes.
-#[derive(Debug, Clone, PartialEq)]
+/// What a recogniser takes, and its process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Service {
     /// Decoding in all, after so much of a segment was heard: points of a curve that begins in the origin and is straight
     /// between them. They ascend.
-    pub curve: Vec<(Span, Span)>,
+    pub curve_ns: Vec<(u64, u64)>,
     /// For each second of a segment after the last of them.
-    pub per_second: Span,
+    pub per_second_ns: u64,
     /// For each second of audio, speech or not.
-    pub listening: Span,
+    pub listening_ns: u64,
     /// When a segment ends.
-    pub finishing: Span,
+    pub finishing_ns: u64,
     /// For each of its seconds.
-    pub finishing_per_second: Span,
+    pub finishing_per_second_ns: u64,
     /// Standard deviation of the logarithm of a segment's factor.
     pub spread: f64,
     /// The same of the factor of a quarter of a second.
     pub jitter: f64,
     /// The same of what a segment's end takes.
     pub finishing_spread: f64,
+    /// To pass a message on, to the worker or back.
+    pub forwarding_ns: u64,
+    /// Bytes of audio that are decoded at a time, at most.
+    pub piece_bytes: u64,
 }
 
 impl Service {
+    /// What keeps it from being used.
+    pub(crate) fn check(&self, check: &mut Check<'_>) {
+        at_least_one(check, [("piece_bytes", self.piece_bytes)]);
+        for (key, ns) in [
+            ("per_second_ns", self.per_second_ns),
+            ("listening_ns", self.listening_ns),
+            ("finishing_ns", self.finishing_ns),
+            ("finishing_per_second_ns", self.finishing_per_second_ns),
+            ("forwarding_ns", self.forwarding_ns),
+        ] {
+            check.at(key).span(ns);
+        }
+        for (key, deviation) in
+            [("spread", self.spread), ("jitter", self.jitter), ("finishing_spread", self.finishing_spread)]
+        {
+            check.at(key).need((0.0..=3.0).contains(&deviation), "is from 0 to 3");
+        }
+        let origin = core::iter::once((0, 0));
+        for (before, point) in origin.chain(self.curve_ns.iter().copied()).zip(&self.curve_ns) {
+            check.at("curve_ns").span(point.0.max(point.1));
+            if point.0 <= before.0 || point.1 < before.1 {
+                check.at("curve_ns").fail("its points ascend, from the origin");
+            }
+        }
+    }
+
     /// Decoding in all, in seconds, after so many seconds of a segment.
     fn after(&self, heard: f64) -> f64 {
         let (mut x0, mut y0) = (0.0, 0.0);
-        for (x1, y1) in self.curve.iter().map(|(x, y)| (x.as_secs_f64(), y.as_secs_f64())) {
+        for (x1, y1) in self.curve_ns.iter().map(|&(x, y)| (seconds(x), seconds(y))) {
             if heard < x1 {
                 return y0 + (y1 - y0) * (heard - x0) / (x1 - x0);
             }
             (x0, y0) = (x1, y1);
         }
-        y0 + (heard - x0) * self.per_second.as_secs_f64()
+        y0 + (heard - x0) * seconds(self.per_second_ns)
     }
 }
 
-/// A segment of speech, as its recogniser found it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
-    /// Octets of audio after which it is known to have begun.
-    pub begins: u64,
-    /// How much of it is heard by then.
-    pub lead: Span,
-    /// Octets of audio after which it is known to have ended; none where only the end of the audio ends it.
-    pub ends: Option<u64>,
+fn seconds(ns: u64) -> f64 {
+    Span::from_nanos(ns).as_secs_f64()
 }
 
 /// The time that a session's audio takes.
 #[derive(Debug)]
 pub struct Decoder {
-    service: Service,
-    segments: Vec<Segment>,
-    /// Which of them is next, or is being heard.
+    speech: Arc<Speech>,
+    /// Which of its segments is next, or is being heard.
     at: usize,
     /// Of the segment that is being heard.
     factor: Option<f64>,
@@ -78,38 +105,40 @@ pub struct Decoder {
 
 impl Decoder {
     /// Draws from `draws`, in the order of the audio.
-    pub const fn new(service: Service, segments: Vec<Segment>, draws: Draws) -> Self {
-        Self { service, segments, at: 0, factor: None, draws }
+    pub const fn new(speech: Arc<Speech>, draws: Draws) -> Self {
+        Self { speech, at: 0, factor: None, draws }
     }
 
     /// What octets of the audio take; `is_last` ends it.
-    pub(crate) fn decode(&mut self, talk: &Talk, octets: Range<u64>, is_last: bool) -> Span {
-        let length = talk.time_of(octets.end) - talk.time_of(octets.start);
-        let mut took = length.as_secs_f64() * self.service.listening.as_secs_f64();
-        let mut speech = 0.0;
-        while let Some(&segment) = self.segments.get(self.at).filter(|segment| segment.begins <= octets.end) {
-            let Service { spread, .. } = self.service;
-            let factor = *self.factor.get_or_insert_with(|| lognormal(&mut self.draws, spread));
+    pub(crate) fn decode(&mut self, octets: Range<u64>, is_last: bool) -> Span {
+        let Self { speech, at, factor, draws } = self;
+        let service = &speech.decoder;
+        let length = speech.time_of(octets.end) - speech.time_of(octets.start);
+        let mut took = length.as_secs_f64() * seconds(service.listening_ns);
+        let mut spoken = 0.0;
+        while let Some(segment) =
+            speech.segments.get(*at).filter(|segment| segment.begins_bytes <= octets.end)
+        {
+            let drawn = *factor.get_or_insert_with(|| lognormal(draws, service.spread));
             let heard = |octets: u64| {
-                let since = talk.time_of(octets) - talk.time_of(segment.begins);
-                (segment.lead + since).as_secs_f64()
+                let since = speech.time_of(octets) - speech.time_of(segment.begins_bytes);
+                (Span::from_nanos(segment.lead_ns) + since).as_secs_f64()
             };
-            let before = if octets.start < segment.begins { 0.0 } else { heard(octets.start) };
-            let end = segment.ends.filter(|&ends| ends <= octets.end);
+            let before = if octets.start < segment.begins_bytes { 0.0 } else { heard(octets.start) };
+            let end = segment.ends_bytes.filter(|&ends| ends <= octets.end);
             let after = heard(end.unwrap_or(octets.end));
-            speech += factor * (self.service.after(after) - self.service.after(before));
+            spoken += drawn * (service.after(after) - service.after(before));
             if end.is_none() && !is_last {
                 break;
             }
-            let Service { finishing, finishing_per_second, finishing_spread, .. } = self.service;
-            let finish = finishing.as_secs_f64() + after * finishing_per_second.as_secs_f64();
-            took += finish * lognormal(&mut self.draws, finishing_spread);
-            self.at += 1;
-            self.factor = None;
+            let finish = seconds(service.finishing_ns) + after * seconds(service.finishing_per_second_ns);
+            took += finish * lognormal(draws, service.finishing_spread);
+            *at += 1;
+            *factor = None;
         }
-        if speech > 0.0 {
+        if spoken > 0.0 {
             let steps = length.as_secs_f64().max(SHORTEST_S) / STEP_S;
-            took += speech * lognormal(&mut self.draws, self.service.jitter / libm::sqrt(steps));
+            took += spoken * lognormal(draws, service.jitter / libm::sqrt(steps));
         }
         Span::from_secs_f64(took).min(LONGEST)
     }

@@ -1,24 +1,15 @@
 //! The end that listens: a master that passes on, and a worker that decodes one piece after the other.
 
 use super::decoder::Decoder;
-use super::{Account, CLOSE, Talk, Told, frame, masked};
+use super::{Account, CLOSE, Speech, SpeechResult, frame, masked};
 use crate::bulk::write_pattern;
+use crate::machine::StreamMachine;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use voxpath_net::Stream as Draws;
 use voxpath_units::{Span, Time};
-
-/// What the recogniser's process costs besides decoding.
-#[derive(Debug, Clone, Copy)]
-pub struct Worker {
-    /// Octets that are decoded at a time, at most; at least one.
-    pub piece: u64,
-    /// From the opening of the WebSocket until a worker is free.
-    pub waiting: Span,
-    /// What it takes to pass a message on, to the worker or back.
-    pub forwarding: Span,
-}
 
 /// A piece of a message that is being decoded.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +24,7 @@ struct Piece {
 /// Decodes what comes, and tells what is understood.
 #[derive(Debug)]
 pub struct Server {
-    talk: Arc<Talk>,
-    worker: Worker,
+    speech: Arc<Speech>,
     decoder: Decoder,
     verifier: Verifier,
     stream: u32,
@@ -54,11 +44,10 @@ pub struct Server {
 
 impl Server {
     /// Expects pattern `stream` and answers by pattern `answer`.
-    pub fn new(talk: Arc<Talk>, worker: Worker, decoder: Decoder, stream: u32, answer: u32) -> Self {
+    pub fn new(speech: Arc<Speech>, draws: Draws, stream: u32, answer: u32) -> Self {
         Self {
-            talk,
-            worker,
-            decoder,
+            decoder: Decoder::new(Arc::clone(&speech), draws),
+            speech,
             verifier: Verifier::new(stream),
             stream: answer,
             due: 0,
@@ -72,39 +61,19 @@ impl Server {
         }
     }
 
-    pub(crate) fn drive(&mut self, now: Time, socket: &mut impl Stream) {
-        if self.record.finished {
-            return;
-        }
-        self.read(now, socket);
-        self.decode(now);
-        while let Some((_, octets)) = self.told.pop_front_if(|(at, _)| *at <= now) {
-            self.due += octets;
-        }
-        write_pattern(socket, self.stream, &mut self.written, Some(self.due));
-        let has_heard_all = self.record.octets == self.talk.up_to(self.talk.messages()) + masked(CLOSE);
-        if has_heard_all || socket.is_at_end() {
-            self.record.finished = true;
-            self.record.completed_at = has_heard_all.then_some(now);
-            self.piece = None;
-            self.told.clear();
-            socket.close();
-        }
-    }
-
     fn read(&mut self, now: Time, socket: &mut impl Stream) {
         let read = self.record.read(now, socket, &mut self.verifier);
         let octets = self.record.octets;
-        if read == 0 || octets < self.talk.request {
+        if read == 0 || octets < self.speech.request_bytes {
             return;
         }
         if self.account().opened_at.is_none() {
             self.account().opened_at = Some(now);
-            self.free_at = now + self.worker.waiting;
-            self.due += self.talk.response;
+            self.free_at = now + Span::from_nanos(self.speech.waiting_ns);
+            self.due += self.speech.response_bytes;
         }
         let mut come = self.account().messages.len() as u64;
-        while come < self.talk.messages() && octets >= self.talk.up_to(come + 1) {
+        while come < self.speech.messages() && octets >= self.speech.up_to(come + 1) {
             self.account().messages.push(now);
             come += 1;
         }
@@ -126,12 +95,13 @@ impl Server {
         if self.is_over {
             return None;
         }
-        let message = self.decoded / self.talk.block;
-        let message = if self.decoded == self.talk.audio { self.talk.blocks() } else { message };
-        let come_at = *self.account().messages.get(message as usize)? + self.worker.forwarding;
-        let is_last = message == self.talk.blocks();
-        let to = self.talk.audio_in(message + 1).min(self.decoded + self.worker.piece);
-        let took = self.decoder.decode(&self.talk, self.decoded..to, is_last);
+        let message = self.decoded / self.speech.block_bytes;
+        let message = if self.decoded == self.speech.audio_bytes { self.speech.blocks() } else { message };
+        let come_at = *self.account().messages.get(message as usize)?
+            + Span::from_nanos(self.speech.decoder.forwarding_ns);
+        let is_last = message == self.speech.blocks();
+        let to = self.speech.audio_in(message + 1).min(self.decoded + self.speech.decoder.piece_bytes);
+        let took = self.decoder.decode(self.decoded..to, is_last);
         let account = self.account();
         account.decoding = account.decoding + took;
         self.free_at = self.free_at.max(come_at) + took;
@@ -140,31 +110,53 @@ impl Server {
 
     /// Tells what is known after a piece.
     fn tell(&mut self, piece: Piece) {
-        let at = piece.done_at + self.worker.forwarding;
+        let at = piece.done_at + Span::from_nanos(self.speech.decoder.forwarding_ns);
         let known = self.account().results.len();
-        for result in known..self.talk.results.len() {
-            let Told { after, octets, .. } = self.talk.results[result];
-            if !piece.is_last && after.is_none_or(|after| after > piece.to) {
+        for result in known..self.speech.results.len() {
+            let SpeechResult { after_bytes, bytes, .. } = self.speech.results[result];
+            if !piece.is_last && after_bytes.is_none_or(|after| after > piece.to) {
                 return;
             }
             self.account().results.push(piece.done_at);
-            self.told.push_back((at, frame(octets)));
+            self.told.push_back((at, frame(bytes)));
         }
         if piece.is_last {
-            self.told.push_back((at, self.talk.goodbye()));
+            self.told.push_back((at, self.speech.goodbye()));
         }
     }
 
     fn account(&mut self) -> &mut Account {
         &mut self.record.details().speech
     }
+}
 
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+impl StreamMachine for Server {
+    fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+        if self.record.finished {
+            return;
+        }
+        self.read(now, socket);
+        self.decode(now);
+        while let Some((_, octets)) = self.told.pop_front_if(|(at, _)| *at <= now) {
+            self.due += octets;
+        }
+        write_pattern(socket, self.stream, &mut self.written, Some(self.due));
+        let has_heard_all = self.record.octets == self.speech.up_to(self.speech.messages()) + masked(CLOSE);
+        if has_heard_all || socket.is_at_end() {
+            self.record.finished = true;
+            self.record.completed_at = has_heard_all.then_some(now);
+            self.piece = None;
+            self.told.clear();
+            socket.close();
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
         let piece = self.piece.map(|piece| piece.done_at);
         piece.into_iter().chain(self.told.front().map(|&(at, _)| at)).min()
     }
 
-    pub(crate) const fn record(&self) -> &Record {
+    fn record(&self) -> &Record {
         &self.record
     }
 }

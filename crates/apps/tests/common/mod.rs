@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use voxpath_apps::dialogue::{Client, Dialogue, Server};
-use voxpath_apps::{Application, Stream};
+use voxpath_apps::{Stream, StreamApplication, StreamMachine};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
@@ -68,21 +68,25 @@ pub fn ms(ms: u64) -> Time {
 }
 
 /// Both ends of a dialogue.
-pub fn speakers(dialogue: Dialogue) -> [Application; 2] {
+pub fn speakers(dialogue: Dialogue) -> [StreamApplication; 2] {
     [
-        Application::DialogueClient(Client::new(dialogue, 0, 1)),
-        Application::DialogueServer(Server::new(dialogue, 0, 1)),
+        StreamApplication::DialogueClient(Client::new(dialogue, 0, 1)),
+        StreamApplication::DialogueServer(Server::new(dialogue, 0, 1)),
     ]
 }
 
 /// Drives one end, which afterwards has to wait for something to come.
-pub fn drive(app: &mut Application, now: Time, mut socket: Socket<'_>) {
+pub fn drive(app: &mut StreamApplication, now: Time, mut socket: Socket<'_>) {
     app.drive(now, &mut socket);
     assert!(app.poll_timeout().is_none_or(|at| at > now), "{app:?} would be woken at {now} for ever");
 }
 
 /// Drives both ends in turn, a millisecond apart, until neither has anything left to do.
-pub fn converse([mut client, mut server]: [Application; 2], room: u32, read: u32) -> [Application; 2] {
+pub fn converse(
+    [mut client, mut server]: [StreamApplication; 2],
+    room: u32,
+    read: u32,
+) -> [StreamApplication; 2] {
     let (mut there, mut back) = (Pipe::default(), Pipe::default());
     for now in (0..1_000_000).map(ms) {
         drive(&mut client, now, Socket { outgoing: &mut there, incoming: &mut back, room, read });

@@ -4,7 +4,8 @@
 pub mod random;
 
 use voxpath_sim::plan::{
-    App, Direction, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport, VERSION,
+    App, Direction, Download, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport, VERSION,
+    Voice,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, Table};
 use voxpath_tcp::{Config, Profile};
@@ -75,12 +76,12 @@ pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
 
 /// The download of the 2022 study: ten million bytes for a short request.
 pub fn download() -> App {
-    App::Download { request_bytes: 100, response_bytes: 10_000_000, requests: 1, pause_ns: 0 }
+    App::Download(Download { request_bytes: 100, response_bytes: 10_000_000, requests: 1, pause_ns: 0 })
 }
 
 /// A request as in Tran et al. 2018: nine blocks, 300 ms apart, each but the last answered in part; asked three times.
 pub fn voice() -> App {
-    App::Voice {
+    App::Voice(Voice {
         blocks: 9,
         block_bytes: 2475,
         interval_ns: 300 * MS,
@@ -89,7 +90,7 @@ pub fn voice() -> App {
         processing_ns: 50 * MS,
         requests: 3,
         pause_ns: 4 * SECOND,
-    }
+    })
 }
 
 /// `rfc` as the oracle wants it: window 8760, neither timestamps nor SACK nor Nagle's algorithm.

@@ -4,9 +4,9 @@ use super::{MS, SECOND};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, Capacity, CapacityState, Change, DelayVariation, Direction, Draw, Event, Flow, Framing, Law, Link,
-    LinkChange, Loss, Node, NodeKind, ObjectCount, ObjectSize, Plan, PushWay, Queueing, Reorder, Transport,
-    VERSION, Way, loss,
+    App, Bulk, Capacity, CapacityState, Cbr, Change, DelayVariation, Direction, Download, Draw, Event, Flow,
+    Framing, Law, Link, LinkChange, Loss, Node, NodeKind, ObjectCount, ObjectSize, OnOff, Plan, Push,
+    PushWay, Queueing, Reorder, Transport, VERSION, Voice, Way, Web, loss,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -328,21 +328,21 @@ impl Conversation {
     fn flow(self, i: usize, from: u32, to: u32, duration_ns: Option<u64>) -> Flow {
         let endless = duration_ns.is_some();
         let (transport, app) = match self.app {
-            App::Cbr { packet_bytes, interval_ns, packets } => {
+            App::Cbr(Cbr { packet_bytes, interval_ns, packets }) => {
                 let packets = packets.or(if endless { None } else { Some(100) });
-                (Transport::Udp, App::Cbr { packet_bytes, interval_ns, packets })
+                (Transport::Udp, App::Cbr(Cbr { packet_bytes, interval_ns, packets }))
             }
-            App::OnOff { packet_bytes, interval_ns, on, off, packets } => {
+            App::OnOff(OnOff { packet_bytes, interval_ns, on, off, packets }) => {
                 let packets = packets.or(if endless { None } else { Some(50) });
                 let transport = match self.over_udp {
                     true => Transport::Udp,
                     false => Transport::tcp(self.client, self.server),
                 };
-                (transport, App::OnOff { packet_bytes, interval_ns, on, off, packets })
+                (transport, App::OnOff(OnOff { packet_bytes, interval_ns, on, off, packets }))
             }
-            App::Bulk { bytes } => {
+            App::Bulk(Bulk { bytes }) => {
                 let bytes = bytes.or(if endless { None } else { Some(100_000) });
-                (Transport::tcp(self.client, self.server), App::Bulk { bytes })
+                (Transport::tcp(self.client, self.server), App::Bulk(Bulk { bytes }))
             }
             app => (Transport::tcp(self.client, self.server), app),
         };
@@ -363,14 +363,14 @@ impl Conversation {
 
 fn conversation() -> impl Strategy<Value = Conversation> {
     let app = prop_oneof![
-        prop::option::of(0..300_000_u64).prop_map(|bytes| App::Bulk { bytes }),
+        prop::option::of(0..300_000_u64).prop_map(|bytes| App::Bulk(Bulk { bytes })),
         (1..3_000_u64, 1..100_000_u64, 1..5_u32, 0..SECOND).prop_map(
-            |(request_bytes, response_bytes, requests, pause_ns)| App::Download {
+            |(request_bytes, response_bytes, requests, pause_ns)| App::Download(Download {
                 request_bytes,
                 response_bytes,
                 requests,
                 pause_ns
-            }
+            })
         ),
         ([1..8_u32, 1..4], [1..4_000_u64, 1..3_000], 0..500_u64, [MS..400 * MS, 1..SECOND, 1..SECOND])
             .prop_map(
@@ -379,7 +379,7 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                     [block_bytes, answer_bytes],
                     partial_bytes,
                     [interval_ns, processing_ns, pause_ns],
-                )| App::Voice {
+                )| App::Voice(Voice {
                     blocks,
                     block_bytes,
                     interval_ns,
@@ -388,12 +388,13 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                     processing_ns,
                     requests,
                     pause_ns,
-                }
+                })
             ),
-        (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64))
-            .prop_map(|(packet_bytes, interval_ns, packets)| App::Cbr { packet_bytes, interval_ns, packets }),
+        (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64)).prop_map(
+            |(packet_bytes, interval_ns, packets)| App::Cbr(Cbr { packet_bytes, interval_ns, packets })
+        ),
         (1..1_000_u64, 0..SECOND, 0..5 * SECOND, 1..4_u32).prop_map(
-            |(request_bytes, parsing_ns, reading_ns, pages)| App::Web {
+            |(request_bytes, parsing_ns, reading_ns, pages)| App::Web(Web {
                 request_bytes,
                 main: object_size(10_710, 25_032),
                 embedded: object_size(7_758, 20_000),
@@ -401,19 +402,24 @@ fn conversation() -> impl Strategy<Value = Conversation> {
                 parsing_ns,
                 reading_ns,
                 pages: Some(pages),
-            }
+            })
         ),
         (push_way(), 1..3_000_u64, 4..3_000_u64, updates()).prop_map(
-            |(way, request_bytes, head_bytes, updates)| App::Push { way, request_bytes, head_bytes, updates }
+            |(way, request_bytes, head_bytes, updates)| App::Push(Push {
+                way,
+                request_bytes,
+                head_bytes,
+                updates
+            })
         ),
         (1..3_000_u32, MS..100 * MS, law(), law(), prop::option::of(0..200_u64)).prop_map(
-            |(packet_bytes, interval_ns, on, off, packets)| App::OnOff {
+            |(packet_bytes, interval_ns, on, off, packets)| App::OnOff(OnOff {
                 packet_bytes,
                 interval_ns,
                 on,
                 off,
                 packets
-            }
+            })
         ),
     ];
     (0..2 * SECOND, config(), config(), any::<bool>(), app).prop_map(

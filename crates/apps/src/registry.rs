@@ -1,0 +1,164 @@
+//! Every application, in one list.
+
+use crate::datagrams::DatagramRecord;
+use crate::machine::{DatagramMachine, Machine, StreamMachine};
+use crate::record::Record;
+use crate::settings::{FlowContext, Over, Settings};
+use crate::socket::{Datagrams, Stream};
+use crate::{bulk, cbr, dialogue, onoff, push, speech, web};
+use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
+use voxpath_units::Time;
+use voxpath_units::check::Check;
+
+/// Makes of each line `"kind" Variant(settings), over streams: ends, over datagrams: ends;` a variant of [`App`], and of
+/// each end one of [`StreamApplication`] or [`DatagramApplication`].
+macro_rules! applications {
+    ($(
+        $(#[$meta:meta])*
+        $name:literal $variant:ident($settings:ty)
+            $(, over streams: $($stream:ident($stream_machine:ty)),+)?
+            $(, over datagrams: $($datagram:ident($datagram_machine:ty)),+)?;
+    )+) => {
+        /// Any application, as the plan has it.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", deny_unknown_fields)]
+        pub enum App {
+            $( $(#[$meta])* #[serde(rename = $name)] $variant($settings), )+
+        }
+
+        /// The names of all applications, in the order of the list.
+        pub const NAMES: &[&str] = &[$($name),+];
+
+        $( impl From<$settings> for App {
+            fn from(settings: $settings) -> Self {
+                Self::$variant(settings)
+            }
+        } )+
+
+        impl App {
+            /// The plan's name for its kind.
+            pub const fn name(&self) -> &'static str {
+                match self { $( Self::$variant(_) => $name, )+ }
+            }
+
+            /// What the application of this name may go over, its usual way first; none if there is no such application.
+            pub fn transports_of(name: &str) -> Option<&'static [Over]> {
+                match name { $( $name => Some(<$settings>::TRANSPORTS), )+ _ => None }
+            }
+
+            /// As [`Settings::TRANSPORTS`].
+            pub const fn transports(&self) -> &'static [Over] {
+                match self { $( Self::$variant(_) => <$settings>::TRANSPORTS, )+ }
+            }
+
+            /// As [`Settings::RECEIVER`].
+            pub const fn receiver(&self) -> usize {
+                match self { $( Self::$variant(_) => <$settings>::RECEIVER, )+ }
+            }
+
+            /// As [`Settings::check`].
+            pub fn check(&self, check: &mut Check<'_>) {
+                match self { $( Self::$variant(settings) => settings.check(check), )+ }
+            }
+
+            /// As [`Settings::check_real`].
+            pub fn check_real(&self, over: Over, check: &mut Check<'_>) {
+                match self { $( Self::$variant(settings) => settings.check_real(over, check), )+ }
+            }
+
+            /// As [`Settings::is_endless`].
+            pub fn is_endless(&self) -> bool {
+                match self { $( Self::$variant(settings) => settings.is_endless(), )+ }
+            }
+
+            /// As [`Settings::is_paced`].
+            pub fn is_paced(&self) -> bool {
+                match self { $( Self::$variant(settings) => settings.is_paced(), )+ }
+            }
+
+            /// As [`Settings::ends`].
+            pub fn ends(&self, flow: &FlowContext<'_>, over: Over) -> [Machine; 2] {
+                match self { $( Self::$variant(settings) => settings.ends(flow, over), )+ }
+            }
+        }
+
+        /// One end of any application over a byte stream.
+        #[derive(Debug)]
+        #[allow(missing_docs)] // Each is documented where it stands.
+        pub enum StreamApplication { $($( $($stream($stream_machine),)+ )?)+ }
+
+        impl StreamMachine for StreamApplication {
+            fn drive(&mut self, now: Time, socket: &mut impl Stream) {
+                match self { $($( $(Self::$stream(end) => end.drive(now, socket),)+ )?)+ }
+            }
+
+            fn poll_timeout(&self) -> Option<Time> {
+                match self { $($( $(Self::$stream(end) => end.poll_timeout(),)+ )?)+ }
+            }
+
+            fn stop(&mut self) {
+                match self { $($( $(Self::$stream(end) => end.stop(),)+ )?)+ }
+            }
+
+            fn record(&self) -> &Record {
+                match self { $($( $(Self::$stream(end) => end.record(),)+ )?)+ }
+            }
+        }
+
+        /// One end of any application over datagrams.
+        #[derive(Debug)]
+        #[allow(missing_docs)] // Each is documented where it stands.
+        pub enum DatagramApplication { $($( $($datagram($datagram_machine),)+ )?)+ }
+
+        impl DatagramMachine for DatagramApplication {
+            fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
+                match self { $($( $(Self::$datagram(end) => end.drive(now, socket),)+ )?)+ }
+            }
+
+            fn poll_timeout(&self) -> Option<Time> {
+                match self { $($( $(Self::$datagram(end) => end.poll_timeout(),)+ )?)+ }
+            }
+
+            fn stop(&mut self) {
+                match self { $($( $(Self::$datagram(end) => end.stop(),)+ )?)+ }
+            }
+
+            fn record(&self) -> &DatagramRecord {
+                match self { $($( $(Self::$datagram(end) => end.record(),)+ )?)+ }
+            }
+        }
+
+        $($($( impl From<$stream_machine> for Machine {
+            fn from(end: $stream_machine) -> Self {
+                Self::Stream(StreamApplication::$stream(end))
+            }
+        } )+)?)+
+        $($($( impl From<$datagram_machine> for Machine {
+            fn from(end: $datagram_machine) -> Self {
+                Self::Datagrams(DatagramApplication::$datagram(end))
+            }
+        } )+)?)+
+    };
+}
+
+applications! {
+    /// Bulk transfer.
+    "bulk" Bulk(bulk::Bulk), over streams: BulkSource(bulk::Source), BulkSink(bulk::Sink);
+    /// Requests and answers in turn.
+    "download" Download(dialogue::Download),
+        over streams: DialogueClient(dialogue::Client), DialogueServer(dialogue::Server);
+    /// Requests in blocks, with partial answers.
+    "voice" Voice(dialogue::Voice);
+    /// Datagrams at a constant rate.
+    "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
+    /// A user of the web.
+    "web" Web(web::Web), over streams: WebClient(Box<web::Client>), WebServer(Box<web::Server>);
+    /// A source that is on and off in turn.
+    "onoff" OnOff(onoff::OnOff), over streams: OnOffSource(Box<onoff::Source>);
+    /// Updates that a server has for a client.
+    "push" Push(push::Push), over streams: PushClient(Box<push::Client>), PushServer(Box<push::Server>);
+    /// A session of speech recognition.
+    "speech" Speech(Box<speech::Speech>),
+        over streams: SpeechClient(speech::Client), SpeechServer(Box<speech::Server>);
+}
