@@ -82,6 +82,7 @@ fn plan(shape: u8) -> Plan {
     let config = if shape & 4 > 0 { Profile::Linux.config() } else { Profile::Rfc.config() };
     let tcp = Transport::tcp(config.clone(), config);
     let flow = |name: &str, from, to, transport, app| Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

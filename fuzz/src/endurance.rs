@@ -104,6 +104,7 @@ fn crowd(count: u32) -> Plan {
     // Without chance in their timers they come back together, and each time a queue's worth of them gets in: Linux' six are too few.
     config.syn_retries = 6 + count / 500;
     let flows = (0..count).map(|i| Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

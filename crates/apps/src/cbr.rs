@@ -160,10 +160,7 @@ impl Receiver {
 
     fn receive(&mut self, now: Time, data: &Payload) {
         let Schedule { stream, size, ref mut pace, .. } = self.schedule;
-        match datagrams::number_of(data, stream, size) {
-            Some(number) => self.record.arrivals.take(now, number, size, || pace.due(number)),
-            None => self.record.arrivals.wrong += u64::from(data.len()),
-        }
+        self.record.take(now, data, stream, size, |number| pace.due(number));
     }
 }
 

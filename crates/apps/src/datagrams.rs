@@ -62,6 +62,24 @@ pub struct DatagramRecord {
 }
 
 impl DatagramRecord {
+    /// Takes in what has come: part of pattern `stream` in datagrams of `size` octets, each due when `due` says. Its
+    /// number, unless its content is wrong.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        data: &Payload,
+        stream: u32,
+        size: u32,
+        due: impl FnOnce(u64) -> Time,
+    ) -> Option<u64> {
+        let number = number_of(data, stream, size);
+        match number {
+            Some(number) => self.arrivals.take(now, number, size, || due(number)),
+            None => self.arrivals.wrong += u64::from(data.len()),
+        }
+        number
+    }
+
     /// Bytes that it holds.
     pub const fn memory(&self) -> usize {
         self.arrivals.memory()
@@ -138,6 +156,11 @@ impl Arrivals {
     /// The highest number that came.
     pub const fn highest(&self) -> Option<u64> {
         self.highest
+    }
+
+    /// Different datagrams that came.
+    pub const fn count(&self) -> u64 {
+        self.delays.len() as u64
     }
 
     /// When the first one came.

@@ -25,6 +25,9 @@ pub mod datagrams;
 pub mod dialogue;
 mod machine;
 pub mod onoff;
+pub mod ping;
+pub mod process;
+pub mod proxy;
 pub mod push;
 mod record;
 mod registry;
@@ -35,6 +38,7 @@ pub mod speech;
 pub mod web;
 
 pub use machine::{DatagramApplication, DatagramMachine, Machine, StreamApplication, StreamMachine};
+pub use process::{Process, ProcessApp, ProcessMachine, ProcessSettings};
 pub use record::{Record, Request, Verifier};
 pub use registry::{App, NAMES};
 pub use settings::{FlowContext, Over, Settings};

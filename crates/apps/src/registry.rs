@@ -2,11 +2,14 @@
 
 use crate::datagrams::DatagramRecord;
 use crate::machine::{DatagramMachine, Machine, StreamMachine};
+use crate::process::{Process, ProcessSettings, Sockets};
 use crate::record::Record;
 use crate::settings::{FlowContext, Over, Settings};
 use crate::socket::{Datagrams, Stream};
-use crate::{bulk, cbr, dialogue, onoff, push, speech, web};
+use crate::{bulk, cbr, dialogue, onoff, ping, proxy, push, speech, web};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use voxpath_units::Time;
 use voxpath_units::check::Check;
@@ -152,6 +155,8 @@ applications! {
     "voice" Voice(dialogue::Voice);
     /// Datagrams at a constant rate.
     "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
+    /// Datagrams that come back.
+    "ping" Ping(ping::Ping), over datagrams: Pinger(Box<ping::Pinger>), Echo(Box<ping::Echo>);
     /// A user of the web.
     "web" Web(web::Web), over streams: WebClient(Box<web::Client>), WebServer(Box<web::Server>);
     /// A source that is on and off in turn.
@@ -161,4 +166,81 @@ applications! {
     /// A session of speech recognition.
     "speech" Speech(Box<speech::Speech>),
         over streams: SpeechClient(speech::Client), SpeechServer(Box<speech::Server>);
+}
+
+/// Makes of each line `"kind" Variant(settings), machine;` a variant of [`ProcessApp`] and one of [`ProcessMachine`].
+macro_rules! processes {
+    ($( $(#[$meta:meta])* $name:literal $variant:ident($settings:ty), $machine:ty; )+) => {
+        /// Any process, as the plan has it.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", deny_unknown_fields)]
+        pub enum ProcessApp {
+            $( $(#[$meta])* #[serde(rename = $name)] $variant($settings), )+
+        }
+
+        impl ProcessApp {
+            /// The plan's name for its kind.
+            pub const fn name(&self) -> &'static str {
+                match self { $( Self::$variant(_) => $name, )+ }
+            }
+
+            /// As [`ProcessSettings::check`].
+            pub fn check(&self, nodes: u32, check: &mut Check<'_>) {
+                match self { $( Self::$variant(settings) => settings.check(nodes, check), )+ }
+            }
+
+            /// As [`ProcessSettings::ports`].
+            pub fn ports(&self) -> Vec<(u16, Over)> {
+                match self { $( Self::$variant(settings) => settings.ports().collect(), )+ }
+            }
+
+            /// As [`ProcessSettings::targets`].
+            pub fn targets(&self) -> Vec<u32> {
+                match self { $( Self::$variant(settings) => settings.targets().collect(), )+ }
+            }
+
+            /// As [`ProcessSettings::machine`].
+            pub fn machine(&self, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+                match self { $( Self::$variant(settings) => settings.machine(address), )+ }
+            }
+        }
+
+        /// Any process that runs.
+        #[derive(Debug)]
+        #[allow(missing_docs)] // Each is documented where it stands.
+        pub enum ProcessMachine { $( $variant($machine), )+ }
+
+        impl Process for ProcessMachine {
+            fn start(&mut self, sockets: &mut impl Sockets) {
+                match self { $( Self::$variant(process) => process.start(sockets), )+ }
+            }
+
+            fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
+                match self { $( Self::$variant(process) => process.drive(now, sockets), )+ }
+            }
+
+            fn poll_timeout(&self) -> Option<Time> {
+                match self { $( Self::$variant(process) => process.poll_timeout(), )+ }
+            }
+
+            fn is_busy(&self) -> bool {
+                match self { $( Self::$variant(process) => process.is_busy(), )+ }
+            }
+
+            fn held(&self) -> u64 {
+                match self { $( Self::$variant(process) => process.held(), )+ }
+            }
+        }
+
+        $( impl From<$machine> for ProcessMachine {
+            fn from(process: $machine) -> Self {
+                Self::$variant(process)
+            }
+        } )+
+    };
+}
+
+processes! {
+    /// Passes on what comes to some of its ports.
+    "proxy" Proxy(proxy::Proxy), proxy::Relay;
 }

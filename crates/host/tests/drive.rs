@@ -81,6 +81,7 @@ impl Edge for Pretended {
 fn plan() -> Plan {
     let mut plan = pipe(wire(DELAY.as_nanos()), wire(DELAY.as_nanos()));
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

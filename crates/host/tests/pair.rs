@@ -43,6 +43,7 @@ fn datagrams_are_told_apart_whichever_end_is_real() {
     for (real, kind) in cases() {
         let mut plan = pipe(wire(5 * MS), wire(5 * MS));
         plan.flows.push(Flow {
+            through: None,
             from_address: None,
             to_address: None,
             simulated: false,

@@ -85,7 +85,7 @@ pub enum Event<'a> {
         /// The flow that the endpoint belongs to.
         flow: FlowId,
         /// Which end: 0 opened the flow, 1 answered.
-        end: u8,
+        end: u16,
         /// The value's name in the metric dictionary.
         metric: &'static str,
         /// The value, in the dictionary's unit.
@@ -187,7 +187,7 @@ impl Tap {
     }
 
     /// An endpoint's value changed. Ask [`Tap::wants`] before computing it.
-    pub fn sample(&mut self, at: Time, flow: FlowId, end: u8, metric: &'static str, value: u64) {
+    pub fn sample(&mut self, at: Time, flow: FlowId, end: u16, metric: &'static str, value: u64) {
         self.emit(Interest::SAMPLES, &Event::Sample { at, flow, end, metric, value });
     }
 

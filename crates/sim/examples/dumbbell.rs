@@ -101,6 +101,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
         links.push(link(&format!("left{i}"), sender, 0, access()));
         links.push(link(&format!("right{i}"), 1, receiver, access()));
         planned.push(Flow {
+            through: None,
             from_address: None,
             to_address: None,
             simulated: false,
@@ -117,6 +118,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
         events: vec![],
         interfaces: vec![],
         programs: vec![],
+        processes: vec![],
         relays: vec![],
         version: VERSION,
         name: "dumbbell".into(),
@@ -221,6 +223,7 @@ fn add_idle(plan: &mut Plan, count: u32) {
     plan.links.push(link("idle", from, from + 1, direction(ACCESS_BPS, ACCESS_DELAY_NS, ACCESS_QUEUE)));
     let config = Profile::Linux.config();
     plan.flows.extend((0..count).map(|i| Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

@@ -1,16 +1,18 @@
 //! From a plan to a world.
 
 use crate::direction;
-use crate::endpoint::{Counters, Endpoint, Kind, Label, Socket, Tcp};
+use crate::endpoint::{Counters, Endpoint, Kind, Label, Owner, Socket, Tcp};
 use crate::limits::Limits;
 use crate::network::{Address, Network, Node};
-use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan};
+use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
+use crate::processes::Running;
 use crate::sinks;
+use crate::sockets::{Bound, FourTuple, Port, SocketTable, ports_of};
 use crate::timeline::{Timeline, changes, stop_of};
-use crate::ways::{End, Ways, ends};
+use crate::ways::{End, Ways, between, ends, towards};
 use crate::world::World;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,15 +20,9 @@ use core::net::IpAddr;
 use voxpath_apps::{FlowContext, Machine};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
-use voxpath_net::{AddressId, Ecn, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
+use voxpath_net::{AddressId, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
 use voxpath_units::Time;
 use voxpath_wire::tcp::Seq;
-
-/// First port of the ends that answer (iperf's).
-const SERVER_PORT: u16 = 5001;
-/// First of the dynamic ports (RFC 6335 section 6), from which the ends that open take theirs.
-const DYNAMIC_PORT: u16 = 49_152;
-const DYNAMIC_PORTS: u32 = 1 << 14;
 
 /// What is around the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +55,20 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         ways,
         addresses,
+        by_ip: BTreeMap::new(),
         own: VecDeque::new(),
     };
-    let first_target = network.links.len() as u32;
+    if edge == Edge::Real || !plan.processes.is_empty() {
+        network.by_ip =
+            (0..).zip(&network.addresses).map(|(i, address)| (address.ip, AddressId(i))).collect();
+    }
+    // Behind the links: the timeline, processes, endpoints.
+    let timeline_target = network.links.len() as u32;
+    let first_target = timeline_target + 1 + plan.processes.len() as u32;
     let first_addresses = first_addresses(plan);
     let mut endpoints: Vec<Endpoint> = (0..)
         .zip(&plan.flows)
-        .flat_map(|(i, flow)| {
-            endpoints(i, flow, flow_addresses(plan, flow, &first_addresses), first_target, seed)
-        })
+        .flat_map(|(i, flow)| endpoints(i, flow, labels(plan, i, flow, &first_addresses), first_target, seed))
         .collect();
     for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
         let flow = &plan.flows[endpoint.label.flow.0 as usize];
@@ -76,13 +77,40 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
             endpoint.move_outside(Time::from_nanos(flow.start_ns), stop, &network.addresses);
         }
     }
-    let woken = target(first_target + endpoints.len() as u32);
-    let timeline = Timeline::new(plan, woken, &mut network.events);
-    let mut world = World::new(network, endpoints, timeline, Limits::new(plan));
+    let timeline = Timeline::new(plan, target(timeline_target), &mut network.events);
+    let processes = processes(plan, &network, seed, timeline_target + 1);
+    let mut sockets = SocketTable::new(endpoints, first_target);
+    for (i, flow) in (0..).zip(&plan.flows) {
+        // The end that answers knows nobody yet, if others pass the flow on.
+        if let Some(Through { port, .. }) = flow.through {
+            let is_udp = matches!(flow.transport, plan::Transport::Udp);
+            sockets.bind(Port { node: flow.to, is_udp, number: port }, Bound::Endpoint(2 * i + 1));
+        }
+    }
+    let mut world = World::new(network, timeline, processes, sockets, Limits::new(plan));
     for (i, flow) in plan.flows.iter().enumerate() {
         world.start(2 * i, Time::from_nanos(flow.start_ns));
     }
+    world.start_processes();
     world
+}
+
+fn processes(plan: &Plan, network: &Network, seed: Seed, first_target: u32) -> Vec<Running> {
+    let running = |(i, process): (u32, &plan::Process)| {
+        let address = |to: u32| {
+            let (_, remote) = between(plan, process.node, to).expect("a plan was checked for its addresses");
+            network.addresses[(network.first_address(to).0 + remote) as usize].ip
+        };
+        Running::new(
+            process.app.machine(address),
+            process.name.clone(),
+            process.node,
+            process.tcp.clone(),
+            seed,
+            target(first_target + i),
+        )
+    };
+    (0..).zip(&plan.processes).map(running).collect()
 }
 
 fn nodes(plan: &Plan, real: &[bool]) -> Vec<Node> {
@@ -117,10 +145,29 @@ fn first_addresses(plan: &Plan) -> Vec<u32> {
     plan.nodes.iter().map(first).collect()
 }
 
-/// The addresses between which a flow goes: of the end that opens, and of the end that answers.
-fn flow_addresses(plan: &Plan, flow: &Flow, first: &[u32]) -> [AddressId; 2] {
-    let ends = ends(plan, flow).expect("a plan was checked for its addresses");
-    ends.map(|(node, address): End| AddressId(first[node as usize] + address))
+/// What the packets of a flow's ends are addressed with.
+fn labels(plan: &Plan, index: u32, flow: &Flow, first: &[u32]) -> [Label; 2] {
+    let [from, to] = ends(plan, flow).expect("a plan was checked for its addresses");
+    let id = |(node, address): End| AddressId(first[node as usize] + address);
+    let (label, [client, server]) = (FlowId(index), ports_of(index));
+    let client = (id(from), client);
+    match flow.through {
+        None => {
+            let server = (id(to), server);
+            [
+                Label::of(label, FourTuple { local: client, remote: server }),
+                Label::of(label, FourTuple { local: server, remote: client }),
+            ]
+        }
+        Some(Through { first: peer, port }) => {
+            let (_, proxy) = towards(plan, from, peer.node).expect("a plan was checked for its addresses");
+            let proxy = (id((peer.node, proxy)), peer.port);
+            [
+                Label::of(label, FourTuple { local: client, remote: proxy }),
+                Label::waiting(label, id(to), port),
+            ]
+        }
+    }
 }
 
 fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
@@ -140,32 +187,14 @@ fn target(index: u32) -> Target {
     Target::new(index).expect("a plan was checked for its size")
 }
 
-fn endpoints(
-    index: u32,
-    flow: &Flow,
-    addresses: [AddressId; 2],
-    first_target: u32,
-    seed: Seed,
-) -> [Endpoint; 2] {
-    // A pair of hosts has 2^14 dynamic ports; after that the next server port begins.
-    let client_port = DYNAMIC_PORT + (index % DYNAMIC_PORTS) as u16;
-    let server_port = SERVER_PORT + (index / DYNAMIC_PORTS) as u16;
-    let kinds = kinds(index, flow, seed);
-    let ends = [(flow.from, client_port), (flow.to, server_port)];
+fn endpoints(index: u32, flow: &Flow, labels: [Label; 2], first_target: u32, seed: Seed) -> [Endpoint; 2] {
+    let nodes = [flow.from, flow.to];
     let mut end = 0;
-    kinds.map(|kind| {
-        let ((node, local_port), (_, remote_port)) = (ends[end], ends[1 - end]);
+    kinds(index, flow, seed).map(|kind| {
         let endpoint = Endpoint {
-            label: Label {
-                flow: FlowId(index),
-                local: addresses[end],
-                remote: addresses[1 - end],
-                local_port,
-                remote_port,
-                ecn: Ecn::NotEct,
-            },
-            end: end as u8,
-            node,
+            label: labels[end],
+            end: end as u16,
+            node: nodes[end],
             target: target(first_target + 2 * index + end as u32),
             busy: kind.is_busy(),
             kind,
@@ -188,7 +217,7 @@ fn kinds(index: u32, flow: &Flow, seed: Seed) -> [Kind; 2] {
                 let (config, name) = [(client, "client"), (server, "server")][end];
                 let iss = Seq(seed.stream(&format!("flow {} {name} iss", flow.name)).bits() as u32);
                 let socket = Socket::Idle { config: config.clone(), iss };
-                Kind::Tcp(Box::new(Tcp { socket, application }))
+                Kind::Tcp(Box::new(Tcp { socket, owner: Owner::Application(application) }))
             }
             (Machine::Datagrams(application), plan::Transport::Udp) => Kind::Udp(application),
             _ => unreachable!("a plan was checked for its transports"),

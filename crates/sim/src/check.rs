@@ -4,9 +4,11 @@
 //! trusts no plan that was not checked.
 
 use crate::direction::{self, takes_time};
-use crate::plan::{Direction, Flow, NodeKind, Observe, Plan, Relay, Route, Transport, VERSION};
+use crate::plan::{
+    Direction, Flow, NodeKind, Observe, Plan, Process, Relay, Route, Through, Transport, VERSION,
+};
 use crate::timeline::stop_of;
-use crate::ways::{Ways, ends};
+use crate::ways::{End, Ways, between, ends, towards};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -30,6 +32,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.links();
     checker.interfaces();
     checker.flows();
+    checker.processes();
     checker.timeline();
     checker.programs();
     checker.relays();
@@ -64,7 +67,14 @@ pub(crate) fn observable(plan: &Plan, observe: &Observe) -> Vec<Problem> {
 pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
     let mut checker = Checker { plan, problems: Vec::new() };
     let real = plan.real_hosts();
+    let mut waiting = BTreeSet::new();
     for (i, flow) in plan.flows.iter().enumerate() {
+        // Real packets have no label that tells one flow from another.
+        if let Some(Through { port, .. }) = flow.through
+            && !waiting.insert((flow.to, port, flow.transport.carries() == Over::Datagrams))
+        {
+            checker.fail(format_args!("flows[{i}].through.port"), "another flow waits there");
+        }
         let is_real = |node: u32| real.get(node as usize) == Some(&true);
         if !flow.simulated && (is_real(flow.from) || is_real(flow.to)) {
             flow.app.check_real(flow.transport.carries(), &mut checker.root().at("flows").at(i).at("app"));
@@ -134,6 +144,7 @@ impl Checker<'_> {
         self.unique("nodes", plan.nodes.iter().map(|node| node.name.as_str()));
         self.unique("links", plan.links.iter().map(|link| link.name.as_str()));
         self.unique("flows", plan.flows.iter().map(|flow| flow.name.as_str()));
+        self.unique("processes", plan.processes.iter().map(|process| process.name.as_str()));
     }
 
     fn unique<'n>(&mut self, list: &str, names: impl Iterator<Item = &'n str>) {
@@ -305,6 +316,56 @@ impl Checker<'_> {
         }
     }
 
+    fn processes(&mut self) {
+        let plan = self.plan;
+        let nodes = plan.nodes.len() as u32;
+        let mut taken = BTreeSet::new();
+        for (i, process) in plan.processes.iter().enumerate() {
+            let path = format!("processes[{i}]");
+            match plan.nodes.get(process.node as usize) {
+                None => {
+                    self.fail(format_args!("{path}.node"), format_args!("there is no node {}", process.node))
+                }
+                Some(node) if node.kind == NodeKind::Router => {
+                    let message = format_args!("{:?} is a router: routers run nothing", node.name);
+                    self.fail(format_args!("{path}.node"), message);
+                }
+                Some(_) => {}
+            }
+            self.tcp(&format!("{path}.tcp"), &process.tcp);
+            process.app.check(nodes, &mut self.root().at("processes").at(i).at("app"));
+            for (port, over) in process.app.ports() {
+                if !taken.insert((process.node, port, over == Over::Datagrams)) {
+                    self.fail(format_args!("{path}.app"), format_args!("port {port} of the host is taken"));
+                }
+            }
+            for to in process.app.targets() {
+                let known = process.node < nodes && to < nodes;
+                if known && (to == process.node || between(plan, process.node, to).is_none()) {
+                    let name = &plan.nodes[to as usize].name;
+                    self.fail(
+                        format_args!("{path}.app"),
+                        format_args!("does not reach {name:?} by an address of one family"),
+                    );
+                }
+            }
+        }
+        for (i, flow) in plan.flows.iter().enumerate() {
+            let Some(Through { first, port }) = flow.through else { continue };
+            let path = format!("flows[{i}].through");
+            let over = flow.transport.carries();
+            let passes_on = |process: &Process| {
+                process.node == first.node && process.app.ports().contains(&(first.port, over))
+            };
+            if !plan.processes.iter().any(passes_on) {
+                self.fail(format_args!("{path}.first"), "no process waits there for such a flow");
+            }
+            if port == 0 || taken.contains(&(flow.to, port, over == Over::Datagrams)) {
+                self.fail(format_args!("{path}.port"), "a port is above zero, and no process's");
+            }
+        }
+    }
+
     fn families(&mut self, path: &str, flow: &Flow) {
         let plan = self.plan;
         let mut known = true;
@@ -399,37 +460,58 @@ impl Checker<'_> {
             return;
         }
         let ways = Ways::of(plan);
-        let name = |node: u32| plan.nodes[node as usize].name.as_str();
         for (i, flow) in plan.flows.iter().enumerate() {
-            let mut instant = true;
-            let Some([here, there]) = ends(plan, flow) else { continue };
-            for (from, to) in [(here, there), (there, here)] {
-                match ways.path(from, to) {
-                    Ok(path) => instant &= !path.iter().any(|&id| takes_time(direction(plan, id))),
-                    Err(why) => {
-                        instant = false;
-                        let (from, to) = (name(from.0), name(to.0));
-                        let message = match why {
-                            NoPath::Unreachable => format!("there is no route from {from:?} to {to:?}"),
-                            NoPath::Loop(nodes) => {
-                                let round: Vec<&str> =
-                                    nodes.iter().chain(&nodes[..1]).map(|&node| name(node)).collect();
-                                let round = round.join(" - ");
-                                format!("the routes from {from:?} to {to:?} go round for ever: {round}")
-                            }
-                        };
-                        self.fail(format_args!("flows[{i}]"), message);
-                    }
-                }
+            let Some([here, mut there]) = ends(plan, flow) else { continue };
+            if let Some(Through { first, .. }) = flow.through
+                && let Some((_, address)) = towards(plan, here, first.node)
+            {
+                there = (first.node, address);
             }
+            let takes_time = self.way(&format!("flows[{i}]"), &ways, here, there);
             // Each acknowledgment would let the next data out in the same instant, for ever.
-            if instant && flow.app.is_endless() && !flow.app.is_paced() {
+            if takes_time == Some(false) && flow.app.is_endless() && !flow.app.is_paced() {
                 self.fail(
                     format_args!("flows[{i}].app"),
                     "without a delay or a rate on its way it sends without end in no time",
                 );
             }
         }
+        for (i, process) in plan.processes.iter().enumerate() {
+            for to in process.app.targets() {
+                let Some((here, there)) = between(plan, process.node, to) else { continue };
+                self.way(&format!("processes[{i}]"), &ways, (process.node, here), (to, there));
+            }
+        }
+    }
+
+    /// Packets find their way from one address to the other and back; whether they ever need time for it.
+    fn way(&mut self, path: &str, ways: &Ways, here: End, there: End) -> Option<bool> {
+        let plan = self.plan;
+        let name = |node: u32| plan.nodes[node as usize].name.as_str();
+        let mut needs_time = Some(false);
+        for (from, to) in [(here, there), (there, here)] {
+            match ways.path(from, to) {
+                Ok(path) => {
+                    let slow = path.iter().any(|&id| takes_time(direction(plan, id)));
+                    needs_time = needs_time.map(|before| before || slow);
+                }
+                Err(why) => {
+                    needs_time = None;
+                    let (from, to) = (name(from.0), name(to.0));
+                    let message = match why {
+                        NoPath::Unreachable => format!("there is no route from {from:?} to {to:?}"),
+                        NoPath::Loop(nodes) => {
+                            let round: Vec<&str> =
+                                nodes.iter().chain(&nodes[..1]).map(|&node| name(node)).collect();
+                            let round = round.join(" - ");
+                            format!("the routes from {from:?} to {to:?} go round for ever: {round}")
+                        }
+                    };
+                    self.fail(path, message);
+                }
+            }
+        }
+        needs_time
     }
 
     pub(crate) fn route(&mut self, path: &str, route: &Route) {
@@ -452,7 +534,8 @@ impl Checker<'_> {
     }
 
     fn size(&mut self) {
-        let targets = 2 * (self.plan.links.len() as u64 + self.plan.flows.len() as u64) + 1;
+        let Plan { links, flows, processes, .. } = self.plan;
+        let targets = 2 * (links.len() as u64 + flows.len() as u64) + processes.len() as u64 + 1;
         if targets >= u64::from(Target::LIMIT) {
             self.fail("flows", format_args!("links and flows are fewer than {} together", Target::LIMIT / 2));
         }

@@ -1,13 +1,16 @@
-//! One end of a flow: a socket, the application on it, and when they have to be woken.
+//! One end of a conversation: a socket, who drives it, and when they have to be woken.
 
 use crate::network::Address;
 use crate::outside::{Account, Outside};
+use crate::sockets::FourTuple;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use voxpath_apps::{
-    DatagramApplication, DatagramMachine, Datagrams, Machine, Stream, StreamApplication, StreamMachine,
+    DatagramApplication, DatagramMachine, Datagrams, Machine, Record, Stream, StreamApplication,
+    StreamMachine,
 };
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::{AddressId, Ecn, FlowId, Target};
@@ -18,12 +21,12 @@ use voxpath_wire::icmp::Quote;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 use voxpath_wire::udp::UdpHeader;
 
-/// One end of a flow.
+/// One end of a conversation.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) label: Label,
-    /// 0 opens the flow, 1 answers.
-    pub(crate) end: u8,
+    /// 0 opens the flow, 1 answers; behind them those of processes (see [`end_of`](crate::processes::end_of)).
+    pub(crate) end: u16,
     pub(crate) node: u32,
     pub(crate) target: Target,
     pub(crate) kind: Kind,
@@ -36,7 +39,41 @@ pub(crate) struct Endpoint {
     pub(crate) watched: Option<Box<Metrics>>,
 }
 
+/// Whom nobody knows yet.
+const NOBODY: AddressId = AddressId(u32::MAX);
+
 impl Label {
+    /// Of a conversation.
+    pub(crate) const fn of(flow: FlowId, FourTuple { local, remote }: FourTuple) -> Self {
+        Self {
+            flow,
+            local: local.0,
+            remote: remote.0,
+            local_port: local.1,
+            remote_port: remote.1,
+            ecn: Ecn::NotEct,
+        }
+    }
+
+    /// Of an endpoint that waits at a port for whoever comes.
+    pub(crate) const fn waiting(flow: FlowId, local: AddressId, port: u16) -> Self {
+        Self::of(flow, FourTuple { local: (local, port), remote: (NOBODY, 0) })
+    }
+
+    /// Whether it is known whom the endpoint talks to.
+    pub(crate) fn has_peer(&self) -> bool {
+        self.remote != NOBODY
+    }
+
+    /// From now on the endpoint talks to whoever sent this.
+    pub(crate) const fn answer_to(&mut self, FourTuple { local, remote }: FourTuple) {
+        (self.local, self.remote, self.remote_port) = (local.0, remote.0, remote.1);
+    }
+
+    pub(crate) const fn tuple(&self) -> FourTuple {
+        FourTuple { local: (self.local, self.local_port), remote: (self.remote, self.remote_port) }
+    }
+
     /// A datagram of this endpoint.
     pub(crate) fn udp(&self) -> Transport {
         Transport::Udp(UdpHeader { src_port: self.local_port, dst_port: self.remote_port })
@@ -80,16 +117,18 @@ impl Endpoint {
         let address = |id: AddressId, port| SocketAddr::new(addresses[id.0 as usize].ip, port);
         let (tcp, machine) = match core::mem::replace(&mut self.kind, Kind::Outside(None)) {
             Kind::Tcp(tcp) => match tcp.socket {
-                Socket::Idle { config, .. } => (Some(config), Machine::Stream(tcp.application)),
+                Socket::Idle { config, .. } => (Some(config), Machine::Stream(tcp.owner.application())),
                 Socket::Open(_) => unreachable!("an endpoint moves before it starts"),
             },
             Kind::Udp(application) => (None, Machine::Datagrams(application)),
-            Kind::Outside(_) => unreachable!("an endpoint moves once"),
+            Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => {
+                unreachable!("an end of a flow moves, and once")
+            }
         };
         self.busy = false;
         self.kind = Kind::Outside(Some(Box::new(Outside {
             flow: flow.0,
-            end: self.end,
+            end: self.end as u8,
             host: self.node,
             local: address(local, local_port),
             remote: address(remote, remote_port),
@@ -107,8 +146,13 @@ impl Endpoint {
             Kind::Tcp(tcp) => tcp.stop(),
             Kind::Udp(application) => application.stop(),
             // A real host is told by its own clock.
-            Kind::Outside(_) => {}
+            Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => {}
         }
+    }
+
+    /// Whether nobody will ask for it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(&self.kind, Kind::Tcp(tcp) if matches!(tcp.owner, Owner::Nobody) && tcp.ended().is_some())
     }
 
     /// When it wants to be woken.
@@ -116,7 +160,7 @@ impl Endpoint {
         match &self.kind {
             Kind::Tcp(tcp) => tcp.poll_timeout(),
             Kind::Udp(application) => application.poll_timeout(),
-            Kind::Outside(_) => None,
+            Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => None,
         }
     }
 }
@@ -144,8 +188,12 @@ pub(crate) struct Counters {
 pub(crate) enum Kind {
     Tcp(Box<Tcp>),
     Udp(DatagramApplication),
+    /// A UDP socket of a process.
+    Datagram(Box<Udp>),
     /// Runs on a real host; none while it does.
     Outside(Option<Box<Outside>>),
+    /// What was here is gone.
+    Vacant,
 }
 
 impl Kind {
@@ -154,27 +202,86 @@ impl Kind {
         match self {
             Self::Tcp(tcp) => tcp.ended().is_none(),
             Self::Udp(application) => application.poll_timeout().is_some(),
-            Self::Outside(_) => false,
+            Self::Outside(_) | Self::Datagram(_) | Self::Vacant => false,
         }
     }
 }
 
 impl Kind {
+    /// Whether datagrams come to it, not segments.
+    pub(crate) const fn is_udp(&self) -> bool {
+        matches!(self, Self::Udp(_) | Self::Datagram(_))
+    }
+
     /// Bytes that the application's record holds.
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Self::Tcp(tcp) => tcp.application.record().memory(),
+            Self::Tcp(tcp) => tcp.owner.record().map_or(0, Record::memory),
             Self::Udp(application) => application.record().memory(),
-            Self::Outside(_) => 0,
+            Self::Datagram(udp) => udp.memory(),
+            Self::Outside(_) | Self::Vacant => 0,
         }
     }
 }
 
-/// A TCP socket and its application.
+/// A TCP socket and who drives it.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     pub(crate) socket: Socket,
-    pub(crate) application: StreamApplication,
+    pub(crate) owner: Owner,
+}
+
+/// Who drives a connection.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    /// An application with this one socket.
+    Application(StreamApplication),
+    /// A process.
+    Process {
+        process: u32,
+        /// The listener that accepted it, as long as the process does not know of it.
+        accepted_at: Option<u32>,
+    },
+    /// The process that had it gave it back: it goes on to its end.
+    Nobody,
+}
+
+impl Owner {
+    /// The application of an end of a flow.
+    fn application(self) -> StreamApplication {
+        match self {
+            Self::Application(application) => application,
+            Self::Process { .. } | Self::Nobody => unreachable!("an end of a flow has an application"),
+        }
+    }
+
+    /// What its application saw.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Application(application) => Some(application.record()),
+            Self::Process { .. } | Self::Nobody => None,
+        }
+    }
+}
+
+/// A UDP socket of a process.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    pub(crate) process: u32,
+    /// What has come and was not taken: from where, and what.
+    pub(crate) inbox: VecDeque<(AddressId, u16, Payload)>,
+    /// What is to leave.
+    pub(crate) outbox: Vec<(FourTuple, Payload)>,
+}
+
+impl Udp {
+    pub(crate) const fn new(process: u32) -> Self {
+        Self { process, inbox: VecDeque::new(), outbox: Vec::new() }
+    }
+
+    fn memory(&self) -> usize {
+        self.inbox.capacity() * size_of::<(AddressId, u16, Payload)>()
+    }
 }
 
 /// Large when open, and open most of the time; [`Kind`] boxes it as a whole.
@@ -209,7 +316,9 @@ impl Tcp {
     }
 
     fn stop(&mut self) {
-        self.application.stop();
+        if let Owner::Application(application) = &mut self.owner {
+            application.stop();
+        }
         if let Socket::Open(connection) = &mut self.socket
             && !connection.is_synchronised()
         {
@@ -250,7 +359,19 @@ impl Tcp {
     pub(crate) fn drive(&mut self, now: Time) {
         if let Socket::Open(connection) = &mut self.socket {
             connection.handle_timeout(now);
-            self.application.drive(now, &mut Simulated(connection));
+            if let Owner::Application(application) = &mut self.owner {
+                application.drive(now, &mut Simulated(connection));
+            }
+        }
+    }
+
+    /// The process that has it wants it no more: what it closed goes on to its end, all else is reset.
+    pub(crate) fn give_back(&mut self) {
+        self.owner = Owner::Nobody;
+        if let Socket::Open(connection) = &mut self.socket
+            && !connection.is_closing()
+        {
+            connection.abort();
         }
     }
 
@@ -272,7 +393,10 @@ impl Tcp {
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         let connection = self.connection()?;
-        let app = if connection.ended().is_none() { self.application.poll_timeout() } else { None };
+        let app = match &self.owner {
+            Owner::Application(application) if connection.ended().is_none() => application.poll_timeout(),
+            _ => None,
+        };
         connection.poll_timeout().into_iter().chain(app).min()
     }
 
@@ -292,7 +416,7 @@ fn is_established(connection: &Connection) -> bool {
 }
 
 /// A simulated connection as applications see it.
-struct Simulated<'a>(&'a mut Connection);
+pub(crate) struct Simulated<'a>(pub(crate) &'a mut Connection);
 
 impl Stream for Simulated<'_> {
     fn is_connected(&self) -> bool {

@@ -93,7 +93,7 @@ impl World {
     /// Bytes that packets, events, observations and the applications' records hold.
     fn memory(&self) -> u64 {
         let network = &self.network;
-        let records: usize = self.endpoints.iter().map(|endpoint| endpoint.kind.memory()).sum();
+        let records: usize = self.sockets.endpoints.iter().map(|endpoint| endpoint.kind.memory()).sum();
         (network.pool.memory() + network.events.memory() + network.tap.memory() + records) as u64
     }
 

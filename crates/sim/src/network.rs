@@ -4,14 +4,14 @@ use crate::endpoint::Label;
 use crate::plan::NodeKind;
 use crate::stack::Bucket;
 use crate::ways::Ways;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::ops::Range;
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::{Action, Place};
-use voxpath_net::{EventQueue, Handle, Link, Pool, Tap, Ticket};
+use voxpath_net::{AddressId, EventQueue, Handle, Link, Pool, Tap, Ticket};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::icmp::{IcmpHeader, Unreachable};
@@ -32,6 +32,8 @@ pub(crate) struct Network {
     pub(crate) far_ends: Vec<u32>,
     pub(crate) ways: Ways,
     pub(crate) addresses: Vec<Address>,
+    /// Whose an address is, where somebody asks by addresses: processes, and real hosts.
+    pub(crate) by_ip: BTreeMap<IpAddr, AddressId>,
     /// What nodes have told themselves, and have not heard yet.
     pub(crate) own: VecDeque<(u32, Packet)>,
 }
@@ -86,6 +88,17 @@ impl Node {
 }
 
 impl Network {
+    /// The addresses between which a host reaches an address: its own, and that one.
+    pub(crate) fn between(&self, node: u32, ip: IpAddr) -> Option<(AddressId, AddressId)> {
+        let remote = *self.by_ip.get(&ip)?;
+        Some((self.own_address(node, remote)?, remote))
+    }
+
+    /// The first address of a node that has one.
+    pub(crate) fn first_address(&self, node: u32) -> AddressId {
+        AddressId(self.nodes[node as usize].addresses.start)
+    }
+
     /// A host's own packet leaves it.
     pub(crate) fn send(
         &mut self,

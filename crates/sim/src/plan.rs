@@ -15,15 +15,18 @@ pub use voxpath_net::element::Draw;
 pub use voxpath_net::element::loss::{self, Loss};
 use voxpath_tcp::Config as TcpConfig;
 
-pub use voxpath_apps::App;
 pub use voxpath_apps::bulk::Bulk;
 pub use voxpath_apps::cbr::Cbr;
 pub use voxpath_apps::dialogue::{Download, Voice};
 pub use voxpath_apps::onoff::OnOff;
+pub use voxpath_apps::ping::Ping;
+pub use voxpath_apps::process::Peer;
+pub use voxpath_apps::proxy::{Forward, Proxy};
 pub use voxpath_apps::push::{Push, PushWay};
 pub use voxpath_apps::sample::{Count as ObjectCount, Law};
 pub use voxpath_apps::speech::{Segment, Service as Decoder, Speech, SpeechResult};
 pub use voxpath_apps::web::{ObjectSize, Web};
+pub use voxpath_apps::{App, ProcessApp};
 
 /// The version that this build reads and writes.
 pub const VERSION: u32 = 1;
@@ -52,6 +55,9 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Conversations between two hosts each.
     pub flows: Vec<Flow>,
+    /// What runs on hosts besides the ends of flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<Process>,
     /// What changes during the run, in the order in which it happens.
     pub events: Vec<Event>,
     /// What real hosts run besides; nothing that a simulation could answer for.
@@ -363,6 +369,35 @@ pub struct Flow {
     pub transport: Transport,
     /// What the two ends do.
     pub app: App,
+    /// Who passes it on, if it does not go straight from one end to the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<Through>,
+}
+
+/// A flow that processes pass on: each end knows its neighbour alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Through {
+    /// Whom the end that opens sends to.
+    pub first: Peer,
+    /// The port at which the end that answers waits for whoever comes first.
+    pub port: u16,
+}
+
+/// A process on a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// Unique name.
+    pub name: String,
+    /// Index of the host.
+    pub node: u32,
+    /// It is simulated, also where its host is real.
+    pub simulated: bool,
+    /// The stack that its connections have.
+    pub tcp: Arc<TcpConfig>,
+    /// What it does.
+    pub app: ProcessApp,
 }
 
 /// Something that changes during the run.
@@ -537,7 +572,9 @@ impl Plan {
         let mut real: Vec<bool> = self.nodes.iter().map(|node| node.real).collect();
         let flows = self.flows.iter().filter(|flow| !flow.simulated).flat_map(|flow| [flow.from, flow.to]);
         let programs = self.programs.iter().map(|program| program.node);
-        for node in flows.chain(programs).chain(self.relays.iter().flat_map(Relay::nodes)) {
+        let processes =
+            self.processes.iter().filter(|process| !process.simulated).map(|process| process.node);
+        for node in flows.chain(programs).chain(processes).chain(self.relays.iter().flat_map(Relay::nodes)) {
             if let Some(planned) = self.nodes.get(node as usize) {
                 real[node as usize] = planned.kind == NodeKind::Host && !planned.simulated;
             }

@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use voxpath_net::packet::{Frame, Packet, Transport};
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{AddressId, FlowId, Seed};
@@ -32,8 +32,6 @@ use voxpath_wire::packet::{ChecksumStatus, parse_packet};
 pub struct RealTime {
     plan: Plan,
     world: World,
-    /// Whose an address is.
-    addresses: BTreeMap<IpAddr, AddressId>,
     /// The flow of the plan that a packet from the first address to the second one belongs to.
     flows: BTreeMap<(SocketAddr, SocketAddr), FlowId>,
     /// Of programs.
@@ -92,7 +90,6 @@ impl RealTime {
         }
         plan.share_stacks();
         let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::Real);
-        let addresses = (0..).zip(&world.network.addresses).map(|(i, a)| (a.ip, AddressId(i))).collect();
         let address = |id: AddressId, port| SocketAddr::new(world.network.addresses[id.0 as usize].ip, port);
         let flow_of = |endpoint: &crate::endpoint::Endpoint| {
             let label = &endpoint.label;
@@ -100,11 +97,10 @@ impl RealTime {
             ((local, address(label.remote, label.remote_port)), label.flow)
         };
         let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
-        let flows = world.endpoints.iter().filter(is_outside).map(flow_of).collect();
+        let flows = world.sockets.endpoints.iter().filter(is_outside).map(flow_of).collect();
         Ok(Self {
             plan,
             world,
-            addresses,
             flows,
             connections: Connections::default(),
             strays: Strays::default(),
@@ -118,7 +114,7 @@ impl RealTime {
             Kind::Outside(outside) => outside.take().map(|outside| *outside),
             _ => None,
         };
-        self.world.endpoints.iter_mut().filter_map(taken).collect()
+        self.world.sockets.endpoints.iter_mut().filter_map(taken).collect()
     }
 
     /// Lets everything happen that is due at `now`.
@@ -140,7 +136,7 @@ impl RealTime {
             return;
         };
         let network = &mut self.world.network;
-        let ids = [parsed.ip.src, parsed.ip.dst].map(|ip| self.addresses.get(&ip).copied());
+        let ids = [parsed.ip.src, parsed.ip.dst].map(|ip| network.by_ip.get(&ip).copied());
         let [Some(src), Some(dst)] = ids else {
             self.strays.unroutable += 1;
             return;
@@ -219,7 +215,7 @@ impl RealTime {
 
     /// Records a value of an end that runs outside, where series are observed.
     pub fn sample(&mut self, now: Time, flow: u32, end: u8, metric: &'static str, value: u64) {
-        self.world.network.tap.sample(now, FlowId(flow), end, metric, value);
+        self.world.network.tap.sample(now, FlowId(flow), end.into(), metric, value);
     }
 
     /// Ends the run at `now` and closes its books; `outside` is what [`RealTime::take_outside`] gave out.
@@ -227,7 +223,7 @@ impl RealTime {
         self.world.advance_to(now);
         for end in outside {
             let index = end.flow as usize * 2 + usize::from(end.end);
-            self.world.endpoints[index].kind = Kind::Outside(Some(Box::new(end)));
+            self.world.sockets.endpoints[index].kind = Kind::Outside(Some(Box::new(end)));
         }
         report::report_at(&self.plan, self.world, now, None)
     }

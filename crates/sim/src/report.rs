@@ -210,7 +210,7 @@ struct FlowRow {
 fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
     let stopped = world.timeline.stopped();
     let rows: Vec<FlowRow> = (0..)
-        .zip(world.endpoints.as_chunks::<2>().0)
+        .zip(world.sockets.flows())
         .zip(&plan.flows)
         .map(|((i, ends), flow)| row(ends, flow, stopped.get(&i).copied()))
         .collect();
@@ -347,7 +347,8 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
                 reception: None,
             }
         }
-        [Part::Datagrams { record: sender, done }, Part::Datagrams { record: receiver, .. }] => {
+        [Part::Datagrams { record: sender, done }, Part::Datagrams { record: answers, .. }] => {
+            let receiver = [sender, answers][app.receiver()];
             let reception = receiver.arrivals.reception();
             let bound = sender.planned;
             let is_whole = bound.is_none_or(|packets| packets == sender.sent);
@@ -363,7 +364,7 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
                 first: receiver.arrivals.first_at(),
                 completed: reception.last_at.filter(|_| done),
                 bytes: reception.octets,
-                wrong: reception.wrong,
+                wrong: sender.arrivals.wrong + answers.arrivals.wrong,
                 packets_sent: [client.packets_sent, server.packets_sent],
                 tcp: [None, None],
                 responses: None,
@@ -427,13 +428,17 @@ impl<'a> End<'a> {
         };
         match &endpoint.kind {
             Kind::Tcp(tcp) => simulated(
-                Part::Stream { record: tcp.application.record(), ended: tcp.ended() },
+                Part::Stream {
+                    record: tcp.owner.record().expect("an end of a flow has an application"),
+                    ended: tcp.ended(),
+                },
                 // An end that never opened has counted nothing, which is not unknown.
                 Some(TcpCounts::from(
                     &tcp.connection().map_or_else(Counters::default, |connection| *connection.counters()),
                 )),
             ),
             Kind::Udp(application) => simulated(Part::of_datagrams(application), None),
+            Kind::Datagram(_) | Kind::Vacant => unreachable!("an end of a flow stays one"),
             Kind::Outside(outside) => {
                 let outside = outside.as_deref().expect("what was handed out came back");
                 let account = &outside.account;
@@ -516,10 +521,10 @@ fn quantile(ascending: &[u64], percent: usize) -> Option<u64> {
 
 fn requests(plan: &Plan, world: &World) -> Table {
     let mut rows = Vec::new();
-    for (i, endpoint) in world.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.end == 0) {
+    for (i, [endpoint, _]) in world.sockets.flows().iter().enumerate() {
         let Part::Stream { record, .. } = End::of(endpoint).part else { continue };
         let requests = record.requests.iter();
-        rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32 / 2, number, *request)));
+        rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32, number, *request)));
     }
     let names = plan.flows.iter().map(|flow| flow.name.clone()).collect();
     let time = |of: fn(&Request) -> Option<Time>| {

@@ -111,7 +111,7 @@ pub(crate) fn results(plan: &Plan, world: &World) -> Option<Table> {
     }
     let mut rows = Vec::new();
     let mut sessions = 0;
-    for ((flow, planned), ends) in (0..).zip(&plan.flows).zip(world.endpoints.as_chunks::<2>().0) {
+    for ((flow, planned), ends) in (0..).zip(&plan.flows).zip(world.sockets.flows()) {
         let App::Speech(app) = &planned.app else { continue };
         let [Part::Stream { record: client, .. }, Part::Stream { record: server, .. }] =
             [End::of(&ends[0]).part, End::of(&ends[1]).part]

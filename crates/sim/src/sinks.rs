@@ -35,6 +35,7 @@ pub(crate) fn wanted(plan: &Plan, observe: &Observe, addresses: &[Address]) -> V
 /// Values of endpoints over time.
 struct Series {
     flows: Vec<String>,
+    ends: Vec<String>,
     metrics: BTreeMap<&'static str, u32>,
     time_ns: Vec<u64>,
     flow: Vec<u32>,
@@ -43,13 +44,26 @@ struct Series {
     value: Vec<u64>,
 }
 
-/// Names of a flow's ends, by [`Event::Sample::end`](Event::Sample).
-pub(crate) const ENDS: [&str; 2] = ["client", "server"];
+/// Names of the ends of conversations, by [`Event::Sample::end`](Event::Sample): those of flows, then of each process the
+/// end that it accepted and the one that it opened.
+fn ends(plan: &Plan) -> Vec<String> {
+    let of_processes = plan
+        .processes
+        .iter()
+        .flat_map(|process| ["accepted by", "opened by"].map(|what| format!("{what} {}", process.name)));
+    ["client", "server"].map(String::from).into_iter().chain(of_processes).collect()
+}
+
+/// Names of flows by their labels; behind the last one stands what belongs to none.
+fn flow_names(plan: &Plan) -> Vec<String> {
+    plan.flows.iter().map(|flow| flow.name.clone()).chain([String::new()]).collect()
+}
 
 impl Series {
     fn new(plan: &Plan) -> Self {
         Self {
-            flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
+            flows: flow_names(plan),
+            ends: ends(plan),
             metrics: BTreeMap::new(),
             time_ns: Vec::new(),
             flow: Vec::new(),
@@ -90,10 +104,7 @@ impl Sink for Series {
             columns: vec![
                 Column { name: "time_ns", data: Data::U64(self.time_ns) },
                 Column { name: "flow", data: Data::Label { names: self.flows, index: self.flow } },
-                Column {
-                    name: "end",
-                    data: Data::Label { names: ENDS.map(String::from).into(), index: self.end },
-                },
+                Column { name: "end", data: Data::Label { names: self.ends, index: self.end } },
                 Column { name: "metric", data: Data::Label { names: metrics, index: self.metric } },
                 Column { name: "value", data: Data::U64(self.value) },
             ],
@@ -131,10 +142,8 @@ const ACTIONS: [Action; 7] = [
 impl Packets {
     fn new(plan: &Plan) -> Self {
         let names = |name: &String| DIRECTIONS.map(|direction| format!("{name} {direction}"));
-        // Packets of programs on real hosts belong to no flow of the plan, and are labelled behind the last.
-        let flows = plan.flows.iter().map(|flow| flow.name.clone()).chain([String::new()]).collect();
         Self {
-            flows,
+            flows: flow_names(plan),
             links: plan.links.iter().flat_map(|link| names(&link.name)).collect(),
             rows: Vec::new(),
         }

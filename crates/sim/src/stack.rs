@@ -80,7 +80,7 @@ impl Network {
     }
 
     /// The first address of a node that is of the family of another address.
-    fn own_address(&self, at: u32, other: AddressId) -> Option<AddressId> {
+    pub(crate) fn own_address(&self, at: u32, other: AddressId) -> Option<AddressId> {
         let is_v4 = |address: &Address| address.ip.is_ipv4();
         let family = is_v4(&self.addresses[other.0 as usize]);
         let own = self.nodes[at as usize].addresses.clone();

@@ -24,7 +24,7 @@ fn ready_at(flow: &Flow, &(after_ns, _): &(u64, u32)) -> Time {
 pub(crate) fn table(plan: &Plan, world: &World) -> Option<Table> {
     let (mut flows, mut numbers, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ready, mut received) = (Vec::new(), Vec::new());
-    for ((i, flow), ends) in (0..).zip(&plan.flows).zip(world.endpoints.as_chunks::<2>().0) {
+    for ((i, flow), ends) in (0..).zip(&plan.flows).zip(world.sockets.flows()) {
         let (App::Push(push), Part::Stream { record, .. }) = (&flow.app, End::of(&ends[0]).part) else {
             continue;
         };

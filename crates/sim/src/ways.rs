@@ -75,14 +75,28 @@ impl Ways {
 /// The addresses between which a flow goes, of the end that opens and of the end that answers: those that it names, else
 /// the first ones of one family. None where there are none. The plan's indices must be valid.
 pub(crate) fn ends(plan: &Plan, flow: &Flow) -> Option<[End; 2]> {
-    let candidates = |node: u32, named: Option<u32>| {
+    let (i, j) = pair(plan, (flow.from, flow.from_address), (flow.to, flow.to_address))?;
+    Some([(flow.from, i), (flow.to, j)])
+}
+
+/// The first addresses of one family that two nodes have, each by its number at its node.
+pub(crate) fn between(plan: &Plan, from: u32, to: u32) -> Option<(u32, u32)> {
+    pair(plan, (from, None), (to, None))
+}
+
+/// The same, where one of them is given.
+pub(crate) fn towards(plan: &Plan, from: End, to: u32) -> Option<(u32, u32)> {
+    pair(plan, (from.0, Some(from.1)), (to, None))
+}
+
+fn pair(plan: &Plan, from: (u32, Option<u32>), to: (u32, Option<u32>)) -> Option<(u32, u32)> {
+    let candidates = |(node, named): (u32, Option<u32>)| {
         let all = plan.nodes[node as usize].addresses.iter().copied();
         (0..).zip(all).filter(move |&(i, _)| named.is_none_or(|named| named == i))
     };
-    let from: Vec<(u32, IpAddr)> = candidates(flow.from, flow.from_address).collect();
-    let to: Vec<(u32, IpAddr)> = candidates(flow.to, flow.to_address).collect();
-    from.iter().find_map(|&(i, address)| {
-        let &(j, _) = to.iter().find(|(_, other)| other.is_ipv4() == address.is_ipv4())?;
-        Some([(flow.from, i), (flow.to, j)])
+    let there: Vec<(u32, IpAddr)> = candidates(to).collect();
+    candidates(from).find_map(|(i, address)| {
+        let &(j, _) = there.iter().find(|(_, other)| other.is_ipv4() == address.is_ipv4())?;
+        Some((i, j))
     })
 }

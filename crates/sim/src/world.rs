@@ -4,11 +4,13 @@
 //! due. Everything that follows from it (forwarding, acknowledging, sending) happens at once, so a hop costs one
 //! event. The same world serves real time: only the clock that says how far to advance differs.
 
-use crate::endpoint::{Datagram, Endpoint, Kind, Label};
+use crate::endpoint::{Datagram, Endpoint, Kind, Label, Owner};
 use crate::limits::Limits;
 use crate::network::Network;
 use crate::plan::Change;
+use crate::processes::Running;
 use crate::realtime::Delivery;
+use crate::sockets::SocketTable;
 use crate::timeline::Timeline;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -28,12 +30,14 @@ use voxpath_wire::ip::IpHeader;
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) network: Network,
-    /// Both ends of each flow, side by side; their targets follow those of the links.
-    pub(crate) endpoints: Vec<Endpoint>,
-    /// What changes; its target follows those of the endpoints.
+    /// What changes; its target follows those of the links.
     pub(crate) timeline: Timeline,
-    /// Endpoints that still have something to do.
-    busy: usize,
+    /// Their targets follow that of the timeline.
+    pub(crate) processes: Vec<Running>,
+    /// The targets of endpoints follow those of the processes.
+    pub(crate) sockets: SocketTable,
+    /// Endpoints and processes that still have something to do.
+    pub(crate) busy: usize,
     /// Packets that have arrived at a real host and wait to be handed over.
     pub(crate) arrived: VecDeque<(Delivery, Packet)>,
     /// Nothing happens after its end.
@@ -45,15 +49,17 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(
         network: Network,
-        endpoints: Vec<Endpoint>,
         timeline: Timeline,
+        processes: Vec<Running>,
+        sockets: SocketTable,
         limits: Limits,
     ) -> Self {
-        let busy = endpoints.iter().filter(|endpoint| endpoint.busy).count();
+        let busy = sockets.endpoints.iter().filter(|endpoint| endpoint.busy).count();
         Self {
             network,
-            endpoints,
             timeline,
+            processes,
+            sockets,
             busy,
             arrived: VecDeque::new(),
             limits,
@@ -103,8 +109,11 @@ impl World {
                     self.receive(now, host, packet);
                 }
             }
-            Some(endpoint) if endpoint < self.endpoints.len() => self.wake(now, endpoint),
-            Some(_) => self.change(now),
+            Some(0) => self.change(now),
+            Some(behind) => match (behind - 1).checked_sub(self.processes.len()) {
+                Some(endpoint) => self.wake(now, endpoint),
+                None => self.wake_process(now, behind as u32 - 1),
+            },
         }
         self.hear_own(now);
     }
@@ -125,7 +134,7 @@ impl World {
             Change::Flow { runs: true, .. } => {}
             Change::Flow { flow, runs: false } => {
                 let index = 2 * flow as usize;
-                self.endpoints[index].stop();
+                self.sockets.endpoints[index].stop();
                 self.run(now, index);
             }
         }
@@ -163,9 +172,10 @@ impl World {
 
     /// A packet has reached its host.
     fn receive(&mut self, now: Time, host: u32, packet: Packet) {
-        let found = self.demultiplex(&packet);
+        let found = self.demultiplex(host, &packet);
         let node = &mut self.network.nodes[host as usize];
-        if node.real && !found.is_some_and(|index| !matches!(self.endpoints[index].kind, Kind::Outside(_))) {
+        let is_outside = |index: usize| matches!(self.sockets.endpoints[index].kind, Kind::Outside(_));
+        if node.real && found.is_none_or(is_outside) {
             node.delivered += 1;
             self.arrived.push_back((Delivery { host, due: now }, packet));
             return;
@@ -180,7 +190,7 @@ impl World {
         if let Some(error) = packet.icmp() {
             return self.handle_error(now, index, *error, &packet.payload);
         }
-        let endpoint = &mut self.endpoints[index];
+        let endpoint = &mut self.sockets.endpoints[index];
         // Where addresses and ports agree but the transport does not, nobody listens.
         match &mut endpoint.kind {
             Kind::Tcp(tcp) => {
@@ -195,28 +205,33 @@ impl World {
                     self.run(now, index);
                 }
             }
-            Kind::Outside(_) => {}
+            Kind::Datagram(udp) => {
+                endpoint.label.flow = packet.flow;
+                if let Some(from) = packet.ports() {
+                    udp.inbox.push_back((packet.src, from.0, packet.payload));
+                    self.run(now, index);
+                }
+            }
+            Kind::Outside(_) | Kind::Vacant => {}
         }
     }
 
-    /// The endpoint that a packet is for: its flow label names two, and addresses and ports have to agree. An error is
-    /// for the endpoint that it quotes.
-    fn demultiplex(&self, packet: &Packet) -> Option<usize> {
-        let first = packet.flow.0 as usize * 2;
-        let ends = self.endpoints.get(first..first + 2)?;
-        let end = if packet.icmp().is_some_and(IcmpHeader::is_error) {
+    /// The endpoint that a packet is for. An error is for the endpoint that it quotes; what is damaged opens nothing.
+    fn demultiplex(&mut self, host: u32, packet: &Packet) -> Option<usize> {
+        if packet.icmp().is_some_and(IcmpHeader::is_error) {
             let quote = quote_of(&packet.payload)?;
-            ends.iter().position(|endpoint| endpoint.label.is_quoted(&quote, &self.network.addresses))
-        } else {
-            ends.iter().position(|endpoint| endpoint.label.accepts(packet))
-        };
-        end.map(|end| first + end)
+            return self.sockets.quoted(packet.flow, &quote, &self.network.addresses);
+        }
+        match self.sockets.find(packet) {
+            None if !packet.corrupted => self.claim(host, packet),
+            found => found,
+        }
     }
 
     /// A node could not pass on, or not deliver, what an endpoint sent. Only that a packet was too big is acted upon: the
     /// others may pass (RFC 1122 section 4.2.3.9 calls them soft), and datagrams are not repeated.
     fn handle_error(&mut self, now: Time, index: usize, error: IcmpHeader, quoted: &Payload) {
-        let endpoint = &mut self.endpoints[index];
+        let endpoint = &mut self.sockets.endpoints[index];
         let (Kind::Tcp(tcp), IcmpHeader::TooBig { mtu }, Some(quote)) =
             (&mut endpoint.kind, error, quote_of(quoted))
         else {
@@ -234,7 +249,7 @@ impl World {
 
     /// An endpoint's wake-up is due, unless an earlier one has replaced it.
     fn wake(&mut self, now: Time, index: usize) {
-        let endpoint = &mut self.endpoints[index];
+        let endpoint = &mut self.sockets.endpoints[index];
         if endpoint.armed != Some(now) {
             return;
         }
@@ -248,11 +263,29 @@ impl World {
 
     /// Lets an endpoint do everything that it can do now.
     fn run(&mut self, now: Time, index: usize) {
-        let Self { network, endpoints, datagram, .. } = self;
-        let endpoint = &mut endpoints[index];
-        match &mut endpoint.kind {
+        match &mut self.sockets.endpoints[index].kind {
             Kind::Tcp(tcp) => {
                 tcp.drive(now);
+                if let Owner::Process { process, .. } = tcp.owner {
+                    return self.run_owner(now, index, process);
+                }
+            }
+            Kind::Udp(application) => application.drive(now, &mut self.datagram),
+            Kind::Datagram(udp) => {
+                let process = udp.process;
+                return self.run_owner(now, index, process);
+            }
+            Kind::Outside(_) | Kind::Vacant => {}
+        }
+        self.flush(now, index);
+    }
+
+    /// Lets everything leave that an endpoint has to send.
+    pub(crate) fn flush(&mut self, now: Time, index: usize) {
+        let Self { network, sockets, datagram, .. } = self;
+        let endpoint = &mut sockets.endpoints[index];
+        match &mut endpoint.kind {
+            Kind::Tcp(tcp) => {
                 while let Some((header, payload)) = tcp.transmit(now) {
                     let transport = endpoint.label.tcp(header);
                     endpoint.counters.packets_sent += 1;
@@ -263,15 +296,22 @@ impl World {
                     endpoint.counters.established_at = Some(now);
                 }
             }
-            Kind::Udp(application) => {
-                application.drive(now, datagram);
+            Kind::Udp(_) => {
                 for payload in datagram.outbox.drain(..) {
                     let transport = endpoint.label.udp();
                     endpoint.counters.packets_sent += 1;
                     network.send(now, endpoint.node, &endpoint.label, transport, payload);
                 }
             }
-            Kind::Outside(_) => {}
+            Kind::Datagram(udp) => {
+                for (tuple, payload) in udp.outbox.drain(..) {
+                    let mut label = endpoint.label;
+                    label.answer_to(tuple);
+                    endpoint.counters.packets_sent += 1;
+                    network.send(now, endpoint.node, &label, label.udp(), payload);
+                }
+            }
+            Kind::Outside(_) | Kind::Vacant => {}
         }
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);
@@ -280,13 +320,16 @@ impl World {
             endpoint.busy = false;
             self.busy -= 1;
         }
+        if endpoint.is_over() {
+            return sockets.remove(index as u32);
+        }
         let next = endpoint.poll_timeout();
         self.arm(index, next);
     }
 
     /// Enters an endpoint's wake-up unless the event queue has an earlier one, at which it looks again.
     fn arm(&mut self, index: usize, at: Option<Time>) {
-        let endpoint = &mut self.endpoints[index];
+        let endpoint = &mut self.sockets.endpoints[index];
         if let Some(at) = at
             && endpoint.armed.is_none_or(|armed| at < armed)
         {

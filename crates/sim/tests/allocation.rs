@@ -140,6 +140,7 @@ fn datagrams_allocate_only_what_their_delays_need() {
     let app = App::Cbr(Cbr { packet_bytes: 160, interval_ns: MS, packets: None });
     let transport = Transport::Udp;
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

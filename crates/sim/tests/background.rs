@@ -94,6 +94,7 @@ fn on_off(transport: Transport) -> Plan {
     let mut plan = pipe(wire(5 * MS), wire(5 * MS));
     plan.duration_ns = Some(2000 * SECOND);
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

@@ -223,6 +223,7 @@ fn tshark_reads_datagrams_over_both_families() {
         let app = App::Cbr(Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(50) });
         let transport = Transport::Udp;
         plan.flows.push(Flow {
+            through: None,
             from_address: None,
             to_address: None,
             simulated: false,

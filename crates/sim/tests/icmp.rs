@@ -102,6 +102,7 @@ fn a_first_link_that_is_too_small_is_known_at_once() {
 fn datagrams_that_are_too_big_are_lost_and_counted() {
     let mut plan = chain(false, Some(1000));
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

@@ -14,6 +14,7 @@ fn endless(limits: Limits, duration_ns: Option<u64>) -> Plan {
     plan.limits = limits;
     plan.duration_ns = duration_ns;
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

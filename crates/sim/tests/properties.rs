@@ -288,6 +288,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &Direction) -> Plan {
         (Transport::Udp, App::Cbr(Cbr { packet_bytes: 160, interval_ns: 20 * MS, packets: Some(100) })),
     ];
     let flows = flows.into_iter().enumerate().map(|(i, (transport, app))| Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

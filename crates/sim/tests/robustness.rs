@@ -48,6 +48,7 @@ fn a_queue_of_centuries_does_not_overflow_the_clock() {
     plan.duration_ns = Some(60 * SECOND);
     let cbr = App::Cbr(Cbr { packet_bytes: 65_507, interval_ns: MS, packets: None });
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,
@@ -150,6 +151,7 @@ fn plan() -> impl Strategy<Value = Plan> {
                 }),
             };
             plan.flows.push(Flow {
+                through: None,
                 from_address: None,
                 to_address: None,
                 simulated: false,
@@ -219,6 +221,7 @@ fn a_big_star_is_built_in_no_time() {
     let config = Profile::Rfc.config();
     plan.flows = (0..hosts)
         .map(|host| Flow {
+            through: None,
             from_address: None,
             to_address: None,
             simulated: false,

@@ -151,6 +151,7 @@ fn voice(packets: u64) -> Plan {
     let mut plan = pipe(there, wire(0));
     let app = App::Cbr(Cbr { packet_bytes: 172, interval_ns: 25 * MS, packets: Some(packets) });
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

@@ -20,6 +20,7 @@ fn stream(way: Direction) -> Plan {
     let mut plan = pipe(way.clone(), way);
     plan.duration_ns = Some(3 * SECOND);
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

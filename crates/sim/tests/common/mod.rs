@@ -45,6 +45,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
         limits: voxpath_sim::plan::Limits::default(),
         events: vec![],
         programs: vec![],
+        processes: vec![],
         relays: vec![],
         version: VERSION,
         name: "test".into(),
@@ -61,6 +62,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
 /// Adds a flow over TCP between the nodes 0 and 1.
 pub fn with_tcp(mut plan: Plan, config: &Config, app: App) -> Plan {
     plan.flows.push(Flow {
+        through: None,
         from_address: None,
         to_address: None,
         simulated: false,

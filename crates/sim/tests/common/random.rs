@@ -58,6 +58,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     limits: voxpath_sim::plan::Limits::default(),
                     events,
                     programs: vec![],
+                    processes: vec![],
                     relays: vec![],
                     version: VERSION,
                     name: "random".into(),
@@ -348,6 +349,7 @@ impl Conversation {
         };
         let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
         Flow {
+            through: None,
             from_address: None,
             to_address: None,
             simulated: false,

@@ -425,6 +425,11 @@ impl Connection {
         }
     }
 
+    /// Whether this end has closed its direction.
+    pub fn is_closing(&self) -> bool {
+        self.snd.fin || self.ended.is_some()
+    }
+
     /// Ends the connection at once, with a RST where the peer knows it (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
         if self.state == State::Closed {
