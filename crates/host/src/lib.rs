@@ -26,6 +26,7 @@ mod kernel_settings;
 mod lateness;
 mod live;
 mod namespace;
+mod processes;
 mod relay;
 mod run;
 mod sock_diag;

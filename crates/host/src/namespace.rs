@@ -32,6 +32,15 @@ impl Namespace {
         made.join().expect("making a namespace does not panic")
     }
 
+    /// Another hold on it.
+    ///
+    /// # Errors
+    /// There are too many descriptors.
+    pub fn try_clone(&self) -> Result<Self, HostError> {
+        let descriptor = self.descriptor.try_clone().context(|| "hold a network namespace".into())?;
+        Ok(Self { descriptor })
+    }
+
     /// Runs `work` inside, on a thread of its own.
     ///
     /// # Errors

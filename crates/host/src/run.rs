@@ -7,6 +7,7 @@ use crate::drive::{Progress, Timing, drive};
 use crate::error::HostError;
 use crate::live::{Alarm, Live};
 use crate::namespace::Namespace;
+use crate::processes::Processes;
 use crate::sockets::{Harvest, Shared, Sockets};
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
@@ -109,6 +110,8 @@ pub struct Run {
     board: Arc<Board>,
     world: JoinHandle<Result<Turned, HostError>>,
     sockets: JoinHandle<Result<Harvest, HostError>>,
+    /// Drives processes, where there are any.
+    processes: Option<(JoinHandle<Result<(), HostError>>, Alarm)>,
     /// Watches the connections of programs; or why nobody does.
     connections: Result<JoinHandle<Result<Connections, HostError>>, HostError>,
     observe_tcp: bool,
@@ -139,12 +142,18 @@ impl Run {
         let (hosts, devices): (Vec<_>, Vec<_>) = hosts.into_iter().map(Option::unzip).unzip();
         let outside = world.take_outside();
         let clock = Clock::start();
-        let flows = outside.iter().map(|end| (end.local, end.remote)).collect();
+        let flows = outside.iter().filter_map(|end| Some((end.local, end.remote?))).collect();
         let sampled = observe_tcp.then_some(SAMPLE_EVERY);
         let connections = Connections::new(&hosts, flows);
         if let (true, Err(error)) = (observe_tcp, &connections) {
             return Err(error.clone());
         }
+        let processes = world.take_processes();
+        // They wait at their ports before anybody connects.
+        let processes = match processes.is_empty() {
+            true => None,
+            false => Some(Processes::new(clock, &hosts, processes)?),
+        };
         let sockets = Sockets::new(clock, &hosts, outside, sampled)?;
         let board = Arc::new(Board {
             sockets: Shared::default(),
@@ -176,6 +185,20 @@ impl Run {
                 ran
             })
             .map_err(failed)?;
+        let processes = processes
+            .map(|processes| {
+                let (alarm, board) = (processes.alarm(), Arc::clone(&board));
+                let run = move || {
+                    let ran = processes.run(&board.sockets.stop);
+                    if ran.is_err() {
+                        board.has_ended.store(true, Ordering::Release);
+                    }
+                    ran
+                };
+                spawned("voxpath-processes").spawn(run).map(|thread| (thread, alarm))
+            })
+            .transpose()
+            .map_err(failed)?;
         let connections = match connections {
             Ok(connections) => {
                 let watch = move || connections.watch(clock, sampled, &watching.stop);
@@ -183,7 +206,7 @@ impl Run {
             }
             Err(error) => Err(error),
         };
-        Ok(Self { hosts, board, world, sockets, connections, observe_tcp, alarms, clock })
+        Ok(Self { hosts, board, world, sockets, processes, connections, observe_tcp, alarms, clock })
     }
 
     /// The time now.
@@ -228,7 +251,12 @@ impl Run {
         let turned = join(self.world);
         self.board.sockets.stop.store(true, Ordering::Release);
         self.alarms[1].ring();
+        let processes = self.processes.map(|(thread, alarm)| {
+            alarm.ring();
+            join(thread)
+        });
         let Harvest { outside, samples, spent: ends_spent } = join(self.sockets)?;
+        processes.transpose()?;
         let watched = self.connections.and_then(join);
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let told = watched.and_then(|watched| watched.finish(self.clock, world.connections()));

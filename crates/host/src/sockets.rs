@@ -15,7 +15,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::sockopt;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect,
-    listen, recv, send, shutdown, socket_with,
+    listen, recv, recvfrom, send, shutdown, socket_with,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -68,8 +68,8 @@ pub struct Sockets {
     epoll: OwnedFd,
     ends: Vec<End>,
     listeners: Vec<(SocketAddr, OwnedFd)>,
-    /// The server's end that a connection from the second address to the first one is for.
-    answering: BTreeMap<(SocketAddr, SocketAddr), usize>,
+    /// The server's end that a connection from the second address to the first one is for, or from anybody.
+    answering: BTreeMap<(SocketAddr, Option<SocketAddr>), usize>,
     ready: VecDeque<usize>,
     alarm: Alarm,
     sampling: Option<Sampling>,
@@ -87,12 +87,7 @@ struct End {
     outside: Outside,
     socket: Option<OwnedFd>,
     phase: Phase,
-    /// The kernel's buffer was full at the last write.
-    blocked: bool,
-    /// The peer has closed: nothing comes but what has come.
-    hung_up: bool,
-    /// The peer has closed, and all that it sent was read.
-    at_end: bool,
+    state: StreamState,
     is_queued: bool,
     /// What was last recorded, while it is watched.
     watched: Option<TcpInfo>,
@@ -149,7 +144,9 @@ impl Sockets {
                 (Machine::Datagrams(_), _) => {
                     phase = Phase::Open;
                     let socket = bound(host, SocketType::DGRAM, outside.local)?;
-                    connect(&socket, &outside.remote).context(|| format!("reach {}", outside.remote))?;
+                    if let Some(remote) = outside.remote {
+                        connect(&socket, &remote).context(|| format!("reach {remote}"))?;
+                    }
                     Some(socket)
                 }
             };
@@ -160,9 +157,7 @@ impl Sockets {
                 outside,
                 socket,
                 phase,
-                blocked: false,
-                hung_up: false,
-                at_end: false,
+                state: StreamState::default(),
                 is_queued: false,
                 watched: None,
             };
@@ -267,7 +262,8 @@ impl Sockets {
         while let Ok((accepted, peer)) = acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
             let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-            let Some(&index) = peer.and_then(|peer| self.answering.get(&(*local, peer))) else {
+            let known = |peer| self.answering.get(&(*local, Some(peer)));
+            let Some(&index) = peer.and_then(known).or_else(|| self.answering.get(&(*local, None))) else {
                 continue; // Dropping it closes it: no flow of the plan.
             };
             if self.ends[index].phase != Phase::Waiting
@@ -344,7 +340,8 @@ impl End {
 
     fn connect(&mut self) {
         let socket = self.socket.as_ref().expect("a client is bound before its flow starts");
-        match connect(socket, &self.outside.remote) {
+        let remote = self.outside.remote.expect("the end that opens knows whom it talks to");
+        match connect(socket, &remote) {
             Ok(()) | Err(Errno::INPROGRESS) => self.phase = Phase::Connecting,
             Err(errno) => self.fail(errno),
         }
@@ -378,10 +375,7 @@ impl End {
     /// The socket has something to say.
     fn handle(&mut self, now: Time, flags: EventFlags) {
         let Some(socket) = &self.socket else { return };
-        if flags.contains(EventFlags::OUT) {
-            self.blocked = false;
-        }
-        self.hung_up |= flags.contains(EventFlags::RDHUP);
+        self.state.hear(flags);
         if flags.contains(EventFlags::ERR)
             && let Ok(Err(errno)) = sockopt::socket_error(socket)
             // A datagram that nobody took says so; the sender of datagrams does not care.
@@ -404,21 +398,9 @@ impl End {
         let Some(socket) = self.socket.as_ref().filter(|_| self.phase == Phase::Open) else { return false };
         match &mut self.outside.machine {
             Machine::Stream(application) => {
-                let hung_up = self.hung_up;
-                // It fails for no connected socket.
-                let readable = ioctl_fionread(socket).unwrap_or(0);
-                let now = clock.now();
-                let mut stream = Socket {
-                    socket,
-                    readable,
-                    hung_up,
-                    blocked: &mut self.blocked,
-                    at_end: &mut self.at_end,
-                    moved: false,
-                    failed: None,
-                };
-                application.drive(now, &mut stream);
-                let (moved, failed) = (stream.moved, stream.failed);
+                let mut stream = Socket::new(socket, &mut self.state);
+                application.drive(clock.now(), &mut stream);
+                let (moved, failed) = (self.state.moved, self.state.failed);
                 // Both directions are closed, and the kernel has nothing left to send or to wait for.
                 let is_over =
                     application.record().finished && tcp_info(socket).is_none_or(|info| info.state == CLOSED);
@@ -434,8 +416,15 @@ impl End {
                 let mut datagrams = DatagramSocket { socket, inbox: None, sent: 0 };
                 let mut buffer = vec![0; PIECE];
                 loop {
-                    match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                        Ok((_, len)) => {
+                    match recvfrom(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                        Ok((_, len, from)) => {
+                            if self.outside.remote.is_none() {
+                                // Whoever comes first is answered.
+                                self.outside.remote = from.and_then(|from| SocketAddr::try_from(from).ok());
+                                if let Some(remote) = self.outside.remote {
+                                    let _ = connect(socket, &remote);
+                                }
+                            }
                             datagrams.inbox = Some(Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
                             application.drive(clock.now(), &mut datagrams);
                         }
@@ -456,16 +445,47 @@ impl End {
     }
 }
 
-/// A connected socket as applications see it.
-struct Socket<'a> {
-    socket: &'a OwnedFd,
-    /// Octets that are there.
-    readable: u64,
+/// What is known of a connection's socket.
+#[derive(Debug, Default)]
+pub(crate) struct StreamState {
+    /// The kernel's buffer was full at the last write.
+    blocked: bool,
+    /// The peer has closed: nothing comes but what has come.
     hung_up: bool,
-    blocked: &'a mut bool,
-    at_end: &'a mut bool,
+    /// The peer has closed, and all that it sent was read.
+    at_end: bool,
+    /// Octets that were there when it was looked at last, and were not read since.
+    readable: u64,
+    /// Octets moved since then.
     moved: bool,
-    failed: Option<Errno>,
+    /// What went wrong.
+    pub(crate) failed: Option<Errno>,
+}
+
+impl StreamState {
+    /// Takes in what epoll says.
+    pub(crate) fn hear(&mut self, flags: EventFlags) {
+        if flags.contains(EventFlags::OUT) {
+            self.blocked = false;
+        }
+        self.hung_up |= flags.contains(EventFlags::RDHUP);
+    }
+}
+
+/// A connected socket as applications see it.
+pub(crate) struct Socket<'a> {
+    socket: &'a OwnedFd,
+    state: &'a mut StreamState,
+}
+
+impl<'a> Socket<'a> {
+    /// Looks what is there: what comes later is not read, since it is younger than the time that its reader is told.
+    pub(crate) fn new(socket: &'a OwnedFd, state: &'a mut StreamState) -> Self {
+        // It fails for no connected socket.
+        state.readable = ioctl_fionread(socket).unwrap_or(0);
+        state.moved = false;
+        Self { socket, state }
+    }
 }
 
 impl Stream for Socket<'_> {
@@ -474,7 +494,7 @@ impl Stream for Socket<'_> {
     }
 
     fn writable(&self) -> u32 {
-        if *self.blocked || self.failed.is_some() { 0 } else { PIECE as u32 }
+        if self.state.blocked || self.state.failed.is_some() { 0 } else { PIECE as u32 }
     }
 
     fn write(&mut self, data: &Payload) -> u32 {
@@ -485,45 +505,48 @@ impl Stream for Socket<'_> {
         data.slice(0, data.len().min(PIECE as u32)).write_to(&mut bytes);
         match send(self.socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(taken) => {
-                *self.blocked = taken < bytes.len();
-                self.moved = true;
+                self.state.blocked = taken < bytes.len();
+                self.state.moved = true;
                 // No more than a piece.
                 taken as u32
             }
             Err(Errno::AGAIN) => {
-                *self.blocked = true;
+                self.state.blocked = true;
                 0
             }
             Err(errno) => {
-                self.failed = Some(errno);
+                self.state.failed = Some(errno);
                 0
             }
         }
     }
 
     fn read(&mut self, max: u32) -> Payload {
-        if *self.at_end || self.failed.is_some() || (self.readable == 0 && !self.hung_up) {
+        if self.state.at_end
+            || self.state.failed.is_some()
+            || (self.state.readable == 0 && !self.state.hung_up)
+        {
             return Payload::Empty;
         }
         // Where the peer has closed, all that it sent is there, and its end too.
-        let there = if self.hung_up { PIECE } else { PIECE.min(self.readable as usize) };
+        let there = if self.state.hung_up { PIECE } else { PIECE.min(self.state.readable as usize) };
         let mut buffer = vec![0; there.min(max as usize)];
         match recv(self.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => *self.at_end = true,
+            Ok((_, 0)) => self.state.at_end = true,
             Ok((_, len)) => {
-                self.moved = true;
-                self.readable = self.readable.saturating_sub(len as u64);
+                self.state.moved = true;
+                self.state.readable = self.state.readable.saturating_sub(len as u64);
                 buffer.truncate(len);
                 return Payload::bytes(buffer.into());
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => self.failed = Some(errno),
+            Err(errno) => self.state.failed = Some(errno),
         }
         Payload::Empty
     }
 
     fn is_at_end(&self) -> bool {
-        *self.at_end
+        self.state.at_end
     }
 
     fn close(&mut self) {
@@ -556,13 +579,13 @@ impl Datagrams for DatagramSocket<'_> {
     }
 }
 
-fn watch(epoll: &OwnedFd, socket: &OwnedFd, data: u64) -> Result<(), HostError> {
+pub(crate) fn watch(epoll: &OwnedFd, socket: &OwnedFd, data: u64) -> Result<(), HostError> {
     let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
     epoll::add(epoll, socket, EventData::new_u64(data), flags).context(|| "watch a socket".into())
 }
 
 /// A socket of a host, bound to an address.
-fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Result<OwnedFd, HostError> {
+pub(crate) fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Result<OwnedFd, HostError> {
     let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     // A socket stays in the namespace that it was made in.
     let socket = host.inside(|| {

@@ -78,13 +78,19 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         }
     }
     let timeline = Timeline::new(plan, target(timeline_target), &mut network.events);
-    let processes = processes(plan, &network, seed, timeline_target + 1);
+    let mut processes = processes(plan, &network, seed, timeline_target + 1);
+    for (running, planned) in processes.iter_mut().zip(&plan.processes) {
+        if real[planned.node as usize] && !planned.simulated {
+            running.move_outside();
+        }
+    }
     let mut sockets = SocketTable::new(endpoints, first_target);
     for (i, flow) in (0..).zip(&plan.flows) {
         // The end that answers knows nobody yet, if others pass the flow on.
         if let Some(Through { port, .. }) = flow.through {
             let is_udp = matches!(flow.transport, plan::Transport::Udp);
             sockets.bind(Port { node: flow.to, is_udp, number: port }, Bound::Endpoint(2 * i + 1));
+            sockets.enter(2 * i, is_udp);
         }
     }
     let mut world = World::new(network, timeline, processes, sockets, Limits::new(plan));

@@ -131,7 +131,7 @@ impl Endpoint {
             end: self.end as u8,
             host: self.node,
             local: address(local, local_port),
-            remote: address(remote, remote_port),
+            remote: (remote != NOBODY).then(|| address(remote, remote_port)),
             start,
             stop,
             tcp,

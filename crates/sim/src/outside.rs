@@ -3,6 +3,7 @@
 //! The world makes the same application that it would run itself, hands it out with what its socket needs, and
 //! takes it back at the end to report on it. Which socket drives it the application never learns.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 use voxpath_apps::Machine;
@@ -20,8 +21,8 @@ pub struct Outside {
     pub host: u32,
     /// What its socket is bound to.
     pub local: SocketAddr,
-    /// Whom it talks to.
-    pub remote: SocketAddr,
+    /// Whom it talks to; whoever comes first without it.
+    pub remote: Option<SocketAddr>,
     /// When the flow starts.
     pub start: Time,
     /// When this end has to begin nothing more, and to close.
@@ -32,6 +33,19 @@ pub struct Outside {
     pub machine: Machine,
     /// What became of the socket.
     pub account: Account,
+}
+
+/// A process, to be run on a real host.
+#[derive(Debug, Clone)]
+pub struct OutsideProcess {
+    /// Its name.
+    pub name: String,
+    /// Index of the host in the plan.
+    pub host: u32,
+    /// Whether it waits at IPv4 addresses, or at IPv6 ones.
+    pub is_ipv4: bool,
+    /// The stack that its connections have.
+    pub tcp: Arc<Config>,
 }
 
 /// What the operating system says of a socket; none where it does not say.

@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Kind, Label, Owner, Simulated, Socket, Tcp, Udp};
 use crate::network::Network;
+use crate::outside::OutsideProcess;
 use crate::sockets::{Bound, FourTuple, Port, SocketTable};
 use crate::world::World;
 use alloc::boxed::Box;
@@ -22,8 +23,10 @@ use voxpath_wire::tcp::{Seq, TcpFlags};
 /// A process, and what it has to hear of.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// None while it is driven.
+    /// None while it is driven, and where it runs on a real host.
     machine: Option<ProcessMachine>,
+    /// It runs, or is to run, on a real host.
+    is_outside: bool,
     name: String,
     node: u32,
     config: Arc<Config>,
@@ -63,6 +66,7 @@ impl Running {
     ) -> Self {
         Self {
             machine: Some(machine),
+            is_outside: false,
             name,
             node,
             config,
@@ -74,6 +78,22 @@ impl Running {
             touched: BTreeSet::new(),
             connections: 0,
         }
+    }
+
+    /// Has it run on a real host.
+    pub(crate) const fn move_outside(&mut self) {
+        self.is_outside = true;
+    }
+
+    /// The process that is to run on a real host, if it is and was not handed out yet.
+    pub(crate) fn take_outside(&mut self, is_ipv4: bool) -> Option<(OutsideProcess, ProcessMachine)> {
+        let machine = self.machine.take_if(|_| self.is_outside)?;
+        let (name, tcp) = (self.name.clone(), self.config.clone());
+        Some((OutsideProcess { name, host: self.node, is_ipv4, tcp }, machine))
+    }
+
+    pub(crate) const fn node(&self) -> u32 {
+        self.node
     }
 
     fn tell(&mut self, event: Event) {
@@ -94,6 +114,9 @@ impl World {
     /// Has every process open what has to be there when the run starts.
     pub(crate) fn start_processes(&mut self) {
         for process in 0..self.processes.len() as u32 {
+            if self.processes[process as usize].is_outside {
+                continue;
+            }
             self.with_process(Time::ZERO, process, |machine, sockets| {
                 machine.start(sockets);
                 machine.drive(Time::ZERO, sockets);

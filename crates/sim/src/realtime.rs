@@ -12,7 +12,8 @@ use crate::build::Edge;
 use crate::connections::{Connection, Connections};
 use crate::emit::emit;
 use crate::endpoint::Kind;
-use crate::outside::Outside;
+use crate::outside::{Outside, OutsideProcess};
+use crate::processes::Running;
 use crate::world::World;
 use crate::{Observe, Plan, Problem, Report, build, check, report};
 use alloc::boxed::Box;
@@ -20,6 +21,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::SocketAddr;
+use voxpath_apps::process::ProcessMachine;
 use voxpath_net::packet::{Frame, Packet, Transport};
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{AddressId, FlowId, Seed};
@@ -94,10 +96,11 @@ impl RealTime {
         let flow_of = |endpoint: &crate::endpoint::Endpoint| {
             let label = &endpoint.label;
             let local = address(label.local, label.local_port);
-            ((local, address(label.remote, label.remote_port)), label.flow)
+            let remote = label.has_peer().then(|| address(label.remote, label.remote_port))?;
+            Some(((local, remote), label.flow))
         };
         let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
-        let flows = world.sockets.endpoints.iter().filter(is_outside).map(flow_of).collect();
+        let flows = world.sockets.endpoints.iter().filter(is_outside).filter_map(flow_of).collect();
         Ok(Self {
             plan,
             world,
@@ -115,6 +118,16 @@ impl RealTime {
             _ => None,
         };
         self.world.sockets.endpoints.iter_mut().filter_map(taken).collect()
+    }
+
+    /// Hands out the processes that are to run on real hosts.
+    pub fn take_processes(&mut self) -> Vec<(OutsideProcess, ProcessMachine)> {
+        let network = &self.world.network;
+        let taken = |running: &mut Running| {
+            let first = network.first_address(running.node());
+            running.take_outside(network.addresses[first.0 as usize].ip.is_ipv4())
+        };
+        self.world.processes.iter_mut().filter_map(taken).collect()
     }
 
     /// Lets everything happen that is due at `now`.

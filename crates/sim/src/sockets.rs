@@ -162,6 +162,12 @@ impl SocketTable {
         self.bound.insert(port, bound);
     }
 
+    /// Has an endpoint of a flow be found by addresses and ports that do not tell the flow's number.
+    pub(crate) fn enter(&mut self, endpoint: u32, is_udp: bool) {
+        let tuple = self.endpoints[endpoint as usize].label.tuple();
+        self.connected.insert((is_udp, tuple), endpoint);
+    }
+
     /// An endpoint that waited has found whom it waited for: a TCP socket waits no longer.
     pub(crate) fn settle(&mut self, endpoint: u32, port: Port, tuple: FourTuple) {
         let label = &mut self.endpoints[endpoint as usize].label;

@@ -65,8 +65,8 @@ pub fn run_on(plan: &Plan, hosts: Vec<Option<Host>>, observe: &Observe) -> Outco
         thread::sleep(Duration::from_millis(10));
         patience -= 1;
     }
-    assert!(patience > 0, "the run is not done");
     let outcome = run.finish().expect("no thread failed");
+    assert!(patience > 0, "the run is not done: {:?}", table(&outcome.report, "flows"));
     let verdict = &outcome.report.verdict;
     assert!(verdict.valid, "{:?}", verdict.problems);
     outcome

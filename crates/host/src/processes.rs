@@ -1,0 +1,348 @@
+//! Processes on real hosts: the machines of `voxpath-apps` over any number of the kernel's sockets.
+//!
+//! One thread drives all of them, edge-triggered.
+
+use crate::clock::Clock;
+use crate::error::{Context, HostError};
+use crate::live::{Alarm, wait};
+use crate::namespace::Namespace;
+use crate::sockets::{Socket, StreamState, bound, set_tcp_options, watch};
+use bytes::Bytes;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendFlags, SocketFlags, SocketType, acceptfrom_with, connect, listen, recvfrom, sendto,
+    sockopt,
+};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use voxpath_apps::Stream;
+use voxpath_apps::process::{Event, ListenerId, Process, ProcessMachine, SocketId, Sockets};
+use voxpath_sim::outside::OutsideProcess;
+use voxpath_wire::Payload;
+
+const ALARM: u64 = u64::MAX;
+/// The largest datagram.
+const LARGEST: usize = 65_535;
+
+/// All processes that run on real hosts.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    clock: Clock,
+    alarm: Alarm,
+    running: Vec<Running>,
+    table: Table,
+}
+
+#[derive(Debug)]
+struct Running {
+    machine: ProcessMachine,
+    outside: OutsideProcess,
+    host: Namespace,
+    events: VecDeque<Event>,
+}
+
+/// The sockets of all processes, by their numbers.
+#[derive(Debug)]
+struct Table {
+    epoll: OwnedFd,
+    places: Vec<Option<Place>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Place {
+    process: usize,
+    socket: OwnedFd,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Listener,
+    Connection { stands: bool, state: StreamState },
+    Datagrams,
+}
+
+impl Processes {
+    /// Starts the processes: what they open has to be there before the run starts.
+    ///
+    /// # Errors
+    /// The kernel refuses an epoll instance, or a descriptor.
+    pub(crate) fn new(
+        clock: Clock,
+        hosts: &[Option<Namespace>],
+        outside: Vec<(OutsideProcess, ProcessMachine)>,
+    ) -> Result<Self, HostError> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).context(|| "make an epoll instance".into())?;
+        let alarm = Alarm::new()?;
+        epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN)
+            .context(|| "watch an eventfd".into())?;
+        let table = Table { epoll, places: Vec::new(), free: Vec::new() };
+        let mut processes = Self { clock, alarm, running: Vec::new(), table };
+        for (outside, machine) in outside {
+            let host = hosts[outside.host as usize].as_ref().expect("a process outside is on a real host");
+            let host = host.try_clone()?;
+            processes.running.push(Running { machine, outside, host, events: VecDeque::new() });
+        }
+        for process in 0..processes.running.len() {
+            processes.with(process, |machine, sockets| machine.start(sockets))?;
+        }
+        Ok(processes)
+    }
+
+    pub(crate) fn alarm(&self) -> Alarm {
+        self.alarm.clone()
+    }
+
+    /// Drives every process until `stop`.
+    ///
+    /// # Errors
+    /// The kernel does not let us wait, or refuses a socket.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<(), HostError> {
+        while !stop.load(Ordering::Acquire) {
+            let deadline = self.running.iter().filter_map(|running| running.machine.poll_timeout()).min();
+            let mut events = Vec::new();
+            let Self { table, clock, alarm, .. } = &self;
+            wait(&table.epoll, *clock, deadline, |data, flags| match data {
+                ALARM => alarm.quiet(),
+                data => events.push((data as u32, flags)),
+            })?;
+            let now = self.clock.now();
+            let mut woken: Vec<usize> = (0..self.running.len())
+                .filter(|&it| self.running[it].machine.poll_timeout().is_some_and(|at| at <= now))
+                .collect();
+            for (place, flags) in events {
+                woken.extend(self.hear(place, flags));
+            }
+            woken.sort_unstable();
+            woken.dedup();
+            for process in woken {
+                self.with(process, |machine, sockets| machine.drive(now, sockets))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What epoll says of a socket; the process that has to hear of it.
+    fn hear(&mut self, number: u32, flags: EventFlags) -> Option<usize> {
+        let place = self.table.places.get_mut(number as usize)?.as_mut()?;
+        let process = place.process;
+        match &mut place.kind {
+            Kind::Listener => {
+                while let Ok((accepted, _)) = acceptfrom_with(
+                    &self.table.place(number)?.socket,
+                    SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+                ) {
+                    let kind = Kind::Connection { stands: true, state: StreamState::default() };
+                    // One that the kernel does not let us watch is closed again.
+                    let Ok(socket) = self.table.add(Place { process, socket: accepted, kind }) else {
+                        continue;
+                    };
+                    let listener = ListenerId(number);
+                    self.running[process].events.push_back(Event::Accepted { listener, socket });
+                }
+                return Some(process);
+            }
+            Kind::Connection { stands, state } => {
+                state.hear(flags);
+                if flags.contains(EventFlags::ERR)
+                    && let Ok(Err(errno)) = sockopt::socket_error(&place.socket)
+                {
+                    state.failed = Some(errno);
+                }
+                *stands |= flags.contains(EventFlags::OUT) && state.failed.is_none();
+            }
+            Kind::Datagrams => {}
+        }
+        self.running[process].events.push_back(Event::Ready(SocketId(number)));
+        Some(process)
+    }
+
+    fn with(
+        &mut self,
+        process: usize,
+        act: impl FnOnce(&mut ProcessMachine, &mut HostSockets<'_>),
+    ) -> Result<(), HostError> {
+        let Self { running, table, .. } = self;
+        let Running { machine, outside, host, events } = &mut running[process];
+        let mut sockets = HostSockets { process, outside, host, events, table, failed: None };
+        act(machine, &mut sockets);
+        sockets.failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Table {
+    fn place(&self, number: u32) -> Option<&Place> {
+        self.places.get(number as usize)?.as_ref()
+    }
+
+    fn add(&mut self, place: Place) -> Result<SocketId, HostError> {
+        let number = self.free.pop().unwrap_or(self.places.len() as u32);
+        watch(&self.epoll, &place.socket, number.into())?;
+        match self.places.get_mut(number as usize) {
+            Some(free) => *free = Some(place),
+            None => self.places.push(Some(place)),
+        }
+        Ok(SocketId(number))
+    }
+}
+
+/// The sockets of a process on a real host.
+struct HostSockets<'a> {
+    process: usize,
+    outside: &'a OutsideProcess,
+    host: &'a Namespace,
+    events: &'a mut VecDeque<Event>,
+    table: &'a mut Table,
+    /// What the kernel has refused.
+    failed: Option<HostError>,
+}
+
+impl HostSockets<'_> {
+    /// Opens a socket of this process, or notes why the kernel does not.
+    fn open(&mut self, open: impl FnOnce(&Self) -> Result<(OwnedFd, Kind), HostError>) -> SocketId {
+        let opened = open(self)
+            .and_then(|(socket, kind)| self.table.add(Place { process: self.process, socket, kind }));
+        opened.unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            // A run that failed ends; what is asked of this socket until then is answered by none.
+            SocketId(u32::MAX)
+        })
+    }
+
+    fn any(is_ipv4: bool, port: u16) -> SocketAddr {
+        let ip = if is_ipv4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        SocketAddr::new(ip, port)
+    }
+
+    fn stream_socket(&self, local: SocketAddr) -> Result<OwnedFd, HostError> {
+        let socket = bound(self.host, SocketType::STREAM, local)?;
+        set_tcp_options(&socket, local, &self.outside.tcp)?;
+        Ok(socket)
+    }
+}
+
+impl Sockets for HostSockets<'_> {
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn listen(&mut self, port: u16) -> ListenerId {
+        let SocketId(number) = self.open(|this| {
+            let socket = this.stream_socket(Self::any(this.outside.is_ipv4, port))?;
+            listen(&socket, 4096).context(|| format!("listen at port {port}"))?;
+            Ok((socket, Kind::Listener))
+        });
+        ListenerId(number)
+    }
+
+    fn connect(&mut self, to: SocketAddr, _on_behalf_of: Option<SocketId>) -> SocketId {
+        self.open(|this| {
+            let socket = this.stream_socket(Self::any(to.is_ipv4(), 0))?;
+            let mut state = StreamState::default();
+            match connect(&socket, &to) {
+                Ok(()) | Err(Errno::INPROGRESS) => {}
+                Err(errno) => state.failed = Some(errno),
+            }
+            Ok((socket, Kind::Connection { stands: false, state }))
+        })
+    }
+
+    fn stream(&mut self, socket: SocketId) -> impl Stream {
+        match self.table.places.get_mut(socket.0 as usize) {
+            Some(Some(Place { socket, kind: Kind::Connection { stands, state }, .. })) => {
+                let stands = *stands && state.failed.is_none();
+                HostStream { stands, socket: Some(Socket::new(socket, state)) }
+            }
+            _ => HostStream { stands: false, socket: None },
+        }
+    }
+
+    fn has_ended(&self, socket: SocketId) -> bool {
+        match self.table.place(socket.0).map(|place| &place.kind) {
+            Some(Kind::Connection { state, .. }) => state.failed.is_some(),
+            _ => true,
+        }
+    }
+
+    fn bind(&mut self, port: Option<u16>, _on_behalf_of: Option<SocketId>) -> SocketId {
+        self.open(|this| {
+            let local = Self::any(this.outside.is_ipv4, port.unwrap_or(0));
+            Ok((bound(this.host, SocketType::DGRAM, local)?, Kind::Datagrams))
+        })
+    }
+
+    fn send_to(&mut self, socket: SocketId, to: SocketAddr, data: Payload) {
+        let Some(place) = self.table.place(socket.0) else { return };
+        let mut bytes = Vec::new();
+        data.write_to(&mut bytes);
+        // What the kernel does not take is lost; an error that an earlier datagram came back with is told instead of
+        // sending: once more.
+        let _ = sendto(&place.socket, &bytes, SendFlags::DONTWAIT, &to)
+            .or_else(|_| sendto(&place.socket, &bytes, SendFlags::DONTWAIT, &to));
+    }
+
+    fn receive_from(&mut self, socket: SocketId) -> Option<(SocketAddr, Payload)> {
+        let place = self.table.place(socket.0)?;
+        let mut buffer = vec![0; LARGEST];
+        loop {
+            match recvfrom(&place.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
+                Ok((_, len, Some(from))) => {
+                    let data = Payload::bytes(Bytes::copy_from_slice(&buffer[..len]));
+                    return Some((SocketAddr::try_from(from).ok()?, data));
+                }
+                Ok((_, _, None)) | Err(Errno::AGAIN) => return None,
+                // It belongs to something sent earlier, and reading it has cleared it.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn release(&mut self, socket: SocketId) {
+        // Closing it lets the kernel finish what was closed, and reset what has unread octets.
+        if let Some(place) = self.table.places.get_mut(socket.0 as usize)
+            && place.take().is_some()
+        {
+            self.table.free.push(socket.0);
+            let gone = |event: &Event| *event == Event::Ready(socket);
+            self.events.retain(|event| !gone(event));
+        }
+    }
+}
+
+/// A connection as a process sees it, whether it stands yet or not.
+struct HostStream<'a> {
+    stands: bool,
+    socket: Option<Socket<'a>>,
+}
+
+impl Stream for HostStream<'_> {
+    fn is_connected(&self) -> bool {
+        self.stands
+    }
+
+    fn writable(&self) -> u32 {
+        self.socket.as_ref().filter(|_| self.stands).map_or(0, Stream::writable)
+    }
+
+    fn write(&mut self, data: &Payload) -> u32 {
+        self.socket.as_mut().filter(|_| self.stands).map_or(0, |socket| socket.write(data))
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        self.socket.as_mut().filter(|_| self.stands).map_or(Payload::Empty, |socket| socket.read(max))
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.socket.as_ref().is_some_and(Stream::is_at_end)
+    }
+
+    fn close(&mut self) {
+        if let Some(socket) = &mut self.socket {
+            socket.close();
+        }
+    }
+}
