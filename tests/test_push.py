@@ -58,7 +58,7 @@ def test_a_way_is_resolved_with_what_it_adds():
         ({"way": "polling"}, "every", "is missing"),
         ({"way": "streaming", "every": "1 s"}, "every", "has no effect on streaming"),
         ({"way": "long_polling", "event": "8 B"}, "event", "has no effect on long_polling"),
-        ({"way": "streaming", "event": "3 B"}, "event", "must be at least 4"),
+        ({"way": "streaming", "event": "3 B"}, "event", "has 4 bytes"),
         ({"way": "streaming", "updates": []}, "updates", "at least 1 are needed"),
         ({"way": "streaming", "updates": [["2 s", "1 B"], ["1 s", "1 B"]]}, "updates[1]", "before the one"),
         ({"way": "streaming", "updates": [["2 s", "60 MB"], ["2 s", "60 MB"]]}, "updates", "64 MiB together"),

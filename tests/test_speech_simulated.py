@@ -17,7 +17,7 @@ import voxpath as voxpath_package
 from conftest import PATIENCE_S, process
 from test_speech_service import CAPS, CARD, Stub, run, service
 from voxpath.scenario import ScenarioError, from_dict
-from voxpath.scenario.speech import DecoderFile, Utterance
+from voxpath.scenario.apps.speech import DecoderFile, Utterance
 from voxpath.speech import client, wire
 from voxpath.speech.audio_files import audio_of
 from voxpath.speech.profile import ProfileError, decoder_profile, utterance_profile

@@ -40,6 +40,6 @@ pub mod web;
 pub use machine::{DatagramApplication, DatagramMachine, Machine, StreamApplication, StreamMachine};
 pub use process::{Process, ProcessApp, ProcessMachine, ProcessSettings};
 pub use record::{Record, Request, Verifier};
-pub use registry::{App, NAMES};
+pub use registry::App;
 pub use settings::{FlowContext, Over, Settings};
 pub use socket::{Datagrams, Stream};

@@ -87,8 +87,10 @@ impl Settings for Push {
         check.at("updates").need(updates.iter().all(|&(_, bytes)| bytes > 0), "each has a byte at least");
         let together = updates.iter().map(|&(_, bytes)| u64::from(bytes)).sum::<u64>();
         check.at("updates").need(together <= MOST_BYTES, "have 64 MiB together at most");
-        let ascend = updates.is_sorted_by_key(|&(at, _)| at);
-        check.at("updates").need(ascend, "are ready one after the other");
+        for (i, pair) in updates.windows(2).enumerate() {
+            let is_later = pair[0].0 <= pair[1].0;
+            check.at("updates").at(i + 1).need(is_later, "comes before the one before it");
+        }
         if let Some(&(at, _)) = updates.last() {
             check.at("updates").span(at);
         }

@@ -30,9 +30,6 @@ macro_rules! applications {
             $( $(#[$meta])* #[serde(rename = $name)] $variant($settings), )+
         }
 
-        /// The names of all applications, in the order of the list.
-        pub const NAMES: &[&str] = &[$($name),+];
-
         $( impl From<$settings> for App {
             fn from(settings: $settings) -> Self {
                 Self::$variant(settings)
@@ -40,6 +37,9 @@ macro_rules! applications {
         } )+
 
         impl App {
+            /// The names of all applications, in the order of the list.
+            pub const KINDS: &[&str] = &[$($name),+];
+
             /// The plan's name for its kind.
             pub const fn name(&self) -> &'static str {
                 match self { $( Self::$variant(_) => $name, )+ }
@@ -179,6 +179,9 @@ macro_rules! processes {
         }
 
         impl ProcessApp {
+            /// The names of all processes, in the order of the list.
+            pub const KINDS: &[&str] = &[$($name),+];
+
             /// The plan's name for its kind.
             pub const fn name(&self) -> &'static str {
                 match self { $( Self::$variant(_) => $name, )+ }

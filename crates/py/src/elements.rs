@@ -4,16 +4,31 @@ use crate::run::value_error;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use voxpath_apps::{App, Over, ProcessApp};
 use voxpath_net::element::loss::{BitErrorForm, Chance, Loss};
 
-/// The kinds of a family of elements, as plans name them.
+/// The kinds of a family of elements, of applications or of processes, as plans name them.
 #[pyfunction]
 #[pyo3(signature = (family, /))]
 pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
     Ok(match family {
         "losses" => Loss::KINDS,
+        "apps" => App::KINDS,
+        "processes" => ProcessApp::KINDS,
         _ => return Err(PyValueError::new_err(format!("no family of elements is called {family:?}"))),
     })
+}
+
+/// What an application of this kind may go over, its usual transport first.
+#[pyfunction]
+#[pyo3(signature = (app, /))]
+pub(crate) fn transports(app: &str) -> PyResult<Vec<&'static str>> {
+    let transport = |over: &Over| match over {
+        Over::Stream => "tcp",
+        Over::Datagrams => "udp",
+    };
+    let found = App::transports_of(app).map(|over| over.iter().map(transport).collect());
+    found.ok_or_else(|| PyValueError::new_err(format!("no application is called {app:?}")))
 }
 
 /// The chance of a packet of `size` bytes to be lost, independently of others, by a plan's loss; else why there is none.

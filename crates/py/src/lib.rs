@@ -28,7 +28,7 @@ mod _engine {
     #[pymodule_export]
     use crate::dsp::EchoFilter;
     #[pymodule_export]
-    use crate::elements::{kinds, loss_chance, packet_error_rate};
+    use crate::elements::{kinds, loss_chance, packet_error_rate, transports};
     #[pymodule_export]
     use crate::quantity::{
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,

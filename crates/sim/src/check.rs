@@ -8,7 +8,7 @@ use crate::plan::{
     Direction, Flow, NodeKind, Observe, Plan, Process, Relay, Route, Through, Transport, VERSION,
 };
 use crate::timeline::stop_of;
-use crate::ways::{End, Ways, between, ends, towards};
+use crate::ways::{End, Ways, between, ends, opened};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -309,7 +309,10 @@ impl Checker<'_> {
             {
                 self.fail(
                     format_args!("{path}.app"),
-                    "it never ends: say how much it sends, stop it, or give the run a duration",
+                    format_args!(
+                        "this {} never ends: say how much it sends, stop it, or give the run a duration",
+                        flow.app.name()
+                    ),
                 );
             }
             flow.app.check(&mut self.root().at("flows").at(i).at("app"));
@@ -421,12 +424,15 @@ impl Checker<'_> {
             }
         }
         if !flow.app.transports().contains(&flow.transport.carries()) {
-            let name = flow.app.name();
-            let message = match flow.transport.carries() {
-                Over::Stream => format!("{name} sends datagrams: its transport is udp"),
-                Over::Datagrams => format!("{name} needs a byte stream: its transport is tcp"),
+            let (given, app) = (flow.transport.name(), flow.app.name());
+            let needed = match flow.transport.carries() {
+                Over::Stream => "udp",
+                Over::Datagrams => "tcp",
             };
-            self.fail(format_args!("{path}.app.kind"), message);
+            self.fail(
+                format_args!("{path}.transport.kind"),
+                format_args!("is {given}, but {app} needs {needed}"),
+            );
         }
     }
 
@@ -461,12 +467,10 @@ impl Checker<'_> {
         }
         let ways = Ways::of(plan);
         for (i, flow) in plan.flows.iter().enumerate() {
-            let Some([here, mut there]) = ends(plan, flow) else { continue };
-            if let Some(Through { first, .. }) = flow.through
-                && let Some((_, address)) = towards(plan, here, first.node)
-            {
-                there = (first.node, address);
-            }
+            let Some([here, there]) = opened(plan, flow) else {
+                self.fail(format_args!("flows[{i}].through"), "is not reached by an address of one family");
+                continue;
+            };
             let takes_time = self.way(&format!("flows[{i}]"), &ways, here, there);
             // Each acknowledgment would let the next data out in the same instant, for ever.
             if takes_time == Some(false) && flow.app.is_endless() && !flow.app.is_paced() {

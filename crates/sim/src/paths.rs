@@ -3,7 +3,7 @@
 use crate::check::check;
 use crate::direction::least_delay_ns;
 use crate::plan::{NodeKind, Plan};
-use crate::ways::{Ways, ends};
+use crate::ways::{Ways, opened};
 use alloc::vec::Vec;
 use voxpath_net::routing::DirectionId;
 use voxpath_units::Span;
@@ -29,7 +29,7 @@ pub fn shortest_delay(plan: &Plan) -> Result<Option<Span>, Vec<Problem>> {
     Ok(ways.map(|way| Span::from_nanos(way.into_iter().map(delay).sum())).min())
 }
 
-/// The directions of links that a flow's packets take, from the end that opens to the other one, and back.
+/// The directions of links that a flow's packets take, from the end that opens to the one that it talks to, and back.
 pub type Paths = [Vec<DirectionId>; 2];
 
 /// The paths of every flow of `plan`.
@@ -44,7 +44,7 @@ pub fn paths(plan: &Plan) -> Result<Vec<Paths>, Vec<Problem>> {
     let ways = Ways::of(plan);
     let between = |from, to| ways.path(from, to).expect("a plan was checked for its routes");
     let both = |flow| {
-        let [from, to] = ends(plan, flow).expect("a plan was checked for its addresses");
+        let [from, to] = opened(plan, flow).expect("a plan was checked for its addresses");
         [between(from, to), between(to, from)]
     };
     Ok(plan.flows.iter().map(both).collect())

@@ -79,6 +79,15 @@ pub(crate) fn ends(plan: &Plan, flow: &Flow) -> Option<[End; 2]> {
     Some([(flow.from, i), (flow.to, j)])
 }
 
+/// The addresses of the end that opens a flow and of whom it talks to: of the end that answers, or of the process that
+/// passes the flow on.
+pub(crate) fn opened(plan: &Plan, flow: &Flow) -> Option<[End; 2]> {
+    let [here, there] = ends(plan, flow)?;
+    let Some(through) = flow.through else { return Some([here, there]) };
+    let (_, address) = towards(plan, here, through.first.node)?;
+    Some([here, (through.first.node, address)])
+}
+
 /// The first addresses of one family that two nodes have, each by its number at its node.
 pub(crate) fn between(plan: &Plan, from: u32, to: u32) -> Option<(u32, u32)> {
     pair(plan, (from, None), (to, None))

@@ -167,10 +167,10 @@ fn ends_of_flows() {
 
 #[test]
 fn transports() {
-    broken("flows[2].app.kind", |plan| plan.flows[2].transport = plan.flows[0].transport.clone());
-    broken("flows[0].app.kind", |plan| plan.flows[0].transport = Transport::Udp);
-    broken("flows[1].app.kind", |plan| plan.flows[1].transport = Transport::Udp);
-    broken("flows[2].app.kind", |plan| plan.flows[2].app = voice());
+    broken("flows[2].transport.kind", |plan| plan.flows[2].transport = plan.flows[0].transport.clone());
+    broken("flows[0].transport.kind", |plan| plan.flows[0].transport = Transport::Udp);
+    broken("flows[1].transport.kind", |plan| plan.flows[1].transport = Transport::Udp);
+    broken("flows[2].transport.kind", |plan| plan.flows[2].app = voice());
 }
 
 #[test]

@@ -11,6 +11,7 @@ from voxpath.backends.base import Row, refuse_programs
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
+from voxpath.scenario.apps import APPS
 from voxpath.scenario.problems import did_you_mean
 from voxpath.sweeps.runs import Outcome, Task, perform_all
 from voxpath.sweeps.workers import Workers
@@ -25,60 +26,7 @@ if TYPE_CHECKING:
 OBSERVABLE = ("tcp", "packets")
 """What a run can record besides its results and captures."""
 
-_TCP = (
-    "server_packets_sent",
-    "client_packets_sent",
-    "server_retransmissions",
-    "client_retransmissions",
-    "server_timeouts",
-    "client_timeouts",
-)
-
-_DATAGRAMS = (
-    "goodput_bps",
-    "delay_p50_ns",
-    "delay_p95_ns",
-    "delay_max_ns",
-    "jitter_ns",
-    "datagrams_lost",
-    "datagrams_sent",
-)
-
-METRICS: Mapping[str, tuple[str, ...]] = {
-    "bulk": ("completion_s", "goodput_bps", *_TCP),
-    "download": ("completion_s", "goodput_bps", *_TCP),
-    "voice": (
-        "completion_s",
-        "response_p50_ns",
-        "response_p95_ns",
-        "partial_p50_ns",
-        "partial_p95_ns",
-        *_TCP,
-    ),
-    "web": (
-        "goodput_bps",
-        "pages_loaded",
-        "page_p50_ns",
-        "page_p95_ns",
-        "response_p50_ns",
-        "response_p95_ns",
-        *_TCP,
-    ),
-    "push": ("updates_received", "update_p50_ns", "update_p95_ns", "update_max_ns", *_TCP),
-    "speech": (
-        "final_latency_s",
-        "after_audio_s",
-        "total_factor",
-        "decoding_factor",
-        "network_ns",
-        "waiting_ns",
-        "decoding_ns",
-        "end_pointing_ns",
-        *_TCP,
-    ),
-    "cbr": _DATAGRAMS,
-    "onoff": (*_DATAGRAMS, "server_retransmissions", "client_retransmissions"),
-}
+METRICS: Mapping[str, tuple[str, ...]] = {kind: app.METRICS for kind, app in APPS.items()}
 """What is summarised of a flow, by its application; names of the metric dictionary."""
 
 _SHARES = ("network", "waiting", "decoding", "end_pointing")

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.apps import App, Bulk, Cbr, Download, OnOff, Push, Voice, Web
+from voxpath import _engine
+from voxpath.scenario.apps import App
 from voxpath.scenario.quantities import Name, Span
-from voxpath.scenario.speech import Speech
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Socket
 
@@ -54,6 +54,9 @@ class Flow(Table):
     simulated: bool = Field(
         False, description="Stays simulated in the backend real, and shares the links with what is real."
     )
+    through: tuple[Name, ...] = Field(
+        (), strict=False, description="Processes that pass it on, such as proxies, in their order."
+    )
     transport: Transport | None = Field(None, description="What the application needs without it.")
     app: App
 
@@ -62,38 +65,14 @@ class Flow(Table):
         return self.name or f"flow{index + 1}"
 
     @property
-    def is_endless(self) -> bool:
-        """Whether nothing but the end of the run stops it."""
-        match self.app:
-            case Bulk():
-                return self.app.size is None
-            case Cbr() | OnOff():
-                return self.app.packets is None
-            case Web():
-                return self.app.pages is None
-            case Download() | Voice() | Push() | Speech():
-                return False
-
-    @property
-    def connections(self) -> int:
-        """How many connections each of the copies has."""
-        return self.app.connections if isinstance(self.app, Web) else 1
-
-    @property
     def is_of_datagrams(self) -> bool:
         """Whether it goes over UDP."""
-        if self.transport is None:
-            return isinstance(self.app, Cbr)
-        return self.transport.kind == "udp"
+        usual, *_ = _engine.transports(self.app.kind)
+        return (usual if self.transport is None else self.transport.kind) == "udp"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         found: list[tuple[tuple[str | int, ...], str]] = []
-        needed = "udp" if isinstance(self.app, Cbr) else "tcp"
-        if self.transport is not None and self.transport.kind != needed and not isinstance(self.app, OnOff):
-            found.append(
-                (("transport", "kind"), f"is {self.transport.kind}, but {self.app.kind} needs {needed}")
-            )
         if self.stagger is not None and self.count == 1:
             found.append((("stagger",), "has no effect on one flow: give a count above 1"))
         if self.from_ is not None and self.from_ == self.to:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 
 from voxpath.scenario.flows import Flow
 from voxpath.scenario.limits import Limits
+from voxpath.scenario.processes import Process
 from voxpath.scenario.quantities import Address, Name, Port, PositiveSpan, Span
 from voxpath.scenario.relays import Publish, Reach
 from voxpath.scenario.sweep import Sweep
@@ -149,6 +150,9 @@ class Scenario(Table):
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
     flows: tuple[Flow, ...] = Field(
         (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
+    )
+    processes: tuple[Process, ...] = Field(
+        (), strict=False, description="What runs on hosts besides the ends of flows."
     )
     events: tuple[Event, ...] = Field(
         (),

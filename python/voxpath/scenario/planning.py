@@ -51,6 +51,12 @@ def place_of(table: Table, path: Path) -> Path:
     if origin is None:
         return ()
     name = _key(origin)
+    if isinstance(origin, From) and len(path) > 1:
+        # What a key of the plan is made of may stand in it under the name of another key.
+        for other in origin.also:
+            field = type(table).model_fields[other]
+            if path[1] == other + _suffix(field.annotation, field.metadata):
+                return (_written(table, other),)
     return (_written(table, name), *_inside(getattr(table, name), path[0], path[1:]))
 
 

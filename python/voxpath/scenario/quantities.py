@@ -134,6 +134,9 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 """How many of something there are."""
 
+Several = Annotated[int, Field(ge=1, le=_MOST)]
+"""How many of something there are, at least one."""
+
 Index = Annotated[int, Field(ge=0, le=2**63 - 1)]
 """Which one of something."""
 

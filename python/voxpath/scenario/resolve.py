@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from voxpath import _engine
 from voxpath.results.canonical import canonical
 from voxpath.scenario.addresses import Addresses, Family, family, is_v6
-from voxpath.scenario.apps import planned
 from voxpath.scenario.builders import build
 from voxpath.scenario.elements.traces import Traces
 from voxpath.scenario.flows import Tcp
@@ -23,23 +22,20 @@ from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.planning import Origin, Origins
 from voxpath.scenario.problems import Path, did_you_mean
-from voxpath.scenario.speech import SpeechError
-from voxpath.scenario.tcp import Socket
+from voxpath.scenario.processes.table import Passed
 from voxpath.scenario.timeline import Timeline, times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from voxpath.scenario.flows import Flow
     from voxpath.scenario.network import Network
+    from voxpath.scenario.tcp import Socket
 
 _MAX_NS = 2**63 - 1
 """The latest start of a flow that a plan holds."""
 
 _Faults = list[tuple[Path, str]]
-
-_USUAL = dict.fromkeys(("push", "speech"), Socket(nagle=False))
-"""What programs ask of their sockets unless a scenario says otherwise: those of asyncio have TCP_NODELAY."""
 
 _Homes = dict[tuple[str, str], list[int]]
 """The addresses of a host at one of its links, by their index."""
@@ -96,7 +92,15 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
             "interfaces": _attached(network, homes, indices, origins),
             "routes": _routes(network, indices, origins),
         }
-    data["flows"], by_name = _flows(scenario, network, data["nodes"], homes, traces, origins, problems)
+    chains = _Chains(scenario, indices, problems)
+    data["flows"], by_name = _flows(
+        scenario, network, data["nodes"], homes, traces, chains, origins, problems
+    )
+    processes, faults = _processes(scenario, network, chains, indices, origins)
+    problems.extend(faults)
+    # Plans of before have no such key, and keep their identity.
+    if processes:
+        data["processes"] = processes
     timeline = Timeline(network, indices, by_name, traces)
     data["events"] = timeline.planned(scenario.events, origins, problems)
     data["programs"] = _programs(scenario, network, data["nodes"], origins)
@@ -248,6 +252,7 @@ def _flows(
     nodes: list[dict[str, Any]],
     homes: _Homes,
     files: Traces,
+    chains: _Chains,
     origins: Origins,
     problems: _Faults,
 ) -> tuple[list[dict[str, Any]], dict[str, list[int]]]:
@@ -255,20 +260,13 @@ def _flows(
     indices = {node["name"]: index for index, node in enumerate(nodes)}
     flows: list[dict[str, Any]] = []
     by_name: dict[str, list[int]] = {}
-    started, stopped = times(scenario.events, "start"), times(scenario.events, "stop")
+    started = times(scenario.events, "start")
     names: dict[str, int] = {}
     turn = 0
     for index, flow in enumerate(scenario.flows):
         place: Path = ("flows", index)
         ends = _ends(flow, place, network, problems)
         base = flow.called(index)
-        if flow.is_endless and scenario.duration is None and base not in stopped:
-            problems.append(
-                (
-                    (*place, "app"),
-                    f"this {flow.app.kind} never ends: say how much it sends, or give the run a duration",
-                )
-            )
         start, event = started.get(base, (flow.start, None))
         if event is not None and "start" in flow.model_fields_set:
             problems.append(((*place, "start"), f"events[{event}] starts this flow: leave out one of them"))
@@ -284,10 +282,10 @@ def _flows(
         if ends is None:
             names.update(dict.fromkeys(_copies(base, flow), index))
             continue
-        try:
-            app = planned(flow.app, files)
-        except SpeechError as error:
-            problems.append(((*place, "app", error.key), str(error)))
+        wrong: _Faults = []
+        app = flow.app.planned(files, wrong)
+        problems.extend(((*place, "app", *inside), message) for inside, message in wrong)
+        if wrong:
             continue
         transports = _Transports(flow, scenario, network, nodes)
         faults: _Faults = []
@@ -296,11 +294,12 @@ def _flows(
                 problems.append(((*place, "name"), f"the name {name!r} is taken by flows[{names[name]}]"))
                 break
             names[name] = index
-            copy, connection = divmod(number, flow.connections)
+            copy, connection = divmod(number, flow.app.conversations)
             client, server = _pair(ends, network, turn)
-            turn += None in ends and connection == flow.connections - 1
+            turn += None in ends and connection == flow.app.conversations - 1
             by_name.setdefault(base, []).append(len(flows))
             origins["flows", len(flows)] = Origin((place,))
+            origins["flows", len(flows), "app"] = Origin(((*place, "app"),), flow.app)
             for end, host in (("client", client), ("server", server)):
                 origins["flows", len(flows), "transport", end] = Origin(
                     (
@@ -325,10 +324,83 @@ def _flows(
                     "start_ns": start + copy * (flow.stagger or 0),
                     "transport": transports.between(client, server, between),
                     "app": app,
+                    **chains.through(flow, place, indices[server]),
                 }
             )
         problems.extend(dict.fromkeys(faults))
     return flows, by_name
+
+
+_FIRST_PORT, _LAST_PORT = 6000, 32_767
+"""Of the ports at which processes wait for flows; behind them are those from which hosts open connections."""
+
+
+class _Chains:
+    """The processes that flows go through, and the ports at which they wait for them."""
+
+    def __init__(self, scenario: Scenario, indices: Mapping[str, int], problems: _Faults) -> None:
+        self._processes = {process.name: process for process in scenario.processes}
+        self._indices = indices
+        self._problems = problems
+        self._port = _FIRST_PORT
+        self.passed: dict[str, list[Passed]] = {name: [] for name in self._processes}
+
+    def through(self, flow: Flow, place: Path, to: int) -> dict[str, Any]:
+        """What the plan of one more conversation of a flow says of it; nothing where it goes straight."""
+        hosts: list[int] = []
+        for number, name in enumerate(flow.through):
+            process = self._processes.get(name)
+            fault = None
+            if process is None:
+                fault = f"there is no process {name!r}; {did_you_mean(name, self._processes)}"
+            elif process.host not in self._indices:
+                return {}
+            elif self._indices[process.host] in (*hosts, to):
+                fault = f"runs on {process.host!r}, where the flow has been already, or ends"
+            if process is None or fault is not None:
+                self._problems.append(((*place, "through", number), fault or ""))
+                return {}
+            hosts.append(self._indices[process.host])
+        if not hosts:
+            return {}
+        port, self._port = self._port, self._port + 1
+        if port > _LAST_PORT:
+            most = _LAST_PORT - _FIRST_PORT + 1
+            self._problems.append(((*place, "through"), f"more than {most} flows go through processes"))
+            return {}
+        for name, following in zip(flow.through, [*hosts[1:], to], strict=True):
+            self.passed[name].append(Passed(port, flow.is_of_datagrams, following))
+        return {"through": {"first": {"node": hosts[0], "port": port}, "port": port}}
+
+
+def _processes(
+    scenario: Scenario, network: Network, chains: _Chains, indices: Mapping[str, int], origins: Origins
+) -> tuple[list[dict[str, Any]], _Faults]:
+    processes: list[dict[str, Any]] = []
+    problems: _Faults = []
+    hosts = {name: indices[name] for name in network.hosts if name in indices}
+    for number, process in enumerate(scenario.processes):
+        place: Path = ("processes", number)
+        if process.host not in hosts:
+            hint = did_you_mean(process.host, network.hosts)
+            problems.append(((*place, "host"), f"{process.host!r} is no host; {hint}"))
+            continue
+        faults: _Faults = []
+        app = process.app.planned(hosts, chains.passed[process.name], faults)
+        problems.extend(((*place, "app", *inside), message) for inside, message in faults)
+        host = scenario.hosts.get(process.host, Host())
+        origins["processes", len(processes)] = Origin((place,))
+        origins["processes", len(processes), "tcp"] = Origin((("hosts", process.host, "tcp"), place))
+        processes.append(
+            {
+                "name": process.name,
+                "node": hosts[process.host],
+                "simulated": process.simulated,
+                "tcp": _stack(host, [host.tcp], v6=False, mtu=_mtus(network).get((process.host, None))),
+                "app": app,
+            }
+        )
+    return processes, problems
 
 
 def _home(host: str, link: str | None, place: Path, homes: _Homes, problems: _Faults) -> int | None:
@@ -395,9 +467,9 @@ def _relays(
 def _copies(base: str, flow: Flow) -> list[str]:
     """The names of a flow's copies, connection by connection."""
     copies = [base] if flow.count == 1 else [f"{base}-{number}" for number in range(1, flow.count + 1)]
-    if flow.connections == 1:
+    if flow.app.conversations == 1:
         return copies
-    return [f"{copy}.{number}" for copy in copies for number in range(1, flow.connections + 1)]
+    return [f"{copy}.{number}" for copy in copies for number in range(1, flow.app.conversations + 1)]
 
 
 def _ends(
@@ -461,7 +533,7 @@ class _Transports:
             host = self._hosts.get(name, Host())
             tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
             layers = [
-                _USUAL.get(self._flow.app.kind),
+                self._flow.app.SOCKET,
                 host.tcp,
                 tcp,
                 getattr(tcp, which) if tcp is not None else None,

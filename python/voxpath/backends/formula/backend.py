@@ -24,6 +24,7 @@ from voxpath.backends.formula.transmissions import (
     expected_transmissions,
 )
 from voxpath.backends.path import paths, sharers
+from voxpath.scenario.apps import APPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,7 +92,7 @@ def _rows(plan: Plan, formulas: Formulas) -> Iterator[Row]:
     for index, (path, sharer) in enumerate(zip(taken, sharers(taken), strict=True)):
         flow = plan.data["flows"][index]
         rival = None if sharer is None else plan.data["flows"][sharer]["name"]
-        sender = "server" if flow["app"]["kind"] == "download" else "client"
+        sender = APPS[flow["app"]["kind"]].SENDER
         if plan.data["events"]:
             changing = NotApplicableError(
                 "the timeline changes things during the run: the forms are of what stays"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voxpath.backends.formula.base import NotApplicableError
 from voxpath.backends.formula.wire import Hop, need_plain, wire_time
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6
+from voxpath.scenario.apps import APPS
+from voxpath.scenario.apps.table import ConstantRate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,15 +64,18 @@ def stream_of(plan: Plan, index: int, path: Path, rival: str | None, links: Mapp
     Raises:
         NotApplicableError: It is no stream of datagrams.
     """
-    app = plan.data["flows"][index]["app"]
-    if app["kind"] != "cbr":
+    flow = plan.data["flows"][index]
+    rate = _rate(flow)
+    if rate is None:
         raise NotApplicableError("it is no stream of datagrams at a constant rate")
+    if "through" in flow:
+        raise NotApplicableError("it goes through processes: the forms are of one path")
     hops = directions(plan, path.there)
     need_plain(hops)
     return Stream(
-        packet=_packet(plan, index),
-        interval=app["interval_ns"] / 1e9,
-        packets=app["packets"],
+        packet=_packet(plan, flow, rate),
+        interval=rate.interval / 1e9,
+        packets=rate.packets,
         rival=rival,
         hops=hops,
         traffic=[links[step] for step in path.there],
@@ -82,17 +87,18 @@ def traffic(plan: Plan, taken: Sequence[Path]) -> Mapping[Step, Traffic]:
     links: defaultdict[Step, Traffic] = defaultdict(Traffic)
     for index, path in enumerate(taken):
         flow = plan.data["flows"][index]
-        if flow["app"]["kind"] != "cbr":
+        rate = _rate(flow)
+        if rate is None or "through" in flow:
             for step in (*path.there, *path.back):
                 links[step].other = flow["name"]
             continue
-        size = _packet(plan, index)
+        size = _packet(plan, flow, rate)
         queued = False
         for step, hop in zip(path.there, directions(plan, path.there), strict=True):
             link = links[step]
             seconds = wire_time(size, hop)
             link.burst += seconds
-            link.load += 1e9 * seconds / flow["app"]["interval_ns"]
+            link.load += 1e9 * seconds / rate.interval
             if queued:
                 link.spread = flow["name"]
             varies = (hop["rate_bps"], hop["capacity"], hop["delay_variation"])
@@ -100,7 +106,11 @@ def traffic(plan: Plan, taken: Sequence[Path]) -> Mapping[Step, Traffic]:
     return links
 
 
-def _packet(plan: Plan, index: int) -> int:
+def _rate(flow: Mapping[str, Any]) -> ConstantRate | None:
+    known = APPS[flow["app"]["kind"]].known(flow["app"])
+    return known if isinstance(known, ConstantRate) else None
+
+
+def _packet(plan: Plan, flow: Mapping[str, Any], rate: ConstantRate) -> int:
     """Bytes of the IP packet of a datagram."""
-    flow = plan.data["flows"][index]
-    return int((40 if is_v6(plan.data["nodes"], flow) else 20) + 8 + flow["app"]["packet_bytes"])
+    return (40 if is_v6(plan.data["nodes"], flow) else 20) + 8 + rate.packet

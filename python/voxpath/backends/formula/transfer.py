@@ -11,6 +11,8 @@ from voxpath.backends.formula.timeout import Timer
 from voxpath.backends.formula.wire import Hop, loses, loss_probability, need_plain, propagation, wire_time
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6
+from voxpath.scenario.apps import APPS
+from voxpath.scenario.apps.table import ConstantRate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,28 +165,18 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
     """
     flow = plan.data["flows"][index]
     app = flow["app"]
-    if app["kind"] == "cbr":
+    known = APPS[app["kind"]].known(app)
+    if isinstance(known, str):
+        raise NotApplicableError(known)
+    if isinstance(known, ConstantRate):
         raise NotApplicableError("a constant bit rate over UDP has no window")
-    if app["kind"] == "voice":
-        raise NotApplicableError(
-            "a voice request is sent as it is spoken: the forms are of data that is there"
-        )
-    if app["kind"] == "push":
-        raise NotApplicableError("updates are told when they are there: the forms are of data that is there")
-    if app["kind"] == "speech":
-        raise NotApplicableError("speech is decoded as it comes: the forms are of transfers alone")
-    if app["kind"] in {"web", "onoff"}:
-        raise NotApplicableError(f"{app['kind']} sends in bursts at random: the forms are of one transfer")
+    if "through" in flow:
+        raise NotApplicableError("it goes through processes: the forms are of one connection")
     if rival is not None:
         raise NotApplicableError(f"it shares a link with {rival}")
-    if app["kind"] == "bulk" and app["bytes"] is None:
-        raise NotApplicableError("the transfer has no end")
-    if app["kind"] == "download" and app["requests"] > 1:
-        raise NotApplicableError("more than one request: what the window does in the pauses is not covered")
-    asked = app["kind"] == "download"
     client, server = flow["transport"]["client"], flow["transport"]["server"]
-    sender, receiver = (server, client) if asked else (client, server)
-    there, back = (path.back, path.there) if asked else path
+    sender, receiver = (server, client) if known.asked else (client, server)
+    there, back = (path.back, path.there) if known.asked else path
     announced = receiver["receive_buffer"]
     if not (sender["window_scaling"] and receiver["window_scaling"]):
         announced = min(announced, _WINDOW_WITHOUT_SCALING)
@@ -197,8 +189,8 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
     ack_every = delayed["max_segments"] if delayed["max_delay"] else 1
     v6 = is_v6(plan.data["nodes"], flow)
     transfer = Transfer(
-        sender="server" if asked else "client",
-        size=app["response_bytes"] if asked else app["bytes"],
+        sender="server" if known.asked else "client",
+        size=known.size,
         mss=mss,
         header=(40 if v6 else 20) + 20 + (12 if timestamps else 0),
         window_bytes=window,
@@ -212,7 +204,7 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         congestion=_congestion(sender, receiver),
         timer=Timer.of(sender["rto"]),
         syn_timeout=client["rto"]["initial"] / 1e9,
-        asked=asked,
+        asked=known.asked,
         forward=directions(plan, there),
         backward=directions(plan, back),
     )

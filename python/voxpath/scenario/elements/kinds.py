@@ -6,10 +6,12 @@ Each kind has a file of its name in the folder of its family, here and in `crate
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from importlib import import_module
+from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args
 
-from pydantic import Discriminator, GetCoreSchemaHandler, Tag
+from pydantic import Discriminator, Field, GetCoreSchemaHandler, Tag
 
 from voxpath import _engine
 from voxpath.scenario.table import Table
@@ -47,6 +49,31 @@ def tables_of(family: str, base: type[_Element]) -> tuple[type[_Element], ...]:
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
     )
+
+
+def tables_in(package: str, family: str, base: type[_Element]) -> dict[str, type[_Element]]:
+    """The table of each kind of a family, in the engine's order, from the module of its name in a package."""
+    tables: dict[str, type[_Element]] = {}
+    for kind in _engine.kinds(family):
+        for value in vars(import_module(f"{package}.{kind}")).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, base)
+                and value.__module__ == f"{package}.{kind}"
+            ):
+                tables[kind] = value
+    return tables
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """An annotation: a table of one of these kinds."""
+
+    tables: tuple[type[Table], ...]
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        one_of = reduce(or_, self.tables)
+        return handler.generate_schema(Annotated[one_of, Field(discriminator="kind")])
 
 
 @dataclass(frozen=True)

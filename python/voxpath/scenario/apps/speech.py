@@ -10,19 +10,24 @@ from __future__ import annotations
 import io
 import tomllib
 import wave
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from voxpath import _engine
+from voxpath.scenario.apps.table import TCP, AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.elements.traces import TraceError
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Size, Span
-from voxpath.scenario.table import Table, explain, faults
+from voxpath.scenario.table import Keys, Table, explain, faults
+from voxpath.scenario.tcp import Socket
 from voxpath.speech import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from voxpath.scenario.elements.traces import Traces
+    from voxpath.scenario.problems import Path
 
 _S = 1_000_000_000
 _RATE = 16_000
@@ -31,11 +36,6 @@ _TABLE = "table"
 _TEXT_OR_TABLE = Discriminator(lambda value: _TABLE if isinstance(value, (dict, Table)) else TEXT)
 _File = Annotated[Annotated[str, Field(strict=True)], Tag(TEXT)]
 _Deviation = Annotated[float, Field(ge=0, le=3, allow_inf_nan=False)]
-
-
-def _default(value: str, description: str) -> Any:
-    """A field whose default is written as in a scenario."""
-    return Field(value, validate_default=True, description=description)
 
 
 _Point = Annotated[tuple[PositiveSpan, Span], Field(strict=False)]
@@ -58,7 +58,7 @@ class Decoder(Table):
     jitter: _Deviation = Field(0.0, description="The same, from quarter second to quarter second.")
     finishing_spread: _Deviation = Field(0.0, description="The same, of a segment's end.")
     forwarding: Span = Field(0, description="To pass a message on, to the worker or back.")
-    piece: PositiveSize = _default("32000 B", "Audio that is decoded at a time, at most.")
+    piece: PositiveSize = default("32000 B", "Audio that is decoded at a time, at most.")
 
 
 class Segment(Table):
@@ -103,11 +103,31 @@ class DecoderFile(Table):
 _WORKED_OUT = ("speech", "hangover", "partial", "partial_size", "final_size")
 
 
-class Speech(Table):
+class Speech(AppTable):
     """`from` sends an utterance over a WebSocket, `to` recognises it, tells what it understands, and closes.
 
     One flow is one session: one connection, one utterance.
     """
+
+    PLAN: ClassVar[Keys] = {
+        "audio_bytes": "audio",
+        "length_ns": "length",
+        "block_bytes": "block",
+        "segments": "utterance",
+        "results": "utterance",
+    }
+    METRICS = (
+        "final_latency_s",
+        "after_audio_s",
+        "total_factor",
+        "decoding_factor",
+        "network_ns",
+        "waiting_ns",
+        "decoding_ns",
+        "end_pointing_ns",
+        *TCP,
+    )
+    SOCKET = Socket(nagle=False)
 
     kind: Literal["speech"]
     utterance: Annotated[_File | Annotated[Utterance, Tag(_TABLE)], _TEXT_OR_TABLE] | None = Field(
@@ -120,13 +140,13 @@ class Speech(Table):
     speech: Annotated[tuple[_Period, ...], Field(strict=False)] | None = Field(
         None, description="From when to when somebody speaks; all of the audio without it."
     )
-    hangover: Span = _default(
+    hangover: Span = default(
         "600 ms", "From the end of speech to where it is decided; the end of the audio decides too."
     )
-    partial: PositiveSpan = _default("250 ms", "From one partial result to the next.")
-    partial_size: PositiveSize = _default("220 B", "Of a partial result's JSON.")
-    final_size: PositiveSize = _default("600 B", "Of a final result's.")
-    block: PositiveSpan = _default("250 ms", "Audio of each message.")
+    partial: PositiveSpan = default("250 ms", "From one partial result to the next.")
+    partial_size: PositiveSize = default("220 B", "Of a partial result's JSON.")
+    final_size: PositiveSize = default("600 B", "Of a final result's.")
+    block: PositiveSpan = default("250 ms", "Audio of each message.")
     paced: bool = Field(
         True,
         description="A block is sent when its audio is over; else everything as fast as the socket takes it.",
@@ -159,13 +179,22 @@ class Speech(Table):
             raise faults(*found)
         return self
 
+    def planned(self, files: Traces, faults: list[tuple[Path, str]]) -> dict[str, Any]:
+        """The application as a plan holds it: what is understood may have to be worked out first."""
+        try:
+            return _planned(self, files)
+        except SpeechError as error:
+            faults.append(((error.key,), str(error)))
+            return {}
 
-def planned(app: Speech, files: Traces) -> dict[str, Any]:
-    """The application as a plan holds it.
+    @classmethod
+    def known(cls, app: Mapping[str, Any]) -> str:
+        """Nothing."""
+        del app
+        return "speech is decoded as it comes: the forms are of transfers alone"
 
-    Raises:
-        SpeechError: A file cannot be read.
-    """
+
+def _planned(app: Speech, files: Traces) -> dict[str, Any]:
     utterance, decoder = _utterance(app, files), _decoder(app, files)
     pairs = round(utterance.audio * app.block / utterance.length / 2)
     return {
