@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -100,5 +100,7 @@ def contents(root: Path) -> dict[str, bytes]:
     }
 
 
-settings.register_profile("voxpath", deadline=None, derandomize=True)
+# Neither an example nor making them has a time to keep.
+_TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("voxpath", _TIMELESS, derandomize=True)
 settings.load_profile("voxpath")
