@@ -16,8 +16,9 @@ import numpy as np
 import pocketsphinx
 import pytest
 
-from voxpath.speech.endpoint import Endpointer, Endpointing
+from voxpath.speech.endpoint import Endpointer
 from voxpath.speech.formats import RATE, Encoding, FormatError, Raw, Reader, Resampler, reader_of, to_pcm
+from voxpath.speech.hearing import Hearing
 from voxpath.speech.recognisers import load
 from voxpath.speech.samples import samples
 from voxpath.speech.session import Final, Partial, Session
@@ -284,14 +285,14 @@ def test_a_container_that_is_none_is_refused(content_type: str, data: bytes):
 
 def test_ends_are_found_on_audio_time():
     quiet = bytes(2 * RATE)
-    endpointer = Endpointer(Endpointing())
+    endpointer = Endpointer(Hearing.of({}))
     events = [*endpointer.feed(quiet + CARDS[0].pcm() + quiet + CARDS[1].pcm() + quiet), *endpointer.finish()]
     told = [event for event in events if hasattr(event, "at_s")]
     assert [type(event).__name__ for event in told] == ["Begin", "End", "Begin", "End"]
     begin, end = told[:2]
     assert 0.5 < begin.at_s < 1.3
     assert 1.5 < end.at_s < 2.2
-    assert end.decided_s - end.at_s <= Endpointing().hangover_s
+    assert end.decided_s - end.at_s <= Hearing.of({}).hangover_s
 
 
 def test_transcripts_are_the_same_however_audio_is_cut():

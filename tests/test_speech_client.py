@@ -19,7 +19,7 @@ import pytest
 from devtools import Browser, chromium
 from test_speech_audio import SENT, sent
 from test_speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
-from voxpath.speech import client, master, worker
+from voxpath.speech import client, commands, master, worker
 from voxpath.speech.audio_files import AudioError, audio_of
 from voxpath.speech.samples import samples
 
@@ -101,6 +101,34 @@ def test_vosks_protocol_gives_the_same_transcript():
             assert {record.status for record in both} == {0}
 
     run(test)
+
+
+def test_what_is_asked_of_a_session_is_asked_by_both_protocols():
+    async def test() -> None:
+        audio = client.Audio("twice", CARD + bytes(16_000) + CARD, CAPS, 32_000.0)
+        async with service() as one:
+            for vosk, count in ((False, 2), (True, 2)):
+                asked = settings(one, paced=False, vosk=vosk, asked={"hangover": 0.3, "session": 900.0})
+                record = await client.stream(one.http, audio, asked)
+                assert record.status == 0
+                assert sum(result.final for result in record.results) == count
+
+    run(test)
+
+
+def test_there_is_a_worker_for_each_processor_that_may_be_used(monkeypatch: pytest.MonkeyPatch, voxpath):
+    counts = []
+
+    async def serve(settings, *others) -> int:
+        counts.append((others[-1].count, settings.hearing, settings.limits.session_s))
+        return 0
+
+    monkeypatch.setattr(commands, "_serve", serve)
+    monkeypatch.setattr(commands.os, "sched_getaffinity", lambda _: {0, 2, 5})
+    assert voxpath("speech", "serve").code == 0
+    assert voxpath("speech", "serve", "--workers", "1", "--silence", "0", "--session", "7200").code == 0
+    assert counts == [(3, {}, 600.0), (1, {"silence": 0.0}, 7200.0)]
+    assert "--lead 0.1: it has the onset in it" in voxpath("speech", "serve", "--lead", "0.1").err
 
 
 def test_what_goes_wrong_is_in_the_record():

@@ -30,7 +30,8 @@ def streamed(
 
 
 def test_transcripts_are_the_same_across_a_network_by_both_protocols(tmp_path: Path):
-    with process("speech", "serve", "--port", "0", "--wait", str(PATIENCE_S), cwd=tmp_path) as serving:
+    wait = ("--workers", "1", "--wait", str(PATIENCE_S))
+    with process("speech", "serve", "--port", "0", *wait, cwd=tmp_path) as serving:
         try:
             port = serving.stdout.readline().strip().rpartition(":")[2]
             link = ("--delay", "60 ms", "--loss", "0.3 %", "--rate", "10 Mbit/s", "--reach", port)
@@ -62,7 +63,8 @@ AGREE_S = 0.02
 def test_chromium_on_the_emulated_host_streams_across_the_network_and_notes_the_times_that_we_note(
     tmp_path: Path,
 ):
-    with process("speech", "serve", "--port", "0", "--wait", str(PATIENCE_S), cwd=tmp_path) as serving:
+    wait = ("--workers", "1", "--wait", str(PATIENCE_S))
+    with process("speech", "serve", "--port", "0", *wait, cwd=tmp_path) as serving:
         try:
             port = serving.stdout.readline().strip().rpartition(":")[2]
             seen = speech_browser.across(port, samples("sample:cards/005")[0].path, tmp_path)

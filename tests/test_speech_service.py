@@ -27,6 +27,7 @@ from aiohttp import web
 from conftest import PATIENCE_S, ROOT
 from processes import LOOK_S
 from voxpath.speech import master, worker
+from voxpath.speech.course import Arrivals
 from voxpath.speech.recognisers import Heard, Recogniser, load
 from voxpath.speech.samples import samples
 
@@ -565,7 +566,7 @@ def test_decoding_counts_from_when_the_master_had_the_message_that_was_decided_b
 
 
 def test_arrivals_are_kept_of_the_last_messages():
-    arrivals = master.Arrivals()
+    arrivals = Arrivals()
     for second in range(70_000):
         arrivals.note(float(second))
     assert arrivals.of(70_000) == 69_999.0
@@ -698,9 +699,8 @@ def test_a_client_that_waits_for_a_slow_worker_is_not_idle():
 @pytest.mark.usefixtures("_no_heartbeat")
 def test_limits_end_a_session_with_a_status():
     async def test() -> None:
-        limits = replace(PATIENT.limits, message_bytes=50_000, session_bytes=60_000)
+        limits = replace(PATIENT.limits, message_bytes=50_000)
         async with service(settings=master.Settings(limits)) as one:
-            assert (await transcribe(one, bytes(100_000)))[-1]["status"] == 2
             async with one.speak() as socket:
                 await socket.send_bytes(CARD)
                 assert (await socket.receive_json())["status"] == 0
@@ -719,6 +719,138 @@ def test_limits_end_a_session_with_a_status():
             await pass_s(2 * never_idle.limits.session_s)
             last = (await events(socket))[-1]
             assert (last["status"], last["message"]) == (2, "longer than 600 s")
+
+    run(test)
+
+
+class Deaf(Stub):
+    """Hears when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    def feed(self, pcm: bytes) -> None:
+        self.may.wait(PATIENCE_S)
+        super().feed(pcm)
+
+
+@pytest.mark.parametrize("whose", ["ours", "the original's"])
+def test_what_is_not_heard_yet_is_bounded_and_all_of_it_where_the_worker_does_not_tell(whose: str):
+    deaf = Deaf()
+
+    async def test() -> None:
+        settings = master.Settings(master.Limits(session_bytes=4 * len(CARD), wait_s=5.0))
+        async with service(int(whose == "ours"), make=lambda: deaf, settings=settings) as one:
+            original = None
+            if whose != "ours":
+                original = await one.http.ws_connect(one.url("/worker/ws/speech"))
+                await one.until(lambda: one.master.pool.available == 1)
+            (told,) = await transcribe(one, 5 * CARD)
+            assert (told["status"], told["message"]) == (
+                2,
+                f"more than {4 * len(CARD)} bytes that are not heard yet",
+            )
+            deaf.may.set()
+            if original is not None:
+                await original.close()
+                return
+            # A client that waits for what it said to be heard may say as much as it wants.
+            await one.until(lambda: one.master.pool.available == 1)
+            told = await vosk(one, '{"config": {"sample_rate": 16000}}', *[CARD] * 10)
+            assert all("error" not in reply for reply in told)
+            assert len(told) == 11
+
+    run(test)
+
+
+def test_a_session_may_last_longer_if_its_client_asks_and_no_longer_than_that():
+    async def test() -> None:
+        settings = master.Settings(master.Limits(session_s=0.3, longest_s=PATIENCE_S, wait_s=5.0))
+        async with service(2, settings=settings) as one:
+            url = f"{one.url('/client/ws/speech')}?content-type={quote(CAPS)}&session="
+            async with one.http.ws_connect(f"{url}{PATIENCE_S}") as long, one.speak() as usual:
+                await long.send_bytes(CARD)
+                assert (await events(usual))[-1]["message"] == "longer than 0.3 s"
+                await long.send_str("EOS")
+                assert finals(await events(long)).endswith("octets")
+            for asked in (PATIENCE_S + 1, "nan", "long", "-1", ""):
+                async with one.http.ws_connect(f"{url}{asked}") as socket:
+                    (told,) = await events(socket)
+                assert told["status"] == 5
+                assert told["message"].endswith(f"a number from 0 to {PATIENCE_S} is expected")
+
+    run(test)
+
+
+QUIET = bytes(2 * 16_000 * 4)
+
+
+@pytest.mark.parametrize("path", ["/client/ws/speech", "/vosk", "/client/dynamic/recognize"])
+def test_what_a_session_hears_is_asked_in_its_address_or_of_the_service(path: str):
+    """Silence that ends it, silence that ends a segment; a client has the last word."""
+
+    async def said(one: Service, asked: str, pcm: bytes) -> tuple[int, int]:
+        """Its status, and how often speech has ended."""
+        url = f"{one.url(path, 'http' if 'dynamic' in path else 'ws')}?content-type={quote(CAPS)}&{asked}"
+        if "dynamic" in path:
+            async with one.http.put(url, data=pcm, headers={"Content-Type": CAPS}) as answer:
+                told = await answer.json()
+            return told["status"], str(told.get("hypotheses")).count("octets")
+        async with one.http.ws_connect(url) as socket:
+            if "vosk" in path:
+                await socket.send_str('{"config": {"sample_rate": 16000}}')
+            await socket.send_bytes(pcm)
+            await socket.send_str('{"eof" : 1}' if "vosk" in path else "EOS")
+            told = await events(socket)
+        return told[-1].get("status", 0), json.dumps(told).count("octets")
+
+    async def test() -> None:
+        twice = CARD + QUIET[:16_000] + CARD
+        async with service() as one:
+            assert await said(one, "", twice) == (0, 1)
+            assert await said(one, "hangover=0.3", twice) == (0, 2)
+            assert await said(one, "silence=3", QUIET) == (1, 0)
+            assert await said(one, "silence=0", 8 * QUIET) == (0, 0)
+            assert await said(one, "", 8 * QUIET) == (1, 0)
+        asked = {"hangover": 0.3, "silence": 3.0}
+        async with service(settings=master.Settings(master.Limits(wait_s=5.0), asked)) as one:
+            assert await said(one, "", twice) == (0, 2)
+            assert await said(one, "hangover=0.75", twice) == (0, 1)
+            assert await said(one, "", QUIET) == (1, 0)
+            assert await said(one, "silence=0", QUIET) == (0, 0)
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("silence=-1", "silence '-1': a number from 0 to 86400 is expected"),
+        ("hangover=x", "hangover 'x': a number from 0.03 to 10 is expected"),
+        ("share=0.2", "share '0.2': a number from 0.5 to 1 is expected"),
+        ("onset=1", "lead 0.45: it has the onset in it, which is 1"),
+    ],
+)
+def test_what_cannot_be_heard_so_is_refused(asked: str, message: str):
+    async def test() -> None:
+        async with service() as one, one.http.ws_connect(one.url(f"/client/ws/speech?{asked}")) as socket:
+            (told,) = await events(socket)
+            assert (told["status"], told["message"]) == (5, message)
+
+    run(test)
+
+
+def test_who_asks_how_it_hears_waits_for_a_worker_that_knows_of_it():
+    """A worker of the original would hear as it always does, and nobody would know."""
+
+    async def test() -> None:
+        settings = master.Settings(master.Limits(wait_s=0.2))
+        async with service(0, settings=settings) as one, one.http.ws_connect(one.url("/worker/ws/speech")):
+            await one.until(lambda: one.master.pool.available == 1)
+            async with one.http.ws_connect(one.url("/client/ws/speech?silence=0")) as socket:
+                assert (await events(socket))[-1]["status"] == 9
+            assert one.master.pool.available == 1
 
     run(test)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from voxpath.speech.hearing import RANGES
 from voxpath.speech.recognisers import DEFAULT, NAMES
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ def _token(name: str, whose: str) -> Callable[[_Command], _Command]:
     return click.option(name, envvar=variable, help=f"What {whose} has to know; better in {variable}.")
 
 
+def _hearing(command: _Command) -> _Command:
+    for name, one in reversed(RANGES.items()):
+        kind = click.FloatRange(one.least, one.most)
+        usual = f"{one.meaning}  [usually {one.otherwise:g}]"
+        command = click.option(f"--{name}", type=kind, help=usual)(command)
+    return command
+
+
 _RECOGNISER = click.option(
     "--recogniser",
     type=click.Choice(NAMES),
@@ -70,17 +79,36 @@ _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for 
     "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0 is a free one."
 )
 @click.option(
-    "--workers", type=click.IntRange(0, 256), default=1, show_default=True, help="Processes beside it."
+    "--workers",
+    type=click.IntRange(0, 256),
+    help="Processes beside it.  [default: one for each processor]",
 )
 @_RECOGNISER
 @_MODEL
 @click.option(
-    "--wait", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds for a worker."
+    "--wait",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    help="Seconds that a client waits for a worker.",
 )
 @click.option("--sessions", type=click.IntRange(1), default=256, show_default=True, help="At the same time.")
-@click.option("--session", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds of one.")
 @click.option(
-    "--idle", type=click.FloatRange(0.1), default=30.0, show_default=True, help="Seconds without audio."
+    "--session", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds that one may last."
+)
+@click.option(
+    "--longest",
+    type=click.FloatRange(1),
+    default=14_400.0,
+    show_default=True,
+    help="Seconds that one may last whose client asks for more.",
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(0.1),
+    default=30.0,
+    show_default=True,
+    help="Seconds in which nothing comes from a client.",
 )
 @click.option(
     "--head",
@@ -92,6 +120,7 @@ _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for 
 @click.option(
     "--message", type=click.IntRange(1024), default=1 << 20, show_default=True, help="Bytes of a message."
 )
+@_hearing
 @_token("--token", "clients")
 @_token("--worker-token", "workers")
 @click.option("--certificate", type=_PATH, help="For TLS, with its chain.")
@@ -124,10 +153,12 @@ def work(master: str, **options: object) -> int:
     "--block", type=click.FloatRange(0.005, 60), default=0.25, show_default=True, help="Seconds of audio."
 )
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the records, as JSON.")
+@click.option("--session", type=click.FloatRange(1), help="Seconds that it may last, asked of the server.")
+@_hearing
 @_token("--token", "clients")
 @_CA
 def stream(files: tuple[str, ...], **options: object) -> int:
-    """Sends FILES (WAV, Ogg Opus, sample:cards, sample:librivox) and says what was understood, and when."""
+    """Sends FILES (WAV, Ogg, MP3, FLAC, WebM ...; sample:cards) and says what was understood, and when."""
     return int(_commands().stream(files, **options))
 
 

@@ -28,6 +28,7 @@ from voxpath.speech.words import word_errors
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Mapping
 
 _PATIENCE_S = 60.0
 _RESULT_LIMIT = 1 << 22
@@ -59,6 +60,8 @@ class Settings:
     vosk: bool = False
     paced: bool = True
     block_s: float = 0.25
+    asked: Mapping[str, float] = field(default_factory=dict)
+    """Of the session, in its address: how long it may last, and how it hears (`hearing.py`)."""
     token: str | None = None
     ssl: ssl.SSLContext | None = None
     patience_s: float = _PATIENCE_S
@@ -195,10 +198,11 @@ class _Stream:
         return record
 
     def _url(self) -> str:
-        server = self._settings.server.rstrip("/")
+        server, asked = self._settings.server.rstrip("/"), dict(self._settings.asked)
         if self._settings.vosk:
-            return f"{server}{VOSK}"
-        return f"{server}{CLIENT_SPEECH}?{urlencode({'content-type': self._audio.content_type, 'timing': 1})}"
+            return f"{server}{VOSK}" + (f"?{urlencode(asked)}" if asked else "")
+        said = {"content-type": self._audio.content_type, "timing": 1}
+        return f"{server}{CLIENT_SPEECH}?{urlencode(said | asked)}"
 
     def _headers(self) -> dict[str, str]:
         token = self._settings.token

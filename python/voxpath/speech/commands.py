@@ -19,14 +19,15 @@ import click
 from voxpath import terminal
 from voxpath.speech import client, master, worker
 from voxpath.speech.audio_files import AudioError, audio_of
-from voxpath.speech.protocol import CLIENT_STATUS
+from voxpath.speech.hearing import read
+from voxpath.speech.protocol import CLIENT_STATUS, MessageError
 from voxpath.speech.recognisers import NAMES, UnavailableError, load
 from voxpath.speech.samples import SampleError
 from voxpath.speech.samples import samples as find_samples
 from voxpath.speech.trial import trial
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -43,12 +44,13 @@ def serve(
     *,
     host: str,
     port: int,
-    workers: int,
+    workers: int | None,
     recogniser: str,
     model: Path | None,
     wait: float,
     sessions: int,
     session: float,
+    longest: float,
     idle: float,
     head: float,
     message: int,
@@ -56,11 +58,13 @@ def serve(
     worker_token: str | None,
     certificate: Path | None,
     key: Path | None,
+    **hearing: float | None,
 ) -> int:
-    """Serves until it is told to end."""
+    """Serves until it is told to end; `hearing` has what stands in `hearing.RANGES`."""
     limits = master.Limits(
         message_bytes=message,
         session_s=session,
+        longest_s=longest,
         head_s=head,
         idle_s=idle,
         sessions=sessions,
@@ -75,10 +79,18 @@ def serve(
             raise click.UsageError(f"--certificate: {error}") from error
     elif key is not None:
         raise click.UsageError("--key: belongs to --certificate")
-    settings = master.Settings(limits, token, worker_token)
-    own = _Workers(workers, recogniser, model, worker_token, certificate)
+    settings = master.Settings(limits, _asked(hearing), token, worker_token)
+    count = len(os.sched_getaffinity(0)) if workers is None else workers
+    own = _Workers(count, recogniser, model, worker_token, certificate)
     _log()
     return _run(_serve(settings, host, port, context, own))
+
+
+def _asked(hearing: Mapping[str, float | None]) -> dict[str, float]:
+    try:
+        return read({name: value for name, value in hearing.items() if value is not None})
+    except MessageError as error:
+        raise click.UsageError(f"--{error}") from error
 
 
 class _Workers:
@@ -204,16 +216,19 @@ def stream(
     paced: bool,
     block: float,
     save: Path | None,
+    session: float | None,
     token: str | None,
     ca: Path | None,
+    **hearing: float | None,
 ) -> int:
     """Streams one after the other."""
+    asked = _asked(hearing) | ({} if session is None else {"session": session})
     try:
         audios = [audio for name in files for audio in audio_of(name)]
     except (AudioError, SampleError) as error:
         raise click.UsageError(str(error)) from error
     settings = client.Settings(
-        _url(server), protocol == "vosk", paced, block_s=block, token=token, ssl=_trust(ca)
+        _url(server), protocol == "vosk", paced, block_s=block, asked=asked, token=token, ssl=_trust(ca)
     )
     if settings.vosk and any(not audio.content_type.startswith("audio/x-raw") for audio in audios):
         raise click.UsageError(

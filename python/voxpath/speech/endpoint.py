@@ -16,22 +16,10 @@ from voxpath.speech.formats import RATE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from voxpath.speech.hearing import Hearing
+
 FRAME_S = 0.03
 _FRAME = round(RATE * FRAME_S) * 2
-
-
-@dataclass(frozen=True)
-class Endpointing:
-    """How speech is found."""
-
-    onset_s: float = 0.21
-    """Looked at for the beginning of speech."""
-    hangover_s: float = 0.75
-    """Looked at for its end: so much later is it decided."""
-    lead_s: float = 0.45
-    """What is recognised of the time before the decision that speech has begun."""
-    share: float = 0.8
-    """Of the frames looked at, that must be (or not be) speech."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +47,7 @@ class End:
 class Endpointer:
     """Audio in, the audio of segments with their beginnings and ends out."""
 
-    def __init__(self, settings: Endpointing) -> None:
+    def __init__(self, settings: Hearing) -> None:
         from pocketsphinx import Vad
 
         self._settings = settings
@@ -68,9 +56,9 @@ class Endpointer:
         self._frames = 0
         self._last_speech = 0
         self._open = False
-        self._lead: deque[bytes] = deque(maxlen=round(settings.lead_s / FRAME_S))
-        self._onset: deque[bool] = deque(maxlen=round(settings.onset_s / FRAME_S))
-        self._hangover: deque[bool] = deque(maxlen=round(settings.hangover_s / FRAME_S))
+        self._lead: deque[bytes] = deque(maxlen=_frames(settings.lead_s))
+        self._onset: deque[bool] = deque(maxlen=_frames(settings.onset_s))
+        self._hangover: deque[bool] = deque(maxlen=_frames(settings.hangover_s))
 
     @property
     def heard_s(self) -> float:
@@ -121,3 +109,7 @@ class Endpointer:
         self._open = False
         self._onset.clear()
         return End(self._last_speech * FRAME_S, self.heard_s)
+
+
+def _frames(seconds: float) -> int:
+    return max(1, round(seconds / FRAME_S))

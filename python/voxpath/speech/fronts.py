@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import WSMsgType, web
 
+from voxpath.speech.hearing import number
 from voxpath.speech.protocol import EOS, RESET, MessageError, Status, failure, json_object
 
 if TYPE_CHECKING:
@@ -256,8 +257,10 @@ class Vosk:
         for key, why in _REFUSED.items():
             if config.get(key):
                 raise MessageError(f"config.{key}: {why}")
-        self._rate = int(_number(config, "sample_rate", self._rate, "of samples per second", 1))
-        self._alternatives = _number(config, "max_alternatives", self._alternatives, "of alternatives") > 0
+        if "sample_rate" in config:
+            self._rate = int(number("config.sample_rate", config["sample_rate"], 1, 1e9))
+        if "max_alternatives" in config:
+            self._alternatives = number("config.max_alternatives", config["max_alternatives"], 0, 1e9) > 0
         self._words = bool(config.get("words", self._words))
 
     async def deliver(self, event: dict[str, Any]) -> None:
@@ -325,18 +328,6 @@ async def _frame(socket: web.WebSocketResponse) -> str | bytes:
 async def _linger(socket: web.WebSocketResponse) -> None:
     while True:
         await _frame(socket)
-
-
-def _number(config: dict[str, Any], key: str, otherwise: float, what: str, least: float = 0) -> float:
-    """A number of the configuration; in quotation marks, too, as Vosk reads them."""
-    given = config.get(key, otherwise)
-    try:
-        number = float(given)
-    except (TypeError, ValueError, OverflowError):
-        number = -1.0
-    if not least <= number < 1e9:
-        raise MessageError(f"config.{key} {given!r:.80}: a number {what} is expected")
-    return number
 
 
 async def _send(socket: web.WebSocketResponse, event: dict[str, Any]) -> None:

@@ -14,21 +14,21 @@ import json
 import logging
 import time
 import uuid
-from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from voxpath.speech import protocol
+from voxpath.speech import hearing, protocol
+from voxpath.speech.course import Arrivals, Course
 from voxpath.speech.fronts import CORS, Front, GoneError, Http, Kaldi, Vosk, refuse
 from voxpath.speech.pool import Link, Pool
 from voxpath.speech.protocol import EOS, Request, Status
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 log = logging.getLogger(__name__)
 _Said = TypeVar("_Said")
@@ -45,8 +45,10 @@ class Limits:
 
     message_bytes: int = 1 << 20
     session_bytes: int = 64 << 20
-    """Of one session, also the bound of what waits at a worker."""
+    """Of one session that its worker has not heard yet; of all of it where the worker does not tell."""
     session_s: float = 600.0
+    longest_s: float = 14_400.0
+    """Of a session whose client asks for more time, as who has a microphone that is always on."""
     head_s: float = 20.0
     """For the head of a request, and between two on one connection, which clients keep for less."""
     idle_s: float = 30.0
@@ -62,6 +64,8 @@ class Settings:
     """Of a master."""
 
     limits: Limits = field(default_factory=Limits)
+    hearing: Mapping[str, float] = field(default_factory=dict)
+    """How sessions hear whose clients do not say it (`hearing.py`)."""
     client_token: str | None = None
     worker_token: str | None = None
 
@@ -72,33 +76,6 @@ class _Refusal(Exception):  # noqa: N818 - it is an outcome
     def __init__(self, status: Status, message: str) -> None:
         super().__init__(message)
         self.status = status
-
-
-class Arrivals:
-    """When a client's messages came: the last ones, so that many small ones cost no more memory than few."""
-
-    _MOST = 65_536
-
-    def __init__(self) -> None:
-        """None has come."""
-        self._kept = deque[float](maxlen=self._MOST)
-        self._came = 0
-
-    def note(self, now: float) -> None:
-        """The next one comes."""
-        self._kept.append(now)
-        self._came += 1
-
-    def of(self, message: int) -> float | None:
-        """When one came, counted from 1; none where that is forgotten.
-
-        Raises:
-            LookupError: None of that number has come.
-        """
-        if not 1 <= message <= self._came:
-            raise LookupError(f"message {message} of {self._came}")
-        place = message - 1 - (self._came - len(self._kept))
-        return self._kept[place] if place >= 0 else None
 
 
 class Master:
@@ -186,13 +163,13 @@ class Master:
                 content_id=request.query.get("content-id", "none"),
                 timing=request.query.get("timing") == "1",
             )
-            await self._serve(Kaldi(socket, request.query.get("content-type", "")), told)
+            await self._serve(Kaldi(socket, request.query.get("content-type", "")), told, request.query)
             return socket
 
     async def _vosk(self, request: web.Request) -> web.StreamResponse:
         self._admit(request, self._settings.client_token)
         async with self._open(request, self._settings.limits.message_bytes) as socket:
-            await self._serve(Vosk(socket), Request(id=str(uuid.uuid4()), acknowledge=True))
+            await self._serve(Vosk(socket), Request(id=str(uuid.uuid4())), request.query)
             return socket
 
     async def _root(self, request: web.Request) -> web.StreamResponse:
@@ -209,7 +186,7 @@ class Master:
             user_id=request.headers.get("device-id", "none"),
             content_id=request.headers.get("content-id", "none"),
         )
-        await self._serve(front, told)
+        await self._serve(front, told, request.query)
         return front.response()
 
     async def _reference(self, request: web.Request) -> web.StreamResponse:
@@ -260,8 +237,8 @@ class Master:
 
     # Sessions
 
-    async def _serve(self, front: Front, request: Request) -> None:
-        """A session from its beginning to its end, whatever happens."""
+    async def _serve(self, front: Front, request: Request, asked: Mapping[str, str]) -> None:
+        """A session from its beginning to its end, whatever happens and is asked in its address."""
         begun = time.monotonic()
         limits = self._settings.limits
         if self._sessions >= limits.sessions:
@@ -272,12 +249,18 @@ class Master:
         self._sessions += 1
         link = None
         try:
-            request = replace(request, content_type=await self._heard(front, front.content_type))
-            link = await self.pool.take(limits.wait_s, acknowledging=front.acknowledging)
+            session_s, asked_hearing = self._asked(asked)
+            content_type = await self._heard(front, front.content_type)
+            link = await self.pool.take(
+                limits.wait_s, acknowledging=front.acknowledging or bool(asked_hearing)
+            )
             if link is None:
                 await refuse(front, Status.NOT_AVAILABLE, protocol.UNAVAILABLE, request.id)
             else:
-                await self._session(front, link, request, time.monotonic() - begun)
+                request = replace(
+                    request, content_type=content_type, acknowledge=link.acknowledges, hearing=asked_hearing
+                )
+                await self._session(front, link, request, session_s, time.monotonic() - begun)
                 await front.close()
         except _Refusal as refusal:
             with contextlib.suppress(GoneError):
@@ -295,31 +278,42 @@ class Master:
             self._sessions -= 1
             await self.pool.done()
 
-    async def _session(self, front: Front, link: Link, request: Request, waited: float) -> None:
-        ended, heard = asyncio.Event(), Arrivals() if request.timing else None
+    def _asked(self, asked: Mapping[str, str]) -> tuple[float, dict[str, float]]:
+        """How long a session may last, and how it hears."""
+        limits = self._settings.limits
         try:
-            async with asyncio.timeout(self._settings.limits.session_s), asyncio.TaskGroup() as group:
+            longest = max(limits.session_s, limits.longest_s)
+            session_s = hearing.number("session", asked.get("session", limits.session_s), 0.0, longest)
+            return session_s, hearing.read({**self._settings.hearing, **asked})
+        except protocol.MessageError as error:
+            raise _Refusal(Status.NOT_ALLOWED, str(error)) from None
+
+    async def _session(
+        self, front: Front, link: Link, request: Request, session_s: float, waited: float
+    ) -> None:
+        course = Course(Arrivals() if request.timing else None)
+        try:
+            async with asyncio.timeout(session_s), asyncio.TaskGroup() as group:
                 await self._to_worker(link, request.to_json())
-                up = group.create_task(self._up(front, link, ended, heard))
-                group.create_task(self._down(front, link, request, waited, ended, up, heard))
+                up = group.create_task(self._up(front, link, course))
+                group.create_task(self._down(front, link, request, waited, up, course))
         except TimeoutError:
-            message = f"longer than {self._settings.limits.session_s:g} s"
-            raise _Refusal(Status.ABORTED, message) from None
+            raise _Refusal(Status.ABORTED, f"longer than {session_s:g} s") from None
         except BaseExceptionGroup as group_error:
             raise _first(group_error) from None
 
-    async def _up(self, front: Front, link: Link, ended: asyncio.Event, heard: Arrivals | None) -> None:
-        """What the client says, to the worker; and when each message came."""
-        limits, octets = self._settings.limits, 0
-        while not ended.is_set():
+    async def _up(self, front: Front, link: Link, course: Course) -> None:
+        """What the client says, to the worker."""
+        most = self._settings.limits.session_bytes
+        while not course.ended.is_set():
             data = await self._heard(front, front.receive)
-            if heard is not None:
-                heard.note(time.monotonic())
-            octets += len(data)
-            if octets > limits.session_bytes:
-                raise _Refusal(Status.ABORTED, f"more than {limits.session_bytes} bytes")
+            if course.arrivals is not None:
+                course.arrivals.note(time.monotonic())
+            course.unheard.add(len(data))
+            if course.unheard.octets > most:
+                raise _Refusal(Status.ABORTED, f"more than {most} bytes that are not heard yet")
             if data in (EOS, EOS.encode()):
-                ended.set()
+                course.ended.set()
             await self._to_worker(link, data)
         await front.linger()
 
@@ -346,30 +340,35 @@ class Master:
         link: Link,
         request: Request,
         waited: float,
-        ended: asyncio.Event,
         up: asyncio.Task[None],
-        heard: Arrivals | None,
+        course: Course,
     ) -> None:
         """What the worker says, to the client; the session ends where the worker closes."""
         told: dict[str, Any] = {}
+        anything = False
         while (text := await link.events.get()) is not None:
             try:
                 told = protocol.event(text)
-                if heard is not None and "timing" in told:
+                if told.get("acknowledged"):
+                    course.unheard.heard()
+                    if not front.acknowledging:
+                        continue
+                if course.arrivals is not None and "timing" in told:
                     told["timing"]["waiting"] = round(waited, 6)
                     message = told["timing"].pop("message", None)
-                    if message is not None and (arrived := heard.of(message)) is not None:
+                    if message is not None and (arrived := course.arrivals.of(message)) is not None:
                         told["timing"]["since_arrival"] = round(time.monotonic() - arrived, 6)
                 await front.deliver(told | {"id": request.id})
+                anything = True
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 log.warning("%s: a worker says %s", request.id, text[:200])
                 raise _Refusal(Status.ABORTED, "the worker said something that is no result") from error
             if told["status"]:
                 break
         else:
-            if not (ended.is_set() and link.has_closed):
+            if not (course.ended.is_set() and link.has_closed):
                 raise _Refusal(Status.ABORTED, "the worker was lost")
-            if not told:
+            if not anything:
                 # A worker that understood nothing may say nothing; its client is told so much.
                 await front.deliver({"status": int(Status.SUCCESS), "id": request.id})
         up.cancel()

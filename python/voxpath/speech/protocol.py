@@ -7,9 +7,12 @@ for, so that clients and workers written for the original notice nothing.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CLIENT_SPEECH = "/client/ws/speech"
 CLIENT_STATUS = "/client/ws/status"
@@ -57,7 +60,9 @@ class Request:
     timing: bool = False
     """Ours: results carry what they took."""
     acknowledge: bool = False
-    """Ours: each message is acknowledged after its results, for clients that are answered one by one."""
+    """Ours: each message is acknowledged after its results."""
+    hearing: Mapping[str, float] = field(default_factory=dict)
+    """Ours: how it hears, if not as usual (`hearing.py`)."""
 
     def to_json(self) -> str:
         """As the worker reads it; our own keys only where they are set."""
@@ -68,6 +73,7 @@ class Request:
             "content_id": self.content_id,
         }
         told |= {key: True for key in ("timing", "acknowledge") if getattr(self, key)}
+        told |= {"hearing": dict(self.hearing)} if self.hearing else {}
         return json.dumps(told)
 
     @classmethod
@@ -83,7 +89,9 @@ class Request:
         names = ("content_type", "user_id", "content_id")
         content_type, user_id, content_id = (str(told.get(name) or "") for name in names)
         timing, acknowledge = (told.get(name) is True for name in ("timing", "acknowledge"))
-        return cls(told["id"], content_type, user_id, content_id, timing, acknowledge)
+        hearing = told.get("hearing")
+        asked = hearing if isinstance(hearing, dict) else {}
+        return cls(told["id"], content_type, user_id, content_id, timing, acknowledge, asked)
 
 
 def json_object(text: str) -> dict[str, Any]:

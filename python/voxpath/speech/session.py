@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from voxpath.speech.endpoint import Begin, End, Endpointer, Endpointing, Frame
+from voxpath.speech.endpoint import Begin, End, Endpointer, Frame
 from voxpath.speech.formats import to_pcm
+from voxpath.speech.hearing import Hearing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from voxpath.speech.recognisers import Recogniser, Word
 
 PARTIAL_EVERY_S = 0.25
-SILENCE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,11 @@ class Session:
 
     recogniser: Recogniser
     reader: Reader
-    endpointing: Endpointing = field(default_factory=Endpointing)
-    silence_s: float = SILENCE_S
-    """Of audio without speech, after which the session ends."""
+    hearing: Hearing = field(default_factory=lambda: Hearing.of({}))
 
     def __post_init__(self) -> None:
         self.recogniser.reset()
-        self._endpointer = Endpointer(self.endpointing)
+        self._endpointer = Endpointer(self.hearing)
         self._segment = 0
         self._started_s = 0.0
         self._text = ""
@@ -113,8 +111,9 @@ class Session:
             if self._stopped:
                 return
             yield from self._handle(event)
-        if not self._open and self.heard_s - self._quiet_since_s > self.silence_s:
-            raise NoSpeechError(f"no speech within {self.silence_s:g} s of audio")
+        quiet_s, most_s = self.heard_s - self._quiet_since_s, self.hearing.silence_s
+        if not self._open and most_s and quiet_s > most_s:
+            raise NoSpeechError(f"no speech within {most_s:g} s of audio")
 
     def _handle(self, event: Begin | Frame | End) -> Iterator[Partial | Final]:
         match event:

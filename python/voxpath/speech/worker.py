@@ -22,6 +22,7 @@ import aiohttp
 
 from voxpath.speech.events import as_told, farewell
 from voxpath.speech.formats import FormatError, reader_of
+from voxpath.speech.hearing import Hearing, read
 from voxpath.speech.protocol import (
     ADAPTATION_TYPE,
     EOS,
@@ -160,7 +161,8 @@ class _Connection:
         """Decodes until the audio's end; whatever comes of it, the client is told and the worker goes on."""
         try:
             reader = reader_of(request.content_type)
-            self.session = await self._aside(lambda: Session(self.recogniser, reader))
+            hearing = Hearing.of(read(request.hearing))
+            self.session = await self._aside(lambda: Session(self.recogniser, reader, hearing))
             await self._hear(request, self.session)
         except NoSpeechError as error:
             await self._tell(failure(Status.NO_SPEECH, str(error)))
