@@ -93,7 +93,10 @@ def part_lines(part: Part) -> Iterator[str]:
         case Checks(title, checks):
             yield from (f"### {title}", "")
             for check in checks:
-                yield f"- {'Holds' if check.holds else '**Does not hold**'}: {check.claim} ({check.evidence})"
+                told = check.verdict.capitalize()
+                told = f"**{told}**" if check.holds is False else told
+                aside = f", not counted ({check.set_aside})" if check.set_aside else ""
+                yield f"- {told}{aside}: {check.claim} ({check.evidence})"
         case Plot():
             yield from _plot_lines(part)
         case Map():

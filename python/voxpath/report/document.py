@@ -79,13 +79,31 @@ class Check:
 
     Attributes:
         claim: A sentence.
-        holds: Whether it does.
+        holds: Whether it does; None where the data cannot decide (`results/decisions.py`).
         evidence: The numbers that decided.
+        set_aside: Why it does not count, whatever it says; empty where it counts.
     """
 
     claim: str
-    holds: bool
+    holds: bool | None
     evidence: str
+    set_aside: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "undecided" if self.holds is None else "holds" if self.holds else "does not hold"
+
+    @property
+    def mark(self) -> Mark:
+        """How it is meant; what does not count is neither good nor bad."""
+        return "open" if self.holds is None or self.set_aside else "good" if self.holds else "bad"
+
+    @property
+    def cell(self) -> Cell:
+        """In a table: the verdict, what decided behind it."""
+        evidence = f"{self.evidence}; not counted: {self.set_aside}" if self.set_aside else self.evidence
+        return Cell(self.verdict, self.mark, evidence)
 
 
 @dataclass(frozen=True)

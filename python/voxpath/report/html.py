@@ -230,8 +230,11 @@ def _cell(cell: str | Cell, right: bool, spare: bool) -> str:
 def _(part: Checks) -> str:
     items = []
     for check in part.checks:
-        mark = _mark("good" if check.holds else "bad")
-        verdict = element("span", "holds: " if check.holds else "does not hold: ", class_="hidden")
+        mark = _mark(check.mark)
+        # What no mark tells at a glance is said to everybody.
+        plain = check.holds is not None and not check.set_aside
+        told = check.verdict + (f", not counted ({check.set_aside})" if check.set_aside else "")
+        verdict = element("span", f"{escape(told)}: ", class_="hidden" if plain else None)
         claim = element("p", verdict + prose(check.claim), class_="claim")
         evidence = element("p", prose(check.evidence), class_="evidence")
         items.append(element("li", mark + element("div", claim + evidence)))

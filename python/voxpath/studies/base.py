@@ -6,9 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from voxpath.report.document import Checks
+
 if TYPE_CHECKING:
     from voxpath.backends.base import Question, Row
-    from voxpath.report.document import Check, Report, Table
+    from voxpath.report.document import Check, Report, Section, Table
     from voxpath.results.answers import Variant
     from voxpath.results.intervals import Summary
 
@@ -99,9 +101,48 @@ class Comparison:
         """Whether ours does not exclude theirs."""
         return self.verdict in {"agrees", "undecided"}
 
+    @property
+    def within_reach(self) -> bool | None:
+        """Whether ours and theirs are the same, as far as the data can tell."""
+        return {"agrees": True, "differs": False, "contradicts itself": False}.get(self.verdict)
+
 
 Key = tuple[str, str, str]
 """Table, column and case of a published number."""
+
+
+def checks_of(sections: Sequence[Section]) -> list[Check]:
+    """Every check of a report."""
+    return [
+        check
+        for section in sections
+        for part in section.parts
+        if isinstance(part, Checks)
+        for check in part.checks
+    ]
+
+
+def held(checks: Sequence[Check]) -> str:
+    """How many checks hold, and which of them do not; what is set aside counts for nothing."""
+    counted = [check for check in checks if not check.set_aside]
+    failed = [check.claim for check in counted if check.holds is False]
+    open_ = [check.claim for check in counted if check.holds is None]
+    told = [f"{len(counted) - len(failed) - len(open_)} of {len(counted)} checks hold"]
+    told += [f"the data cannot decide {len(open_)}"] if open_ else []
+    aside = len(checks) - len(counted)
+    told += [f"{aside} more {'is' if aside == 1 else 'are'} not counted"] if aside else []
+    verb = "does" if len(failed) == 1 else "do"
+    told += [f"{len(failed)} {verb} not hold: {' '.join(failed)}"] if failed else []
+    return "; ".join(told) + ("" if failed else ".")
+
+
+def shown(summary: Summary | None) -> str:
+    """A mean with its interval; of a single run three digits, as how much of it is chance is not known."""
+    if summary is None:
+        return ""
+    if summary.half_width is None:
+        return f"{summary.mean:.3g}" if abs(summary.mean) < 1000 else f"{summary.mean:.0f}"
+    return str(summary)
 
 
 def with_causes(items: Sequence[Comparison], causes: Mapping[Key, Check]) -> list[Comparison]:
@@ -121,16 +162,28 @@ def compare(published: Published, ours: Summary | None, missing: str = "not aske
     """
     if ours is None:
         return Comparison(published, None, "no answer", missing)
-    low, high = ours.prediction or (ours.mean, ours.mean)
-    width = high - low
+    prediction = ours.prediction or (ours.mean, ours.mean)
     slack = published.tolerance.of(published.value)
-    low, high = low - slack, high + slack
+    low, high = prediction[0] - slack, prediction[1] + slack
     reason = f"{published.value:.6g} against [{low:.6g}, {high:.6g}]"
-    if not low <= published.value <= high:
-        return Comparison(published, ours, "differs", reason)
-    if width > 0 and width >= abs(published.value):
+    reached = in_reach(published.value, *prediction, slack)
+    if reached is None:
         return Comparison(published, ours, "undecided", f"{reason}, an interval as wide as the number")
-    return Comparison(published, ours, "agrees", reason)
+    return Comparison(published, ours, "agrees" if reached else "differs", reason)
+
+
+def in_reach(value: float, low: float, high: float, slack: float) -> bool | None:
+    """Whether a number lies in an interval, widened by some slack.
+
+    Args:
+        value: The number.
+        low: Lower end of the interval alone. One that is as wide as the number decides for nothing.
+        high: Its upper end.
+        slack: By how much the number may lie outside.
+    """
+    if not low - slack <= value <= high + slack:
+        return False
+    return None if high > low and high - low >= abs(value) else True
 
 
 def compare_row(published: Published, row: Row | None) -> Comparison:

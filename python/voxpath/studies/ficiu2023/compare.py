@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.report.document import Check, Checks, Facts, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study
+from voxpath.report.document import Checks, Facts, Report, Section, Table, Text
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held
 from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
@@ -55,19 +55,13 @@ def run(ask: Ask, quick: bool) -> Answer:
         figures.word_lengths(_courses(experiment.word_lengths(effort)), effort),
         Section("What a sample costs", [figures.cost()]),
     ]
-    every = [
-        check
-        for section in sections
-        for part in section.parts
-        if isinstance(part, Checks)
-        for check in part.checks
-    ]
-    held = _held(every)
+    every = checks_of(sections)
+    tally = held(every)
     report = Report(
         "Stereophonic echo cancellation: Ficiu, Stanciu, Paleologu and Albu 2023",
         "Does using each sample several times let WL-RLS-DCD track faster, what does it cost, and are the "
         "published equations right?",
-        [held],
+        [tally],
         sections,
         (
             ("command", "voxpath study ficiu2023" + (" --quick" if quick else "")),
@@ -75,8 +69,8 @@ def run(ask: Ask, quick: bool) -> Answer:
             ("replications", str(effort.replications)),
         ),
     )
-    rows = [[check.claim, "holds" if check.holds else "does not hold", check.evidence] for check in every]
-    table = Table("Ficiu et al. 2023", ("claim", "verdict", "evidence"), rows, (held,))
+    rows = [[check.claim, check.verdict, check.evidence] for check in every]
+    table = Table("Ficiu et al. 2023", ("claim", "verdict", "evidence"), rows, (tally,), ("evidence",))
     return Answer(table, [], report)
 
 
@@ -85,13 +79,6 @@ def _courses(trials: Mapping[K, Sequence[Trial]]) -> dict[K, list[Course]]:
     flat = [trial for found in trials.values() for trial in found]
     courses = iter(run_all(flat))
     return {curve: [next(courses) for _ in found] for curve, found in trials.items()}
-
-
-def _held(checks: Sequence[Check]) -> str:
-    failed = [check.claim for check in checks if not check.holds]
-    if not failed:
-        return f"All {len(checks)} checks hold."
-    return f"{len(failed)} of {len(checks)} checks do not hold: " + " ".join(failed)
 
 
 def _set_up(effort: Effort, quick: bool) -> Section:

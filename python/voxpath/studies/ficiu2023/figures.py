@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Map, Panel, Plot, Section, Table, Text
+from voxpath.results.decisions import above, all_of, within
 from voxpath.results.intervals import summarise
+from voxpath.studies.base import shown
 from voxpath.studies.ficiu2023.experiment import MISPRINT_MEMORIES, READINGS, SAMPLE_BITS, WORD_REUSES
 
 if TYPE_CHECKING:
@@ -57,13 +59,13 @@ def numbers(courses: Courses, title: str) -> Table:
     rows = []
     for (alpha, reuse), found in courses.items():
         ways = [way for course in found if (way := course.recovery(-20.0)) is not None]
-        back = f"{summarise(ways)}" if len(ways) == len(found) else f"{len(ways)} of {len(found)} are"
+        back = shown(summarise(ways)) if len(ways) == len(found) else f"{len(ways)} of {len(found)} are"
         rows.append(
             [
                 f"{alpha:g}",
                 str(reuse),
-                str(summarise([course.steady for course in found])),
-                str(summarise([course.tracking for course in found])),
+                shown(summarise([course.steady for course in found])),
+                shown(summarise([course.tracking for course in found])),
                 back,
             ]
         )
@@ -87,8 +89,8 @@ def late(found: Courses, early: Courses) -> list[Check]:
             Check(
                 f"The steady state is reached: α_r = {alpha:g}, N_it = {reuse} is the same when the room "
                 "changes as late as in the publication, within 0.5 dB.",
-                abs(apart.mean) < _REACHED_DB,
-                f"{apart} dB apart in {len(courses)} rooms of {at:,} samples",
+                within(apart, -_REACHED_DB, _REACHED_DB),
+                f"{shown(apart)} dB apart in {len(courses)} rooms of {at:,} samples",
             )
         )
     return checks
@@ -244,7 +246,7 @@ def word_lengths(found: Mapping[tuple[int, int, int] | int, Sequence[Course]], e
             "The publication calls it attractive for hardware, and names no word length. Here it runs "
             "in integers: λ = 1 - 2^-m, words that are rounded and saturate; correlation and residual are "
             "kept times 1 - λ. Single precision has a steady state of "
-            + ", ".join(f"{value} dB with N_it = {reuse}" for reuse, value in single.items())
+            + ", ".join(f"{shown(value)} dB with N_it = {reuse}" for reuse, value in single.items())
             + "."
         ]
     )
@@ -254,14 +256,14 @@ def word_lengths(found: Mapping[tuple[int, int, int] | int, Sequence[Course]], e
             Check(
                 "With 32 bits for correlation and residual, 24 for taps and 16 for samples, integers are as "
                 "good as single precision: within 0.5 dB.",
-                all(abs(value.mean) < _AS_GOOD_DB for value in wide.values()),
-                ", ".join(f"N_it = {reuse}: {value} dB" for reuse, value in wide.items()),
+                all_of(within(value, -_AS_GOOD_DB, _AS_GOOD_DB) for value in wide.values()),
+                ", ".join(f"N_it = {reuse}: {shown(value)} dB" for reuse, value in wide.items()),
             ),
             Check(
                 "With 24 bits for correlation and residual they are not: what is below 2^(m-1) units no "
                 "longer fades, and the filter is lost.",
-                all(value.mean > _LOST_DB for value in narrow.values()),
-                ", ".join(f"N_it = {reuse}: {value} dB" for reuse, value in narrow.items()),
+                all_of(above(value, _LOST_DB) for value in narrow.values()),
+                ", ".join(f"N_it = {reuse}: {shown(value)} dB" for reuse, value in narrow.items()),
             ),
         ],
     )

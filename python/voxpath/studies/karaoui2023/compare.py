@@ -8,7 +8,7 @@ from voxpath import _engine
 from voxpath.audio import opus
 from voxpath.phonetics import measurement, praat
 from voxpath.report.document import Cell, Checks, Facts, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, shown
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def _answer(judged: Sequence[Comparison], found: Sequence[Found], passed: Sequen
     clean, silent = by[24, 0.0, None], by[24, worst, "zero"]
     sizes = [one.formants.overall[0].size for one in (clean, silent)]
     gain = voice_path.gain(passed, 24, worst)
-    # One sentence has no interval, and none of the digits that one would leave.
-    told_gain = f"{gain.mean:.2f}" if gain.half_width is None else str(gain)
+    told_gain = shown(gain)
     told.append(
         f"Opus at 24 kbit/s moves F1 by {sizes[0]:.0f} Hz (median); with {100 * worst:g} % loss filled "
         f"by silence, by {sizes[1]:.0f} Hz. Error correction is worth {told_gain} of PESQ over "
@@ -190,17 +189,12 @@ def _terminal(judged: Sequence[Comparison], sections: Sequence[Section], report:
         for item in judged
         if item.verdict != "agrees"
     ]
-    checks = [
-        check
-        for section in sections
-        for part in section.parts
-        if isinstance(part, Checks)
-        for check in part.checks
-    ]
-    failed = [f"does not hold: {check.claim} ({check.evidence})" for check in checks if not check.holds]
-    held = f"{len(checks) - len(failed)} of {len(checks)} checks hold"
+    checks = checks_of(sections)
+    open_ = [f"{check.verdict}: {check.claim} ({check.evidence})" for check in checks if not check.holds]
     title = "Karaoui et al. 2023: numbers that contradict the publication's own rows"
-    return Table(title, ["where", "number", "printed", "reason"], rows, [*report.answer, held, *failed])
+    return Table(
+        title, ["where", "number", "printed", "reason"], rows, [*report.answer, held(checks), *open_]
+    )
 
 
 STUDY = Study(

@@ -21,6 +21,7 @@ from voxpath.phonetics.contours import Contours, Frame
 from voxpath.phonetics.formants import Settings
 from voxpath.phonetics.textgrid import Interval, of_tiers
 from voxpath.report.document import Cell, Check, Checks, Table
+from voxpath.results.decisions import above, below
 from voxpath.studies.karaoui2023.tables import row
 
 if TYPE_CHECKING:
@@ -261,11 +262,10 @@ def checks(found: Found) -> Checks:
 
 def _correlated(claim: str, found: summary.Correlation | None, sign: int) -> Check:
     if found is None or found.interval is None:
-        return Check(f"{claim}.", holds=False, evidence="too few vowels, or nothing varies")
+        return Check(f"{claim}.", holds=None, evidence="too few vowels, or nothing varies")
     low, high = found.interval
-    holds = low > 0 if sign > 0 else high < 0
     told = f"r = {found.r:+.2f} [{low:+.2f}, {high:+.2f}], n = {found.n}"
-    return Check(f"{claim}: the correlation's interval excludes 0.", holds, told)
+    return Check(f"{claim}.", above(found.interval) if sign > 0 else below(found.interval), told)
 
 
 def oracle_checks(found: Found) -> Check:

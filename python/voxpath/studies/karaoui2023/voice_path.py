@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,7 +13,9 @@ from voxpath.phonetics import compare, praat
 from voxpath.phonetics.compare import Shifts
 from voxpath.phonetics.formants import FORMANTS, Settings
 from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Table
+from voxpath.results.decisions import above, all_of, below
 from voxpath.results.intervals import Summary, paired, summarise
+from voxpath.studies.base import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -260,7 +263,7 @@ def checks(found: Sequence[Passed]) -> Checks:
     low = [one for one in found if one.repair == "fec" and one.bitrate <= 16]
     sizes = [[one.formants.overall[i].size for one in (clean, copied, silent)] for i in range(2)]
     bursts = [one for one in found if one.burst > 1 and (one.bitrate, one.loss) == (bitrate, worst)]
-    gains = [float(np.mean(one.pesq)) - float(np.mean(copied.pesq)) for one in bursts if one.repair == "fec"]
+    gains = [paired(one.pesq, copied.pesq) for one in bursts if one.repair == "fec"]
     return Checks(
         "Claims of the voice path",
         [
@@ -268,15 +271,15 @@ def checks(found: Sequence[Passed]) -> Checks:
                 Check(
                     f"At {bitrate} kbit/s and {100 * worst:g} % loss, copies repair less of losses in "
                     "bursts, as a packet carries a copy of one frame.",
-                    more < 0,
-                    f"PESQ {more:+.2f} against independent losses",
+                    below(more),
+                    f"PESQ {more.mean:+.2f}{_reach(more)} against independent losses",
                 )
                 for more in gains
             ),
             Check(
                 f"At {bitrate} kbit/s and {100 * worst:g} % loss, PESQ says: error correction before "
                 f"concealment before silence.",
-                float(np.mean(copied.pesq)) > float(np.mean(guessed.pesq)) > float(np.mean(silent.pesq)),
+                all_of(above(paired(a.pesq, b.pesq)) for a, b in ((copied, guessed), (guessed, silent))),
                 "; ".join(
                     f"{name} {_shown(one.pesq)}"
                     for name, one in (("copies", copied), ("guesses", guessed), ("silence", silent))
@@ -284,14 +287,14 @@ def checks(found: Sequence[Passed]) -> Checks:
             ),
             Check(
                 "Silence in place of lost frames moves F1 and F2 further than the codec alone.",
-                all(after > before for before, _, after in sizes),
+                all_of(above(_further(silent.formants, clean.formants, index)) for index in range(2)),
                 f"F1 {sizes[0][0]:.0f} to {sizes[0][2]:.0f} Hz, F2 {sizes[1][0]:.0f} to {sizes[1][2]:.0f} Hz",
             ),
             Check(
                 "The codec alone leaves the mean of F1 and F2 within the measurement's repeatability.",
-                all(moved.verdict == "repeatable" for moved in clean.formants.overall[:2]),
+                all_of(_REPEATABLE.get(moved.verdict) for moved in clean.formants.overall[:2]),
                 "; ".join(
-                    f"F{m.formant} {m.shift} Hz, limit {m.limit_hz:.0f} Hz"
+                    f"F{m.formant} {shown(m.shift)} Hz, limit {m.limit_hz:.0f} Hz"
                     for m in clean.formants.overall[:2]
                 ),
             ),
@@ -304,6 +307,25 @@ def checks(found: Sequence[Passed]) -> Checks:
             ),
         ],
     )
+
+
+_REPEATABLE = {"repeatable": True, "shifted": False}
+
+
+def _further(moved: Comparison, other: Comparison, formant: int) -> Summary | None:
+    """By how much more Hz a formant moves, vowel by vowel; none where no vowel can be compared."""
+    sizes = {id(shift.reference): abs(shift.hz[formant]) for shift in other.shifts}
+    more = [
+        abs(shift.hz[formant]) - sizes[id(shift.reference)]
+        for shift in moved.shifts
+        if id(shift.reference) in sizes
+    ]
+    known = [value for value in more if math.isfinite(value)]
+    return summarise(known) if known else None
+
+
+def _reach(summary: Summary) -> str:
+    return "" if summary.half_width is None else f" ± {summary.half_width:.2f}"
 
 
 def independent(found: Sequence[Passed]) -> dict[tuple[int, float, Repair | None], Passed]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell, Check, Checks, Table
-from voxpath.results.intervals import Summary, paired, summarise
+from voxpath.results.decisions import above, all_of, below, within
+from voxpath.results.intervals import paired, summarise
+from voxpath.studies.base import shown
+from voxpath.studies.ramli2018 import machine
 from voxpath.studies.ramli2018.scenario import SETTINGS, Setting, published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from voxpath.results.decisions import Decision
+    from voxpath.results.intervals import Summary
     from voxpath.studies.ramli2018.measured import Measured
     from voxpath.studies.ramli2018.questions import Found, Way
 
@@ -43,7 +49,8 @@ def of_way(found: Found, way: Way) -> dict[str, Check]:
         "good": _good(found, way, [made[number] for number in (2, 3, 4) if number in made]),
         "network": _network(found, way),
     }
-    return {name: check for name, check in answers.items() if check is not None}
+    doubt = machine.doubt(found, way, list(made.values()))
+    return {name: replace(check, set_aside=doubt) for name, check in answers.items() if check is not None}
 
 
 def _text(claim: str) -> str:
@@ -52,15 +59,16 @@ def _text(claim: str) -> str:
 
 def _length(found: Found, way: Way) -> Check:
     share = published()["claims"]["length"]["share"]
-    told, grows, proportional = [], True, True
+    told: list[str] = []
+    decided: list[Decision] = []
     for setting in found.settings(way):
         lines = [_line(run) for run in _runs(found.measured(way, setting))]
         slope, offset = (summarise([line[index] for line in lines]) for index in (0, 1))
         longest = max(found.lengths(way, setting).values())
-        grows = grows and _surely_positive(slope)
-        proportional = proportional and abs(offset.mean) <= share * (offset.mean + slope.mean * longest)
-        told.append(f"setting {setting.number}: {offset} s and {slope} s for each second")
-    return Check(_text("length"), grows and proportional, "; ".join(told))
+        parts = [at_none / (at_none + each * longest) for each, at_none in lines]
+        decided += [above(slope), within(summarise(parts), -share, share)]
+        told.append(f"setting {setting.number}: {shown(offset)} s and {shown(slope)} s for each second")
+    return Check(_text("length"), all_of(decided), "; ".join(told))
 
 
 def _runs(measured: Sequence[Measured]) -> list[list[Measured]]:
@@ -76,11 +84,6 @@ def _line(run: Sequence[Measured]) -> tuple[float, float]:
         [one.length_s for one in run], [one.session_s for one in run]
     )
     return slope, intercept
-
-
-def _surely_positive(summary: Summary) -> bool:
-    low = summary.mean if summary.interval is None else summary.interval[0]
-    return low > 0
 
 
 def _difference(
@@ -102,23 +105,32 @@ def _grows(found: Found, way: Way, claim: str, pairs: Sequence[tuple[int, int]])
         return None
     return Check(
         _text(claim),
-        all(_surely_positive(value) for value in known.values()),
-        "; ".join(f"setting {a} less setting {b}: {value} s" for (a, b), value in known.items()),
+        all_of(map(above, known.values())),
+        "; ".join(f"setting {a} less setting {b}: {shown(value)} s" for (a, b), value in known.items()),
     )
 
 
 def _mostly(found: Found, way: Way) -> Check | None:
-    effects = []
-    for pairs in (_HIGHER_DELAY, _HIGHER_LOSS):
-        values = [_difference(found, way, pair, session) for pair in pairs]
-        known = [value.mean for value in values if value is not None]
-        if len(known) < len(pairs):
-            return None
-        effects.append(statistics.fmean(known))
-    by_delay, by_loss = effects
-    return Check(
-        _text("mostly"), by_delay > by_loss, f"by delay {by_delay:.3f} s, by loss {by_loss:.3f} s of latency"
+    values = {setting.number: found.values(way, setting, session) for setting in SETTINGS}
+    if len({len(runs) for runs in values.values()}) > 1:
+        return None
+    by_delay, by_loss = (
+        [statistics.fmean(one - other for one, other in run) for run in _pairs(values, pairs)]
+        for pairs in (_HIGHER_DELAY, _HIGHER_LOSS)
     )
+    return Check(
+        _text("mostly"),
+        above(paired(by_delay, by_loss)),
+        f"by delay {shown(summarise(by_delay))} s, by loss {shown(summarise(by_loss))} s of latency",
+    )
+
+
+def _pairs(
+    values: Mapping[int, Sequence[float]], pairs: Sequence[tuple[int, int]]
+) -> Iterator[list[tuple[float, float]]]:
+    """Of each run, the values of both settings of every pair."""
+    for run in zip(*(zip(values[one], values[other], strict=True) for one, other in pairs), strict=True):
+        yield list(run)
 
 
 def _factors(found: Found, way: Way, setting: Setting) -> dict[str, Summary]:
@@ -128,11 +140,12 @@ def _factors(found: Found, way: Way, setting: Setting) -> dict[str, Summary]:
 
 def _slower_than_speech(found: Found, way: Way, setting: Setting) -> Check:
     factors = _factors(found, way, setting)
-    above = [name for name, summary in factors.items() if summary.mean > LIMIT]
+    decided = [above(summary, LIMIT) for summary in factors.values()]
     return Check(
         _text("setting1"),
-        len(above) == len(factors),
-        f"{len(above)} of {len(factors)} utterances above {LIMIT:g}; {_range(factors)}",
+        all_of(decided),
+        f"{decided.count(True)} of {len(factors)} utterances surely above {LIMIT:g}, "
+        f"{decided.count(False)} surely not; {_range(factors)}",
     )
 
 
@@ -144,11 +157,12 @@ def _good(found: Found, way: Way, settings: Sequence[Setting]) -> Check | None:
     }
     if not factors:
         return None
-    below = [name for name, summary in factors.items() if (summary.interval or (0, summary.mean))[1] < LIMIT]
+    decided = [below(summary, LIMIT) for summary in factors.values()]
     return Check(
         _text("good"),
-        len(below) == len(factors),
-        f"{len(below)} of {len(factors)} means surely below {LIMIT:g}; {_range(factors)}",
+        all_of(decided),
+        f"{decided.count(True)} of {len(factors)} means surely below {LIMIT:g}, "
+        f"{decided.count(False)} surely not; {_range(factors)}",
     )
 
 
@@ -158,13 +172,15 @@ def _range(factors: dict[str, Summary]) -> str:
 
 
 def _network(found: Found, way: Way) -> Check:
-    told, holds = [], True
+    told: list[str] = []
+    decided: list[Decision] = []
     for setting in found.settings(way):
-        network = summarise(found.values(way, setting, lambda one: one.network_s))
-        decoding = summarise(found.values(way, setting, lambda one: one.decoding_s))
-        holds = holds and network.mean > decoding.mean
-        told.append(f"setting {setting.number}: {network} s beside {decoding} s of decoding")
-    return Check(_text("network"), holds, "; ".join(told))
+        network = found.values(way, setting, lambda one: one.network_s)
+        decoding = found.values(way, setting, lambda one: one.decoding_s)
+        decided.append(above(paired(network, decoding)))
+        both = [shown(summarise(values)) for values in (network, decoding)]
+        told.append(f"setting {setting.number}: {both[0]} s beside {both[1]} s of decoding")
+    return Check(_text("network"), all_of(decided), "; ".join(told))
 
 
 def matrix(found: Found, ways: Sequence[Way]) -> Table:
@@ -175,17 +191,16 @@ def matrix(found: Found, ways: Sequence[Way]) -> Table:
         row: list[str | Cell] = [told["text"]]
         for way in ways:
             check = judged[way].get(claim)
-            if check is None:
-                row.append("")
-            else:
-                verdict = "holds" if check.holds else "does not hold"
-                row.append(Cell(verdict, "good" if check.holds else "bad", check.evidence))
+            row.append("" if check is None else check.cell)
         rows.append(row)
     return Table(
         "Whether they hold",
         ("sentence", *(way.name for way in ways)),
         rows,
-        ("Real runs on a machine that is short of processors (above) say more of it than of the network.",),
+        (
+            "Undecided: an interval lies on both sides of what the sentence says, or one run has none.",
+            "Real runs on a machine that was short of processors say more of it than of the network.",
+        ),
     )
 
 

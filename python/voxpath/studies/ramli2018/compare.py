@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.report.document import Checks, Facts, Report, Section, Table, Text
+from voxpath.report.document import Facts, Report, Section, Table, Text
 from voxpath.speech.samples import SampleError, samples
-from voxpath.studies.base import Answer, Study
-from voxpath.studies.ramli2018 import candidates, claims, figures, push, region
+from voxpath.studies.base import Answer, Study, checks_of, held, shown
+from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region
 from voxpath.studies.ramli2018.questions import (
     FILE_FAST,
     FILE_PRODUCED,
@@ -30,7 +30,7 @@ from voxpath.studies.ramli2018.questions import (
 from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, published, second_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from voxpath.report.document import Part
     from voxpath.studies.base import Ask
@@ -59,19 +59,13 @@ def run(ask: Ask, quick: bool) -> Answer:
         Section("Live speech", _live(found)),
         Section("Beyond: the working region", _region(found)),
     ]
-    every = [
-        check
-        for section in sections
-        for part in section.parts
-        if isinstance(part, Checks)
-        for check in part.checks
-    ]
-    held = f"{sum(check.holds for check in every)} of {len(every)} checks hold."
+    told = [*machine.warnings(found, found.ways), *_found(found)]
+    tally = held(checks_of(sections))
     report = Report(
         "Speech recognition over TCP: Ramli and Jarin 2018",
         "When is recognition across a network that delays and loses packets still in real time, and what "
         "decides that: how long one speaks, the loss, the delay, or the recogniser?",
-        [*_found(found), held],
+        [*told, tally],
         sections,
         (
             ("command", "voxpath study ramli2018" + (" --quick" if quick else "")),
@@ -79,7 +73,7 @@ def run(ask: Ask, quick: bool) -> Answer:
             ("replications", f"{effort.replications} simulated, {effort.real_replications} real"),
         ),
     )
-    return Answer(_terminal(found, held), [], report)
+    return Answer(_terminal(found, [*told, tally]), [], report)
 
 
 def _answered(found: Found, *ways: Way) -> list[Way]:
@@ -218,7 +212,7 @@ def _found(found: Found) -> Iterator[str]:
         told = []
         for setting in found.settings(way):
             latency, factor = (found.summary(way, setting, of) for of in (claims.session, claims.factor))
-            told.append(f"setting {setting.number} {latency} s, {factor}")
+            told.append(f"setting {setting.number} {shown(latency)} s, {shown(factor)}")
         yield f"{way.name[0].upper()}{way.name[1:]}: latency and total real-time factor {'; '.join(told)}."
     here = found.region
     if here.simulated:
@@ -238,12 +232,11 @@ def _found(found: Found) -> Iterator[str]:
                 yield f"With {change} {what}: {', '.join(told)}."
 
 
-def _terminal(found: Found, held: str) -> Table:
+def _terminal(found: Found, notes: Sequence[str]) -> Table:
     ways = _answered(found, FILE_PRODUCED, FILE_FAST, REAL_PRODUCED)
     table = claims.matrix(found, ways)
-    return Table(
-        "Ramli and Jarin 2018: the sentences about results", table.columns, table.rows, (*_found(found), held)
-    )
+    title = "Ramli and Jarin 2018: the sentences about results"
+    return Table(title, table.columns, table.rows, notes, table.columns[:0:-1])
 
 
 STUDY = Study(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Table
+from voxpath.results.decisions import within
 from voxpath.results.intervals import quantile, summarise
+from voxpath.studies.base import shown
+from voxpath.studies.ramli2018 import machine
 from voxpath.studies.ramli2018.claims import factor, session
 from voxpath.studies.ramli2018.questions import REAL
 from voxpath.studies.ramli2018.scenario import SETTINGS, SETTLED_S, WATCHED_S, published
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from voxpath.report.document import Part
+    from voxpath.results.intervals import Quantile
     from voxpath.studies.ramli2018.measured import Measured
     from voxpath.studies.ramli2018.questions import Found, Way
     from voxpath.studies.ramli2018.scenario import Setting
-    from voxpath.sweeps.runs import Outcome
 
 _LENGTH = Axis("speech length", "s")
 
@@ -106,7 +108,7 @@ def numbers(found: Found, ways: Sequence[Way]) -> Table:
         for setting in found.settings(way):
             for name, length in found.lengths(way, setting).items():
                 told = [
-                    str(summarise(found.values(way, setting, of, name)))
+                    shown(summarise(found.values(way, setting, of, name)))
                     for of in (session, factor, lambda one: one.decoding_factor)
                 ]
                 rows.append([way.name, str(setting.number), name, f"{length:.2f}", *told])
@@ -128,12 +130,12 @@ def backgrounds(found: Found) -> list[Part]:
             continue
         aim = float(setting.loss.removesuffix(" %")) / 100
         off = lost.mean / aim - 1
-        rows.append([setting.name, sources(setting), f"{lost.scaled(100)} %"])
+        rows.append([setting.name, sources(setting), f"{shown(lost.scaled(100))} %"])
         checks.append(
             Check(
                 f"{setting.name}: the background alone loses that, within {100 * share:g} %.",
-                abs(off) <= share,
-                f"{lost.scaled(100)} % ({100 * off:+.0f} %)",
+                within(lost, aim * (1 - share), aim * (1 + share)),
+                f"{shown(lost.scaled(100))} % ({100 * off:+.0f} %)",
             )
         )
     if not rows:
@@ -202,7 +204,7 @@ def edges(found: Found, bridge: Way, tun: Way) -> Table | None:
         for way in (bridge, tun):
             summary = found.summary(way, setting, session)
             if summary is not None:
-                rows.append([setting.name, way.name, str(summary)])
+                rows.append([setting.name, way.name, shown(summary)])
     if not rows:
         return None
     return Table("The client's edge: mean latency, s", ("setting", "way", "latency"), rows)
@@ -219,7 +221,7 @@ def transcripts(found: Found, ways: Sequence[Way]) -> list[Part]:
                 heard.setdefault(one.utterance, set()).add(one.transcript)
             rates = [one.errors for one in known if one.errors is not None]
             if rates:
-                rows.append([way.name, setting.name, str(len(rates)), str(summarise(rates))])
+                rows.append([way.name, setting.name, str(len(rates)), shown(summarise(rates))])
     if not rows:
         return []
     several = [name for name, texts in heard.items() if len(texts) > 1]
@@ -255,8 +257,8 @@ def beside(found: Found) -> list[Part]:
                 real.name,
                 setting.name,
                 *map(str, medians),
-                _short_of_processor(found.outcomes(real, setting)),
-                f"{summarise([one.decoding_factor for one in found.measured(real, setting)])}",
+                machine.shown(machine.waited(found.outcomes(real, setting))),
+                shown(summarise([one.decoding_factor for one in found.measured(real, setting)])),
                 f"{simulated.faster:g}",
             ]
         )
@@ -265,8 +267,9 @@ def beside(found: Found) -> list[Part]:
             Check(
                 f"{real.name}, {setting.name}: what is not decoding takes what is simulated, within "
                 f"{100 * share:g} %.",
-                abs(off) <= share,
+                within(_ratio(*medians), 1 - share, 1 + share),
                 f"{medians[0].value:.3f} s, simulated {medians[1].value:.3f} s ({100 * off:+.0f} %)",
+                machine.doubt(found, real, [setting]),
             )
         )
     if not rows:
@@ -294,13 +297,8 @@ def beside(found: Found) -> list[Part]:
     ]
 
 
-def _short_of_processor(outcomes: Sequence[Outcome]) -> str:
-    """The part of these runs in which some task of the machine waited for a processor."""
-    shares = []
-    for outcome in outcomes:
-        waited = json.loads((outcome.folder / "fidelity.json").read_bytes())["cpu_pressure_us"]
-        took = json.loads((outcome.folder / "environment.json").read_bytes())["wall_ns"]
-        if waited is not None:
-            # What starts the hosts counts as waiting, and not as the run's time.
-            shares.append(min(100.0, 100 * waited * 1e3 / took))
-    return f"{max(shares):.0f} %" if shares else "unknown"
+def _ratio(one: Quantile, other: Quantile) -> tuple[float, float] | None:
+    """Where the ratio of two quantiles lies, by their intervals; none where one has an open end."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return None
+    return one.low / other.high, one.high / other.low

@@ -15,6 +15,7 @@ from voxpath.report.document import Cell, Table
 from voxpath.results.frames import tables
 from voxpath.results.intervals import summarise
 from voxpath.scenario import from_dict
+from voxpath.studies.base import shown
 from voxpath.studies.ramli2018 import region
 from voxpath.studies.ramli2018.scenario import SETTINGS, Setting, first_reading, length_s, topology
 
@@ -107,7 +108,7 @@ def table(live: Mapping[int, Sequence[Outcome]], told: Mapping[tuple[int, int], 
                 frame.filter(pl.col("flow") == _flow(way)).get_column(f"update_{what}_ns").to_list()
                 for way in WAYS
             ]
-            cells = [str(summarise([delay / 1e6 for delay in some])) for some in delays]
+            cells = [shown(summarise([delay / 1e6 for delay in some])) for some in delays]
             rows.append([SETTINGS[number - 1].name, _WORDS[what], *cells])
     if not rows:
         return None

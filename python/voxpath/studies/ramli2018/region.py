@@ -9,6 +9,7 @@ from voxpath.backends.base import Question
 from voxpath.report.document import Axis, Cell, Curve, Map, Panel, Plot, Table
 from voxpath.results.intervals import quantile, summarise
 from voxpath.speech.samples import GROWING
+from voxpath.studies.ramli2018 import machine
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import FASTER, Network, real, simulated
@@ -214,6 +215,7 @@ class Found:
             for point, variant in simulated_.items()
         }
         self.real = {point: list(of_programs(variant.outcomes)) for point, variant in made.items()}
+        self.outcomes = {point: variant.outcomes for point, variant in made.items()}
 
     @property
     def simulated(self) -> bool:
@@ -382,6 +384,7 @@ def check_points(found: Found) -> Table | None:
             continue
         low, high = _span(simulated_)
         inside = sum(low <= value <= high for value in ours)
+        doubt = machine.doubt_of(found.outcomes[point])
         rows.append(
             [
                 f"{point.round_trip_ms} ms",
@@ -390,7 +393,11 @@ def check_points(found: Found) -> Table | None:
                 f"{quantile(simulated_, 0.5)}",
                 f"{low:.3g} to {high:.3g}",
                 ", ".join(f"{value:.3g}" for value in sorted(ours)),
-                Cell(f"{inside} of {len(ours)}", "good" if inside == len(ours) else "bad"),
+                Cell(
+                    f"{inside} of {len(ours)}",
+                    "open" if doubt else "good" if inside == len(ours) else "bad",
+                    f"not counted: {doubt}" if doubt else "",
+                ),
             ]
         )
     if not rows:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from voxpath.report.document import Cell as Entry
 from voxpath.report.document import Check, Checks, Section, Table, Text
+from voxpath.results.decisions import above, all_of, negated
 from voxpath.results.intervals import along_a_line
-from voxpath.studies.base import compare
+from voxpath.studies.base import compare, in_reach, shown
 from voxpath.studies.sarkar2022.questions import (
     CAUSES,
     COUNTING,
@@ -23,7 +24,7 @@ from voxpath.studies.sarkar2022.questions import (
     Cell,
 )
 from voxpath.studies.sarkar2022.scenario import FILE, LOSSES
-from voxpath.studies.sarkar2022.tables import NOT_ASKED, computed, shown
+from voxpath.studies.sarkar2022.tables import NOT_ASKED, computed
 from voxpath.studies.sarkar2022.verdicts import printed, published
 from voxpath.studies.sarkar2022.waiting import Waiting, waiting
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from voxpath.report.document import Part
+    from voxpath.results.decisions import Decision
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Key, Published
     from voxpath.studies.sarkar2022.questions import Found
@@ -85,16 +87,16 @@ def offset(found: Found, items: Mapping[Key, Comparison]) -> Section:
             ours = found.summary(Cell("riverbed16", number.case), _TIME)
             if ours is None:
                 continue
-            with_it.append(compare(number, ours).fits)
-            without.append(compare(_as_printed(number), ours).fits)
+            with_it.append(compare(number, ours).within_reach)
+            without.append(compare(_as_printed(number), ours).within_reach)
             limit = found.row(Cell("riverbed16", number.case), _TIME, "window_limit")
             formula = "" if limit is None or limit.value is None else f"{number.printed - limit.value:.2f}"
             rows.append(
                 [
                     number.case,
                     f"{number.printed:g}",
-                    str(ours),
-                    str(replace(ours, mean=number.printed - ours.mean)),
+                    shown(ours),
+                    shown(replace(ours, mean=number.printed - ours.mean)),
                     formula,
                 ]
             )
@@ -102,8 +104,8 @@ def offset(found: Found, items: Mapping[Key, Comparison]) -> Section:
         parts.append(Table("What is left of the printed time", columns, rows))
         check = Check(
             "Less ten seconds, the times up to 0.1 % loss are ours; as printed, none of them is.",
-            all(with_it) and not any(without),
-            f"less 10 s: {sum(with_it)} of {len(with_it)} fit; as printed: {sum(without)}",
+            all_of([*with_it, *map(negated, without)]),
+            f"less 10 s: {with_it.count(True)} of {len(with_it)} fit; as printed: {without.count(True)}",
         )
         parts.append(Checks("Checks", [check]))
     return Section(title, parts)
@@ -170,7 +172,7 @@ def together(found: Found, items: Mapping[Key, Comparison]) -> list[Part]:
     losses = [loss for loss in found.effort.cause_losses if found.effort.replications >= _FOR_A_LINE]
     if not losses:
         return []
-    fits: dict[tuple[str, str], bool] = {}
+    fits: dict[tuple[str, str], Decision] = {}
     rows: list[list[str | Entry]] = []
     for loss in losses:
         time = items["Table 4", "response time", loss].published
@@ -183,13 +185,13 @@ def together(found: Found, items: Mapping[Key, Comparison]) -> list[Part]:
             if len(seconds) < _FOR_A_LINE or len(seconds) != len(many):
                 continue
             low, high = along_a_line(many, seconds, again.value)
-            fits[loss, name] = low - slack <= time.value <= high + slack
+            fits[loss, name] = in_reach(time.value, low, high, slack)
             rows.append(
                 [
                     loss,
                     name or "riverbed16 as published",
                     f"{low:.1f} to {high:.1f}",
-                    "within reach" if fits[loss, name] else "excluded",
+                    _REACH[fits[loss, name]],
                     outcome(found, time, base, name)
                     if name
                     else _reach(compare(time, found.summary(cell, _TIME))),
@@ -200,7 +202,7 @@ def together(found: Found, items: Mapping[Key, Comparison]) -> list[Part]:
     check = Check(
         "Each of Tables 4 and 5 fits at 1 %, but not both: with the published retransmissions riverbed16 "
         "takes longer than Riverbed. A window that grows by bytes would lose as little time there.",
-        not fits["1 %", ""] and fits["1 %", COUNTING],
+        all_of([negated(fits["1 %", ""]), fits["1 %", COUNTING]]),
         f"within reach at 1 %: {', '.join(passing) or 'none'}; for {deep.value:g} s at {_DEEP} alone, growth "
         f"by acknowledgments, not bytes: {outcome(found, deep, Cell('riverbed16', _DEEP), COUNTING)}",
     )
@@ -208,10 +210,11 @@ def together(found: Found, items: Mapping[Key, Comparison]) -> list[Part]:
     return [Table("Tables 4 and 5 together", columns, rows, (_BOTH,)), Checks("Together", [check])]
 
 
+_REACH = {True: "within reach", False: "excluded", None: "undecided"}
+
+
 def _reach(judged: Comparison) -> str:
-    if judged.verdict == "no answer":
-        return judged.verdict
-    return "within reach" if judged.fits else "excluded"
+    return judged.verdict if judged.verdict == "no answer" else _REACH[judged.within_reach]
 
 
 def outcome(found: Found, number: Published, base: Cell, name: str) -> Outcome:
@@ -249,8 +252,9 @@ def _causes(found: Found, number: Published) -> list[Check]:
             Check(
                 "Lost acknowledgments and back-off need each other: doubling costs more than twice as "
                 "much where acknowledgments are lost than where they are not.",
-                losses_doubled.mean > 2 * alone.mean,
-                f"doubling costs {losses_doubled} s with lost acknowledgments, {alone} s without",
+                above(losses_doubled, alone.scaled(2)),
+                f"doubling costs {shown(losses_doubled)} s with lost acknowledgments, {shown(alone)} s "
+                "without",
             )
         )
     return checks
@@ -262,10 +266,9 @@ def needed(found: Found, number: Published, base: Cell, name: str, claim: str) -
     judged = compare(number, found.summary(without, _TIME))
     as_is = compare(number, found.summary(base, _TIME))
     slower = found.slower(base, without)
-    surely = slower is not None and slower.interval is not None and slower.interval[0] > 0
     return Check(
         f"{claim}: without that, {number.value:g} s are out of reach.",
-        surely and outcome(found, number, base, name) == "necessary",
+        all_of([above(slower), as_is.within_reach, negated(judged.within_reach)]),
         f"{name}: {judged.reason}; as published: {as_is.reason}; it costs {shown(slower)} s",
     )
 
@@ -321,7 +324,7 @@ def _waits(found: Found, waits: Mapping[str, Waiting]) -> list[Check]:
     kept = [item for item in both.all if item.kept]
     fresh = both.levels[0]
     usual = both.seconds(fresh) / both.per_run(fresh)
-    added = both.seconds(kept) - usual * both.per_run(kept)
+    added = both.beyond(kept, usual)
     lossless = found.summary(Cell("riverbed16", "0 %"), _TIME)
     again, none = ([item for item in one.all if item.arrived] for one in (both, data))
     seen = both.per_run(both.all)
@@ -333,14 +336,14 @@ def _waits(found: Found, waits: Mapping[str, Waiting]) -> list[Check]:
         ),
         Check(
             "Most of the transfer is waiting for the retransmission timer.",
-            both.share > 0.5,
-            f"{100 * both.share:.1f} % of {both.completion:.0f} s",
+            above(both.share, 0.5),
+            f"{shown(both.share.scaled(100))} % of {both.completion:.0f} s",
         ),
         Check(
             "Karn's rule alone costs more than a whole download without loss: segments wait for a timeout "
             "that another one has doubled.",
-            lossless is not None and added > lossless.mean,
-            f"{both.per_run(kept):.0f} timeouts wait {both.seconds(kept):.0f} s, {added:.0f} s more than "
+            None if lossless is None else above(added, lossless),
+            f"{both.per_run(kept):.0f} timeouts wait {both.seconds(kept):.0f} s, {shown(added)} s more than "
             f"at {usual:.2f} s each; without loss the download takes {shown(lossless)} s",
         ),
         Check(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.report.document import Check, Checks, Facts, Report, Section, Text
-from voxpath.studies.base import Answer, Study, with_causes
+from voxpath.results.decisions import all_of
+from voxpath.studies.base import Answer, Study, checks_of, held, shown, with_causes
 from voxpath.studies.sarkar2022 import beyond, causes, figures, kernel, ladder, misprints, tables, testbed
 from voxpath.studies.sarkar2022.questions import (
     FLOOR,
@@ -64,7 +65,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         beyond.maps(found),
     ]
     spread = f"mean and 95 % t-interval of {effort.replications} replications"
-    held = _held(sections)
+    told = _held(sections)
     report = Report(
         "TCP under bit errors: Sarkar, Ammann and Zabir 2022",
         "What does a channel that loses packets to bit errors do to a download over TCP Reno, and is what "
@@ -73,7 +74,7 @@ def run(ask: Ask, quick: bool) -> Answer:
             f"Of {len(judged)} published numbers: {tables.tally(judged)}.",
             *_chance(judged, quick),
             *_found(found),
-            held,
+            told,
         ],
         sections,
         (
@@ -83,7 +84,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         ),
     )
     title = f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}"
-    return Answer(tables.terminal(found, judged, title, held), judged, report)
+    return Answer(tables.terminal(found, judged, title, told), judged, report)
 
 
 def _by_runs(item: Comparison) -> bool:
@@ -134,14 +135,18 @@ def _causes(found: Found, items: Mapping[Key, Comparison]) -> dict[Key, Check]:
 def _every_difference(items: Sequence[Comparison]) -> Checks:
     differing = [item for item in items if item.verdict == "differs"]
     explained = [item for item in differing if item.cause is not None and item.cause.holds]
-    names = ", ".join(" ".join(item.key) for item in differing if item not in explained)
+    open_ = [item for item in differing if item.cause is not None and item.cause.holds is None]
+    rest = [item for item in differing if item not in explained and item not in open_]
+    told = [f"{len(explained)} of {len(differing)}"]
+    for what, some in (("cannot be decided", open_), ("without one", rest)):
+        told += [f"{what}: {', '.join(' '.join(item.key) for item in some)}"] if some else []
     return Checks(
         "Differences",
         [
             Check(
                 "Every number that differs has a cause or a candidate for one, and its check holds.",
-                len(explained) == len(differing),
-                f"{len(explained)} of {len(differing)}" + (f"; without one: {names}" if names else ""),
+                all_of(item.cause is not None and item.cause.holds for item in differing),
+                "; ".join(told),
             )
         ],
     )
@@ -186,11 +191,11 @@ def _found(found: Found) -> Iterator[str]:
         yield "Without the backend sim there is no more than arithmetic and closed forms."
         return
     for variant in VARIANTS:
-        times = [tables.shown(found.summary(Cell(variant, loss), metric)) for loss in ("0 %", "1 %", "10 %")]
+        times = [shown(found.summary(Cell(variant, loss), metric)) for loss in ("0 %", "1 %", "10 %")]
         yield f"{variant} takes {times[0]} s without loss, {times[1]} s at 1 % and {times[2]} s at 10 %."
     base = Cell("riverbed16", "10 %")
     costs = [
-        tables.shown(found.slower(base, base._replace(change=name), metric))
+        shown(found.slower(base, base._replace(change=name), metric))
         for name in (NO_LOST_ACKS, NO_BACK_OFF, FLOOR)
     ]
     yield (
@@ -199,28 +204,17 @@ def _found(found: Found) -> Iterator[str]:
         f"{costs[2]} s; they need each other, and do not add up."
     )
     if found.tested:
-        times = [tables.shown(found.summary(Cell("linux", loss), metric, KERNEL)) for loss in LOSSES]
+        times = [shown(found.summary(Cell("linux", loss), metric, KERNEL)) for loss in LOSSES]
         told = [f"{time} s at {loss}" for time, loss in zip(times, LOSSES, strict=True) if time]
         yield f"On today's kernel the testbed's download takes {', '.join(told)}."
     newest = list(TODAY.values())[-1]
-    now = [tables.shown(found.summary(newest._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")]
+    now = [shown(found.summary(newest._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")]
     yield f"Today's TCP takes {now[0]}, {now[1]} and {now[2]} s on the same channel."
 
 
 def _held(sections: Sequence[Section]) -> str:
-    checks = [
-        check
-        for section in sections
-        for part in section.parts
-        if isinstance(part, Checks)
-        for check in part.checks
-    ]
-    failed = [check.claim for check in checks if not check.holds]
-    if not checks:
-        return "No checks: every one needs runs."
-    if not failed:
-        return f"All {len(checks)} checks hold, all from runs."
-    return f"{len(failed)} of {len(checks)} checks, all from runs, do not hold: " + " ".join(failed)
+    checks = checks_of(sections)
+    return f"{held(checks)} All are from runs." if checks else "No checks: every one needs runs."
 
 
 STUDY = Study(

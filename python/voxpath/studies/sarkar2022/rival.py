@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
 from voxpath.report.document import Check, Checks, Table, Text
-from voxpath.results.intervals import summarise
-from voxpath.studies.base import compare
+from voxpath.results.decisions import all_of, below, minus, negated
+from voxpath.results.intervals import Summary, summarise
+from voxpath.studies.base import compare, shown
 from voxpath.studies.sarkar2022.scenario import FILE, SEGMENT, WINDOW
-from voxpath.studies.sarkar2022.tables import shown
 from voxpath.studies.sarkar2022.verdicts import printed, probability, published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.report.document import Part
-    from voxpath.results.intervals import Summary
+    from voxpath.results.decisions import Decision
     from voxpath.studies.base import Published
 
 _REPLICATIONS = 100
+FITS = {True: "fits", False: "excluded", None: "undecided"}
 
 _METHOD = (
     "Section 5.2 counts {rounds} round trips until six segments go in each again, {segments} segments in "
@@ -92,8 +93,8 @@ def parts(numbers: Sequence[Published]) -> list[Part]:
         )
         for loss, item in judged.items()
     ]
-    saved = found[numbers[3].case].mean - numbers[0].value
-    fits = [item.fits for item in judged.values()]
+    saved = minus(found[numbers[3].case], numbers[0].value)
+    fits = [item.within_reach for item in judged.values()]
     return [
         Text(
             (
@@ -115,7 +116,7 @@ def parts(numbers: Sequence[Published]) -> list[Part]:
     ]
 
 
-def checks(fits: Sequence[bool], highest: Published, saved: float) -> list[Check]:
+def checks(fits: Sequence[Decision], highest: Published, saved: Summary) -> list[Check]:
     """What the rival's runs decide.
 
     Args:
@@ -129,13 +130,13 @@ def checks(fits: Sequence[bool], highest: Published, saved: float) -> list[Check
         Check(
             "Windows that come back as slowly as in the capture, and nothing else, put every row up to 1 % "
             f"within reach, and leave {highest.value:g} s out of it: there the timer waited.",
-            list(fits) == [True] * (len(fits) - 1) + [False],
-            ", ".join("fits" if fit else "excluded" for fit in fits),
+            all_of([*fits[:-1], negated(fits[-1])]),
+            ", ".join(FITS[fit] for fit in fits),
         ),
         Check(
             f"The product of section 5.2, {product:.2f} s, counts more than there is: at 1 % the next loss "
             "comes before the window is back, so that the same windows cost less.",
-            saved < 0.9 * product,
-            f"{saved:.2f} s",
+            below(saved, 0.9 * product),
+            f"{shown(saved)} s",
         ),
     ]

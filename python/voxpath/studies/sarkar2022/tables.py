@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
 from voxpath.report.document import Mark, Table, Text
+from voxpath.studies.base import shown
 from voxpath.studies.sarkar2022.questions import KERNEL, Cell
 from voxpath.studies.sarkar2022.verdicts import published, source
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from voxpath.backends.base import Row
     from voxpath.report.document import Check
-    from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Verdict
     from voxpath.studies.sarkar2022.questions import Found
 
@@ -56,13 +56,16 @@ NOTES = (
 )
 
 
+_DOUBT = {False: "does not hold", None: "cannot be decided"}
+
+
 def verdict(item: Comparison) -> Entry:
     """A verdict with what decided it and, where they differ, why."""
     reason = item.reason
     if item.verdict == "differs":
         known = "unknown" if item.cause is None else item.cause.claim
-        failed = item.cause is not None and not item.cause.holds
-        reason += f". Explanation: {known}" + (" (this does not hold)" if failed else "")
+        doubt = "" if item.cause is None or item.cause.holds else f" (this {_DOUBT[item.cause.holds]})"
+        reason += f". Explanation: {known}{doubt}"
     return Entry(item.verdict, MARKS[item.verdict], reason)
 
 
@@ -223,11 +226,6 @@ def _said(row: Row | None, value: float) -> str | Entry:
     if value == 0:
         return f"{row.value:.5g}"
     return f"{row.value:.5g} ({100 * (row.value / value - 1):+.1f} %)"
-
-
-def shown(summary: Summary | None) -> str:
-    """A mean with its interval, or nothing."""
-    return "" if summary is None else str(summary)
 
 
 def formula(found: Found, table: str, loss: str) -> str:

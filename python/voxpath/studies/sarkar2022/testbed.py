@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from voxpath.report.document import Cell as Entry
 from voxpath.report.document import Check, Checks, Section, Table, Text
-from voxpath.studies.base import compare
+from voxpath.results.decisions import all_of, negated
+from voxpath.studies.base import compare, shown
 from voxpath.studies.sarkar2022 import rival
 from voxpath.studies.sarkar2022.questions import (
     CANDIDATE,
@@ -19,12 +20,13 @@ from voxpath.studies.sarkar2022.questions import (
     Cell,
 )
 from voxpath.studies.sarkar2022.scenario import LOSSES
-from voxpath.studies.sarkar2022.tables import NOT_ASKED, shown
+from voxpath.studies.sarkar2022.tables import NOT_ASKED
 from voxpath.studies.sarkar2022.verdicts import losses_of, published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from voxpath.results.decisions import Decision
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Key, Published
     from voxpath.studies.sarkar2022.questions import Found
@@ -68,7 +70,7 @@ def section(found: Found, items: Mapping[Key, Comparison]) -> Section:
             Text(
                 (
                     _SUFFICIENT.format(
-                        fits=sum(fits),
+                        fits=fits.count(True),
                         all=len(fits),
                         measured=numbers[3].value - numbers[0].value,
                         rounds=capture["rounds"],
@@ -95,7 +97,7 @@ def wires(found: Found, number: Published) -> list[Check]:
         Check(
             "The testbed's round trip was not the 40 ms of its netem, but about 44 ms: what 22 ms each "
             "way give, or 10 Mbit/s Ethernet on both sides.",
-            longer.fits and ours.fits and not short.fits,
+            all_of([longer.within_reach, ours.within_reach, negated(short.within_reach)]),
             f"44 ms: {longer.reason}; Ethernet: {ours.reason}; 40 ms: {short.reason}",
         )
     ]
@@ -124,13 +126,14 @@ def _price(ours: Summary | None, base: Summary | None, loss: str) -> str:
     if ours is None or base is None:
         return ""
     # Without loss every run takes the same time: all of the spread is that of ours.
-    return str(replace(ours, mean=ours.mean - base.mean).scaled(1 / losses_of(loss)))
+    return shown(replace(ours, mean=ours.mean - base.mean).scaled(1 / losses_of(loss)))
 
 
-def _fitting(found: Found, numbers: Sequence[Published], name: str) -> list[bool]:
+def _fitting(found: Found, numbers: Sequence[Published], name: str) -> list[Decision]:
     cells = [Cell("linux", number.case, name) for number in numbers]
     return [
-        compare(number, found.summary(cell, _TIME)).fits for number, cell in zip(numbers, cells, strict=True)
+        compare(number, found.summary(cell, _TIME)).within_reach
+        for number, cell in zip(numbers, cells, strict=True)
     ]
 
 
@@ -140,16 +143,14 @@ def _explained(found: Found, numbers: Sequence[Published]) -> list[Check]:
     timer = _fitting(found, numbers[1:], NO_FAST_RETRANSMIT)
     alone = Check(
         "Without fast retransmit alone, the rows below 10 % are within reach, that of 10 % is not.",
-        timer == [True, True, True, False],
-        ", ".join(
-            f"{n.case}: {'fits' if fit else 'excluded'}" for n, fit in zip(numbers[1:], timer, strict=True)
-        ),
+        all_of([*timer[:-1], negated(timer[-1])]),
+        ", ".join(f"{n.case}: {rival.FITS[fit]}" for n, fit in zip(numbers[1:], timer, strict=True)),
     )
     return [
         Check(
             "The window's slow way back, to which section 5.2 puts the whole delay, does not make "
             f"{high.value:g} s: growth by MSS²/cwnd an acknowledgment leaves it out of reach.",
-            not growth.fits,
+            negated(growth.within_reach),
             growth.reason,
         ),
         *([alone] if found.effort.replications >= _ENOUGH_FOR_FOUR else []),
@@ -164,6 +165,6 @@ def dear_losses(found: Found, number: Published) -> Check:
         f"Candidate, sufficient but not proved: a loss costs the testbed what a timeout "
         f"costs. {number.value:g} s are within reach where fast "
         "retransmit has no effect, the window grows by acknowledgments and none of these is lost.",
-        judged.fits,
+        judged.within_reach,
         judged.reason,
     )

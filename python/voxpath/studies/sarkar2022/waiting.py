@@ -85,13 +85,11 @@ class Waiting:
     """The timeouts of some runs of one set-up, per run.
 
     Attributes:
-        runs: How many.
-        completion: Mean seconds of a transfer.
+        completions: Seconds of each transfer.
         levels: The timeouts by how often the timeout had been doubled before.
     """
 
-    runs: int
-    completion: float
+    completions: Sequence[float]
     levels: Sequence[Sequence[Timeout]]
 
     @property
@@ -117,10 +115,26 @@ class Waiting:
         """How long they take of a run."""
         return sum(timeout.waited for timeout in timeouts) / self.runs
 
+    def beyond(self, timeouts: Sequence[Timeout], usual: float) -> Summary:
+        """How much longer they take of a run than as many that take so long each, with the spread."""
+        runs = ([item.waited for item in timeouts if item.run == run] for run in range(self.runs))
+        return summarise([sum(waits) - usual * len(waits) for waits in runs])
+
     @property
-    def share(self) -> float:
-        """Part of the transfer in which the server waits for its timer."""
-        return self.seconds(self.all) / self.completion
+    def share(self) -> Summary:
+        """Part of the transfer in which the server waits for its timer, with the spread over the runs."""
+        waited = [sum(item.waited for item in self.all if item.run == run) for run in range(self.runs)]
+        return summarise([sum_ / took for sum_, took in zip(waited, self.completions, strict=True)])
+
+    @property
+    def runs(self) -> int:
+        """How many."""
+        return len(self.completions)
+
+    @property
+    def completion(self) -> float:
+        """Mean seconds of a transfer."""
+        return sum(self.completions) / self.runs
 
 
 def waiting(
@@ -134,4 +148,4 @@ def waiting(
     ]
     deepest = max((item.backed_off for item in found), default=-1)
     levels = [[item for item in found if item.backed_off == level] for level in range(deepest + 1)]
-    return Waiting(len(completions), sum(completions) / len(completions), levels)
+    return Waiting(list(completions), levels)
