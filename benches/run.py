@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "benches" / "peers"))
 
 import measure  # noqa: E402 - folders of programs, not packages
 import scale  # noqa: E402
-from page import PAGE, machine, with_section  # noqa: E402
+from page import HOP, PAGE, PEERS, SCALE, SWEEPS, measured_on, renew  # noqa: E402
 from sweep import run as sweep  # noqa: E402
 
 LEAST_TIMES_LESS_CPU = {
@@ -69,16 +69,15 @@ def judge(rounds: list[list[measure.Measurement]], goodput_ratio: float) -> list
     return [*verdicts, Verdict(case, what, difference, difference <= MOST_GOODPUT_DIFFERENCE)]
 
 
-def page(where: str, hop: str, tables: list[str], verdicts: list[Verdict], rounds: int) -> str:
-    """The page for docs/."""
+def peers_section(where: str, tables: list[str], verdicts: list[Verdict], rounds: int) -> str:
+    """The dumbbell among its peers."""
     bars = "\n".join(
         f"| {verdict.case} | {verdict.what} | {verdict.reached:.3g} | {'yes' if verdict.holds else 'NO'} |"
         for verdict in verdicts
     )
     results = "\n\n".join(tables)
-    return f"""# Benchmarks
-
-Written by `make bench`; do not edit. Median of {rounds} rounds in which the contestants took turns; a ratio is the median of the
+    return f"""\
+Median of {rounds} rounds in which the contestants took turns; a ratio is the median of the
 ratios within a round. The scenario, and what each peer counts, stands in [benches/peers](../benches/peers/README.md). {measure.TRAINED} is
 the same program after profile-guided optimisation on other dumbbells (`crates/trained.sh dumbbell`); `make fast` gives the installed engine the same.
 
@@ -89,9 +88,15 @@ Measured on: {where}.
 | case | bar | reached | holds |
 | --- | --- | ---: | --- |
 {bars}
+"""
 
-## What a hop costs
-`cargo bench -p voxpath-net --bench hop`, which says what each line is:
+
+def hop_section(where: str, hop: str) -> str:
+    """What the bench of links printed."""
+    return f"""\
+`cargo bench -p voxpath-net --bench hop`, which says what each line is.
+
+Measured on: {where}.
 
 ```text
 {hop.strip()}
@@ -106,7 +111,7 @@ def main() -> int:
     parser.add_argument("--case", choices=measure.CASES, action="append", help="default: all")
     parser.add_argument("--only", metavar="NAME", action="append", help="a contestant; default: all")
     options = parser.parse_args()
-    where = machine()
+    where = measured_on()
     sh("cargo", "build", "--release", "--locked", "--quiet", "-p", "voxpath-sim", "--example", "dumbbell")
     sh("crates/trained.sh", "dumbbell")
     sh("make", "--silent", "-C", "benches/peers")
@@ -129,9 +134,13 @@ def main() -> int:
     sys.stdout.write(hop)
     swept, scaled = None, None
     if not (options.case or options.only):
-        scaled, swept = scale.measure(), sweep.measure(options.rounds)
-        text = with_section(page(where, hop, tables, verdicts, options.rounds), scale.TITLE, scaled.section)
-        PAGE.write_text(with_section(text, sweep.TITLE, swept.section()), encoding="utf-8")
+        # Each section as soon as it is known: a part that fails takes none of the others along.
+        renew(PEERS, peers_section(where, tables, verdicts, options.rounds))
+        renew(HOP, hop_section(where, hop))
+        scaled = scale.measure()
+        renew(SCALE, scaled.section)
+        swept = sweep.measure(options.rounds)
+        renew(SWEEPS, swept.section())
         sys.stdout.write(f"written: {PAGE.relative_to(ROOT)}\n")
     for verdict in verdicts:
         state = "holds" if verdict.holds else "DOES NOT HOLD"

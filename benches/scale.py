@@ -18,9 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benches"))
 
-from page import PAGE, machine, with_section  # noqa: E402 - a folder of programs, not a package
+from page import SCALE, measured_on, renew  # noqa: E402 - a folder of programs, not a package
 
-TITLE = "Many flows, idle flows, observed flows"
 ROUNDS = 5
 CROWDS = ((10, 20), (100, 4), (1000, 1), (10_000, 1))
 """Flows, 10 Mbit/s each, and simulated seconds."""
@@ -136,6 +135,7 @@ def ten(program: Path, observe: str) -> float:
 
 def measure() -> Scale:
     """Builds, measures and judges."""
+    where = measured_on()
     program = build(ROOT / "target")
     untapped = ROOT / "target" / "untapped"
     bare = build(untapped, "--features", "untapped")
@@ -178,7 +178,7 @@ def measure() -> Scale:
 flow has exchanged an octet each way: what the process grows by with {IDLE} of them, both ends and the simulation's own copy of the plan included, the caller's dropped. "Unused" is against a build
 without taps; everything is every packet at every link and every change of every connection. `make bench-scale` renews this section alone.
 
-Measured on: {machine()}.
+Measured on: {where}.
 
 | flows | ns for a packet-hop | MB held | ns for a load | loads a hop |
 | ---: | ---: | ---: | ---: | ---: |
@@ -196,8 +196,8 @@ A load is one whose address the load before has read, anywhere in as much memory
 def main() -> int:
     """The command line."""
     found = measure()
-    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), TITLE, found.section), encoding="utf-8")
-    sys.stdout.write(found.section + f"\nwritten: {PAGE.relative_to(ROOT)}\n")
+    renew(SCALE, found.section)
+    sys.stdout.write(found.section)
     return 0 if found.holds else 1
 
 

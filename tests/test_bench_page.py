@@ -51,6 +51,50 @@ def test_a_section_that_is_not_there_is_added(page):
     assert page.with_section(PAGE, "Sweep", "new") == f"{PAGE}\n## Sweep\nnew\n"
 
 
+def benchmarks(days: dict[str, str]) -> str:
+    where = "a machine, load average 0.1 at the start"
+    return "# Old\n\n" + "\n".join(
+        f"## {title}\nMeasured on: {where}; commit c{index} of {day}.\n"
+        for index, (title, day) in enumerate(days.items())
+    )
+
+
+def test_the_page_says_of_each_section_when_it_was_measured_and_which_are_older(page):
+    days = {page.ECHO: "2026-11-02", page.PEERS: "2026-11-23", page.HOP: "2026-11-23"}
+    text = page.whole(benchmarks(days))
+    assert list(page.sections(text)) == [page.PEERS, page.HOP, page.ECHO], "in their order"
+    rows = {row.split("](")[0].strip("| ["): row for row in text.splitlines() if row.startswith("| [")}
+    assert "| `make bench` | 2026-11-23, commit c1 |  |" in rows[page.PEERS]
+    assert "| `make bench-aec` | 2026-11-02, commit c0 | older than the latest |" in rows[page.ECHO]
+    assert f"| {page.SCALE} | `make bench-scale` | not yet | |" in text
+    assert page.whole(text) == text
+
+
+def test_a_section_that_is_renewed_takes_no_other_with_it(page, monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setattr(page, "PAGE", tmp_path / "benchmarks.md")
+    page.PAGE.write_text(page.whole(benchmarks(dict.fromkeys(page.SECTIONS, "2026-11-02"))))
+    page.renew(page.HOP, "Measured on: a machine; commit d of 2026-11-24, with changes.\n")
+    text = page.PAGE.read_text()
+    assert list(page.sections(text)) == list(page.SECTIONS)
+    assert text.count("older than the latest") == len(page.SECTIONS) - 1
+
+
+def test_a_section_that_nothing_renews_is_refused(page):
+    with pytest.raises(ValueError, match=r"sections that nothing renews: Echoes"):
+        page.whole("# Benchmarks\n\n## Echoes\nMeasured on: x; commit c of 2026-11-02.\n")
+
+
+def test_the_benchmarks_have_every_section_with_its_commit_and_their_age(page):
+    text = page.PAGE.read_text()
+    assert list(page.sections(text)) == list(page.SECTIONS)
+    assert "| not yet |" not in text
+    assert page.whole(text) == text, "the head is of these sections"
+    makefile = (ROOT / "Makefile").read_text()
+    for command in page.SECTIONS.values():
+        target = command.removeprefix("make ")
+        assert f"\n{target}:" in makefile
+
+
 @pytest.mark.usefixtures("page")
 def test_the_sweeps_are_told_with_their_bars():
     from sweep.run import Swept
@@ -91,7 +135,15 @@ def test_a_section_of_a_report_is_markdown_with_plots_and_maps_as_tables():
             1.0,
         ),
         Table("Words", ("a", "b"), [["1", Cell("2", "bad")]], ("A note.",)),
-        Checks("Checks", [Check("It is so.", True, "1 < 2"), Check("It is not.", False, "3 > 2")]),
+        Checks(
+            "Checks",
+            [
+                Check("It is so.", True, "1 < 2"),
+                Check("It is not.", False, "3 > 2"),
+                Check("Who knows?", None, "1 ± 2"),
+                Check("It is late.", True, "3 < 4", "the machine slept"),
+            ],
+        ),
     ]
     assert list(section_lines(Section("Found", parts))) == [
         "## Found",
@@ -108,7 +160,9 @@ def test_a_section_of_a_report_is_markdown_with_plots_and_maps_as_tables():
         "| 1 % | 1 |  |",
         "",
         *("### Words", "", "| a | b |", "| --- | --- |", "| 1 | 2 |", "", "A note.", ""),
-        *("### Checks", "", "- Holds: It is so. (1 < 2)", "- **Does not hold**: It is not. (3 > 2)", ""),
+        *("### Checks", "", "- Holds: It is so. (1 < 2)", "- **Does not hold**: It is not. (3 > 2)"),
+        "- Undecided: Who knows? (1 ± 2)",
+        *("- Holds, not counted (the machine slept): It is late. (3 < 4)", ""),
     ]
 
 

@@ -28,12 +28,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches"))
 
-from page import PAGE, machine, with_section  # noqa: E402 - a folder of programs, not a package
+from page import ECHO, measured_on, renew  # noqa: E402 - a folder of programs, not a package
 
 from voxpath.aec import synthetic_world, widely_linear  # noqa: E402
 from voxpath.aec.signals import Samples  # noqa: E402
 
-TITLE = "Echo cancellers"
 BARS = {128: 400_000, 256: 200_000, 512: 100_000}
 """Samples a second of processor time, at least: single precision, each sample used once."""
 
@@ -238,16 +237,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
-    where, cases = machine(), []
+    where, cases = measured_on(), []
     for length in LENGTHS:
         cases.append(compete(length, rounds))
         speeds = ", ".join(f"{name} {number(cases[-1].speed(name))}" for name in cases[-1].rounds[0])
         sys.stdout.write(f"L = {length}: {speeds}\n")
         sys.stdout.flush()
     measured = Measured(where, tuple(cases))
-    PAGE.write_text(
-        with_section(PAGE.read_text(encoding="utf-8"), TITLE, measured.section()), encoding="utf-8"
-    )
+    renew(ECHO, measured.section())
     for length, bar, reached, holds in measured.verdicts:
         sys.stdout.write(
             f"L = {length}: {reached:,.0f} a second (bar: {bar:,}): {'holds' if holds else 'DOES NOT HOLD'}\n"

@@ -21,9 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches"))
 
-from page import PAGE, machine, with_section  # noqa: E402 - a folder of programs, not a package
+from page import SWEEPS, measured_on, renew  # noqa: E402 - a folder of programs, not a package
 
-TITLE = "Sweeps, and the start of the command line"
 SCENARIO = Path(__file__).with_name("quick.toml")
 LEAST_SPEED_UP = 1.8
 MOST_SECONDS_OF_HELP = 0.25
@@ -111,7 +110,7 @@ Measured on: {self.where}.
 
 def measure(rounds: int) -> Swept:
     """Measures, telling of each round."""
-    where = machine()
+    where = measured_on()
     (ROOT / "target").mkdir(exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=ROOT / "target"))
     times = []
@@ -135,7 +134,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     swept = measure(parser.parse_args().rounds)
-    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), TITLE, swept.section()), encoding="utf-8")
+    renew(SWEEPS, swept.section())
     for line in swept.verdicts():
         tell(line)
     return 0 if swept.holds else 1
