@@ -2,9 +2,10 @@
 //! forward, and what is no trace is refused.
 
 use crate::source::Source;
+use voxpath_net::element::queue::{Pie, Queueing};
 use voxpath_net::element::{
-    Capacity, CodelSettings, Delay, Distribution, Draw, Dwell, FqCodelSettings, Framing, Limit, Loss,
-    Opportunities, PieSettings, Queueing, RandomDelay, RedSettings, State, Steps,
+    Capacity, Delay, Distribution, Draw, Dwell, Framing, Limit, Loss, Opportunities, RandomDelay, State,
+    Steps,
 };
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::Place;
@@ -140,7 +141,7 @@ fn config(source: &mut Source<'_>) -> Option<LinkConfig> {
             packets: (shape & 1 > 0).then(|| u32::from(source.u8())),
             bytes: (shape & 2 > 0).then(|| u64::from(source.u16())),
         },
-        queueing: queueing(source),
+        queueing: queueing(source)?,
         capacity: capacity(source)?,
         framing: if shape & 4 > 0 { Framing::Ethernet } else { Framing::Ip },
         loss: loss(source)?,
@@ -229,42 +230,13 @@ fn delay(source: &mut Source<'_>) -> Option<Delay> {
     })
 }
 
-fn queueing(source: &mut Source<'_>) -> Queueing {
-    let codel = |source: &mut Source<'_>| CodelSettings {
-        target: span(source),
-        interval: span(source).max(Span::from_nanos(1)),
-        ecn: source.bit(),
+fn queueing(source: &mut Source<'_>) -> Option<Queueing> {
+    let queueing = match Queueing::sample(&mut Extremes(source)) {
+        // It looks at its queue as often as this.
+        Queueing::Pie(pie) => Pie { update_ns: pie.update_ns.max(1_000_000_000_000), ..pie }.into(),
+        other => other,
     };
-    match source.below(6) {
-        0 | 1 => Queueing::DropTail,
-        2 => {
-            let min = f64::from(source.u8());
-            Queueing::Red(RedSettings {
-                min,
-                max: min + f64::from(source.u8()) + 0.5,
-                max_p: prob(source),
-                weight: source.pick(&[0.002, 1.0, 1e-9]),
-                gentle: source.bit(),
-                mean_packet: source.pick(&[1000, 1, 65_535]),
-                ecn: source.bit(),
-            })
-        }
-        3 => Queueing::Codel(codel(source)),
-        4 => Queueing::FqCodel(FqCodelSettings {
-            codel: codel(source),
-            queues: source.pick(&[1024, 1, 2, 65_536]),
-            quantum: source.pick(&[1514, 1, 65_535]),
-        }),
-        _ => Queueing::Pie(PieSettings {
-            target: span(source).max(Span::from_nanos(1)),
-            // It looks at its queue as often as this.
-            update: span(source).max(Span::from_secs(1_000)),
-            max_burst: span(source),
-            alpha: source.pick(&[0.125, 0.0, 1e9]),
-            beta: source.pick(&[1.25, 0.0, 1e9]),
-            ecn: source.bit(),
-        }),
-    }
+    Check::found(|root| queueing.check(root)).is_empty().then_some(queueing)
 }
 
 /// Up to seven steps; none where their order or the period is refused.

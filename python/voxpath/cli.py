@@ -441,7 +441,7 @@ def _link_options(function: _Decorated) -> _Decorated:
         "rate": "Of the link, such as '5 Mbit/s'.",
         "delay": "One way, such as '20 ms'.",
         "queue": "Before the link, such as '100 packets' or '64 KiB', unlimited without it;"
-        " or codel, fq_codel, pie.",
+        " or the kind of a discipline, such as fq_codel.",
         "loss": "Of packets, such as '1 %'.",
         "corrupt": "Of packets that arrive damaged, such as '0.1 %'.",
         "duplicate": "Of packets that arrive twice, such as '0.1 %'.",
@@ -454,9 +454,6 @@ def _link_options(function: _Decorated) -> _Decorated:
         function = click.option(f"--{key}", metavar=key.upper(), help=helps[key])(function)
     return function
 
-
-_DISCIPLINES = ("codel", "fq_codel", "pie")
-"""Those that have a default for every setting."""
 
 _RARE = ("corrupt", "duplicate", "reorder")
 
@@ -520,7 +517,7 @@ def _link_values(options: dict[str, Any], direction: str) -> dict[str, Any]:
     keys = ("rate", "delay", "queue", "loss", "corrupt", "duplicate", "reorder")
     prefix = f"{direction}_" if direction else ""
     given = {key: options[prefix + key] for key in keys if options[prefix + key] is not None}
-    if given.get("queue") in _DISCIPLINES:
+    if given.get("queue", "").isidentifier():
         given["queue"] = {"kind": given["queue"]}
     if "reorder" in given:
         probability, by, span = given["reorder"].partition(" by ")

@@ -12,7 +12,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hint::black_box;
 use std::time::Instant;
-use voxpath_net::element::{Capacity, CodelSettings, FqCodelSettings, Framing, Limit, PieSettings, Queueing};
+use voxpath_net::element::queue::{Codel, FqCodel, Pie, Queueing};
+use voxpath_net::element::{Capacity, Framing, Limit};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::{Place, Tap};
 use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Target};
@@ -34,23 +35,22 @@ fn main() {
     }
     for in_flight in [10, 1_000, 10_000] {
         report(&format!("hop, {in_flight} in flight, an event for each"), hop_event_each(in_flight));
-        report(&format!("hop, {in_flight} in flight, Link"), hop_link(in_flight, Queueing::DropTail));
+        report(&format!("hop, {in_flight} in flight, Link"), hop_link(in_flight, Queueing::default()));
     }
-    let ms = Span::from_millis;
     // Targets that are never reached: the cost of deciding, not of dropping.
-    let codel = CodelSettings { target: ms(10_000), interval: ms(100), ecn: true };
-    let pie = PieSettings {
-        target: ms(10_000),
-        update: ms(15),
-        max_burst: ms(150),
+    let (target_ns, interval_ns, ecn) = (10_000_000_000, 100_000_000, true);
+    let pie = Pie {
+        target_ns,
+        update_ns: 15_000_000,
+        max_burst_ns: 150_000_000,
         alpha: 0.125,
         beta: 1.25,
         ecn: true,
     };
     for (name, queueing) in [
-        ("CoDel", Queueing::Codel(codel)),
-        ("FQ-CoDel", Queueing::FqCodel(FqCodelSettings { codel, queues: 1024, quantum: 1514 })),
-        ("PIE", Queueing::Pie(pie)),
+        ("CoDel", Queueing::from(Codel { target_ns, interval_ns, ecn })),
+        ("FQ-CoDel", FqCodel { target_ns, interval_ns, queues: 1024, quantum_bytes: 1514, ecn }.into()),
+        ("PIE", pie.into()),
     ] {
         report(&format!("hop, 1000 in flight, Link under {name}"), hop_link(1_000, queueing));
     }
@@ -183,7 +183,7 @@ fn hop_link(in_flight: u32, queueing: Queueing) -> impl FnMut() -> u64 {
         let config = LinkConfig {
             limit: Limit { packets: Some(in_flight), bytes: None },
             capacity: Capacity::Constant(rate),
-            queueing,
+            queueing: queueing.clone(),
             framing: Framing::Ip,
             delay: (Span::from_micros(12) * u64::from(in_flight / 2)).into(),
             ..LinkConfig::default()

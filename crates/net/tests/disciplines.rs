@@ -5,7 +5,8 @@ mod common;
 
 use common::{Rig, packet};
 use std::collections::BTreeMap;
-use voxpath_net::element::{CodelSettings, FqCodelSettings, Limit, PieSettings, Queueing};
+use voxpath_net::element::Limit;
+use voxpath_net::element::queue::{Codel, FqCodel, Pie, Queueing};
 use voxpath_net::packet::{AddressId, Ecn, Packet};
 use voxpath_net::tap::Action;
 use voxpath_net::{LinkConfig, Seed};
@@ -14,11 +15,11 @@ use voxpath_units::{Rate, Span, Time};
 /// 1250 bytes at 100 Mbit/s.
 const SERVICE: Span = Span::from_micros(100);
 
-const CODEL: CodelSettings =
-    CodelSettings { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: true };
+const CODEL: Codel = Codel { target_ns: 5_000_000, interval_ns: 100_000_000, ecn: true };
 
-fn rig(queueing: Queueing) -> Rig {
+fn rig(queueing: impl Into<Queueing>) -> Rig {
     let capacity = Rate::from_bits_per_sec(100_000_000).into();
+    let queueing = queueing.into();
     Rig::new(LinkConfig { capacity, queueing, ..LinkConfig::default() })
 }
 
@@ -34,7 +35,7 @@ fn times(rig: &Rig, action: Action) -> Vec<f64> {
 #[test]
 fn codel_drops_at_intervals_over_the_square_root_of_their_number() {
     for ecn in [Ecn::NotEct, Ecn::Ect0] {
-        let mut rig = rig(Queueing::Codel(CODEL));
+        let mut rig = rig(CODEL);
         for number in 0..60_000 {
             rig.send(Time::ZERO, Packet { ecn, ..packet(number, 1250) });
         }
@@ -61,7 +62,7 @@ fn codel_drops_at_intervals_over_the_square_root_of_their_number() {
 
 #[test]
 fn codel_leaves_a_burst_alone_that_is_gone_within_the_interval() {
-    let mut rig = rig(Queueing::Codel(CODEL));
+    let mut rig = rig(CODEL);
     for burst in 0..20 {
         let now = ms(burst * 200);
         rig.run_until(now);
@@ -97,16 +98,15 @@ fn pressed(rig: &mut Rig, load: f64, seconds: u64) -> Vec<f64> {
 #[test]
 fn pie_holds_the_wait_at_its_target() {
     for (target, load) in [(15, 1.1), (15, 1.25), (40, 1.5)] {
-        let span = Span::from_millis;
-        let settings = PieSettings {
-            target: span(target),
-            update: span(15),
-            max_burst: span(150),
+        let settings = Pie {
+            target_ns: target * 1_000_000,
+            update_ns: 15_000_000,
+            max_burst_ns: 150_000_000,
             alpha: 0.125,
             beta: 1.25,
             ecn: true,
         };
-        let mut rig = rig(Queueing::Pie(settings));
+        let mut rig = rig(settings);
         let waits = pressed(&mut rig, load, 60);
         let mean = waits.iter().sum::<f64>() / waits.len() as f64;
         let expected = target as f64 / 1e3;
@@ -117,9 +117,14 @@ fn pie_holds_the_wait_at_its_target() {
     }
 }
 
+const fn each_codel(queues: u32) -> FqCodel {
+    let Codel { target_ns, interval_ns, ecn } = CODEL;
+    FqCodel { target_ns, interval_ns, queues, quantum_bytes: 1514, ecn }
+}
+
 fn fq_codel(queues: u32) -> Rig {
     let capacity = Rate::from_bits_per_sec(100_000_000).into();
-    let queueing = Queueing::FqCodel(FqCodelSettings { codel: CODEL, queues, quantum: 1514 });
+    let queueing = each_codel(queues).into();
     let limit = Limit { packets: Some(1_000), bytes: None };
     Rig::new(LinkConfig { capacity, queueing, limit, ..LinkConfig::default() })
 }
@@ -190,11 +195,10 @@ fn fq_codel_with_one_queue_is_codel() {
     };
     let capacity = Rate::from_bits_per_sec(100_000_000);
     let limit = Limit { packets: Some(100_000), bytes: None };
-    let of = |queueing| {
+    let of = |queueing: Queueing| {
         Rig::new(LinkConfig { capacity: capacity.into(), queueing, limit, ..LinkConfig::default() })
     };
-    let one = FqCodelSettings { codel: CODEL, queues: 1, quantum: 1514 };
-    assert_eq!(arrivals(&mut of(Queueing::FqCodel(one))), arrivals(&mut of(Queueing::Codel(CODEL))));
+    assert_eq!(arrivals(&mut of(each_codel(1).into())), arrivals(&mut of(CODEL.into())));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use voxpath_apps::{App, Over, ProcessApp};
+use voxpath_net::element::Queueing;
 use voxpath_net::element::loss::{BitErrorForm, Chance, Loss};
 
 /// The kinds of a family of elements, of applications or of processes, as plans name them.
@@ -15,6 +16,7 @@ pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
         "losses" => Loss::KINDS,
         "apps" => App::KINDS,
         "processes" => ProcessApp::KINDS,
+        "queues" => Queueing::KINDS,
         _ => return Err(PyValueError::new_err(format!("no family of elements is called {family:?}"))),
     })
 }

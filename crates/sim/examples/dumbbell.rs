@@ -139,7 +139,7 @@ fn direction(rate_bps: u64, delay_ns: u64, queue: u32) -> Direction {
     Direction {
         queue_packets: Some(queue),
         queue_bytes: None,
-        queueing: Queueing::DropTail,
+        queueing: Queueing::default(),
         rate_bps: Some(rate_bps),
         capacity: None,
         framing: Framing::Ip,

@@ -10,17 +10,13 @@ use voxpath_units::{Prob, Rate, Span};
 
 /// The shortest mean of a state: a chain of shorter ones would keep a run from getting on.
 const SHORTEST_DWELL_NS: u64 = 1_000;
-/// The shortest update of PIE's probability, and the shortest quantum and the most queues of FQ-CoDel, likewise.
-const SHORTEST_UPDATE_NS: u64 = 1_000;
-const LEAST_QUANTUM: u32 = 64;
-const MOST_QUEUES: u32 = 1 << 20;
 /// By how much the probabilities of a state's successors may miss one.
 const ROUNDING: f64 = 1e-9;
 
 /// Everything that keeps a direction from being built.
 pub(crate) fn check(direction: &Direction, check: &mut Check<'_>) {
     capacity_problems(direction, check);
-    queueing_problems(&direction.queueing, &mut check.at("queueing"));
+    direction.queueing.check(&mut check.at("queueing"));
     direction.loss.check(&mut check.at("loss"));
     direction.corruption.check(&mut check.at("corruption"));
     check.at("duplicate").probability(direction.duplicate);
@@ -76,7 +72,7 @@ fn no_queue(direction: &Direction, check: &mut Check<'_>) {
     let bounds = [
         ("queue_packets", direction.queue_packets.is_some()),
         ("queue_bytes", direction.queue_bytes.is_some()),
-        ("queueing", direction.queueing != Queueing::DropTail),
+        ("queueing", direction.queueing != Queueing::default()),
     ];
     for (key, given) in bounds {
         check.at(key).need(!given, "a queue never fills without a rate: give a rate, or no queue");
@@ -102,52 +98,6 @@ fn chain_problems(states: &[plan::CapacityState], check: &mut Check<'_>) {
                 .fail(format_args!("are {count} probabilities that sum up to 100 %, one for each state"));
         }
     }
-}
-
-fn queueing_problems(queueing: &Queueing, check: &mut Check<'_>) {
-    match *queueing {
-        Queueing::DropTail => {}
-        Queueing::Red { min_packets, max_packets, max_p, weight, mean_packet_bytes, .. } => {
-            if !(min_packets >= 0.0 && max_packets > min_packets && max_packets.is_finite()) {
-                check
-                    .at("max_packets")
-                    .fail(format_args!("{max_packets} is not above the least average, {min_packets}"));
-            }
-            check.at("max_p").probability(max_p);
-            if !(weight > 0.0 && weight <= 1.0) {
-                check.at("weight").fail(format_args!("{weight} is not above 0 and at most 1"));
-            }
-            check.at("mean_packet_bytes").need(mean_packet_bytes > 0, "at least 1");
-        }
-        Queueing::Codel { target_ns, interval_ns, .. } => codel_problems(target_ns, interval_ns, check),
-        Queueing::FqCodel { target_ns, interval_ns, queues, quantum_bytes, .. } => {
-            codel_problems(target_ns, interval_ns, check);
-            if !(1..=MOST_QUEUES).contains(&queues) {
-                check.at("queues").fail(format_args!("are from 1 to {MOST_QUEUES}"));
-            }
-            if quantum_bytes < LEAST_QUANTUM {
-                check.at("quantum_bytes").fail(format_args!("is {LEAST_QUANTUM} B at least"));
-            }
-        }
-        Queueing::Pie { target_ns, update_ns, max_burst_ns, alpha, beta, .. } => {
-            for (key, ns) in
-                [("target_ns", target_ns), ("update_ns", update_ns), ("max_burst_ns", max_burst_ns)]
-            {
-                check.at(key).span(ns);
-            }
-            check.at("update_ns").need(update_ns >= SHORTEST_UPDATE_NS, "is 1 us at least");
-            for (key, gain) in [("alpha", alpha), ("beta", beta)] {
-                if !(gain >= 0.0 && gain.is_finite()) {
-                    check.at(key).fail(format_args!("{gain} is not zero or above"));
-                }
-            }
-        }
-    }
-}
-
-fn codel_problems(target_ns: u64, interval_ns: u64, check: &mut Check<'_>) {
-    check.at("target_ns").span(target_ns);
-    check.at("interval_ns").span_above_zero(interval_ns);
 }
 
 fn variation_problems(direction: &Direction, check: &mut Check<'_>) {
@@ -225,7 +175,7 @@ fn steps<T: Copy>(steps: &[(u64, u64)], period_ns: Option<u64>, value: fn(u64) -
 pub(crate) fn config(direction: &Direction) -> LinkConfig {
     LinkConfig {
         limit: Limit { packets: direction.queue_packets, bytes: direction.queue_bytes },
-        queueing: queueing(&direction.queueing),
+        queueing: direction.queueing.clone(),
         capacity: direction
             .capacity
             .as_ref()
@@ -240,48 +190,6 @@ pub(crate) fn config(direction: &Direction) -> LinkConfig {
         reorder: direction.reorder.as_ref().map(|reorder| (prob(reorder.p), Span::from_nanos(reorder.by_ns))),
         delay: delay(direction),
         changing: false,
-    }
-}
-
-fn queueing(planned: &Queueing) -> element::Queueing {
-    let codel = |target_ns, interval_ns, ecn| element::CodelSettings {
-        target: Span::from_nanos(target_ns),
-        interval: Span::from_nanos(interval_ns),
-        ecn,
-    };
-    match *planned {
-        Queueing::DropTail => element::Queueing::DropTail,
-        Queueing::Red { min_packets, max_packets, max_p, weight, gentle, mean_packet_bytes, ecn } => {
-            element::Queueing::Red(element::RedSettings {
-                min: min_packets,
-                max: max_packets,
-                max_p: prob(max_p),
-                weight,
-                gentle,
-                mean_packet: mean_packet_bytes,
-                ecn,
-            })
-        }
-        Queueing::Codel { target_ns, interval_ns, ecn } => {
-            element::Queueing::Codel(codel(target_ns, interval_ns, ecn))
-        }
-        Queueing::FqCodel { target_ns, interval_ns, queues, quantum_bytes, ecn } => {
-            element::Queueing::FqCodel(element::FqCodelSettings {
-                codel: codel(target_ns, interval_ns, ecn),
-                queues,
-                quantum: quantum_bytes,
-            })
-        }
-        Queueing::Pie { target_ns, update_ns, max_burst_ns, alpha, beta, ecn } => {
-            element::Queueing::Pie(element::PieSettings {
-                target: Span::from_nanos(target_ns),
-                update: Span::from_nanos(update_ns),
-                max_burst: Span::from_nanos(max_burst_ns),
-                alpha,
-                beta,
-                ecn,
-            })
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use voxpath_apps::Over;
 pub use voxpath_net::element::Draw;
 pub use voxpath_net::element::loss::{self, Loss};
+pub use voxpath_net::element::queue::{self, Queueing};
 use voxpath_tcp::Config as TcpConfig;
 
 pub use voxpath_apps::bulk::Bulk;
@@ -171,68 +172,6 @@ pub struct Direction {
     pub delay_ns: u64,
     /// How the delay varies, where it does.
     pub delay_variation: Option<DelayVariation>,
-}
-
-/// What a queue decides about its packets; see `voxpath_net::element` for each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Queueing {
-    /// First in, first out.
-    DropTail,
-    /// Random early detection, by the average of waiting packets.
-    Red {
-        /// Average from which packets are dropped or marked.
-        min_packets: f64,
-        /// Average at which the probability is `max_p`.
-        max_packets: f64,
-        /// That probability.
-        max_p: f64,
-        /// Weight of the queue that a packet finds in the average.
-        weight: f64,
-        /// Whether the probability rises to one between `max_packets` and twice that, or jumps.
-        gentle: bool,
-        /// Bytes of a typical packet.
-        mean_packet_bytes: u32,
-        /// Whether packets are marked that can be.
-        ecn: bool,
-    },
-    /// Controlled delay.
-    Codel {
-        /// The wait that may stand.
-        target_ns: u64,
-        /// How long it may be longer.
-        interval_ns: u64,
-        /// Whether packets are marked that can be.
-        ecn: bool,
-    },
-    /// Controlled delay in a queue for each hash of a flow.
-    FqCodel {
-        /// The wait that may stand.
-        target_ns: u64,
-        /// How long it may be longer.
-        interval_ns: u64,
-        /// How many queues.
-        queues: u32,
-        /// Bytes of a queue's turn.
-        quantum_bytes: u32,
-        /// Whether packets are marked that can be.
-        ecn: bool,
-    },
-    /// Proportional integral controller enhanced.
-    Pie {
-        /// The wait that is to be.
-        target_ns: u64,
-        /// Time from one update of the probability to the next.
-        update_ns: u64,
-        /// The longest burst that passes.
-        max_burst_ns: u64,
-        /// Change of the probability for each second of difference to the target.
-        alpha: f64,
-        /// Change of the probability for each second of growth.
-        beta: f64,
-        /// Whether packets are marked that can be.
-        ecn: bool,
-    },
 }
 
 /// Capacities that vary.

@@ -5,7 +5,8 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Bulk, Capacity, Cbr, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport, loss,
+    App, Bulk, Capacity, Cbr, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport,
+    loss, queue,
 };
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
@@ -84,7 +85,7 @@ fn a_flow_under_random_loss_allocates_for_records_only() {
 fn a_flow_through_a_queue_discipline_allocates_for_records_only() {
     let (target_ns, interval_ns) = (5 * MS, 100 * MS);
     for queueing in [
-        Queueing::Red {
+        Queueing::from(queue::Red {
             min_packets: 5.0,
             max_packets: 15.0,
             max_p: 0.1,
@@ -92,17 +93,18 @@ fn a_flow_through_a_queue_discipline_allocates_for_records_only() {
             gentle: true,
             mean_packet_bytes: 500,
             ecn: true,
-        },
-        Queueing::Codel { target_ns, interval_ns, ecn: true },
-        Queueing::FqCodel { target_ns, interval_ns, queues: 1024, quantum_bytes: 1514, ecn: true },
-        Queueing::Pie {
+        }),
+        queue::Codel { target_ns, interval_ns, ecn: true }.into(),
+        queue::FqCodel { target_ns, interval_ns, queues: 1024, quantum_bytes: 1514, ecn: true }.into(),
+        queue::Pie {
             target_ns: 15 * MS,
             update_ns: 15 * MS,
             max_burst_ns: 150 * MS,
             alpha: 0.125,
             beta: 1.25,
             ecn: true,
-        },
+        }
+        .into(),
     ] {
         let mut plan = bulk(&rfc(Recovery::NewReno, true), Loss::None);
         plan.links[0].ab.queueing = queueing.clone();

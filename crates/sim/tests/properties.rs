@@ -240,7 +240,7 @@ proptest! {
 }
 
 fn is_hashed(plan: &Plan) -> bool {
-    let of = |direction: &Direction| matches!(direction.queueing, Queueing::FqCodel { .. });
+    let of = |direction: &Direction| matches!(direction.queueing, Queueing::FqCodel(_));
     plan.links.iter().any(|link| of(&link.ab) || of(&link.ba))
 }
 

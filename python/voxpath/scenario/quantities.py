@@ -27,6 +27,8 @@ class Unit:
 
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
+MS = 1_000_000
+"""Nanoseconds of a millisecond."""
 _MOST = 2**32 - 1
 """The largest count that a plan holds."""
 

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from voxpath.scenario.elements import losses
 from voxpath.scenario.elements.losses import Loss
-from voxpath.scenario.elements.queues import Room
+from voxpath.scenario.elements.queues.table import Room
 from voxpath.scenario.planning import Origin, plan
 from voxpath.scenario.problems import Path, did_you_mean
 from voxpath.scenario.quantities import Name, Rate, Span

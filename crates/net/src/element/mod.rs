@@ -10,30 +10,19 @@
 //! [`Count::balances`].
 
 mod capacity;
-mod codel;
 mod delay;
-mod discipline;
-mod fq_codel;
 pub mod loss;
 mod opportunities;
-mod pie;
-mod queue;
-mod red;
+pub mod queue;
 mod sample;
 mod serialiser;
 
 pub use capacity::{Dwell, Markov, State, Steps, Stretch};
-pub use codel::CodelSettings;
 pub use delay::{Delay, DelayLine, Distribution, RandomDelay};
-pub use discipline::Queueing;
-pub(crate) use discipline::{Discipline, Gate, holding};
-pub use fq_codel::FqCodelSettings;
 pub use loss::{BitErrorForm, Losing, Loss};
 pub use opportunities::Opportunities;
-pub use pie::PieSettings;
-pub use queue::{DropTail, Limit};
-pub use red::RedSettings;
-pub(crate) use red::{Red, Verdict};
+pub(crate) use queue::{Arrival, Discipline, Gate, Judge, Queue, Verdict};
+pub use queue::{Limit, Queueing, Room};
 pub use sample::Draw;
 pub use serialiser::{Capacity, Framing, Serialiser};
 

@@ -22,11 +22,15 @@ pub trait Draw {
         self.below(2) == 1
     }
 
+    /// A number from 0 up to, not including, 1.
+    fn unit(&mut self) -> f64 {
+        self.below(1 << 32) as f64 / (1_u64 << 32) as f64
+    }
+}
+
+impl dyn Draw + '_ {
     /// One of these.
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T
-    where
-        Self: Sized,
-    {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
 }

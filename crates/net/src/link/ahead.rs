@@ -6,7 +6,7 @@
 
 use super::wire::{Fate, Wire};
 use super::{Around, Books, Held};
-use crate::element::{DropTail, Gate, Limit, Red, Serialiser, Verdict};
+use crate::element::{Gate, Judge, Limit, Room, Serialiser, Verdict};
 use crate::pool::Handle;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -14,8 +14,8 @@ use voxpath_units::Time;
 
 #[derive(Debug)]
 pub(super) struct Ahead {
-    queue: DropTail,
-    red: Option<Box<Red>>,
+    queue: Room,
+    judge: Option<Box<Judge>>,
     serialiser: Serialiser,
     /// Packets that wait or are in service, in order; the last `queue.packets()` of them wait.
     planned: VecDeque<Planned>,
@@ -31,8 +31,8 @@ struct Planned {
 }
 
 impl Ahead {
-    pub(super) const fn new(limit: Limit, red: Option<Box<Red>>, serialiser: Serialiser) -> Self {
-        Self { queue: DropTail::new(limit), red, serialiser, planned: VecDeque::new() }
+    pub(super) const fn new(limit: Limit, judge: Option<Box<Judge>>, serialiser: Serialiser) -> Self {
+        Self { queue: Room::new(limit), judge, serialiser, planned: VecDeque::new() }
     }
 
     pub(super) fn send(
@@ -49,8 +49,8 @@ impl Ahead {
         let count = &mut books.queue;
         let mut gate = Gate { pool: around.pool, tap: around.tap, place: wire.place(), count };
         let busy = self.serialiser.is_busy(now);
-        if let Some(red) = &mut self.red {
-            let verdict = red.judge(now, self.queue.packets(), &mut self.serialiser);
+        if let Some(judge) = &mut self.judge {
+            let verdict = judge.judge(now, self.queue.packets(), &mut self.serialiser);
             if verdict == Verdict::Drop || (busy && !self.queue.has_room(len)) {
                 return gate.drop(now, packet);
             }

@@ -9,7 +9,7 @@ mod ahead;
 mod stepwise;
 mod wire;
 
-use crate::element::{Capacity, Count, Delay, Framing, Limit, Loss, Queueing, Red, Serialiser, holding};
+use crate::element::{Arrival, Capacity, Count, Delay, Framing, Limit, Loss, Queueing, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::{Handle, Pool};
 use crate::random::Seed;
@@ -117,15 +117,14 @@ impl Link {
     pub fn new(mut config: LinkConfig, name: &str, seed: Seed, target: Target, place: Place) -> Self {
         let stream = |element: &str| seed.stream(&format!("link {name} {element}"));
         let serialiser = Serialiser::new(mem::take(&mut config.capacity), config.framing, stream("capacity"));
-        let (limit, queueing) = (config.limit, config.queueing);
-        let way = match queueing {
-            Queueing::DropTail if !config.changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
-            Queueing::Red(settings) if !config.changing => {
-                let red = Box::new(Red::new(settings, stream("queue")));
-                Way::Ahead(Ahead::new(limit, Some(red), serialiser))
+        let limit = config.limit;
+        let way = match config.queueing.arrival(stream("queue")) {
+            Some(Arrival::Room) if !config.changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
+            Some(Arrival::Judge(judge)) if !config.changing => {
+                Way::Ahead(Ahead::new(limit, Some(judge), serialiser))
             }
             _ => {
-                let queue = holding(queueing, limit, stream("queue"));
+                let queue = config.queueing.queue(limit, stream("queue"));
                 Way::Stepwise(Box::new(Stepwise::new(queue, serialiser)))
             }
         };

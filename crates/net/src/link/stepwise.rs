@@ -2,15 +2,14 @@
 
 use super::wire::Wire;
 use super::{Around, Books, Held};
-use crate::element::{Count, Discipline, Gate, Limit, Serialiser};
+use crate::element::{Count, Discipline, Gate, Limit, Queue, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
-use alloc::boxed::Box;
 use voxpath_units::{Rate, Span, Time};
 
 #[derive(Debug)]
 pub(super) struct Stepwise {
-    queue: Box<dyn Discipline>,
+    queue: Queue,
     serialiser: Serialiser,
     in_service: Option<Handle>,
     /// The end of that service, or the start of the next one where that is to be waited for; an entry of the event
@@ -20,7 +19,7 @@ pub(super) struct Stepwise {
 }
 
 impl Stepwise {
-    pub(super) const fn new(queue: Box<dyn Discipline>, serialiser: Serialiser) -> Self {
+    pub(super) const fn new(queue: Queue, serialiser: Serialiser) -> Self {
         Self { queue, serialiser, in_service: None, due: None, up: true }
     }
 

@@ -52,7 +52,7 @@ impl Spec {
     pub fn config(&self) -> LinkConfig {
         LinkConfig {
             limit: self.limit(),
-            queueing: self.queueing,
+            queueing: self.queueing.clone(),
             capacity: self.rate_bps.and_then(Rate::from_bits_per_sec).into(),
             framing: if self.ethernet { Framing::Ethernet } else { Framing::Ip },
             loss: self.loss.element(),
@@ -162,7 +162,7 @@ impl Textbook {
             arrivals: arrivals.to_vec(),
             agenda: BTreeMap::new(),
             scheduled: 0,
-            queue: queues::of(spec.queueing, spec.limit(), stream("queue")),
+            queue: queues::of(&spec.queueing, spec.limit(), stream("queue")).expect("a known discipline"),
             in_service: None,
             idle_since: 0,
             in_flight: 0,

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use voxpath_net::Stream;
-use voxpath_net::element::{CodelSettings, FqCodelSettings, Limit, PieSettings, Queueing, RedSettings};
+use voxpath_net::element::Limit;
+use voxpath_net::element::queue::{self, Queueing};
 use voxpath_net::tap::Action;
 
 /// A packet.
@@ -37,15 +38,18 @@ pub trait Queue {
     fn clear(&mut self) -> Vec<Item>;
 }
 
-pub fn of(queueing: Queueing, limit: Limit, stream: Stream) -> Box<dyn Queue> {
+/// The textbook's queue of a discipline; none where it does not know that.
+pub fn of(queueing: &Queueing, limit: Limit, stream: Stream) -> Option<Box<dyn Queue>> {
     let room = Room { limit, items: VecDeque::new() };
-    match queueing {
-        Queueing::DropTail => Box::new(room),
+    Some(match queueing.clone() {
+        Queueing::DropTail(_) => Box::new(room),
         Queueing::Red(settings) => Box::new(Red { settings, room, avg: 0.0, count: -1, stream }),
         Queueing::Codel(settings) => Box::new(Codel { room, state: CodelState::new(settings), maxpacket: 0 }),
         Queueing::FqCodel(settings) => Box::new(FqCodel::new(settings, limit)),
         Queueing::Pie(settings) => Box::new(Pie::new(settings, room, stream)),
-    }
+        #[allow(unreachable_patterns)]
+        _ => return None,
+    })
 }
 
 struct Room {
@@ -88,7 +92,7 @@ impl Queue for Room {
 
 /// Floyd and Jacobson 1993, figure 2.
 struct Red {
-    settings: RedSettings,
+    settings: queue::Red,
     room: Room,
     avg: f64,
     count: i64,
@@ -97,10 +101,11 @@ struct Red {
 
 impl Queue for Red {
     fn arrive(&mut self, now: u64, item: Item, situation: Situation, see: See<'_>) {
-        let RedSettings { min, max, max_p, weight, gentle, mean_packet, ecn } = self.settings;
+        let queue::Red { min_packets: min, max_packets: max, max_p, weight, gentle, mean_packet_bytes, ecn } =
+            self.settings;
         let q = self.room.items.len();
         if q == 0 && !situation.busy {
-            let m = situation.idle * situation.rate / (8.0 * f64::from(mean_packet));
+            let m = situation.idle * situation.rate / (8.0 * f64::from(mean_packet_bytes));
             self.avg *= (1.0 - weight).powf(m);
         } else {
             self.avg = (1.0 - weight) * self.avg + weight * q as f64;
@@ -110,7 +115,6 @@ impl Queue for Red {
         if self.avg < min {
             self.count = -1;
         } else {
-            let max_p = max_p.get();
             let p_b = if self.avg < max {
                 max_p * (self.avg - min) / (max - min)
             } else if gentle && self.avg < 2.0 * max {
@@ -159,7 +163,7 @@ impl Queue for Red {
 
 /// RFC 8289 section 5, with the marking of section 4.2 of RFC 8290's reference implementation.
 struct CodelState {
-    settings: CodelSettings,
+    settings: queue::Codel,
     first_above_time: u64,
     drop_next: u64,
     count: u32,
@@ -168,7 +172,7 @@ struct CodelState {
 }
 
 impl CodelState {
-    fn new(settings: CodelSettings) -> Self {
+    fn new(settings: queue::Codel) -> Self {
         Self { settings, first_above_time: 0, drop_next: 0, count: 0, lastcount: 0, dropping: false }
     }
 
@@ -178,10 +182,10 @@ impl CodelState {
             return (None, false);
         };
         let bytes: u64 = items.iter().map(|item| u64::from(item.len)).sum();
-        if now - item.at < self.settings.target.as_nanos() || bytes <= u64::from(maxpacket) {
+        if now - item.at < self.settings.target_ns || bytes <= u64::from(maxpacket) {
             self.first_above_time = 0;
         } else if self.first_above_time == 0 {
-            self.first_above_time = now + self.settings.interval.as_nanos();
+            self.first_above_time = now + self.settings.interval_ns;
         } else if now >= self.first_above_time {
             return (Some(item), true);
         }
@@ -189,7 +193,7 @@ impl CodelState {
     }
 
     fn control_law(&self, t: u64) -> u64 {
-        t + (self.settings.interval.as_nanos() as f64 / f64::from(self.count).sqrt()).round() as u64
+        t + (self.settings.interval_ns as f64 / f64::from(self.count).sqrt()).round() as u64
     }
 
     fn dequeue(
@@ -235,7 +239,7 @@ impl CodelState {
             self.dropping = true;
             let delta = i64::from(self.count) - i64::from(self.lastcount);
             let since = i128::from(now) - i128::from(self.drop_next);
-            let recent = since < i128::from(16 * self.settings.interval.as_nanos());
+            let recent = since < i128::from(16 * self.settings.interval_ns);
             self.count = if delta > 1 && recent { delta as u32 } else { 1 };
             self.drop_next = self.control_law(now);
             self.lastcount = self.count;
@@ -273,7 +277,7 @@ impl Queue for Codel {
 
 /// RFC 8290 section 4, with a queue for each flow: no two flows of the tests meet in one.
 struct FqCodel {
-    settings: FqCodelSettings,
+    settings: queue::FqCodel,
     limit: Limit,
     flows: BTreeMap<u32, Flow>,
     /// The order in which flows were first seen.
@@ -290,7 +294,7 @@ struct Flow {
 }
 
 impl FqCodel {
-    fn new(settings: FqCodelSettings, limit: Limit) -> Self {
+    fn new(settings: queue::FqCodel, limit: Limit) -> Self {
         Self {
             settings,
             limit,
@@ -320,11 +324,12 @@ impl Queue for FqCodel {
         if !self.flows.contains_key(&item.flow) {
             self.order.push(item.flow);
         }
-        let codel = CodelState::new(self.settings.codel);
+        let queue::FqCodel { target_ns, interval_ns, ecn, .. } = self.settings;
+        let codel = CodelState::new(queue::Codel { target_ns, interval_ns, ecn });
         let flow = self.flows.entry(item.flow).or_insert(Flow { items: VecDeque::new(), codel, deficit: 0 });
         flow.items.push_back(item);
         if !self.new_flows.contains(&item.flow) && !self.old_flows.contains(&item.flow) {
-            flow.deficit = self.settings.quantum.into();
+            flow.deficit = self.settings.quantum_bytes.into();
             self.new_flows.push_back(item.flow);
         }
         while self.is_over() {
@@ -343,7 +348,7 @@ impl Queue for FqCodel {
             let id = *list.front()?;
             let flow = self.flows.get_mut(&id).expect("it is known");
             if flow.deficit <= 0 {
-                flow.deficit += i64::from(self.settings.quantum);
+                flow.deficit += i64::from(self.settings.quantum_bytes);
                 list.pop_front();
                 self.old_flows.push_back(id);
                 continue;
@@ -375,7 +380,7 @@ impl Queue for FqCodel {
 
 /// RFC 8033, Appendix A.
 struct Pie {
-    settings: PieSettings,
+    settings: queue::Pie,
     room: Room,
     drop_prob: f64,
     current_qdelay: f64,
@@ -386,7 +391,7 @@ struct Pie {
 }
 
 impl Pie {
-    fn new(settings: PieSettings, room: Room, stream: Stream) -> Self {
+    fn new(settings: queue::Pie, room: Room, stream: Stream) -> Self {
         Self {
             settings,
             room,
@@ -400,7 +405,7 @@ impl Pie {
     }
 
     fn tick_until(&mut self, now: u64) {
-        let (target, update) = (self.settings.target.as_secs_f64(), self.settings.update.as_nanos());
+        let (target, update) = (self.settings.target_ns as f64 / 1e9, self.settings.update_ns);
         while (self.ticks + 1) * update <= now {
             self.ticks += 1;
             let mut p = self.settings.alpha * (self.current_qdelay - target)
@@ -438,7 +443,7 @@ impl Queue for Pie {
         if situation.busy && !self.room.has_room(item.len) {
             return see(Action::Dropped, item.number);
         }
-        let target = self.settings.target.as_secs_f64();
+        let target = self.settings.target_ns as f64 / 1e9;
         let early = self.burst_allowance == 0
             && !(self.qdelay_old < target / 2.0 && self.drop_prob < 0.2)
             && self.room.bytes() > 2 * 1500
@@ -453,7 +458,7 @@ impl Queue for Pie {
             self.room.arrive(now, item, situation, see);
         }
         if self.drop_prob == 0.0 && self.current_qdelay < target / 2.0 && self.qdelay_old < target / 2.0 {
-            self.burst_allowance = self.settings.max_burst.as_nanos();
+            self.burst_allowance = self.settings.max_burst_ns;
         }
     }
 

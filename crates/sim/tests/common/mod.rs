@@ -18,7 +18,7 @@ pub fn wire(delay_ns: u64) -> Direction {
     Direction {
         queue_packets: None,
         queue_bytes: None,
-        queueing: Queueing::DropTail,
+        queueing: Queueing::default(),
         rate_bps: None,
         capacity: None,
         framing: Framing::Ip,

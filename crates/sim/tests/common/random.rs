@@ -163,7 +163,7 @@ pub fn direction() -> impl Strategy<Value = Direction> {
         4 => (50_000..200_000_000_u64).prop_map(|rate| (Some(rate), None)),
         2 => capacity().prop_map(|capacity| (None, Some(capacity))),
     ];
-    let queue = (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64), queueing());
+    let queue = (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64), drawn(Queueing::sample));
     let duplicate = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2_f64];
     let reorder =
         prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
@@ -182,7 +182,7 @@ pub fn direction() -> impl Strategy<Value = Direction> {
         )| {
             let limited = rate_bps.is_some() || capacity.is_some();
             let (queue_packets, queue_bytes, queueing) =
-                if limited { queue } else { (None, None, Queueing::DropTail) };
+                if limited { queue } else { (None, None, Queueing::default()) };
             let traced = matches!(capacity, Some(Capacity::Trace { .. }));
             let stepped = matches!(variation, Some(DelayVariation::Steps { .. }));
             Direction {
@@ -227,37 +227,6 @@ impl Draw for Mild {
     fn rate(&mut self) -> u64 {
         if self.below(6) == 0 { 0 } else { 50_000 + self.below(20_000_000) }
     }
-}
-
-fn queueing() -> impl Strategy<Value = Queueing> {
-    let (target, interval) = (|| 0..50 * MS, || 1..200 * MS);
-    prop_oneof![
-        4 => Just(Queueing::DropTail),
-        1 => (0.0..10.0_f64, 0.1..20.0_f64, 0.01..=1.0_f64, any::<bool>()).prop_map(|(min, more, max_p, gentle)| {
-            Queueing::Red {
-                min_packets: min,
-                max_packets: min + more,
-                max_p,
-                weight: 0.02,
-                gentle,
-                mean_packet_bytes: 1000,
-                ecn: true,
-            }
-        }),
-        1 => (target(), interval())
-            .prop_map(|(target_ns, interval_ns)| Queueing::Codel { target_ns, interval_ns, ecn: true }),
-        1 => (target(), interval(), 1..2000_u32, 64..4000_u32).prop_map(|(target_ns, interval_ns, queues, quantum_bytes)| {
-            Queueing::FqCodel { target_ns, interval_ns, queues, quantum_bytes, ecn: true }
-        }),
-        1 => (target(), 1..50 * MS, target()).prop_map(|(target_ns, update, max_burst_ns)| Queueing::Pie {
-            target_ns,
-            update_ns: update + 1_000,
-            max_burst_ns,
-            alpha: 0.125,
-            beta: 1.25,
-            ecn: true,
-        }),
-    ]
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {

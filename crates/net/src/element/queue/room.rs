@@ -1,4 +1,4 @@
-//! The waiting room before a serialiser.
+//! The room for packets that wait before a serialiser.
 
 /// How much may wait, the packet in service not counted. Without either bound everything may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,18 +9,18 @@ pub struct Limit {
     pub bytes: Option<u64>,
 }
 
-/// A first-in first-out queue that refuses what finds no room (drop-tail).
+/// What waits, and how much more may.
 ///
-/// It holds no packets, but the account of what still waits: where nothing is decided at dequeue,
-/// [`crate::link::Link`] computes each departure on arrival.
+/// It holds no packets, only their account: where nothing is decided at dequeue, [`crate::link::Link`] computes each
+/// departure on arrival.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DropTail {
+pub struct Room {
     limit: Limit,
     packets: u32,
     bytes: u64,
 }
 
-impl DropTail {
+impl Room {
     /// An empty queue.
     pub const fn new(limit: Limit) -> Self {
         Self { limit, packets: 0, bytes: 0 }

@@ -3,61 +3,93 @@
 //!
 //! Everything is decided as a packet comes, from the average of how many wait.
 
-use super::Serialiser;
+use super::waiting::Fifo;
+use super::{Arrival, Limit, Settings, Verdict};
+use crate::element::{Draw, Serialiser};
 use crate::random::Stream;
-use voxpath_units::{Prob, Time};
+use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
+use voxpath_units::Time;
+use voxpath_units::check::Check;
 
-/// Settings of random early detection; queues are counted in packets, the one in service left out.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RedSettings {
+/// Settings; queues are counted in packets, the one in service left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Red {
     /// Below this average everything passes (min_th).
-    pub min: f64,
-    /// From this average on the probability is above `max_p` (max_th); above `min`.
-    pub max: f64,
-    /// The probability just below `max` (max_p).
-    pub max_p: Prob,
+    pub min_packets: f64,
+    /// From this average on the probability is above `max_p` (max_th); above `min_packets`.
+    pub max_packets: f64,
+    /// The probability just below `max_packets` (max_p).
+    pub max_p: f64,
     /// Weight of the queue that a packet finds in the average (w_q).
     pub weight: f64,
-    /// Whether the probability rises from `max_p` at `max` to one at twice `max`, or is one at `max` at once.
+    /// Whether the probability rises from `max_p` at `max_packets` to one at twice that, or is one at once.
     pub gentle: bool,
     /// Bytes of a typical packet, by which an idle link's average fades.
-    pub mean_packet: u32,
+    pub mean_packet_bytes: u32,
     /// Whether packets are marked whose ends understand that, instead of dropped, while the probability is below one.
     pub ecn: bool,
 }
 
-/// What becomes of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Pass,
-    /// To be marked, or dropped if its ends do not understand that.
-    Mark,
-    Drop,
+impl Settings for Red {
+    type Queue = Fifo;
+
+    fn check(&self, check: &mut Check<'_>) {
+        let &Self { min_packets: min, max_packets: max, weight, .. } = self;
+        let ordered = min >= 0.0 && max > min && max.is_finite();
+        check.at("max_packets").need(ordered, format_args!("{max} packets are not above min, {min} packets"));
+        check.at("max_p").probability(self.max_p);
+        let possible = weight > 0.0 && weight <= 1.0;
+        check.at("weight").need(possible, format_args!("{weight} is not above 0 and at most 1"));
+        check.at("mean_packet_bytes").need(self.mean_packet_bytes > 0, "is above zero");
+    }
+
+    fn queue(&self, limit: Limit, stream: Stream) -> Fifo {
+        Fifo::new(limit, Some(Judge::new(self.clone(), stream)))
+    }
+
+    fn arrival(&self, stream: Stream) -> Option<Arrival> {
+        Some(Arrival::Judge(Box::new(Judge::new(self.clone(), stream))))
+    }
+
+    fn sample(draw: &mut dyn Draw) -> Self {
+        let min_packets = 10.0 * draw.unit();
+        Self {
+            min_packets,
+            max_packets: min_packets + 0.1 + 20.0 * draw.unit(),
+            max_p: draw.prob(),
+            weight: draw.pick(&[0.02, 0.5, 1.0, 1e-9]),
+            gentle: draw.bit(),
+            mean_packet_bytes: draw.pick(&[1000, 1, 65_535]),
+            ecn: draw.bit(),
+        }
+    }
 }
 
 /// The state of random early detection.
 #[derive(Debug)]
-pub(crate) struct Red {
-    settings: RedSettings,
+pub(crate) struct Judge {
+    settings: Red,
     average: f64,
     /// Packets since the last that was dropped or marked; none while the average is below `min`.
     count: Option<u32>,
     stream: Stream,
 }
 
-impl Red {
-    pub(crate) const fn new(settings: RedSettings, stream: Stream) -> Self {
+impl Judge {
+    pub(crate) const fn new(settings: Red, stream: Stream) -> Self {
         Self { settings, average: 0.0, count: None, stream }
     }
 
     /// Decides on a packet that comes while `queued` others wait (section 4, figure 2).
     pub(crate) fn judge(&mut self, now: Time, queued: u32, serialiser: &mut Serialiser) -> Verdict {
-        let RedSettings { min, weight, ecn, .. } = self.settings;
+        let Red { min_packets: min, weight, ecn, .. } = self.settings;
         let idle = now.since(serialiser.free_at());
         if queued == 0 && serialiser.free_at() <= now {
             // As if so many packets as the link could have sent had found it empty.
             let bits = serialiser.rate().unwrap_or(0) as f64 * idle.as_secs_f64();
-            let packets = bits / (8.0 * f64::from(self.settings.mean_packet));
+            let packets = bits / (8.0 * f64::from(self.settings.mean_packet_bytes));
             self.average *= libm::pow(1.0 - weight, packets);
         } else {
             self.average += weight * (f64::from(queued) - self.average);
@@ -86,8 +118,7 @@ impl Red {
 
     /// p_b of the average, where that is not below `min`.
     fn probability(&self) -> f64 {
-        let RedSettings { min, max, max_p, gentle, .. } = self.settings;
-        let max_p = max_p.get();
+        let Red { min_packets: min, max_packets: max, max_p, gentle, .. } = self.settings;
         match self.average {
             average if average < max => max_p * (average - min) / (max - min),
             average if gentle && average < 2.0 * max => max_p + (1.0 - max_p) * (average - max) / max,
@@ -104,15 +135,22 @@ mod tests {
     use alloc::vec::Vec;
     use voxpath_units::{Rate, Span};
 
-    fn red(settings: RedSettings) -> (Red, Serialiser) {
+    fn red(settings: Red) -> (Judge, Serialiser) {
         let stream = |name| Seed::new(4, 0).stream(name);
         let capacity = Capacity::Constant(Rate::from_bits_per_sec(1_000_000).expect("above zero"));
-        (Red::new(settings, stream("red")), Serialiser::new(capacity, Framing::Ip, stream("rate")))
+        (Judge::new(settings, stream("red")), Serialiser::new(capacity, Framing::Ip, stream("rate")))
     }
 
-    fn settings() -> RedSettings {
-        let max_p = Prob::new(0.02).expect("a probability");
-        RedSettings { min: 5.0, max: 15.0, max_p, weight: 0.002, gentle: true, mean_packet: 500, ecn: false }
+    fn settings() -> Red {
+        Red {
+            min_packets: 5.0,
+            max_packets: 15.0,
+            max_p: 0.02,
+            weight: 0.002,
+            gentle: true,
+            mean_packet_bytes: 500,
+            ecn: false,
+        }
     }
 
     /// Section 6.1: L packets on an empty average bring it to L + 1 + ((1 - w)^(L + 1) - 1) / w.
@@ -165,7 +203,7 @@ mod tests {
     #[test]
     fn the_probability_rises_in_two_slopes_or_jumps() {
         let p = |average, gentle| {
-            let (mut red, _) = red(RedSettings { gentle, ..settings() });
+            let (mut red, _) = red(Red { gentle, ..settings() });
             red.average = average;
             red.probability()
         };

@@ -3,29 +3,78 @@
 //!
 //! This is the pseudocode of Appendix A with waits measured by time stamps, and section 5.1's marking.
 
-use super::Serialiser;
-use super::discipline::{Discipline, Gate, Waiting};
-use super::queue::{DropTail, Limit};
-use super::red::Verdict;
+use super::waiting::Waiting;
+use super::{Discipline, Gate, Limit, Room, Settings, Verdict};
+use crate::element::{Draw, Serialiser};
 use crate::pool::Handle;
 use crate::random::Stream;
+use serde::{Deserialize, Serialize};
+use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
-/// Settings of PIE; the RFC's defaults are 15 ms, 15 ms, 150 ms, 1/8 and 5/4 (sections 4.1 to 4.4).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PieSettings {
+/// The shortest update: a queue with shorter ones would keep a run from getting on.
+const SHORTEST_UPDATE: Span = Span::from_micros(1);
+
+/// Settings; the RFC's defaults are 15 ms, 15 ms, 150 ms, 1/8 and 5/4 (sections 4.1 to 4.4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pie {
     /// The wait that is to be (QDELAY_REF).
-    pub target: Span,
-    /// How often the probability is updated (T_UPDATE); above zero.
-    pub update: Span,
+    pub target_ns: u64,
+    /// How often the probability is updated (T_UPDATE).
+    pub update_ns: u64,
     /// How long a burst may last that is let through (MAX_BURST).
-    pub max_burst: Span,
+    pub max_burst_ns: u64,
     /// Change of the probability for each second of difference to the target.
     pub alpha: f64,
     /// Change of the probability for each second of growth from one update to the next.
     pub beta: f64,
     /// Whether packets are marked whose ends understand that, instead of dropped, while the probability is at most a tenth.
     pub ecn: bool,
+}
+
+impl Pie {
+    const fn target(&self) -> Span {
+        Span::from_nanos(self.target_ns)
+    }
+
+    const fn update(&self) -> Span {
+        Span::from_nanos(self.update_ns)
+    }
+}
+
+impl Settings for Pie {
+    type Queue = Queue;
+
+    fn check(&self, check: &mut Check<'_>) {
+        check.at("target_ns").span(self.target_ns);
+        check.at("update_ns").span_of_at_least(self.update_ns, SHORTEST_UPDATE);
+        check.at("max_burst_ns").span(self.max_burst_ns);
+        for (key, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
+            let possible = gain >= 0.0 && gain.is_finite();
+            check.at(key).need(possible, format_args!("{gain} is not zero or above"));
+        }
+    }
+
+    fn queue(&self, limit: Limit, stream: Stream) -> Queue {
+        Queue {
+            settings: self.clone(),
+            room: Room::new(limit),
+            waiting: Waiting::default(),
+            controller: Controller::IDLE,
+            next_update: Time::ZERO + self.update(),
+            stream,
+        }
+    }
+
+    fn sample(draw: &mut dyn Draw) -> Self {
+        let target_ns = draw.span().max(1);
+        let update_ns = draw.span().max(SHORTEST_UPDATE.as_nanos());
+        let max_burst_ns = draw.span();
+        // The RFC's, or one by which a wait of twice the target moves the probability by a half.
+        let alpha = if draw.bit() { 0.125 } else { 0.5e9 / target_ns as f64 };
+        Self { target_ns, update_ns, max_burst_ns, alpha, beta: 10.0 * alpha, ecn: draw.bit() }
+    }
 }
 
 /// The probability above which packets are dropped though they could be marked (mark_ecnth).
@@ -47,14 +96,14 @@ impl Controller {
         Self { p: 0.0, wait: Span::ZERO, wait_before: Span::ZERO, burst_allowance: Span::ZERO };
 
     /// Whether both waits are below half of the target.
-    fn is_calm(&self, settings: &PieSettings) -> bool {
-        self.wait * 2 < settings.target && self.wait_before * 2 < settings.target
+    fn is_calm(&self, settings: &Pie) -> bool {
+        self.wait * 2 < settings.target() && self.wait_before * 2 < settings.target()
     }
 
     /// One update of the probability.
-    fn update(&mut self, settings: &PieSettings) {
+    fn update(&mut self, settings: &Pie) {
         let seconds = Span::as_secs_f64;
-        let error = seconds(self.wait) - seconds(settings.target);
+        let error = seconds(self.wait) - seconds(settings.target());
         let growth = seconds(self.wait) - seconds(self.wait_before);
         let step = (settings.alpha * error + settings.beta * growth) / scale(self.p);
         // Above a tenth it does not grow by more than two per cent at once.
@@ -65,7 +114,7 @@ impl Controller {
         self.p = self.p.clamp(0.0, 1.0);
         self.wait_before = self.wait;
         self.burst_allowance =
-            Span::from_nanos(self.burst_allowance.as_nanos().saturating_sub(settings.update.as_nanos()));
+            Span::from_nanos(self.burst_allowance.as_nanos().saturating_sub(settings.update_ns));
     }
 }
 
@@ -84,9 +133,9 @@ fn scale(p: f64) -> f64 {
 
 /// One queue under PIE.
 #[derive(Debug)]
-pub(crate) struct Pie {
-    settings: PieSettings,
-    room: DropTail,
+pub(crate) struct Queue {
+    settings: Pie,
+    room: Room,
     waiting: Waiting,
     controller: Controller,
     /// When the next update is due; those due are made up for before anything else happens.
@@ -94,28 +143,17 @@ pub(crate) struct Pie {
     stream: Stream,
 }
 
-impl Pie {
-    pub(crate) fn new(limit: Limit, settings: PieSettings, stream: Stream) -> Self {
-        Self {
-            settings,
-            room: DropTail::new(limit),
-            waiting: Waiting::default(),
-            controller: Controller::IDLE,
-            next_update: Time::ZERO + settings.update,
-            stream,
-        }
-    }
-
+impl Queue {
     /// Makes the updates that are due; between two packets nothing changes but by them.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             let before = self.controller;
             self.controller.update(&self.settings);
-            self.next_update += self.settings.update;
+            self.next_update += self.settings.update();
             if self.controller == before {
                 // Nor will the others change anything.
-                let others = now.since(self.next_update).as_nanos() / self.settings.update.as_nanos();
-                self.next_update += self.settings.update * others;
+                let others = now.since(self.next_update).as_nanos() / self.settings.update_ns;
+                self.next_update += self.settings.update() * others;
             }
         }
     }
@@ -123,7 +161,7 @@ impl Pie {
     /// Appendix A's drop_early, where no burst is let through.
     fn judge(&mut self) -> Verdict {
         let Self { controller, settings, stream, .. } = self;
-        let spared = controller.wait_before * 2 < settings.target && controller.p < 0.2;
+        let spared = controller.wait_before * 2 < settings.target() && controller.p < 0.2;
         if controller.burst_allowance > Span::ZERO
             || spared
             || self.room.bytes() <= FEW_BYTES
@@ -138,7 +176,7 @@ impl Pie {
     }
 }
 
-impl Discipline for Pie {
+impl Discipline for Queue {
     fn enqueue(
         &mut self,
         now: Time,
@@ -159,7 +197,7 @@ impl Discipline for Pie {
             self.waiting.push(packet, len);
         }
         if self.controller.p == 0.0 && self.controller.is_calm(&self.settings) {
-            self.controller.burst_allowance = self.settings.max_burst;
+            self.controller.burst_allowance = Span::from_nanos(self.settings.max_burst_ns);
         }
     }
 
@@ -197,11 +235,11 @@ mod tests {
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
-    fn defaults() -> PieSettings {
-        PieSettings {
-            target: MS(15),
-            update: MS(15),
-            max_burst: MS(150),
+    fn defaults() -> Pie {
+        Pie {
+            target_ns: 15_000_000,
+            update_ns: 15_000_000,
+            max_burst_ns: 150_000_000,
             alpha: 0.125,
             beta: 1.25,
             ecn: true,

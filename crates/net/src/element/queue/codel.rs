@@ -1,20 +1,57 @@
 //! Controlled delay (RFC 8289): packets are dropped as they leave, if all of an interval's have waited too long.
 
-use super::Serialiser;
-use super::discipline::{Discipline, Gate, Waiting};
-use super::queue::{DropTail, Limit};
+use super::waiting::Waiting;
+use super::{Discipline, Gate, Limit, Room, Settings};
+use crate::element::{Draw, Serialiser};
 use crate::pool::Handle;
+use crate::random::Stream;
+use serde::{Deserialize, Serialize};
+use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
-/// Settings of CoDel; the RFC's defaults are 5 ms and 100 ms (section 4.2 and 4.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CodelSettings {
+/// Settings; the RFC's defaults are 5 ms and 100 ms (section 4.2 and 4.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Codel {
     /// The wait that is acceptable even if it stands (TARGET).
-    pub target: Span,
+    pub target_ns: u64,
     /// How long the wait may be above it before that counts (INTERVAL), about a round-trip time.
-    pub interval: Span,
+    pub interval_ns: u64,
     /// Whether packets are marked whose ends understand that, instead of dropped.
     pub ecn: bool,
+}
+
+impl Codel {
+    const fn target(&self) -> Span {
+        Span::from_nanos(self.target_ns)
+    }
+
+    const fn interval(&self) -> Span {
+        Span::from_nanos(self.interval_ns)
+    }
+}
+
+impl Settings for Codel {
+    type Queue = Queue;
+
+    fn check(&self, check: &mut Check<'_>) {
+        check.at("target_ns").span(self.target_ns);
+        check.at("interval_ns").span_above_zero(self.interval_ns);
+    }
+
+    fn queue(&self, limit: Limit, _stream: Stream) -> Queue {
+        Queue {
+            settings: self.clone(),
+            room: Room::new(limit),
+            waiting: Waiting::default(),
+            control: Control::default(),
+            mtu: 0,
+        }
+    }
+
+    fn sample(draw: &mut dyn Draw) -> Self {
+        Self { target_ns: draw.span(), interval_ns: draw.span().max(1), ecn: draw.bit() }
+    }
 }
 
 /// CoDel's estimator and control law over one queue (section 5).
@@ -34,7 +71,7 @@ impl Control {
     pub(crate) fn dequeue(
         &mut self,
         now: Time,
-        settings: &CodelSettings,
+        settings: &Codel,
         mtu: u32,
         waiting: &mut Waiting,
         gone: &mut dyn FnMut(u32),
@@ -59,7 +96,7 @@ impl Control {
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 if settings.ecn && gate.mark(now, &packet) {
-                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                    self.drop_next = control_law(self.drop_next, settings.interval(), self.count);
                     return Some(packet);
                 }
                 gate.drop(now, packet);
@@ -70,7 +107,7 @@ impl Control {
                 (packet, ok_to_drop) = following;
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
-                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                    self.drop_next = control_law(self.drop_next, settings.interval(), self.count);
                 }
             }
         } else if ok_to_drop {
@@ -84,22 +121,22 @@ impl Control {
             self.dropping = true;
             // Dropping that was left only lately goes on at about the rate that it had (section 4.2).
             let delta = self.count.saturating_sub(self.last_count);
-            let lately = now.since(self.drop_next) < settings.interval * 16;
+            let lately = now.since(self.drop_next) < settings.interval() * 16;
             self.count = if delta > 1 && lately { delta } else { 1 };
             self.last_count = self.count;
-            self.drop_next = control_law(now, settings.interval, self.count);
+            self.drop_next = control_law(now, settings.interval(), self.count);
             return following;
         }
         Some(packet)
     }
 
     /// Whether the wait has been above target for an interval.
-    fn stands(&mut self, now: Time, settings: &CodelSettings, wait: Span, short: bool) -> bool {
-        if wait < settings.target || short {
+    fn stands(&mut self, now: Time, settings: &Codel, wait: Span, short: bool) -> bool {
+        if wait < settings.target() || short {
             self.first_above = None;
             return false;
         }
-        now >= *self.first_above.get_or_insert(now + settings.interval)
+        now >= *self.first_above.get_or_insert(now + settings.interval())
     }
 }
 
@@ -111,28 +148,16 @@ fn control_law(from: Time, interval: Span, count: u32) -> Time {
 
 /// One queue under CoDel.
 #[derive(Debug)]
-pub(crate) struct Codel {
-    settings: CodelSettings,
-    room: DropTail,
+pub(crate) struct Queue {
+    settings: Codel,
+    room: Room,
     waiting: Waiting,
     control: Control,
     /// The longest packet so far.
     mtu: u32,
 }
 
-impl Codel {
-    pub(crate) fn new(limit: Limit, settings: CodelSettings) -> Self {
-        Self {
-            settings,
-            room: DropTail::new(limit),
-            waiting: Waiting::default(),
-            control: Control::default(),
-            mtu: 0,
-        }
-    }
-}
-
-impl Discipline for Codel {
+impl Discipline for Queue {
     fn enqueue(
         &mut self,
         now: Time,

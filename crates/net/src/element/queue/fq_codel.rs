@@ -1,36 +1,89 @@
 //! Flow queue CoDel (RFC 8290): a queue for each hash of a flow, served in turns by bytes, those first that are new,
 //! and each under CoDel of its own.
 
-use super::Serialiser;
-use super::codel::{CodelSettings, Control};
-use super::discipline::{Discipline, Gate, Waiting};
-use super::queue::{DropTail, Limit};
+use super::codel::{Codel, Control};
+use super::waiting::Waiting;
+use super::{Discipline, Gate, Limit, Room, Settings};
+use crate::element::{Draw, Serialiser};
 use crate::packet::Packet;
 use crate::pool::Handle;
 use crate::random::{Stream, split_mix};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 use voxpath_units::Time;
+use voxpath_units::check::Check;
 
-/// Settings of FQ-CoDel; the RFC's defaults are 1024 queues, a quantum of 1514 bytes, and a limit of 10240 packets
+/// The least quantum and the most queues: beyond, a turn takes many steps, and a queue too much memory.
+const LEAST_QUANTUM: u32 = 64;
+const MOST_QUEUES: u32 = 1 << 20;
+
+/// Settings; the RFC's defaults are 1024 queues, a quantum of 1514 bytes, and a limit of 10240 packets
 /// (sections 5.1 to 5.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FqCodelSettings {
-    /// Of each queue.
-    pub codel: CodelSettings,
-    /// Among how many queues flows are spread; above zero.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FqCodel {
+    /// As of [`Codel`], of each queue.
+    pub target_ns: u64,
+    /// See `target_ns`.
+    pub interval_ns: u64,
+    /// Among how many queues flows are spread.
     pub queues: u32,
-    /// Bytes of IP packets that a queue may send in a turn; above zero.
-    pub quantum: u32,
+    /// Bytes of IP packets that a queue may send in a turn.
+    pub quantum_bytes: u32,
+    /// Whether packets are marked whose ends understand that, instead of dropped.
+    pub ecn: bool,
+}
+
+impl FqCodel {
+    /// The settings of each queue.
+    const fn each(&self) -> Codel {
+        Codel { target_ns: self.target_ns, interval_ns: self.interval_ns, ecn: self.ecn }
+    }
+}
+
+impl Settings for FqCodel {
+    type Queue = Queues;
+
+    fn check(&self, check: &mut Check<'_>) {
+        self.each().check(check);
+        let in_range = (1..=MOST_QUEUES).contains(&self.queues);
+        check.at("queues").need(in_range, format_args!("are from 1 to {MOST_QUEUES}"));
+        let enough = self.quantum_bytes >= LEAST_QUANTUM;
+        check.at("quantum_bytes").need(enough, format_args!("is at least {LEAST_QUANTUM} B"));
+    }
+
+    fn queue(&self, limit: Limit, mut stream: Stream) -> Queues {
+        Queues {
+            codel: self.each(),
+            quantum: self.quantum_bytes.into(),
+            limit,
+            room: Room::new(Limit::default()),
+            buckets: vec![0; self.queues as usize],
+            queues: Vec::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            salt: stream.bits(),
+            mtu: 0,
+        }
+    }
+
+    fn sample(draw: &mut dyn Draw) -> Self {
+        let Codel { target_ns, interval_ns, ecn } = Codel::sample(draw);
+        let queues = 1 << draw.below(17);
+        let quantum_bytes = LEAST_QUANTUM + draw.below(4_000) as u32;
+        Self { target_ns, interval_ns, queues, quantum_bytes, ecn }
+    }
 }
 
 /// All queues.
 #[derive(Debug)]
-pub(crate) struct FqCodel {
-    settings: FqCodelSettings,
+pub(crate) struct Queues {
+    codel: Codel,
+    quantum: i64,
     limit: Limit,
-    room: DropTail,
+    room: Room,
     /// For each hash, one more than the index of its queue; zero before its first packet.
     buckets: Vec<u32>,
     queues: Vec<Queue>,
@@ -52,21 +105,7 @@ struct Queue {
     listed: bool,
 }
 
-impl FqCodel {
-    pub(crate) fn new(limit: Limit, settings: FqCodelSettings, mut stream: Stream) -> Self {
-        Self {
-            settings,
-            limit,
-            room: DropTail::new(Limit::default()),
-            buckets: vec![0; settings.queues as usize],
-            queues: Vec::new(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            salt: stream.bits(),
-            mtu: 0,
-        }
-    }
-
+impl Queues {
     /// The queue of a packet's flow (section 4.1.1): by addresses, ports and protocol, and a salt of this queue's own.
     fn classify(&mut self, packet: &Packet) -> usize {
         let (from, to) = packet.ports().unwrap_or_default();
@@ -74,7 +113,8 @@ impl FqCodel {
         let addresses = u64::from(packet.src.0) << 32 | u64::from(packet.dst.0);
         let rest = protocol << 32 | u64::from(from) << 16 | u64::from(to);
         let hash = split_mix(split_mix(self.salt ^ addresses) ^ rest);
-        let bucket = &mut self.buckets[(hash % u64::from(self.settings.queues)) as usize];
+        let index = hash % self.buckets.len() as u64;
+        let bucket = &mut self.buckets[index as usize];
         if *bucket == 0 {
             self.queues.push(Queue::default());
             *bucket = self.queues.len() as u32;
@@ -107,7 +147,7 @@ impl FqCodel {
     }
 }
 
-impl Discipline for FqCodel {
+impl Discipline for Queues {
     fn enqueue(
         &mut self,
         now: Time,
@@ -125,7 +165,7 @@ impl Discipline for FqCodel {
         queue.waiting.push(packet, len);
         if !queue.listed {
             queue.listed = true;
-            queue.credits = i64::from(self.settings.quantum);
+            queue.credits = self.quantum;
             self.new.push_back(index as u32);
         }
         self.make_room(now, gate);
@@ -134,17 +174,17 @@ impl Discipline for FqCodel {
     fn dequeue(&mut self, now: Time, gate: &mut Gate<'_>) -> Option<Handle> {
         // Section 4.2.
         while let Some((index, first)) = self.turn() {
-            let Self { settings, room, queues, mtu, .. } = self;
+            let Self { codel, quantum, room, queues, mtu, .. } = self;
             let queue = &mut queues[index as usize];
             if queue.credits <= 0 {
-                queue.credits += i64::from(settings.quantum);
+                queue.credits += *quantum;
                 self.end_turn(first);
                 self.old.push_back(index);
                 continue;
             }
             let Queue { waiting, control, .. } = queue;
             let gone = &mut |len| room.dequeue(len);
-            if let Some(packet) = control.dequeue(now, &settings.codel, *mtu, waiting, gone, gate) {
+            if let Some(packet) = control.dequeue(now, codel, *mtu, waiting, gone, gate) {
                 queue.credits -= i64::from(gate.pool[&packet].len);
                 return Some(packet);
             }
