@@ -80,7 +80,8 @@ def process(
 ) -> subprocess.Popen[str]:
     """The command line as a process of its own, in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "voxpath", *map(str, arguments)],
+        # Whatever a shell in the background has ignored for the tests, this hears of Ctrl-C.
+        ["env", "--default-signal=INT,QUIT", sys.executable, "-m", "voxpath", *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})},
         stdout=subprocess.PIPE,

@@ -296,6 +296,8 @@ class Terminal:
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
+            for number in (signal.SIGINT, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_DFL)
             os.execve(command[0], command, {**os.environ, "TERM": "dumb", **environment})
         self.text = ""
 
