@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import contextlib
 import itertools
 import json
@@ -18,16 +17,15 @@ import random
 import sys
 import time
 import traceback
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import aiohttp
+from said import CAPS, CARD, EVENTS, MESSAGE, query, steps
 
 from voxpath.speech import master, worker
 from voxpath.speech.recognisers import Heard, Recogniser, load
-from voxpath.speech.samples import samples
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -35,65 +33,10 @@ if TYPE_CHECKING:
 WORKERS = 2
 CLIENTS = 8
 """That talk at the same time in one round."""
-MESSAGE, SESSION = 1 << 16, 1 << 18
-"""Octets that the service allows; more than that is said, too."""
+SESSION = 1 << 18
+"""Octets that the service allows to wait; more than that is said, too."""
 PATIENCE_S = 300
 """Nothing here waits for a clock: who takes so long would wait for ever."""
-CAPS = "audio/x-raw, layout=(string)interleaved, rate=(int)16000, format=(string)S16LE, channels=(int)1"
-CARD = samples("sample:cards/001")[0].pcm()
-
-TYPES = [
-    *(
-        "",
-        CAPS,
-        CAPS,
-        CAPS,
-        CAPS,
-        "audio/x-wav",
-        "audio/ogg",
-        "video/mp4",
-        "text/html",
-        ",",
-        ";=;=",
-        "\u20ac",
-    ),
-    *("audio/x-raw, rate=(int)8000", "audio/x-raw, rate=(int)1", "audio/x-raw, format=(string)F32LE"),
-    *("audio/x-raw, channels=(int)8", "audio/x-raw, channels=(int)99", "audio/l16; rate=44100", "a" * 3000),
-]
-DEEP = ["[" * 1500, '{"a":' * 1500, "[" * 900 + "]" * 900, '{"config":' * 40 + "1" + "}" * 40]
-NUMBERS = [
-    "1" * 400,
-    "1" * 5000,
-    "-1",
-    "NaN",
-    "Infinity",
-    "1e999",
-    "0.5",
-    '"16000"',
-    "null",
-    "[]",
-    "16000",
-    "8000",
-]
-TEXTS = [
-    "",
-    "EOS ",
-    "eos",
-    "null",
-    "true",
-    "0",
-    '"EOS"',
-    "{}",
-    "\x00",
-    "\u202e\U0001f3a4",
-    '{"status": 1}',
-    "{" * 10,
-]
-KEYS = ["sample_rate", "words", "max_alternatives", "phrase_list", "model", "x"]
-STATES = ["null", "5", "{}", '{"type": "string+gzip+base64", "value": 5}', '{"type": [], "value": "A"}']
-MEANS = ["0", "40", "-1e300", "1e308", "nan", "inf", "1e-320", "x", ""]
-FRAMES = ["1", "500", "0", "-1", "9" * 300, "9" * 3000, "1.5", ""]
-BEGINNINGS = [b"RIFF", b"OggS", b"fLaC", b"ID3", b"\x1aE\xdf\xa3", b"EOS", b"", b"\xff\xfb", b"FORM", b".snd"]
 
 
 class Counting:
@@ -214,98 +157,16 @@ async def check(one: Service, seed: str, expected: str) -> dict[str, int]:
     return reached
 
 
-# What is said
-
-
-def text(rng: random.Random) -> str:
-    """A text message of any kind."""
-    match rng.randrange(8):
-        case 0:
-            return rng.choice(DEEP)
-        case 1:
-            return rng.choice(TEXTS)
-        case 2:
-            return "".join(chr(rng.randrange(1, 0xD7FF)) for _ in range(rng.randrange(40)))
-        case 3:
-            return f'{{"adaptation_state": {state(rng)}}}'
-        case 4:
-            return rng.choice(['{"reset" : 1}', '{"reset": []}', '{"eof": null, "reset": 1}'])
-        case 5:
-            inner = rng.choice([f'{{"{rng.choice(KEYS)}": {rng.choice(NUMBERS)}}}', *NUMBERS])
-            return f'{{"config": {inner}}}'
-        case 6:
-            whole = f'{{"config": {{"sample_rate": {rng.choice(NUMBERS)}}}}}'
-            return whole[: rng.randrange(len(whole))]
-        case _:
-            return '{"config": {"sample_rate": 16000}}'
-
-
-def state(rng: random.Random) -> str:
-    """What a client gives back, or says that it does."""
-    match rng.randrange(4):
-        case 0:
-            return rng.choice(STATES)
-        case 1:
-            value = "".join(rng.choices("ABCeJwz+/=\u00e9", k=rng.randrange(60)))
-        case _:
-            means = ["40.5"] * rng.choice([12, 13, 13, 13, 9999])
-            for _ in range(rng.choice([0, 1, 2])):
-                means[rng.randrange(len(means))] = rng.choice(MEANS)
-            plain = f"{rng.choice(FRAMES)};{','.join(means)}".encode()
-            value = base64.b64encode(zlib.compress(plain)[: rng.choice([3, None, None, None])]).decode()
-    return json.dumps({"type": "string+gzip+base64", "value": value})
-
-
-def audio(rng: random.Random) -> bytes:
-    """A binary message of any kind."""
-    match rng.randrange(6):
-        case 0:
-            return rng.choice(BEGINNINGS) + rng.randbytes(rng.choice([0, 1, 30, 3000]))
-        case 1:
-            return bytes(rng.choice([0, 1, 999, 20_000]))
-        case 2:
-            return rng.randbytes(rng.choice([1, 77, 6400]))
-        case 3 if rng.random() < 0.2:
-            return bytes(rng.choice([MESSAGE, MESSAGE + 1]))
-        case _:
-            at = rng.randrange(len(CARD))
-            return CARD[at : at + rng.choice([1, 640, 8000, 32_000])]
-
-
-Step = tuple[str, str | bytes | int]
-
-
-def steps(rng: random.Random) -> Iterator[Step]:
-    """What a client does, one after the other."""
-    for _ in range(rng.choice([0, 1, 2, 5, 12])):
-        match rng.randrange(12):
-            case 0 | 1:
-                yield "text", text(rng)
-            case 2:
-                yield "turns", rng.choice([1, 3, 30])
-            case 3:
-                yield "reply", 0
-            case 4 if rng.random() < 0.3:
-                yield rng.choice(["close", "abort", "garbage", "end"]), rng.choice([1000, 1001, 4000])
-            case 5:
-                yield "ping", 0
-            case _:
-                yield "audio", audio(rng)
-
-
-# Who says it
-
-
 async def kaldi(one: Service, rng: random.Random) -> str:
     """A client of the Kaldi server's WebSocket."""
-    query = urlencode({"content-type": rng.choice(TYPES)} | ({"timing": "1"} if rng.random() < 0.5 else {}))
-    path = f"/client/ws/speech?{query}"
-    return await _talk(one, path, rng, "EOS", _kaldi)
+    asked, media = query(rng)
+    return await _talk(one, f"/client/ws/speech?{asked}", media, rng, "EOS", _kaldi)
 
 
 async def vosk(one: Service, rng: random.Random) -> str:
     """A client of Vosk's."""
-    return await _talk(one, rng.choice(["/", "/vosk"]), rng, '{"eof" : 1}', _vosk)
+    path = rng.choice(["/", "/vosk"]) + (f"?{query(rng)[0]}" if rng.random() < 0.3 else "")
+    return await _talk(one, path, CAPS, rng, '{"eof" : 1}', _vosk)
 
 
 @dataclass
@@ -324,10 +185,12 @@ class Talk:
             self.came.set()
         self.came.set()
 
-    async def say(self, socket: aiohttp.ClientWebSocketResponse, rng: random.Random, end: str) -> None:
+    async def say(
+        self, socket: aiohttp.ClientWebSocketResponse, media: str, rng: random.Random, end: str
+    ) -> None:
         """Everything, and `end`, unless it leaves before."""
         with contextlib.suppress(ConnectionError):
-            for what, value in itertools.chain(steps(rng), [("end", 0)]):
+            for what, value in itertools.chain(steps(rng, media), [("end", 0)]):
                 await self._step(socket, rng, end, what, value)
                 if self.left:
                     return
@@ -367,13 +230,13 @@ class Talk:
 
 
 async def _talk(
-    one: Service, path: str, rng: random.Random, end: str, judge: Callable[[list[dict]], str]
+    one: Service, path: str, media: str, rng: random.Random, end: str, judge: Callable[[list[dict]], str]
 ) -> str:
     talk = Talk()
     async with one.http.ws_connect(one.url(path)) as socket:
         hearing = asyncio.create_task(talk.hear(socket))
         try:
-            await talk.say(socket, rng, end)
+            await talk.say(socket, media, rng, end)
             if not talk.left:
                 await hearing
         finally:
@@ -413,17 +276,19 @@ async def put(one: Service, rng: random.Random) -> str:
     """A client of the HTTP request, which may leave in the middle of it."""
 
     async def body() -> AsyncIterator[bytes]:
-        for _ in range(rng.choice([0, 1, 3, 9])):
-            yield audio(rng)
+        for what, said in steps(rng, media):
+            if what == "audio" and isinstance(said, bytes):
+                yield said
             for _ in range(rng.choice([0, 0, 9])):
                 await asyncio.sleep(0)
             if rng.random() < 0.05:
                 raise ConnectionError("leaves")
 
-    headers = {"Content-Type": rng.choice(TYPES).encode("ascii", "replace").decode()}
+    asked, media = query(rng)
+    headers = {"Content-Type": media.encode("ascii", "replace").decode()}
     if rng.random() < 0.1:
         headers["Content-Encoding"] = rng.choice(["deflate", "gzip"])
-    url = one.url("/client/dynamic/recognize", "http")
+    url = one.url(f"/client/dynamic/recognize?{asked}", "http")
     try:
         async with one.http.request(rng.choice(["PUT", "POST"]), url, data=body(), headers=headers) as answer:
             if answer.status != 200:
@@ -463,22 +328,6 @@ async def stranger(one: Service, rng: random.Random) -> str:
         await reader.read()
         await writer.wait_closed()
     return "a stranger"
-
-
-EVENTS = [
-    *("no JSON", "[]", "{}", '{"status": "x"}', '{"status": true}', '{"status": 0, "result": 5}', *DEEP),
-    *(
-        '{"status": 3}',
-        '{"status": 0, "acknowledged": true}',
-        '{"status": 0, "timing": 5}',
-        '{"status": NaN}',
-    ),
-    '{"status": 0, "result": {"hypotheses": [], "final": true}}',
-    '{"status": 0, "result": {"hypotheses": [{"transcript": "tere"}], "final": true}}',
-    '{"status": 0, "result": {"hypotheses": [{"transcript": "tere"}], "final": false}}',
-    '{"status": 0, "result": {"hypotheses": [{"transcript": "a", "word-alignment": [{}]}], "final": true}}',
-    '{"status": 0, "timing": {"message": 99}}',
-]
 
 
 async def impostor(one: Service, rng: random.Random) -> str:

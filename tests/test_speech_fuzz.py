@@ -17,6 +17,7 @@ def _fuzz() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(ROOT / "fuzz"))
     # Where its data classes look for their types.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
