@@ -254,7 +254,7 @@ fn what_comes_before_the_reader_is_awake_is_acknowledged_once() {
         segments(t.at(ms(100 + round)), 1);
         t.skip();
     }
-    let next = segments(t.at(ms(400)), 8);
+    let next = segments(t.at(ms(400)), 6);
     t.expect_nothing().at(ms(400) + Span::from_micros(50)).expect(ack(next)).idle();
     // With time between them it is every second one.
     segments(t.at(ms(410)), 1);
