@@ -123,7 +123,7 @@ impl Draw for Services {
 
 /// A discipline that the textbook knows.
 fn queueing(choices: &[u64], service: f64) -> Queueing {
-    match Queueing::sample(&mut Services { choices: choices.to_vec().into_iter(), service }) {
+    match Queueing::sample(&mut Services { choices: choices.iter().copied(), service }) {
         // No two flows meet in one queue.
         Queueing::FqCodel(settings) => FqCodel { queues: 1 << 20, ..settings }.into(),
         other
