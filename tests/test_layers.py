@@ -10,12 +10,19 @@ from rust_modules import circles, name, uses
 WITHOUT_CIRCLES = ("apps", "py", "sim", "units", "wire")
 
 TO_BE_REMOVED = {
+    "apps": {
+        ("crate::cbr", "crate::onoff"),
+        ("crate::proxy", "crate::registry"),
+        ("crate::record", "crate::speech"),
+    },
     "sim": {
-        ("crate::direction", "crate::check"),
+        ("crate::endpoint", "crate::sockets"),
         ("crate::limits", "crate::world"),
         ("crate::network", "crate::endpoint"),
         ("crate::network", "crate::stack"),
+        ("crate::processes", "crate::world"),
         ("crate::session", "crate::report"),
+        ("crate::sockets", "crate::processes"),
         ("crate::timeline", "crate::check"),
         ("crate::updates", "crate::report"),
         ("crate::world", "crate::realtime"),

@@ -52,8 +52,9 @@ while True: time.sleep(600)
 
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:
-    """A shell that starts tests in the background has these signals ignored, which processes inherit."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in interrupts.FROM_KEYS}
+    """A shell that starts tests in the background, or nohup, has these signals ignored, which processes inherit."""
+    heard = {*interrupts.FROM_KEYS, signal.SIGHUP}
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in heard}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
