@@ -52,7 +52,7 @@ while True: time.sleep(600)
 
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:
-    """A shell that starts tests in the background, or nohup, has these signals ignored, which processes inherit."""
+    """Who starts tests in the background may have these signals ignored, which processes inherit."""
     heard = {*interrupts.FROM_KEYS, signal.SIGHUP}
     before = {number: signal.signal(number, signal.SIG_DFL) for number in heard}
     yield

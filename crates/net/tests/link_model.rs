@@ -98,12 +98,12 @@ fn spec() -> impl Strategy<Value = Spec> {
 }
 
 /// Choices, their times in typical services of a link.
-struct Services {
-    choices: std::vec::IntoIter<u64>,
+struct Services<'a> {
+    choices: std::iter::Copied<std::slice::Iter<'a, u64>>,
     service: f64,
 }
 
-impl Draw for Services {
+impl Draw for Services<'_> {
     fn below(&mut self, n: u64) -> u64 {
         self.choices.next().unwrap_or(0) % n
     }
