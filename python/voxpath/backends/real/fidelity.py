@@ -43,7 +43,7 @@ def starved(found: Mapping[str, Any], ended_ns: int) -> list[str]:
     """Why a run is invalid though its packets were on time: who was to send them had no processor.
 
     Args:
-        found: `ends_waited_ns` of the thread of the flows' ends, and `stolen_share`, none where it is not known.
+        found: `ends_waited_ns` of the thread of the flows' ends, and `stolen_share`, none where unknown.
         ended_ns: The run's length.
     """
     # A program may start what competes with it: how long it waited is kept, and decides nothing.
