@@ -454,7 +454,8 @@ def test_a_body_that_is_compressed_once_more_is_refused():
 class Broken(Stub):
     """Fails in the middle of one session, and when that is let go."""
 
-    sessions = 0
+    sessions = -1
+    """A recogniser is reset as it is made, too."""
 
     def reset(self) -> None:
         super().reset()
