@@ -89,6 +89,11 @@ class Check:
     evidence: str
     set_aside: str = ""
 
+    def __post_init__(self) -> None:
+        # Comparisons of numpy's values give a type of its own, which is neither True nor False to `is`.
+        if self.holds is not None:
+            object.__setattr__(self, "holds", bool(self.holds))
+
     @property
     def verdict(self) -> str:
         """In words."""
