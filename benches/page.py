@@ -1,4 +1,4 @@
-"""The page that benchmarks write, docs/benchmarks.md: its sections, and on what and of which code they were measured."""
+"""The page that benchmarks write, docs/measured/benchmarks.md: its sections, and on what and of which code they were measured."""
 # SPDX-License-Identifier: Apache-2.0
 
 import os
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "measured" / "benchmarks.md"
 
 PEERS = "The dumbbell beside ns-3, ns-2 and SimPy"
 HOP = "What a hop costs"

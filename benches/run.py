@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make bench`: what a hop costs, voxpath beside its peers on the same dumbbell, and sweeps, in one run.
 
-Prints the tables, writes them to docs/benchmarks.md with the machine they were measured on, and fails if a bar is
+Prints the tables, writes them to docs/measured/benchmarks.md with the machine they were measured on, and fails if a bar is
 not reached. Ratios are taken within a round, see peers/measure.py; the absolute numbers are this machine's.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -78,7 +78,7 @@ def peers_section(where: str, tables: list[str], verdicts: list[Verdict], rounds
     results = "\n\n".join(tables)
     return f"""\
 Median of {rounds} rounds in which the contestants took turns; a ratio is the median of the
-ratios within a round. The scenario, and what each peer counts, stands in [benches/peers](../benches/peers/README.md). {measure.TRAINED} is
+ratios within a round. The scenario, and what each peer counts, stands in [benches/peers](../../benches/peers/README.md). {measure.TRAINED} is
 the same program after profile-guided optimisation on other dumbbells (`crates/trained.sh dumbbell`); `make fast` gives the installed engine the same.
 
 Measured on: {where}.

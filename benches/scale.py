@@ -44,7 +44,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What was measured: the section for docs/benchmarks.md, and its bars."""
+    """What was measured: the section for docs/measured/benchmarks.md, and its bars."""
 
     section: str
     bars: list[Bar]

@@ -7,6 +7,8 @@ with events at places of the page.
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,11 @@ _WATCH = """<script>
 window.problems = [];
 addEventListener("error", (event) => problems.push(event.message || `cannot load ${event.target.src}`), true);
 addEventListener("unhandledrejection", (event) => problems.push(String(event.reason)));
-addEventListener("securitypolicyviolation", (event) => problems.push(`would load ${event.blockedURI}`));
+addEventListener("securitypolicyviolation", (event) =>
+  problems.push(`would load ${event.blockedURI} (${event.effectiveDirective}, line ${event.lineNumber})`));
 </script>"""
 
-_ACT = """<script>
+_ACT = """
 (async () => {
   // What an event has changed is drawn in the next frame, however long that takes.
   const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -35,14 +38,18 @@ _ACT = """<script>
   try { result = await (async () => { %s })(); } catch (error) { problems.push(String(error)); }
   document.documentElement.dataset.result = JSON.stringify({ result, problems });
 })();
-</script>"""
+"""
 
 
 def browse(page: str, script: str, tmp_path: Path, width: int = 1280, scheme: str = "light") -> Any:
     """What a script returns that runs in a page; an error in it, or a request of it, is an error here."""
     file = tmp_path / "browsed.html"
     watched = page.replace("<head>", f"<head>{_WATCH}", 1)
-    file.write_text(watched.replace("</body>", f"{_ACT % script}</body>"), "utf-8")
+    act = _ACT % script
+    # Only scripts that the page's policy names run in it.
+    digest = base64.b64encode(hashlib.sha256(act.encode()).digest()).decode()
+    watched = watched.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    file.write_text(watched.replace("</body>", f"<script>{act}</script></body>"), "utf-8")
     flags = [f"--window-size={width},1000"]
     flags += ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import slow
+
 ROOT = Path(__file__).parent.parent
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 
@@ -35,6 +37,14 @@ app = { kind = "download", request = "100 B", response = "200 kB" }
 
 
 _PROGRESS = re.compile(r"^.*: \d+(?: of \d+(?:, .*)?|, \d.*)\n", re.MULTILINE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that `make check` leaves out."""
+    names = slow.listed()
+    for item in items:
+        if item.nodeid.partition("[")[0] in names:
+            item.add_marker(pytest.mark.slow)
 
 
 def without_progress(err: str) -> str:

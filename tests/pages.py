@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -189,7 +190,7 @@ class Session:
 
     def _run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         programs = Path(sys.executable).parent
-        return subprocess.run(
+        with subprocess.Popen(
             arguments,
             cwd=self.directory,
             env={
@@ -198,11 +199,18 @@ class Session:
                 "LC_ALL": "C.UTF-8",
                 **self.environment,
             },
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+            start_new_session=True,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=PATIENCE_S)
+            except BaseException:
+                # A server that is left would answer the commands of other pages.
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
 
 def dialogue(block: Block) -> Iterator[tuple[str, list[str]]]:

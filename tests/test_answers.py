@@ -78,3 +78,18 @@ def test_paths_are_the_engines():
     ]
     data["topology"]["routes"] = [{"at": "r", "to": "b", "via": "s-r"}]
     assert paths(from_dict(data).plan)[0].there == [(2, "ab"), (3, "ba"), (4, "ab")]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.38249, "1.382"),
+        (27, "27"),
+        (12_345.6, "12346"),
+        (0.000123456, "0.0001235"),
+        (-0.5, "-0.5000"),
+        (0, "0"),
+    ],
+)
+def test_a_value_without_an_interval_has_four_digits_or_is_whole(value: float, text: str):
+    assert str(Summary(1, value, None)) == text

@@ -13,9 +13,9 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import ROOT, SMALL
-from voxpath.backends.base import Row
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.intervals import Summary, along_a_line, paired, quantile, summarise
+from voxpath.results.rows import Row
 from voxpath.scenario import parse
 
 SWEEP = SMALL + '\n[sweep]\n"topology.link.delay" = ["5 ms", "20 ms"]\nreplications = 6\n'

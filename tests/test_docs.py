@@ -16,6 +16,9 @@ from voxpath.cli import cli
 
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "LIMITATIONS.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "python/voxpath/studies").glob("*/README.md")),
 ]
@@ -149,7 +152,7 @@ def test_blocks_are_found_with_their_place():
 
 def told() -> list[Path]:
     """Every text that people read: pages, and the sources, whose messages and comments they see."""
-    pages = [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "LIMITATIONS.md", "CHANGELOG.md"))]
+    pages = [*PAGES, ROOT / "CHANGELOG.md"]
     return [*pages, ROOT / "Makefile", *sorted((ROOT / "python").rglob("*.py"))]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from voxpath.backends.base import Question, Row
+from voxpath.backends.base import Question
 from voxpath.backends.formula import STREAM_FORMULAS, TRANSFER_FORMULAS, FormulaBackend, NotApplicableError
 from voxpath.backends.formula.cardwell import (
     first_loss,
@@ -33,7 +33,8 @@ from voxpath.backends.formula.transmissions import transmissions
 from voxpath.backends.formula.wire import packet_error_rate
 from voxpath.backends.path import paths
 from voxpath.backends.sim import METRICS, SimBackend
-from voxpath.results.metrics import dictionary
+from voxpath.results.metrics import COMPUTED, dictionary
+from voxpath.results.rows import Row
 from voxpath.scenario import Document, from_dict
 
 RFC = {"tcp": {"timestamps": False, "nagle": False, "receive_buffer": "8760 B"}}
@@ -539,7 +540,7 @@ def test_bursts_grow_from_link_to_link():
 
 
 def test_every_metric_of_a_formula_is_in_the_dictionary():
-    known = {**dictionary()["flows"], **dictionary()["derived"]}
+    known = {**dictionary()["flows"], **COMPUTED}
     for formula in (*TRANSFER_FORMULAS, *STREAM_FORMULAS):
         for metric in formula.metrics:
             assert metric.format(sender="server") in known

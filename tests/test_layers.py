@@ -21,10 +21,8 @@ TO_BE_REMOVED = {
         ("crate::network", "crate::endpoint"),
         ("crate::network", "crate::stack"),
         ("crate::processes", "crate::world"),
-        ("crate::session", "crate::report"),
         ("crate::sockets", "crate::processes"),
         ("crate::timeline", "crate::check"),
-        ("crate::updates", "crate::report"),
         ("crate::world", "crate::realtime"),
     },
 }

@@ -151,7 +151,7 @@ STEPS = [{"at": "0 s", "rate": "1 Mbit/s"}, {"at": "1 s", "rate": "0 bit/s"}]
     ("link", "key", "message"),
     [
         ({"rate": {"kind": "wavy"}}, "rate.kind", "schedule, markov, trace"),
-        ({"rate": {"kind": "schedule", "steps": STEPS[1:]}}, "rate.steps[0].at", "'0 s'"),
+        ({"rate": {"kind": "schedule", "steps": [STEPS[0] | {"at": "1 s"}]}}, "rate.steps[0].at", "'0 s'"),
         (
             {"rate": {"kind": "schedule", "steps": [STEPS[0]] * 2}},
             "rate.steps[1].at",
@@ -169,7 +169,7 @@ STEPS = [{"at": "0 s", "rate": "1 Mbit/s"}, {"at": "1 s", "rate": "0 bit/s"}]
             "no unit",
         ),
         ({"rate": {"kind": "markov", "states": TWO[:1]}}, "rate.states", "at least 2"),
-        ({"rate": {"kind": "markov", "states": [TWO[0], TWO[0]]}}, "rate.states", "50 %, not 100 %"),
+        ({"rate": {"kind": "markov", "states": [TWO[0], TWO[0]]}}, "rate.states[0]", "50 %, not 100 %"),
         (
             {"rate": {"kind": "markov", "states": [TWO[0], {"rate": "1 bit/s", "dwell": "1 s"}]}},
             "rate.states[1]",
@@ -266,7 +266,6 @@ def test_traces_are_axes_too(tmp_path: Path):
         ("delay", {}, "1 s, 1 ms\n", "first moment is not zero"),
         ("delay", {}, "0 s, 1 ms\n0 s, 2 ms\n", "line 2: 0 s does not come after"),
         ("delay", {}, "0 s, 1\n", "no unit"),
-        ("delay", {"every": "1 s"}, "0 s, 1 ms\n1 s, 2 ms\n", "after the last moment"),
         ("loss", {"file": "../x.trace"}, "0", "not below the scenario's directory"),
         ("loss", {"file": "/x.trace"}, "0", "not below the scenario's directory"),
         ("loss", {"file": "flows.parquet"}, "0", "ends like a result"),
@@ -283,6 +282,18 @@ def test_a_faulty_file_is_told_with_its_line(
     (problem,) = error.value.problems
     assert problem.key == f"topology.link.down.{key}.file"
     assert message in problem.message
+
+
+def test_a_recorded_delay_starts_over_after_its_last_moment(tmp_path: Path):
+    (tmp_path / "x.trace").write_text("0 s, 1 ms\n1 s, 2 ms\n")
+    link = {"down": {"delay": {"kind": "trace", "file": "x.trace", "every": "1 s"}}}
+    with pytest.raises(ScenarioError) as error:
+        document(link, tmp_path)
+    (problem,) = error.value.problems
+    assert (problem.key, problem.message) == (
+        "topology.link.down.delay.every",
+        "must come after the last step",
+    )
 
 
 def test_damaged_packets_are_dropped_by_their_receiver_and_counted(tmp_path: Path):

@@ -61,7 +61,7 @@ def test_a_sweep_and_a_comparison_have_them_too(voxpath, small: Path, mine: Path
     compared = voxpath("compare", small, "--formulas", mine, "--metric", "completion_s", "--save", "s.csv")
     assert compared.code == 0, compared.err
     summary = pl.read_csv("s.csv").filter(estimator="double", status="ok")
-    assert summary.get_column("mean").to_list() == [pytest.approx(float(line[4]), rel=1e-5)]
+    assert summary.get_column("mean").to_list() == [pytest.approx(float(line[4]), rel=5e-4)]  # four digits
 
 
 def test_python_takes_functions(tmp_path: Path):

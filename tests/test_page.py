@@ -128,6 +128,22 @@ def test_the_page_loads_nothing():
     assert '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';' in render(REPORT)
 
 
+def test_smuggled_scripts_and_styles_do_not_count(tmp_path: Path):
+    smuggled = """<script>document.title = 'smuggled'</script><style>#p { color: red }</style>
+      <p id=p style='color: red' onclick="document.title = 'smuggled'">x</p>"""
+    page = render(REPORT).replace("<main>", f"<main>{smuggled}", 1)
+    script = """
+      const p = document.getElementById("p");
+      p.click();
+      await pause();
+      // Here these problems are what is to be.
+      const refused = problems.splice(0).flatMap((problem) => problem.match(/(?<=inline \\()[^,]*/) || []);
+      return [document.title, getComputedStyle(p).color !== "rgb(255, 0, 0)", refused.sort()];
+    """
+    refused = ["script-src-attr", "script-src-elem", "style-src-attr", "style-src-elem"]
+    assert browse(page, script, tmp_path) == [REPORT.title, True, refused]
+
+
 def test_sounds_are_played_from_the_page_itself_and_by_keys(tmp_path: Path):
     script = """
       const players = [...document.querySelectorAll("audio")];

@@ -120,6 +120,18 @@ def test_every_key_that_a_table_declares_is_one_of_its_own():
     assert len(tables) > 40
 
 
+def test_a_problem_with_a_flow_is_told_with_the_flows_key():
+    scenario = {
+        "name": "late",
+        "duration": "1 s",
+        "topology": {"kind": "pipe", "link": {"delay": "1 ms"}},
+        "flows": [{"start": "2 s", "app": {"kind": "bulk", "size": "1 B"}}],
+    }
+    with pytest.raises(ScenarioError) as error:
+        from_dict(scenario)
+    assert [problem.key for problem in error.value.problems] == ["flows[0].start"]
+
+
 @pytest.mark.parametrize(
     ("event", "key"),
     [

@@ -75,7 +75,7 @@ def test_what_makes_no_sense_is_refused_at_its_place(app, place, says):
 def test_each_way_is_as_late_as_it_has_to_be(tmp_path):
     flows = [{"name": name, **flow(**keys)} for name, keys in WAYS.items()]
     result = voxpath.run(from_dict(scenario(*flows)), out=tmp_path)
-    updates = pl.concat(pl.read_parquet(path) for path in tmp_path.rglob("updates.parquet"))
+    updates = pl.concat(pl.read_parquet(path) for path in tmp_path.rglob("messages.parquet"))
     assert updates.height == len(WAYS) * len(UPDATES)
     delays = {
         name: (some["received_ns"] - some["ready_ns"]).to_numpy() / 1e6

@@ -18,10 +18,11 @@ from voxpath.backends.real import fidelity, starvation
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.configuration import configurations
 from voxpath.backends.real.session import RealError
-from voxpath.results.frames import frame, parquet
+from voxpath.results.frames import framed, parquet
 from voxpath.results.identity import Observe
+from voxpath.results.outcome import Outcome
 from voxpath.scenario import Document, from_dict
-from voxpath.sweeps.runs import Found, Outcome
+from voxpath.sweeps.runs import Found
 
 
 def document(tcp: dict[str, Any] | None = None, loss: str = "0 %") -> Document:
@@ -75,7 +76,7 @@ class FakeNetwork:
         verdict["problems"] += ["too late"] * late
         return Found(
             json.dumps(verdict),
-            {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()},
+            {f"{name}.parquet": parquet(rows) for name, rows in framed(tables).items()},
             {},
         )
 

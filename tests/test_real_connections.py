@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from voxpath.backends.real.connections import joined, table
+from voxpath.backends.real.connections import joined, named
 from voxpath.real_tables import print_all
 from voxpath.results.metrics import dictionary
 
@@ -29,7 +29,7 @@ SERIES = pl.DataFrame(
 
 
 def seen(*ends: tuple[str, str]) -> pl.DataFrame:
-    return pl.DataFrame(list(ends), {"client": pl.String, "server": pl.String}, orient="row")
+    return pl.DataFrame({"flow": [" > ".join(pair) for pair in ends]}, {"flow": pl.String})
 
 
 def watched(*sockets: tuple[int, str, str, int]) -> pl.DataFrame:
@@ -100,49 +100,35 @@ def test_who_opened_a_connection_is_known_from_its_packets():
     ]
 
 
-ENDS = {
-    "bytes_delivered": (1000, 2_500_000),
-    "data_segments_sent": (1, 1800),
-    "retransmissions": (0, 12),
-    "timeouts": (0, None),
-    "srtt_ns": (41_000_000, 45_500_000),
-    "min_rtt_ns": (40_000_000, 40_100_000),
-    "cwnd_bytes": (14480, 28960),
-}
-
-
 def connections(**changed) -> pl.DataFrame:
-    columns = {
-        "client": ["10.0.0.1:40000"],
-        "server": ["[fd00::2]:80"],
-        "opened_ns": [1_000_000_000],
-        "ended_ns": [3_000_000_000],
+    """The ends of a connection, as the engine tells of them; `changed` has columns of both."""
+    columns = {name: [None] * 2 for name in dictionary()["connections"]} | {
+        "flow": ["10.0.0.1:40000 > [fd00::2]:80"] * 2,
+        "end": ["client", "server"],
+        "host": ["10.0.0.1", "fd00::2"],
+        "opened_ns": [1_000_000_000] * 2,
+        "ended_ns": [3_000_000_000] * 2,
+        "goodput_bps": [4000.0, 10_000_000.0],
+        "bytes_delivered": [1000, 2_500_000],
+        "data_segments_sent": [1, 1800],
+        "retransmissions": [0, 12],
+        "timeouts": [0, None],
+        "srtt_ns": [41_000_000, 45_500_000],
+        "min_rtt_ns": [40_000_000, 40_100_000],
     }
-    columns |= {
-        f"{end}_{name}": [values[index]]
-        for name, values in ENDS.items()
-        for index, end in enumerate(("client", "server"))
-    }
-    columns |= {name: [value] for name, value in changed.items()}
-    return pl.DataFrame(columns).with_columns(pl.exclude("client", "server").cast(pl.UInt64))
+    return pl.DataFrame(columns | changed)
 
 
-def test_a_connection_has_a_row_with_every_column_of_the_dictionary():
-    found = table(connections(), PLAN)
-    assert sorted(found.columns) == sorted(dictionary()["connections"])
-    (row,) = found.iter_rows(named=True)
-    assert row["connection"] == "phone:40000 > office:80"
-    assert (row["client"], row["server"]) == ("phone", "office")
-    assert (row["client_goodput_bps"], row["server_goodput_bps"]) == (4000.0, 10_000_000.0)
-
-
-def test_a_connection_of_a_moment_and_one_that_nobody_answers_have_no_goodput():
-    found = table(connections(ended_ns=1_000_000_000, server_bytes_delivered=None), PLAN)
-    assert found.select("client_goodput_bps", "server_goodput_bps").row(0) == (None, None)
+def test_the_ends_of_a_connection_are_called_by_their_hosts():
+    found = named(connections(), PLAN)
+    assert found.select("flow", "end", "host").rows() == [
+        ("phone:40000 > office:80", "client", "phone"),
+        ("phone:40000 > office:80", "server", "office"),
+    ]
 
 
 def test_both_directions_of_a_connection_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    table(connections(), PLAN).write_parquet(tmp_path / "connections.parquet")
+    named(connections(), PLAN).write_parquet(tmp_path / "connections.parquet")
     print_all([("", tmp_path)])
     _, head, _, there, back = (line for line in capsys.readouterr().out.splitlines() if line.strip())
     assert re.split(r"\s{2,}", head.strip())[:5] == [

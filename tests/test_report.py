@@ -16,9 +16,9 @@ from voxpath.report.document import Axis, Map, Plot, Table
 from voxpath.report.html import render
 from voxpath.report.sweep import report_of
 from voxpath.results.answers import Answers, Variant
+from voxpath.results.outcome import Outcome
 from voxpath.scenario import parse, read
 from voxpath.scenario.quantities import in_one_unit
-from voxpath.sweeps.runs import Outcome
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,15 @@ app = { kind = "cbr", packet = "172 B", interval = "10 ms", packets = "1000 pack
 
 def test_a_report_tells_what_programs_and_their_connections_did(tmp_path: Path):
     document = read(ROOT / "scenarios" / "real-iperf3.toml")
-    row = {"connection": "client:40000 > server:5201", "client": "client", "server": "server"}
-    row |= {"opened_ns": 0, "ended_ns": 2_000_000_000}
-    for end, sent, rate in (("client", 2_500_000, 10e6), ("server", 0, 0.0)):
-        row |= {f"{end}_{name}": 7 for name in ("retransmissions", "timeouts", "cwnd_bytes")}
-        row |= {f"{end}_srtt_ns": 45_000_000, f"{end}_min_rtt_ns": 40_000_000}
-        row |= {f"{end}_bytes_delivered": sent, f"{end}_data_segments_sent": 1800, f"{end}_goodput_bps": rate}
-    pl.DataFrame([row]).write_parquet(tmp_path / "connections.parquet")
+    both = {"flow": "client:40000 > server:5201", "opened_ns": 0, "ended_ns": 2_000_000_000}
+    both |= dict.fromkeys(("retransmissions", "timeouts", "cwnd_bytes"), 7)
+    both |= {"srtt_ns": 45_000_000, "min_rtt_ns": 40_000_000, "data_segments_sent": 1800}
+    ends = [("client", 2_500_000, 10e6), ("server", 0, 0.0)]
+    rows = [
+        {**both, "end": end, "host": end, "bytes_delivered": sent, "goodput_bps": rate}
+        for end, sent, rate in ends
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "connections.parquet")
     command = "iperf3 --client server"
     programs = [{"host": "client", "command": command, "exit_code": 0}]
     pl.DataFrame(programs).write_parquet(tmp_path / "programs.parquet")

@@ -110,18 +110,21 @@ def test_observation_is_not_behaviour(voxpath, small: Path, tmp_path: Path):
 def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     voxpath, small: Path, tmp_path: Path
 ):
+    datagrams = 'app = { kind = "cbr", packet = "172 B", interval = "20 ms", packets = "2 packets" }\n'
+    web = 'app = { kind = "web", connections = 1, pages = 1 }\n'
+    voice = (
+        'app = { kind = "voice", blocks = 3, block = "160 B", interval = "20 ms", partial = "20 B",'
+        ' answer = "20 B", requests = 1 }\n'
+    )
     speech = 'app = { kind = "speech", length = "100 ms", decoder = { per_second = "100 ms" } }\n'
     push = 'app = { kind = "push", way = "streaming", updates = [["10 ms", "10 B"]] }\n'
     event = '[[events]]\nat = "10 ms"\nlink = "link"\ndelay = "9 ms"\n'
-    small.write_text(f"{SMALL}[[flows]]\n{speech}[[flows]]\n{push}{event}")
+    apps = "".join(f"[[flows]]\n{app}" for app in (datagrams, web, voice, speech, push))
+    small.write_text(f"{SMALL}{apps}{event}")
     voxpath("run", small, "--observe", "tcp,packets", "--capture", "client")
     (folder,) = (tmp_path / "runs").iterdir()
     written = {path.stem: pl.read_parquet(path).columns for path in folder.glob("*.parquet")}
-    described = {
-        table: list(columns)
-        for table, columns in dictionary().items()
-        if table not in {"derived", "series_metrics", "connections"}
-    }
+    described = {table: list(columns) for table, columns in dictionary().items() if table != "series_metrics"}
     assert {table: sorted(columns) for table, columns in written.items()} == {
         table: sorted(columns) for table, columns in described.items()
     }

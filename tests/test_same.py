@@ -87,7 +87,7 @@ def test_a_value_that_is_lost_is_found(same, recorded):
 
 def test_rows_subjects_columns_and_tables_that_one_side_lacks_stand_apart(same, recorded):
     b = changed(recorded, "flows", recorded.tables["flows"].drop("server_timeouts").head(3))
-    b = changed(b, "connections", recorded.tables["flows"].select("subject", "cell", "replication", "flow"))
+    b = changed(b, "ends", recorded.tables["flows"].select("subject", "cell", "replication", "flow"))
     more = recorded.tables["verdict"].with_columns(pl.lit("scenario/other").alias("subject"))
     a = changed(recorded, "verdict", pl.concat([recorded.tables["verdict"], more]))
     assert told(same, a, b) == [
@@ -97,7 +97,7 @@ def test_rows_subjects_columns_and_tables_that_one_side_lacks_stand_apart(same, 
         "  scenario/small: flows: 1 rows",
         "    cell 1, replication 1, flow download",
         "only in B:",
-        "  table connections",
+        "  table ends",
     ]
 
 
@@ -107,7 +107,7 @@ def moved(recording):
     owner = ("subject", "cell", "replication", "flow")
     end = flows.select(*owner, pl.lit("client").alias("end"), pl.col("client_timeouts").alias("timeouts"))
     b = changed(recording, "flows", flows.drop("client_timeouts"))
-    return changed(b, "connections", end)
+    return changed(b, "ends", end)
 
 
 MOVED = """\
@@ -115,12 +115,12 @@ MOVED = """\
 kind = "moved"
 table = "flows"
 column = "client_timeouts"
-sql = "SELECT subject, cell, replication, flow, timeouts AS value FROM connections WHERE end = 'client'"
+sql = "SELECT subject, cell, replication, flow, timeouts AS value FROM ends WHERE end = 'client'"
 reason = "a table of its own"
 
 [[difference]]
 kind = "only in B"
-table = "connections"
+table = "ends"
 reason = "new"
 """
 
@@ -134,8 +134,8 @@ def test_what_moved_is_expected_and_its_values_are_compared_all_the_same(same, r
     assert len(lines) == 3
     assert lines[2].endswith("rows are equal, but for what was expected")
 
-    other = b.tables["connections"].with_columns(pl.col("timeouts") + 1)
-    lines = told(same, recorded, changed(b, "connections", other), same.difference.expectations(path))
+    other = b.tables["ends"].with_columns(pl.col("timeouts") + 1)
+    lines = told(same, recorded, changed(b, "ends", other), same.difference.expectations(path))
     assert lines[1] == "  scenario/small: flows.client_timeouts: 4 of 4 rows"
 
 

@@ -131,6 +131,67 @@ def test_there_is_a_worker_for_each_processor_that_may_be_used(monkeypatch: pyte
     assert "--lead 0.1: it has the onset in it" in voxpath("speech", "serve", "--lead", "0.1").err
 
 
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
+    """What is asked of the service instead of serving."""
+    asked: list[tuple] = []
+
+    async def serve(*given) -> int:
+        asked.append(given)
+        return 0
+
+    monkeypatch.setattr(commands, "_serve", serve)
+    for variable in ("VOXPATH_TOKEN", "VOXPATH_WORKER_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+    return asked
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_a_network_is_served_only_with_both_tokens_unless_insecure_is_said(
+    host: str, served: list[tuple], voxpath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "clients").write_text("one\n")
+    (tmp_path / "workers").write_text("two\n")
+    serve = ("speech", "serve", "--host", host)
+    for given in ([], ["--token-file", "clients"], ["--worker-token-file", "workers"]):
+        called = voxpath(*serve, *given)
+        assert called.code == 2
+        assert "or say --insecure" in " ".join(called.err.split())
+    assert served == []
+    called = voxpath(*serve, "--token-file", "clients", "--worker-token-file", "workers")
+    assert called.code == 0
+    assert "Warning" in called.err
+    assert "in the open" in called.err
+    assert voxpath(*serve, "--insecure").code == 0
+    monkeypatch.setenv("VOXPATH_TOKEN", "three")
+    monkeypatch.setenv("VOXPATH_WORKER_TOKEN", "four")
+    assert voxpath(*serve).code == 0
+    tokens = [(given[0].client_token, given[0].worker_token) for given in served]
+    assert tokens == [("one", "two"), (None, None), ("three", "four")]
+
+
+def test_only_our_own_workers_hear_clients_who_have_a_token(
+    served: list[tuple], voxpath, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VOXPATH_TOKEN", "one")
+    assert voxpath("speech", "serve", "--host", "localhost").code == 0
+    (settings, *_, own) = served[0]
+    assert len(settings.worker_token) > 20
+    assert own._environment["VOXPATH_WORKER_TOKEN"] == settings.worker_token
+    called = voxpath("speech", "serve", "--workers", "0")
+    assert called.code == 2
+    assert "--worker-token-file" in called.err
+
+
+@pytest.mark.parametrize("written", ["", "two words", "né"])
+def test_a_file_without_a_token_is_refused(written: str, served: list[tuple], voxpath, tmp_path: Path):
+    (tmp_path / "clients").write_text(written)
+    called = voxpath("speech", "serve", "--token-file", "clients")
+    assert called.code == 2
+    assert "has no token" in " ".join(called.err.split())
+    assert served == []
+
+
 def test_what_goes_wrong_is_in_the_record():
     async def test() -> None:
         async with service(0, settings=master.Settings(client_token="c")) as one:
@@ -326,7 +387,7 @@ def test_stop_ends_a_file_where_it_is(tmp_path: Path):
 
 def test_the_page_asks_for_what_its_address_asks_for(tmp_path: Path):
     async def test() -> None:
-        settings = master.Settings(master.Limits(wait_s=5.0), client_token="c")
+        settings = master.Settings(master.Limits(wait_s=5.0), client_token="c", worker_token="w")
         async with service(settings=settings) as one, chromium(tmp_path / "profile") as browser:
             await browser.open(one.url("/?token=c&user-id=somebody", "http"))
             await browser.until("document.readyState === 'complete' && typeof Session === 'function'")

@@ -16,8 +16,10 @@ import sys
 import threading
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from unittest.mock import AsyncMock
 from urllib.parse import quote
 
 import aiohttp
@@ -28,6 +30,7 @@ from conftest import PATIENCE_S, ROOT
 from processes import LOOK_S
 from voxpath.speech import master, worker
 from voxpath.speech.course import Arrivals
+from voxpath.speech.protocol import Request
 from voxpath.speech.recognisers import Heard, Recogniser, load
 from voxpath.speech.samples import samples
 
@@ -220,7 +223,7 @@ def test_http_put_answers_with_one_utterance():
             assert told["hypotheses"][0]["utterance"].endswith("octets")
             async with one.http.options(url) as answer:
                 assert answer.status == 200
-                assert answer.headers["Access-Control-Allow-Origin"] == "*"
+                assert "Access-Control-Allow-Origin" not in answer.headers
 
     run(test)
 
@@ -517,6 +520,34 @@ def test_a_worker_outlives_a_master_that_says_no_request():
     run(test)
 
 
+def test_a_worker_that_is_to_end_ends_at_the_end_of_a_session_too():
+    async def test() -> None:
+        ending = asyncio.Event()
+
+        class Connection(worker._Connection):
+            async def _read(self) -> None:
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    ending.set()
+                    await asyncio.Event().wait()
+
+            async def _recognise(self, request: Request) -> None:
+                assert request.id == "1"
+                await asyncio.sleep(0)
+
+        socket = AsyncMock()
+        socket.receive.return_value = aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, json.dumps({"id": "1"}), None)
+        with ThreadPoolExecutor(1) as thread:
+            serving = asyncio.create_task(Connection(socket, Stub(), thread).serve())
+            await ending.wait()
+            serving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await serving
+
+    run(test)
+
+
 class Undecided(Stub):
     """Understands nothing in the end, after it has said something else."""
 
@@ -612,8 +643,52 @@ def test_a_reference_names_what_it_is_of():
                 assert (answer.status, await answer.text()) == (400, "No Content-Id specified")
             async with one.http.post(url, data="ten of clubs", headers={"Content-Id": "1"}) as answer:
                 assert answer.status == 200
-            async with one.http.options(url) as answer:
+
+    run(test)
+
+
+def test_only_named_pages_and_our_own_use_the_service_in_a_browser():
+    friend = "https://friend.example"
+
+    async def test() -> None:
+        async with service(settings=replace(PATIENT, origins=(friend,))) as one:
+            url = one.url("/client/dynamic/reference", "http")
+            evil = f"http://evil.example:{one.port}"
+            for origin, host, status in (
+                ("https://evil.example", None, 403),
+                ("null", None, 403),
+                # DNS rebinding: their name leads to us.
+                (evil, f"evil.example:{one.port}", 403),
+                (f"http://127.0.0.1:{one.port}", None, 200),
+                (f"http://localhost:{one.port}", f"localhost:{one.port}", 200),
+                (f"http://machine:{one.port}", f"machine:{one.port}", 200),
+                (friend, None, 200),
+            ):
+                headers = {"Origin": origin, "Content-Id": "1"} | ({"Host": host} if host else {})
+                async with one.http.post(url, data="ten of clubs", headers=headers) as answer:
+                    assert answer.status == status, origin
+                    told = answer.headers.get("Access-Control-Allow-Origin")
+                    assert told == (friend if origin == friend else None)
+            async with one.http.options(url, headers={"Origin": friend}) as answer:
                 assert "content-id" in answer.headers["Access-Control-Allow-Headers"]
+            for path in ("/client/ws/speech", "/client/ws/status", "/vosk", "/", "/worker/ws/speech"):
+                with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+                    await one.http.ws_connect(one.url(path), headers={"Origin": "https://evil.example"})
+        async with service(settings=replace(PATIENT, client_token="c", worker_token="w")) as one:
+            # Who rebinds a name does not know the token; who has a name of its own does.
+            host = f"speech.example:{one.port}"
+            headers = {"Origin": f"https://{host}", "Host": host}
+            async with one.http.ws_connect(one.url("/client/ws/status?token=c"), headers=headers) as socket:
+                assert "num_workers_available" in await socket.receive_json()
+
+    run(test)
+
+
+def test_without_a_token_of_theirs_workers_are_not_given_the_audio_of_clients_who_have_one():
+    async def test() -> None:
+        async with service(0, settings=replace(PATIENT, client_token="c")) as one:
+            with pytest.raises(worker.RefusedError):
+                await worker.work(worker.Settings(one.url("", "ws")), Stub())
 
     run(test)
 

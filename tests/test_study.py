@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from voxpath.backends.base import Row
 from voxpath.report.document import Check
 from voxpath.results.intervals import Summary, summarise
+from voxpath.results.rows import Row
 from voxpath.studies import NAMES, load
 from voxpath.studies.base import Published, Tolerance, compare, compare_row, contradiction, with_causes
 

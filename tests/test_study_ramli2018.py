@@ -14,6 +14,7 @@ import pytest
 import voxpath as voxpath_package
 from voxpath.report import heatmap
 from voxpath.report.document import Axis, Map, Panel
+from voxpath.results.outcome import Outcome
 from voxpath.speech.samples import GROWING, samples
 from voxpath.speech.words import words
 from voxpath.studies.base import held
@@ -35,7 +36,6 @@ from voxpath.studies.ramli2018.scenario import (
     second_reading,
     simulated,
 )
-from voxpath.sweeps.runs import Outcome
 
 LENGTHS = {"short": 2.0, "middle": 10.0, "long": 30.0}
 

@@ -124,7 +124,7 @@ def test_a_sweep_runs_every_cell_and_replication_and_prints_each_cell(voxpath, s
     assert len(lines) == 6
     assert all("±" in line for line in lines)
     flows = pl.read_csv(tmp_path / "flows.csv")
-    assert flows.columns[:4] == [LOSS, SIZE, "replication", "flow"]
+    assert flows.columns[:6] == [LOSS, f"{LOSS} [%]", SIZE, f"{SIZE} [kB]", "replication", "flow"]
     assert flows.height == 24
 
 
@@ -293,7 +293,7 @@ def test_a_scheduler_is_used_by_its_address(voxpath, swept: Path, tmp_path: Path
     code = """
 from distributed import LocalCluster
 if __name__ == "__main__":
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
         print(cluster.scheduler_address, flush=True)
         input()
 """
@@ -315,8 +315,8 @@ def test_a_worker_with_another_engine_is_refused(monkeypatch):
     from voxpath.sweeps.runs import perform_batch
 
     monkeypatch.setattr(_engine, "BUILD", "another")
-    with pytest.raises(RuntimeError, match="a worker has the engine another"):
-        perform_batch([], "this")
+    with pytest.raises(RuntimeError, match="has the engine another"):
+        perform_batch([], "this", ())
 
 
 def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch, capsys):
@@ -337,12 +337,29 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(monkeypatch, capsy
 def test_python_has_the_words_of_the_command_line(tmp_path: Path):
     answers = voxpath_package.sweep(parse(SWEEP), replications=3, out=tmp_path / "runs")
     assert answers.axes == (LOSS, SIZE)
-    assert answers.flows.columns[:3] == [LOSS, SIZE, "replication"]
+    axes = [LOSS, f"{LOSS} [%]", SIZE, f"{SIZE} [kB]"]
+    assert answers.flows.columns[:5] == [*axes, "replication"]
     assert answers.flows.height == 18
-    assert answers.table("requests").columns[:3] == [LOSS, SIZE, "replication"]
+    assert answers.table("requests").columns[:5] == [*axes, "replication"]
     summary = answers.summary.filter(metric="completion_s", estimator="sim")
     assert summary.height == 6
     row = summary.row(0, named=True)
     assert row["mean_low"] <= row["mean"] <= row["mean_high"]
     assert (row["n"], row["unit"], row[LOSS]) == (3, "s", "0 %")
     assert len(answers.folders) == 18
+
+
+def test_axes_of_quantities_have_their_numbers_too(tmp_path: Path):
+    axes = """
+[sweep]
+"topology.link.delay" = ["500 us", "20 ms"]
+"flows[0].app.response" = ["1 kB", "1 MB"]
+"flows[0].name" = ["one", "other"]
+mode = "zip"
+"""
+    answers = voxpath_package.sweep(parse(SMALL + axes), out=tmp_path)
+    assert answers.flows["topology.link.delay"].to_list() == ["500 us", "20 ms"]
+    assert answers.flows["topology.link.delay [ms]"].to_list() == [0.5, 20]
+    assert answers.flows[f"{SIZE} [MB]"].to_list() == [0.001, 1]
+    assert answers.summary["topology.link.delay [ms]"].dtype == pl.Float64
+    assert not [name for name in answers.flows.columns if name.startswith("flows[0].name [")]

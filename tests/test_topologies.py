@@ -6,6 +6,7 @@ import pytest
 
 import voxpath as voxpath_package
 from voxpath.backends.path import paths
+from voxpath.canonical import canonical
 from voxpath.scenario import ScenarioError, from_dict
 
 BULK = {"app": {"kind": "bulk", "size": "10 kB"}}
@@ -24,7 +25,7 @@ def ways(data: dict) -> list[tuple[list[str], list[str]]]:
     """The links of each flow, there and back."""
 
     class Plan:
-        json = voxpath_package.results.canonical.canonical(data)
+        json = canonical(data)
 
     links = [link["name"] for link in data["links"]]
     return [tuple([links[link] for link, _ in way] for way in path) for path in paths(Plan)]

@@ -3,7 +3,7 @@
 
 Everything runs in this one process, in turns: each round gives every contestant some tenths of a second, in an order that
 changes, and a ratio is taken within a round. What counts is the processor time of the process, of which the other
-programs of a machine take little but cache. Prints the medians, writes its section of docs/benchmarks.md, and fails if a
+programs of a machine take little but cache. Prints the medians, writes its section of docs/measured/benchmarks.md, and fails if a
 bar is not reached.
 """
 # SPDX-License-Identifier: Apache-2.0

@@ -3,7 +3,7 @@
 
 Requests with Nagle's algorithm on and off, packets that overtake each other, jitter, traffic both ways over an asymmetric link, two
 congestion controls at one bottleneck, queue disciplines, a recorded capacity, outages. `--record N` adds what is missing to N runs of
-the kernel a cell to classes.jsonl; without it, each cell is simulated for the same runs, and its lines in docs/grid.md are written.
+the kernel a cell to classes.jsonl; without it, each cell is simulated for the same runs, and its lines in docs/measured/grid.md are written.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -20,7 +20,7 @@ import beside
 import page
 
 RECORD = Path(__file__).resolve().parent / "classes.jsonl"
-PAGE = beside.ROOT / "docs" / "grid.md"
+PAGE = beside.ROOT / "docs" / "measured" / "grid.md"
 TITLE = "Off the grid"
 RUNS = 8
 SHARE = 0.9
@@ -222,7 +222,7 @@ def text_of(found: Sequence[Sequence[beside.Compared]]) -> str:
     held = sum(all(metric.holds for metric in one) for one in found)
     runs = min(len(one[0].kernel) for one in found)
     text = f"""What the grid does not have: a cell for each kind of traffic, network and queue in which stacks may differ, recorded from the kernel
-([benches/fidelity/classes.jsonl](../benches/fidelity/classes.jsonl), at least {runs} runs a cell; `make classes-record`) and simulated for the same runs (`make
+([benches/fidelity/classes.jsonl](../../benches/fidelity/classes.jsonl), at least {runs} runs a cell; `make classes-record`) and simulated for the same runs (`make
 classes`). A cell holds if each of its metrics is within {beside.BAR:.0%}, a millisecond, or the kernel's own 95 % interval; retransmissions within {beside.REPEATS_SHARE:.0%} or
 {beside.REPEATS}. {SHARE:.0%} of the cells have to: {held} of {len(found)} do, {"as they have to" if held >= SHARE * len(found) else "which is too few"}.
 

@@ -3,7 +3,7 @@
 
 Each cell of the grid is a transfer of so many bytes that it lasts about ten seconds. What the kernel needed is recorded in
 grid.toml, run by run; `--record N` adds what is missing to N runs a cell, and `--sample` measures some cells again and says
-how they agree with the record. Without either, it simulates each cell and writes docs/grid.md.
+how they agree with the record. Without either, it simulates each cell and writes docs/measured/grid.md.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -39,7 +39,7 @@ from voxpath.scenario import Document
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RECORD = HERE / "grid.toml"
-PAGE = ROOT / "docs" / "grid.md"
+PAGE = ROOT / "docs" / "measured" / "grid.md"
 OFF_THE_GRID = "Off the grid"
 """The section of the page that `make classes` writes."""
 
@@ -343,7 +343,7 @@ def text_of(found: Sequence[Compared], known: Mapping[str, Any]) -> str:
     text = f"""# Our `linux` beside a live kernel: the grid
 
 Written by `make grid`; do not edit. How long a transfer lasts, of as many bytes as the simulator brings over in {LASTS_S} s: the
-kernel's runs, recorded in [benches/fidelity/grid.toml](../benches/fidelity/grid.toml) ({counted(runs)} a cell; `make grid-record` adds to them, `make
+kernel's runs, recorded in [benches/fidelity/grid.toml](../../benches/fidelity/grid.toml) ({counted(runs)} a cell; `make grid-record` adds to them, `make
 grid-sample` measures some again), with the 95 % bootstrap interval of their mean, and {seeds} simulated seeds. The nth run of either
 loses the same packets as long as both send the same: "same losses" is the difference over the kernel's replications alone, which says more of the
 stacks and less of chance, but is not what the bars are about. A queue holds what the path holds; loss is of data alone; "window" is a receive buffer of half of what the path holds, at least {LEAST_BUFFER} bytes.

@@ -2,7 +2,7 @@
 """`make ladders`: kernel and simulator over the same exact losses, packet by packet.
 
 Loses named packets of an upload (the nth with data, acknowledgments, the tail, a repetition, pairs) on real hosts and in the simulator's
-`linux`, lays the ladders side by side and writes docs/ladders.md.
+`linux`, lays the ladders side by side and writes docs/measured/ladders.md.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -25,7 +25,7 @@ from voxpath.scenario import Document
 from voxpath.sweeps.workers import Workers
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "ladders.md"
+PAGE = ROOT / "docs" / "measured" / "ladders.md"
 
 SEGMENTS = 30
 MSS = 1448

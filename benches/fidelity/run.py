@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make fidelity`: how far our stacks are from a live kernel and from other simulators, set-up by set-up.
 
-Reads reference.toml, simulates each of its set-ups, and writes docs/fidelity.md. It states distances and passes no
+Reads reference.toml, simulates each of its set-ups, and writes docs/measured/fidelity.md. It states distances and passes no
 verdict: closing them is the work on TCP.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import voxpath
-from voxpath.backends.base import Question, Row
+from voxpath.backends.base import Question
 from voxpath.backends.sim import SimBackend
+from voxpath.results.rows import Row
 from voxpath.scenario import Document
 from voxpath.sweeps.workers import Workers
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "fidelity.md"
+PAGE = ROOT / "docs" / "measured" / "fidelity.md"
 
 PLAIN = {
     "receive_buffer": "8760 B",
@@ -126,8 +127,8 @@ def page(backend: SimBackend, replications: int) -> str:
     text = f"""# How far we are from others
 
 Written by `make fidelity`; do not edit. Ours: mean and 95 % t-interval of {replications} replications. Theirs, and how it was
-measured: [benches/fidelity/reference.toml](../benches/fidelity/reference.toml). What is missing in our `linux`:
-[LIMITATIONS.md](../LIMITATIONS.md).
+measured: [benches/fidelity/reference.toml](../../benches/fidelity/reference.toml). What is missing in our `linux`:
+[LIMITATIONS.md](../../LIMITATIONS.md).
 
 ## Download of 10,000,000 bytes with a window of 8760 bytes: seconds
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make formulas`: how far each closed form is from published values and from the simulator.
 
-Writes docs/formulas.md. A distance is no verdict: a formula holds under its own assumptions, and the page says how far
+Writes docs/measured/formulas.md. A distance is no verdict: a formula holds under its own assumptions, and the page says how far
 they carry.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 import voxpath
-from voxpath.backends.base import Question, Row
+from voxpath.backends.base import Question
 from voxpath.backends.formula import FormulaBackend
 from voxpath.backends.formula.limits import medium_rate, window_rate
 from voxpath.backends.formula.mathis import mathis_rate
@@ -32,11 +32,12 @@ from voxpath.backends.formula.wire import packet_error_rate
 from voxpath.backends.sim import SimBackend, flows
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, summarise
+from voxpath.results.rows import Row
 from voxpath.scenario import Document
 from voxpath.sweeps.workers import Workers
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "formulas.md"
+PAGE = ROOT / "docs" / "measured" / "formulas.md"
 
 PLAIN = {"window_scaling": False, "sack": False, "timestamps": False, "nagle": False}
 SMALL = PLAIN | {"receive_buffer": "8760 B"}
@@ -369,7 +370,7 @@ def page(folder: Path, replications: int, jobs: int) -> str:
     text = """# Closed forms beside the simulator
 
 Written by `make formulas`; do not edit. Every formula is an estimator of its own and holds under its own assumptions;
-its docstring in [python/voxpath/backends/formula](../python/voxpath/backends/formula) has equation, source and validity.
+its docstring in [python/voxpath/backends/formula](../../python/voxpath/backends/formula) has equation, source and validity.
 A formula that does not apply to a set-up has no line there.
 
 ## Against published values

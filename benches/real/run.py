@@ -2,7 +2,7 @@
 """`make bench-real`: what the network in real time does beside what it was asked for, and what ns-3's TapBridge does.
 
 Run it while nothing else runs: it measures microseconds. Needs root, for SCHED_FIFO and for the taps of the peer.
-Prints the tables, writes them to docs/real-time.md, and fails if a bar is not reached.
+Prints the tables, writes them to docs/measured/real-time.md, and fails if a bar is not reached.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import measure
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "real-time.md"
+PAGE = ROOT / "docs" / "measured" / "real-time.md"
 
 MOST_P50_US, MOST_P99_US = 150.0, 500.0
 MOST_RATE_ERROR = 0.005
@@ -177,8 +177,8 @@ def main() -> int:
     body = "\n\n".join(tables)
     text = f"""# The network in real time, measured
 
-Written by `make bench-real`; do not edit. Programs: [benches/real](../benches/real); the peer's:
-[benches/peers/tapbridge.cc](../benches/peers/tapbridge.cc).
+Written by `make bench-real`; do not edit. Programs: [benches/real](../../benches/real); the peer's:
+[benches/peers/tapbridge.cc](../../benches/peers/tapbridge.cc).
 
 Measured on: {os.cpu_count()} cores, Linux {platform.release()}, load average {load:.1f} at the start.
 

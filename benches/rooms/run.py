@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench-aec-rooms`: echo cancellers in reverberant rooms, on the same samples, into docs/aec-rooms.md.
+"""`make bench-aec-rooms`: echo cancellers in reverberant rooms, on the same samples, into docs/measured/aec-rooms.md.
 
 A far talker (the prompts of asterisk-core-sounds-en-g722) is heard by two microphones of a far room, played by two
 loudspeakers of a near one, and heard by two microphones there, with noise. After 30 s the microphones are interchanged.
@@ -182,7 +182,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--talkers", type=int, default=2, help="for each room")
     parser.add_argument("--only", help="a canceller; nothing is written then")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs/aec-rooms.md")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs/measured/aec-rooms.md")
     options = parser.parse_args()
     chosen = [name for name in CANCELLERS if options.only in (None, name)]
     found: dict[str, list[tuple[float, ...]]] = {name: [] for name in chosen}

@@ -21,7 +21,7 @@ from voxpath import _engine, studies
 from voxpath.backends import named
 from voxpath.backends.base import UnanswerableError
 from voxpath.formulas import Formulas
-from voxpath.results.frames import frame
+from voxpath.results.frames import framed
 from voxpath.results.identity import Observe
 from voxpath.scenario import Document
 from voxpath.studies.base import Answer
@@ -153,8 +153,8 @@ def _record_run(
     hosts = tuple(node["name"] for node in json.loads(plan)["nodes"] if node["kind"] == "host")
     observe = Observe(tcp=True, packets=True, capture=hosts) if observed else Observe()
     tables, verdict, captures = _engine.run(plan, replication, observe.json)
-    for name, table in tables.items():
-        builder.add(name, subject, frame(table), cell, replication)
+    for name, rows in framed(tables).items():
+        builder.add(name, subject, rows, cell, replication)
     said = {key: [json.dumps(value)] for key, value in json.loads(verdict).items()}
     builder.add("verdict", subject, pl.DataFrame(said), cell, replication)
     if captures:

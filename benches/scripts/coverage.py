@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make tcp-scripts`: which rule of the RFCs which script covers, from the list of rules and the scripts' heads.
 
-Runs every script on every stack that it names, the live kernel too, and writes docs/tcp-coverage.md where all hold.
+Runs every script on every stack that it names, the live kernel too, and writes docs/measured/tcp-coverage.md where all hold.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -16,7 +16,7 @@ from voxpath.scripts import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "scripts"
-PAGE = ROOT / "docs" / "tcp-coverage.md"
+PAGE = ROOT / "docs" / "measured" / "tcp-coverage.md"
 
 
 def read_all() -> list[Script]:
@@ -58,8 +58,8 @@ def page(everything: Sequence[Script]) -> str:
     count = sum(bool(covered[name]) for _, _, name, _ in all_rules)
     text = f"""# Which script covers which rule of TCP
 
-Written by `make tcp-scripts` from [the list of rules](../tests/scripts/rules.toml) and the heads of
-[the scripts](../tests/scripts); do not edit. How scripts are written and run: [tcp-scripts.md](tcp-scripts.md).
+Written by `make tcp-scripts` from [the list of rules](../../tests/scripts/rules.toml) and the heads of
+[the scripts](../../tests/scripts); do not edit. How scripts are written and run: [tcp-scripts.md](../tcp-scripts.md).
 
 {len(everything)} scripts cover {count} of {len(all_rules)} rules, {len(with_kernel)} of them on the live kernel, too. **none** marks a rule that no
 script covers; tests in Rust (`crates/tcp/tests`) hold many of these.
@@ -71,7 +71,7 @@ script covers; tests in Rust (`crates/tcp/tests`) hold many of these.
             text += f"\n## {heading}\n\n| rule | what it asks for | scripts (stacks) |\n| --- | --- | --- |\n"
             last = document
         by = ", ".join(
-            f"[{script.path.stem}](../tests/scripts/{script.path.name}) ({' '.join(script.stacks)})"
+            f"[{script.path.stem}](../../tests/scripts/{script.path.name}) ({' '.join(script.stacks)})"
             for script in covered[name]
         )
         text += f"| {name} | {rule.replace('|', chr(92) + '|')} | {by or '**none**'} |\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make speech-compare`: the recognition service on real hosts and simulated, utterance by utterance.
 
-Writes a section of docs/speech-sim.md; with `--recogniser sleeping` of a recogniser that sleeps, so that the network and
+Writes a section of docs/measured/speech-sim.md; with `--recogniser sleeping` of a recogniser that sleeps, so that the network and
 the service are compared however busy the machine is. That of a real recogniser is recorded before and after the sessions of each
 network, for each utterance on the others: processors that others share are faster in one minute than in the next.
 """
@@ -28,7 +28,7 @@ from voxpath.speech.compare import SERVE, Both, Sending, beside, measure, simula
 from voxpath.speech.profile import hear, profile_of, recording_of, utterance_profile  # noqa: E402
 from voxpath.speech.recognisers import Recogniser, load  # noqa: E402
 
-PAGE = ROOT / "docs" / "speech-sim.md"
+PAGE = ROOT / "docs" / "measured" / "speech-sim.md"
 NETWORKS = {
     "10 ms, clean": {"rate": "10 Mbit/s", "delay": "5 ms", "queue": "100 packets"},
     "50 ms, 0.5 %": {"rate": "10 Mbit/s", "delay": "25 ms", "queue": "100 packets", "loss": "0.5 %"},
@@ -51,7 +51,7 @@ TITLES = {
 }
 INTRODUCTIONS = {
     "sleeping": """\
-`make speech-compare`: master, worker and client of [speech.md](speech.md) run as programs on two real hosts, across the network of each
+`make speech-compare`: master, worker and client of [speech.md](../speech.md) run as programs on two real hosts, across the network of each
 section, and the same sessions are simulated. The worker's recogniser sleeps (0.2 s for each second of speech, 0.15 s where a segment ends), so that
 what decoding takes is known, and what is compared is network and service. Medians, in milliseconds, real / simulated; network, decoding and
 end-pointing add up to the delay from the end of speech.""",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make bench-speech`: the speech service measured: recognisers, cepstral mean, a browser across a network, load, faults.
 
-Writes docs/speech-service.md; with names of sections, only these. Needs root for the emulated network.
+Writes docs/measured/speech-service.md; with names of sections, only these. Needs root for the emulated network.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -32,11 +32,11 @@ from voxpath.speech.samples import samples
 from voxpath.speech.trial import trial
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "speech-service.md"
+PAGE = ROOT / "docs" / "measured" / "speech-service.md"
 HEAD = """# The speech service, measured
 
 Written by `make bench-speech`; what is measured, and what it runs on, stands in each section. How the service is used:
-[speech.md](speech.md).
+[speech.md](../speech.md).
 """
 SETS = ("sample:cards", "sample:librivox")
 CLIENTS, WORKERS, WAVES, WAIT_S = 200, 4, 3, 10.0

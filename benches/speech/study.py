@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make study-speech`: the study ramli2018 in full, simulated and on real hosts; writes docs/ramli2018.md and its report into runs/.
+"""`make study-speech`: the study ramli2018 in full, simulated and on real hosts; writes docs/measured/ramli2018.md and its report into runs/.
 
 Runs are kept in runs/, so that it goes on where it was interrupted.
 """
@@ -20,7 +20,7 @@ from voxpath.backends.real.session import RealError
 from voxpath.report.document import Section, Table
 
 NAME = "ramli2018"
-PAGE = ROOT / "docs" / f"{NAME}.md"
+PAGE = ROOT / "docs" / "measured" / f"{NAME}.md"
 TWICE = "Figures 4 and 5 in numbers"
 """What the page's figures say already, being tables."""
 
@@ -43,7 +43,7 @@ def main() -> int:
     asked = dict(answer.report.origin)["replications"]
     text = f"""# When is speech recognition over TCP in real time?
 
-Written by `make study-speech`; do not edit. The study [ramli2018](../python/voxpath/studies/ramli2018/README.md), where its settings are explained,
+Written by `make study-speech`; do not edit. The study [ramli2018](../../python/voxpath/studies/ramli2018/README.md), where its settings are explained,
 with replications {asked}. Measured on {on}; engine {_engine.BUILD}.
 
 {found}

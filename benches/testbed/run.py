@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make testbed`: the downloads of Sarkar et al. 2022 on today's kernel, in real time, beside everything that answers them.
 
-Runs the study `sarkar2022` with the backend `real` too, and writes docs/testbed.md from its report. Runs are kept in
+Runs the study `sarkar2022` with the backend `real` too, and writes docs/measured/testbed.md from its report. Runs are kept in
 runs/, so that it goes on where it was interrupted.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -18,7 +18,7 @@ from studies import ROOT, RUNS, answered, section_lines
 from voxpath import _engine
 from voxpath.backends.real.session import RealError
 
-PAGE = ROOT / "docs" / "testbed.md"
+PAGE = ROOT / "docs" / "measured" / "testbed.md"
 SECTIONS = ("Table 8 beside today's kernel", "The testbed of Table 8")
 
 
@@ -42,7 +42,7 @@ def main() -> int:
     text = f"""# Table 8 on today's kernel
 
 Written by `make testbed`; do not edit. The downloads of Sarkar, Ammann and Zabir 2022 over a real network stack: 10,000,000
-bytes with a window of 8760 bytes, what the [study](../python/voxpath/studies/sarkar2022/README.md) says of them, and why
+bytes with a window of 8760 bytes, what the [study](../../python/voxpath/studies/sarkar2022/README.md) says of them, and why
 today's kernel differs from the published testbed. Measured on {machine}; engine {_engine.BUILD}.
 
 """

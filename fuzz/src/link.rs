@@ -2,14 +2,11 @@
 //! forward, and what is no trace is refused.
 
 use crate::source::Source;
-use voxpath_net::element::queue::{Pie, Queueing};
-use voxpath_net::element::{
-    Capacity, Delay, Distribution, Draw, Dwell, Framing, Limit, Loss, Opportunities, RandomDelay, State,
-    Steps,
-};
+use voxpath_net::element::capacity::{Capacity, Trace};
+use voxpath_net::element::{DelayVariation, Draw, Loss, Queueing};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::Place;
-use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Tap, Target};
+use voxpath_net::{Direction, EventQueue, Link, Pool, Seed, Tap, Target};
 use voxpath_units::check::Check;
 use voxpath_units::{Prob, Rate, Span, Time};
 use voxpath_wire::Payload;
@@ -19,19 +16,24 @@ use voxpath_wire::udp::UdpHeader;
 const LONGEST_NS: u64 = 1_800_000_000_000_000_000;
 const FASTEST_BPS: u64 = 100_000_000_000_000;
 
+/// Something over eleven days.
+const LONG_NS: u64 = 1_000_000_000_000_000;
+
 /// A packet has so many events at most: it is delivered, its copy too, and wakes a queue and a serialiser or two.
 const MOST_EVENTS: u64 = 8;
 
 /// Panics if something does not hold.
 pub fn run(bytes: &[u8]) {
     let mut source = Source::new(bytes);
-    let Some(config) = config(&mut source) else { return };
-    let changing = config.changing;
+    refuse_what_is_no_trace(&mut source);
+    let Some(direction) = direction(&mut source) else { return };
+    let changing = source.bit();
     // The rate of what varies by itself is nobody's to set.
-    let settable = matches!(config.capacity, Capacity::Unlimited | Capacity::Constant(_));
+    let settable = direction.capacity.is_none();
     let target = Target::new(0).expect("small");
+    let built = if changing { Link::changing } else { Link::new };
     let mut rig = Rig {
-        link: Link::new(config, "fuzzed", Seed::new(1, 0), target, Place::Link(0)),
+        link: built(&direction, "fuzzed", Seed::new(1, 0), target, Place::Link(0)),
         pool: Pool::new(),
         events: EventQueue::new(),
         tap: Tap::new(),
@@ -133,58 +135,42 @@ impl Rig {
     }
 }
 
-/// A link; none where something was refused, as a plan would be.
-fn config(source: &mut Source<'_>) -> Option<LinkConfig> {
-    let shape = source.u8();
-    Some(LinkConfig {
-        limit: Limit {
-            packets: (shape & 1 > 0).then(|| u32::from(source.u8())),
-            bytes: (shape & 2 > 0).then(|| u64::from(source.u16())),
-        },
-        queueing: queueing(source)?,
-        capacity: capacity(source)?,
-        framing: if shape & 4 > 0 { Framing::Ethernet } else { Framing::Ip },
-        loss: loss(source)?,
-        corruption: if shape & 8 > 0 { loss(source)? } else { Loss::None },
-        duplicate: if shape & 16 > 0 { prob(source) } else { Prob::default() },
-        reorder: (shape & 32 > 0).then(|| (prob(source), span(source))),
-        delay: delay(source)?,
-        changing: shape & 64 > 0,
-    })
+fn refuse_what_is_no_trace(source: &mut Source<'_>) {
+    let mut at = 0_u32;
+    let opportunities_ms: Vec<u32> = (0..source.below(8))
+        .map(|_| {
+            at = at.wrapping_add(source.pick(&[0, 1, 5, 1000, u32::MAX / 2, u32::MAX]));
+            at
+        })
+        .collect();
+    let valid = opportunities_ms.is_sorted() && opportunities_ms.last().is_some_and(|&last| last > 0);
+    let trace = Capacity::from(Trace { opportunities_ms });
+    assert_eq!(Check::found(|root| trace.check(root)).is_empty(), valid);
 }
 
-fn capacity(source: &mut Source<'_>) -> Option<Capacity> {
-    Some(match source.below(5) {
-        0 => rate(source).into(),
-        1 => Capacity::Schedule(steps(source, |source| rate(source).map_or(0, Rate::as_bits_per_sec))?),
-        2 => {
-            let count = 1 + source.below(4);
-            let state = |source: &mut Source<'_>| State {
-                rate: rate(source).map_or(0, Rate::as_bits_per_sec),
-                // A chain that changes in no time takes as many steps as there are nanoseconds.
-                dwell: {
-                    let dwell = span(source).max(Span::from_secs(1_000_000));
-                    if source.bit() { Dwell::Constant(dwell) } else { Dwell::Exponential(dwell) }
-                },
-                next: (0..count).map(|_| prob(source)).collect(),
-            };
-            Capacity::Markov((0..count).map(|_| state(source)).collect())
+/// One direction of a link; none where something was refused, as it would be in a plan.
+fn direction(source: &mut Source<'_>) -> Option<Direction> {
+    let mut direction = Direction::sample(&mut Extremes(source));
+    // It looks at its queue as often as this.
+    if let Queueing::Pie(pie) = &mut direction.queueing {
+        pie.update_ns = pie.update_ns.max(LONG_NS);
+    }
+    // What changes or starts over in no time takes as many steps as there are nanoseconds.
+    match &mut direction.capacity {
+        Some(Capacity::Markov(chain)) => {
+            chain.states.iter_mut().for_each(|state| state.dwell_ns = state.dwell_ns.max(LONG_NS));
         }
-        3 => {
-            let mut at = 0_u32;
-            let ms: Vec<u32> = (0..source.u8())
-                .map(|_| {
-                    at = at.wrapping_add(source.pick(&[0, 1, 5, 1000, u32::MAX / 2, u32::MAX]));
-                    at
-                })
-                .collect();
-            let trace = Opportunities::new(&ms);
-            assert_eq!(trace.is_some(), ms.is_sorted() && ms.last().is_some_and(|&last| last > 0));
-            trace.iter().for_each(|trace| assert!(trace.mean_rate() > 0 || ms.len() < 1000));
-            Capacity::Trace(trace?)
-        }
-        _ => rate(source).map_or(Capacity::Unlimited, Capacity::Constant),
-    })
+        Some(Capacity::Schedule(schedule)) => lengthen(&mut schedule.period_ns),
+        _ => {}
+    }
+    if let Some(DelayVariation::Steps(steps)) = &mut direction.delay_variation {
+        lengthen(&mut steps.period_ns);
+    }
+    Check::found(|root| direction.check(root)).is_empty().then_some(direction)
+}
+
+fn lengthen(period_ns: &mut Option<u64>) {
+    *period_ns = period_ns.map(|period| period.max(LONG_NS));
 }
 
 fn loss(source: &mut Source<'_>) -> Option<Loss> {
@@ -211,47 +197,6 @@ impl Draw for Extremes<'_, '_> {
     fn rate(&mut self) -> u64 {
         rate(self.0).map_or(0, Rate::as_bits_per_sec)
     }
-}
-
-fn delay(source: &mut Source<'_>) -> Option<Delay> {
-    Some(match source.below(4) {
-        0 => Delay::Constant(span(source)),
-        1 => Delay::Steps(steps(source, span)?),
-        kind => {
-            let distribution = match kind {
-                2 => Distribution::Normal { mean: span(source), deviation: span(source) },
-                _ => Distribution::Pareto {
-                    least: span(source),
-                    shape: source.pick(&[2.5, 1.0, 1.0001, 0.01, 1e-9, 1e9]),
-                },
-            };
-            Delay::Random(RandomDelay::new(distribution, prob(source), source.bit()))
-        }
-    })
-}
-
-fn queueing(source: &mut Source<'_>) -> Option<Queueing> {
-    let queueing = match Queueing::sample(&mut Extremes(source)) {
-        // It looks at its queue as often as this.
-        Queueing::Pie(pie) => Pie { update_ns: pie.update_ns.max(1_000_000_000_000), ..pie }.into(),
-        other => other,
-    };
-    Check::found(|root| queueing.check(root)).is_empty().then_some(queueing)
-}
-
-/// Up to seven steps; none where their order or the period is refused.
-fn steps<T: Copy>(source: &mut Source<'_>, value: impl Fn(&mut Source<'_>) -> T) -> Option<Steps<T>> {
-    let mut from = Span::ZERO;
-    let list = (0..source.below(8))
-        .map(|_| {
-            let step = (from, value(source));
-            // As for chains.
-            from = Span::from_nanos(from.as_nanos() + span(source).as_nanos() / 16);
-            step
-        })
-        .collect();
-    let period = source.bit().then(|| span(source).max(Span::from_secs(1_000_000)));
-    Steps::new(list, period)
 }
 
 fn span(source: &mut Source<'_>) -> Span {

@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias, final
 
 __all__ = [
     "BUILD",
+    "BUILD_REAL",
     "PLAN_VERSION",
     "EchoFilter",
     "Isolation",
@@ -34,10 +35,12 @@ __all__ = [
     "run",
     "run_script",
     "shortest_delay",
+    "tables",
     "transports",
 ]
 
 BUILD: Final[str]
+BUILD_REAL: Final[str]
 PLAN_VERSION: Final[int]
 
 def parse_span(text: str, /) -> int: ...
@@ -63,6 +66,7 @@ def check(plan: str, /) -> list[tuple[tuple[str | int, ...], str]]: ...
 def paths(plan: str, /) -> list[tuple[list[tuple[int, str]], list[tuple[int, str]]]]: ...
 def real_hosts(plan: str, /) -> list[int]: ...
 def shortest_delay(plan: str, /) -> int | None: ...
+def tables() -> list[tuple[str, str, list[tuple[str, str, str, str, str]]]]: ...
 
 _Outcome: TypeAlias = tuple[
     dict[str, dict[str, tuple[str, bytes | list[str], bytes | list[str] | None]]], str, dict[str, bytes]

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from voxpath.backends.base import Backend, Row
+    from voxpath.backends.base import Backend
     from voxpath.formulas import Formulas
     from voxpath.realtime import RealNetwork
     from voxpath.results.answers import Answers
     from voxpath.results.identity import Observe
+    from voxpath.results.outcome import Outcome
+    from voxpath.results.rows import Row
     from voxpath.scenario import Document
-    from voxpath.sweeps.runs import Outcome
     from voxpath.sweeps.workers import Workers
 
     Source: TypeAlias = Document | Path | str | Mapping[str, Any]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from voxpath.interrupts import INTERRUPTED
 from voxpath.speech.cli import speech
-from voxpath.start import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -383,7 +383,7 @@ Examples:
 """,
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--table", help="This table alone: flows, requests, elements, series, packets.")
+@click.option("--table", help="This table alone, such as flows, connections, requests, elements.")
 @click.option("--series", multiple=True, help="A series over time, such as cwnd_bytes; may be repeated.")
 @_save("the table (.csv, .json, .parquet) or the plot (.svg, .txt)", formats=False)
 @click.option(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from voxpath.backends.base import Backend
     from voxpath.report.document import Report
     from voxpath.results.answers import Variant
-    from voxpath.sweeps.runs import Outcome
+    from voxpath.results.outcome import Outcome
 
 
 @dataclass(frozen=True)

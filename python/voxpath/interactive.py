@@ -89,7 +89,7 @@ def run_behind_link(command: Sequence[str], options: ExecOptions) -> int:
         _say(f"nobody answered at {place}")
     _judge(found, verbose=options.verbose)
     if options.out is not None:
-        identity = Identity(document.plan.json, "real", 0, _engine.BUILD, observe, machine=machine())
+        identity = Identity(document.plan.json, "real", 0, _engine.BUILD_REAL, observe, machine=machine())
         try:
             _say(f"results: {keep(options.out, identity, document.written, 0, found).folder}")
         except StoreError as error:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 FROM_KEYS = frozenset({signal.SIGINT, signal.SIGQUIT})
 """What a terminal sends to its whole foreground process group."""
 
+INTERRUPTED = 130
+"""How a shell tells that a command was ended by SIGINT."""
+
 ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _SAID_WIDTH = 100
 _SHOWN_LINES = 20
-_ENDS = ("client", "server")
 
 _HEADS = (
     "connection",
@@ -62,15 +62,16 @@ def tables_of(runs: Runs) -> Iterator[Table]:
 
 def told(runs: Runs) -> str:
     """The connection over which most data went, in a sentence; empty without any."""
-    rows = [row for _, folder in runs for row in _rows(folder, "connections")]
-    ends = [(row, end) for row in rows for end in _ENDS if row[f"{end}_bytes_delivered"]]
+    rows = [row for _, folder in runs for row in _of_programs(folder)]
+    ends = [row for row in rows if row["bytes_delivered"]]
     if not ends:
         return ""
-    row, end = max(ends, key=lambda one: one[0][f"{one[1]}_bytes_delivered"])
-    rate, seconds, round_trip, retransmitted, *_ = _numbers(row, end)
-    count = "one TCP connection" if len(rows) == 1 else f"{len(rows)} TCP connections"
+    row = max(ends, key=lambda end: end["bytes_delivered"])
+    rate, seconds, round_trip, retransmitted, *_ = _numbers(row)
+    number = len({row["flow"] for row in rows})
+    count = "one TCP connection" if number == 1 else f"{number} TCP connections"
     return (
-        f"Programs had {count}. Most data went over {row['connection']}: {rate} Mbit/s from {row[end]} in "
+        f"Programs had {count}. Most data went over {row['flow']}: {rate} Mbit/s from {row['host']} in "
         f"{seconds} s, with a round trip of {round_trip} ms at the end and {retransmitted} segments "
         "retransmitted."
     )
@@ -123,28 +124,34 @@ def _said(path: Path) -> list[str]:
     return [line[:_SAID_WIDTH] for line in said if line]
 
 
+def _of_programs(folder: Path) -> Iterator[dict[str, Any]]:
+    """The ends of programs' connections: the network had to see when they began."""
+    return (row for row in _rows(folder, "connections") if row.get("opened_ns") is not None)
+
+
 def _connections(run: str, folder: Path) -> Iterator[list[str]]:
     """Each connection, in each direction in which data went."""
     called = run
-    for row in _rows(folder, "connections"):
-        talking = [end for end in _ENDS if row[f"{end}_bytes_delivered"]] or [_ENDS[0]]
-        for number, end in enumerate(talking):
-            yield [called, row["connection"] if number == 0 else "", row[end], *_numbers(row, end)]
+    for flow, both in itertools.groupby(_of_programs(folder), lambda row: row["flow"]):
+        ends = list(both)
+        talking = [row for row in ends if row["bytes_delivered"]] or ends[:1]
+        for number, row in enumerate(talking):
+            yield [called, flow if number == 0 else "", row["host"], *_numbers(row)]
             called = ""
 
 
-def _numbers(row: Mapping[str, Any], end: str) -> list[str]:
-    sent = row[f"{end}_data_segments_sent"]
-    again = row[f"{end}_retransmissions"]
+def _numbers(row: Mapping[str, Any]) -> list[str]:
+    sent = row["data_segments_sent"]
+    again = row["retransmissions"]
     of = f" of {sent}" if sent is not None else ""
     return [
-        _scaled(row[f"{end}_goodput_bps"], 1e-6),
+        _scaled(row["goodput_bps"], 1e-6),
         _scaled(row["ended_ns"] - row["opened_ns"], 1e-9),
-        _scaled(row[f"{end}_srtt_ns"], 1e-6),
+        _scaled(row["srtt_ns"], 1e-6),
         "" if again is None else f"{again}{of}",
-        _scaled(row[f"{end}_min_rtt_ns"], 1e-6),
-        _scaled(row[f"{end}_bytes_delivered"], 1),
-        _scaled(row[f"{end}_timeouts"], 1),
+        _scaled(row["min_rtt_ns"], 1e-6),
+        _scaled(row["bytes_delivered"], 1),
+        _scaled(row["timeouts"], 1),
     ]
 
 

@@ -210,7 +210,7 @@ class RealNetwork:
 
         import polars as pl
 
-        from voxpath.backends.sim import derived, rows
+        from voxpath.backends.sim import rows
 
         self._finished = True
         self._end_steps()
@@ -221,7 +221,7 @@ class RealNetwork:
             for name, data in found.files.items()
             if name.endswith(".parquet")
         }
-        flows = derived(frames["flows"].select(pl.lit(self._replication).alias("replication"), pl.all()))
+        flows = frames["flows"].select(pl.lit(self._replication).alias("replication"), pl.all())
         verdict = json.loads(found.verdict)
         return RealResult(
             flows,
@@ -240,7 +240,9 @@ class RealNetwork:
         from voxpath.sweeps.runs import keep
 
         plan = self._document.plan.json
-        identity = Identity(plan, "real", self._replication, _engine.BUILD, self._observe, machine=machine())
+        identity = Identity(
+            plan, "real", self._replication, _engine.BUILD_REAL, self._observe, machine=machine()
+        )
         return keep(out, identity, self._document.written, self._replication, found).folder
 
     def _start(self, index: int, command: Sequence[str], options: dict[str, Any]) -> Entered:

@@ -85,8 +85,7 @@ def _show_all(kept: Kept) -> None:
     flows = table(folder, "flows")
     if not flows.is_empty():
         _print_vertical("flows", flows)
-    requests = table(folder, "requests")
-    if not requests.is_empty():
+    if (folder / "requests.parquet").exists() and not (requests := table(folder, "requests")).is_empty():
         _print_requests(requests)
     real_tables.print_all([("", folder)])
     remarkable = pl.any_horizontal(

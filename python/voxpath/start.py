@@ -3,7 +3,7 @@
 import os
 import signal
 
-INTERRUPTED = 130
+from voxpath.interrupts import INTERRUPTED
 
 
 def main() -> None:

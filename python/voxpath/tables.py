@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from voxpath import terminal
-from voxpath.backends.base import Wholes
 from voxpath.results.intervals import relative
 from voxpath.results.metrics import shown as shown_as
+from voxpath.results.rows import Wholes
 from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.sweep import split, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from voxpath.backends.base import Row
     from voxpath.report.document import Table
     from voxpath.results.answers import Answers, Line
+    from voxpath.results.rows import Row
 
 _SHOWN_FLOWS = 20
 _SHOWN_LINES = 200

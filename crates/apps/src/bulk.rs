@@ -2,9 +2,10 @@
 
 use crate::machine::{Machine, StreamMachine};
 use crate::record::{Record, Verifier};
-use crate::settings::{FlowContext, Over, Settings, transfer};
+use crate::settings::{FlowContext, Over, Settings, sample_count, transfer};
 use crate::socket::Stream;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
@@ -32,6 +33,10 @@ impl Settings for Bulk {
     fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
         let [there, _] = flow.patterns();
         [Source::new(there, self.bytes).into(), Sink::new(there, self.bytes).into()]
+    }
+
+    fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
+        Self { bytes: sample_count(draw, 300_000, may_be_endless) }
     }
 }
 

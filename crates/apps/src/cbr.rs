@@ -1,18 +1,19 @@
 //! Datagrams at a constant rate, always or in bursts.
 //!
-//! Datagram `n` carries the octets `n × size ..` of a pattern, so the receiver knows which one it has, and
-//! since it has the sender's [`Pace`], when it was due: delays are counted from there.
+//! Datagram `n` carries the octets `n × size ..` of a pattern, so the receiver knows which one it has. Its delay counts
+//! from when it was due, which the sender tells at the end.
 
-use crate::datagrams::{self, DatagramRecord};
+use crate::datagrams::{self, DATAGRAMS, DatagramRecord};
+use crate::entity::Entity;
 use crate::machine::{DatagramMachine, Machine};
 use crate::onoff::Switch;
-use crate::settings::{FlowContext, Over, Settings};
+use crate::settings::{FlowContext, Over, Settings, sample_count};
 use crate::socket::Datagrams;
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
-use voxpath_wire::Payload;
 
 /// `from` sends datagrams at a constant rate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,7 @@ pub struct Cbr {
 impl Settings for Cbr {
     const TRANSPORTS: &'static [Over] = &[Over::Datagrams];
     const RECEIVER: usize = 1;
+    const TABLES: &'static [&'static dyn Entity] = &[&DATAGRAMS];
 
     fn check(&self, check: &mut Check<'_>) {
         datagrams::check_size(self.packet_bytes, check);
@@ -52,6 +54,14 @@ impl Settings for Cbr {
         let pace = Pace::Constant { start: flow.start, interval: Span::from_nanos(self.interval_ns) };
         let [there, _] = flow.patterns();
         Schedule { stream: there, size: self.packet_bytes, pace, count: self.packets }.ends()
+    }
+
+    fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
+        Self {
+            packet_bytes: 1 + draw.below(3_000) as u32,
+            interval_ns: 1_000_000 + draw.span() / 3,
+            packets: sample_count(draw, 200, may_be_endless),
+        }
     }
 }
 
@@ -84,7 +94,7 @@ impl Pace {
     }
 }
 
-/// What both ends have to know.
+/// What is sent.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     /// Pattern.
@@ -100,7 +110,8 @@ pub struct Schedule {
 impl Schedule {
     /// The ends that send and receive it.
     pub(crate) fn ends(self) -> [Machine; 2] {
-        [Box::new(Sender::new(self.clone())).into(), Box::new(Receiver::new(self)).into()]
+        let receiver = Receiver::new(self.stream, self.size);
+        [Box::new(Sender::new(self)).into(), Box::new(receiver).into()]
     }
 }
 
@@ -123,12 +134,12 @@ impl Sender {
 
 impl DatagramMachine for Sender {
     fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
-        while self.next_at.is_some_and(|due| due <= now) {
+        while let Some(due) = self.next_at.filter(|&due| due <= now) {
             let Schedule { stream, size, count, ref mut pace } = self.schedule;
-            socket.send(datagrams::numbered(stream, self.record.sent, size));
-            self.record.sent += 1;
-            let more = count.is_none_or(|count| self.record.sent < count);
-            self.next_at = more.then(|| pace.due(self.record.sent));
+            socket.send(datagrams::numbered(stream, self.record.sent(), size));
+            self.record.sent_at.push(due);
+            let more = count.is_none_or(|count| self.record.sent() < count);
+            self.next_at = more.then(|| pace.due(self.record.sent()));
         }
     }
 
@@ -148,26 +159,22 @@ impl DatagramMachine for Sender {
 /// Receives.
 #[derive(Debug)]
 pub struct Receiver {
-    schedule: Schedule,
+    stream: u32,
+    size: u32,
     record: DatagramRecord,
 }
 
 impl Receiver {
-    /// Has not received anything yet.
-    pub fn new(schedule: Schedule) -> Self {
-        Self { schedule, record: DatagramRecord::default() }
-    }
-
-    fn receive(&mut self, now: Time, data: &Payload) {
-        let Schedule { stream, size, ref mut pace, .. } = self.schedule;
-        self.record.take(now, data, stream, size, |number| pace.due(number));
+    /// Expects pattern `stream` in datagrams of `size` octets.
+    pub fn new(stream: u32, size: u32) -> Self {
+        Self { stream, size, record: DatagramRecord::default() }
     }
 }
 
 impl DatagramMachine for Receiver {
     fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
         while let Some(data) = socket.receive() {
-            self.receive(now, &data);
+            self.record.take(now, &data, self.stream, self.size);
         }
     }
 
@@ -181,60 +188,36 @@ mod tests {
     use super::*;
     use crate::datagrams::LEAST_REAL;
     use alloc::vec::Vec;
-
-    fn schedule() -> Schedule {
-        let pace = Pace::Constant { start: Time::ZERO, interval: Span::from_millis(20) };
-        Schedule { stream: 1, size: 160, pace, count: Some(5) }
-    }
+    use voxpath_wire::Payload;
 
     #[test]
     fn a_late_a_lost_and_a_repeated_datagram_are_told_apart() {
-        let mut receiver = Receiver::new(schedule());
+        let mut record = DatagramRecord::default();
         for (number, at_ms) in [(0, 30), (2, 71), (1, 72), (2, 73), (4, 110)] {
             let now = Time::ZERO + Span::from_millis(at_ms);
-            receiver.receive(now, &Payload::pattern(1, number * 160, 160));
+            record.take(now, &Payload::pattern(1, number * 160, 160), 1, 160);
         }
-        let reception = receiver.record.arrivals.reception();
-        assert_eq!((reception.datagrams, reception.duplicates, reception.reordered), (4, 1, 1));
-        assert_eq!(reception.delays, [30_000_000, 30_000_000, 31_000_000, 52_000_000]);
-        assert_eq!(reception.octets, 640);
+        let arrivals = &record.arrivals;
+        assert_eq!((arrivals.count(), arrivals.octets()), (4, 640));
+        let at = |ms| Some(Time::ZERO + Span::from_millis(ms));
+        assert_eq!((arrivals.first_at(), arrivals.last_at()), (at(30), at(110)));
     }
 
     #[test]
     fn bytes_tell_which_datagram_they_are_however_many_were_lost_before() {
         for size in [LEAST_REAL, 16, 17, 160, 1472] {
-            let mut receiver = Receiver::new(Schedule { size, count: None, ..schedule() });
+            let mut record = DatagramRecord::default();
             for number in [0, 3, 1_000_000_u64] {
                 let mut bytes = Vec::new();
                 Payload::pattern(1, number * u64::from(size), size).write_to(&mut bytes);
                 let now = Time::ZERO + Span::from_millis(20) * number;
-                receiver.receive(now, &Payload::bytes(bytes.clone().into()));
-                assert_eq!(
-                    (receiver.record.arrivals.highest(), receiver.record.arrivals.wrong),
-                    (Some(number), 0),
-                    "{size} octets"
-                );
+                let took = record.take(now, &Payload::bytes(bytes.clone().into()), 1, size);
+                assert_eq!((took, record.arrivals.wrong), (Some(number), 0), "{size} octets");
                 bytes[size as usize / 2] ^= 1;
-                receiver.receive(now, &Payload::bytes(bytes.into()));
-                assert_eq!(receiver.record.arrivals.wrong, u64::from(size), "one octet is wrong");
-                receiver.record.arrivals.wrong = 0;
+                assert_eq!(record.take(now, &Payload::bytes(bytes.into()), 1, size), None);
+                assert_eq!(record.arrivals.wrong, u64::from(size), "one octet is wrong");
+                record.arrivals.wrong = 0;
             }
         }
-    }
-
-    #[test]
-    fn a_constant_delay_has_no_jitter_and_a_changing_one_has() {
-        let jitter = |delays: [u64; 5]| {
-            let mut receiver = Receiver::new(schedule());
-            for (number, delay) in (0..).zip(delays) {
-                let now = Time::ZERO + Span::from_millis(20 * number + delay);
-                receiver.receive(now, &Payload::pattern(1, number * 160, 160));
-            }
-            receiver.record.arrivals.reception().jitter
-        };
-        assert_eq!(jitter([7; 5]), Span::ZERO);
-        // By hand: |D| = 16 ms four times: J = 1, 1.9375, 2.816, 3.640 ms.
-        let seen = jitter([0, 16, 0, 16, 0]).as_secs_f64();
-        assert!((seen - 0.003_640).abs() < 1e-6, "{seen}");
     }
 }

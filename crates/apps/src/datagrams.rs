@@ -1,8 +1,10 @@
 //! Numbered datagrams: what they carry, and what became of them.
 
+use crate::entity::EntityOf;
 use alloc::vec::Vec;
+use voxpath_net::table::{Meaning, Of, TableOf};
+use voxpath_units::Time;
 use voxpath_units::check::Check;
-use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::payload::pattern_offset;
 
@@ -53,8 +55,8 @@ pub(crate) fn number_of(data: &Payload, stream: u32, size: u32) -> Option<u64> {
 /// What one end of an application over datagrams sent and received.
 #[derive(Debug, Clone, Default)]
 pub struct DatagramRecord {
-    /// Datagrams sent.
-    pub sent: u64,
+    /// When each datagram that was sent was due.
+    pub sent_at: Vec<Time>,
     /// How many it is to send; none has no end.
     pub planned: Option<u64>,
     /// What came.
@@ -62,130 +64,159 @@ pub struct DatagramRecord {
 }
 
 impl DatagramRecord {
-    /// Takes in what has come: part of pattern `stream` in datagrams of `size` octets, each due when `due` says. Its
-    /// number, unless its content is wrong.
-    pub(crate) fn take(
-        &mut self,
-        now: Time,
-        data: &Payload,
-        stream: u32,
-        size: u32,
-        due: impl FnOnce(u64) -> Time,
-    ) -> Option<u64> {
+    /// Takes in what has come: part of pattern `stream` in datagrams of `size` octets. Its number, unless its content is
+    /// wrong.
+    pub(crate) fn take(&mut self, now: Time, data: &Payload, stream: u32, size: u32) -> Option<u64> {
         let number = number_of(data, stream, size);
         match number {
-            Some(number) => self.arrivals.take(now, number, size, || due(number)),
+            Some(number) => self.arrivals.take(now, number, size),
             None => self.arrivals.wrong += u64::from(data.len()),
         }
         number
     }
 
+    /// Datagrams sent.
+    pub const fn sent(&self) -> u64 {
+        self.sent_at.len() as u64
+    }
+
     /// Bytes that it holds.
     pub const fn memory(&self) -> usize {
-        self.arrivals.memory()
+        self.sent_at.capacity() * size_of::<Time>() + self.arrivals.memory()
     }
 }
 
 /// What came of numbered datagrams.
 #[derive(Debug, Clone, Default)]
 pub struct Arrivals {
-    /// Delay of each datagram, in the order of arrival; ns.
-    delays: Vec<u64>,
+    /// Number and time of each datagram, in the order of arrival.
+    arrived: Vec<(u64, Time)>,
+    /// Numbers of those that came again, in the order of arrival.
+    copies: Vec<u64>,
     octets: u64,
-    first_at: Option<Time>,
-    last_at: Option<Time>,
-    highest: Option<u64>,
-    reordered: u64,
-    duplicates: u64,
     /// Which datagrams came, 64 to a word.
     seen: Vec<u64>,
-    jitter_16: u64,
     /// Octets in datagrams whose content was not what was sent.
     pub wrong: u64,
-}
-
-/// What an end saw.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reception {
-    /// Different datagrams received.
-    pub datagrams: u64,
-    /// Octets in them.
-    pub octets: u64,
-    /// Datagrams received again.
-    pub duplicates: u64,
-    /// Datagrams that came after one sent later (RFC 4737 section 3).
-    pub reordered: u64,
-    /// Octets in datagrams whose content was not what was sent.
-    pub wrong: u64,
-    /// When the last one came.
-    pub last_at: Option<Time>,
-    /// Interarrival jitter (RFC 3550 section 6.4.1) after the last one.
-    pub jitter: Span,
-    /// Delays, ascending; ns.
-    pub delays: Vec<u64>,
 }
 
 impl Arrivals {
-    /// Takes in datagram `number` of `size` octets, which was due at what `due` says.
-    pub(crate) fn take(&mut self, now: Time, number: u64, size: u32, due: impl FnOnce() -> Time) {
+    /// Takes in datagram `number` of `size` octets.
+    pub(crate) fn take(&mut self, now: Time, number: u64, size: u32) {
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         if self.seen.len() <= word {
             self.seen.resize(word + 1, 0);
         }
         if self.seen[word] & bit != 0 {
-            self.duplicates += 1;
+            self.copies.push(number);
             return;
         }
         self.seen[word] |= bit;
         self.octets += u64::from(size);
-        self.first_at.get_or_insert(now);
-        self.last_at = Some(now);
-        if self.highest.is_some_and(|highest| number < highest) {
-            self.reordered += 1;
-        }
-        self.highest = self.highest.max(Some(number));
-
-        let delay = now.since(due()).as_nanos();
-        if let Some(&before) = self.delays.last() {
-            // J += (|D| - J) / 16, held as 16 J as in RFC 3550 appendix A.8.
-            self.jitter_16 = self.jitter_16 + delay.abs_diff(before) - (self.jitter_16 + 8) / 16;
-        }
-        self.delays.push(delay);
-    }
-
-    /// The highest number that came.
-    pub const fn highest(&self) -> Option<u64> {
-        self.highest
+        self.arrived.push((number, now));
     }
 
     /// Different datagrams that came.
     pub const fn count(&self) -> u64 {
-        self.delays.len() as u64
+        self.arrived.len() as u64
+    }
+
+    /// Octets in them.
+    pub const fn octets(&self) -> u64 {
+        self.octets
     }
 
     /// When the first one came.
-    pub const fn first_at(&self) -> Option<Time> {
-        self.first_at
+    pub fn first_at(&self) -> Option<Time> {
+        self.arrived.first().map(|&(_, at)| at)
+    }
+
+    /// When the last one came that had not come before.
+    pub fn last_at(&self) -> Option<Time> {
+        self.arrived.last().map(|&(_, at)| at)
     }
 
     /// Bytes that the account holds.
     pub const fn memory(&self) -> usize {
-        (self.delays.capacity() + self.seen.capacity()) * size_of::<u64>()
-    }
-
-    /// What was received so far.
-    pub fn reception(&self) -> Reception {
-        let mut delays = self.delays.clone();
-        delays.sort_unstable();
-        Reception {
-            datagrams: self.delays.len() as u64,
-            octets: self.octets,
-            duplicates: self.duplicates,
-            reordered: self.reordered,
-            wrong: self.wrong,
-            last_at: self.last_at,
-            jitter: Span::from_nanos(self.jitter_16 / 16),
-            delays,
-        }
+        let arrived = self.arrived.capacity() * size_of::<(u64, Time)>();
+        arrived + (self.copies.capacity() + self.seen.capacity()) * size_of::<u64>()
     }
 }
+
+/// A datagram that was sent, and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// Number of its flow.
+    flow: u32,
+    /// Its own number in the flow.
+    number: u64,
+    /// When it was due.
+    due_at: Time,
+    /// When it came, and as which.
+    arrival: Option<(u64, Time)>,
+    copies: u64,
+}
+
+/// The table of datagrams.
+pub(crate) static DATAGRAMS: EntityOf<Datagram> = EntityOf {
+    is_of: |told| told.saw::<DatagramRecord>(),
+    table: TableOf {
+        name: "datagrams",
+        about: "One row per datagram of a flow.",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+            (
+                "datagram",
+                Meaning::count("sending application", "Number of the datagram in its flow, from 0."),
+                Of::U64(|row| row.number),
+            ),
+            (
+                "sent_ns",
+                Meaning::time("sending application", "When it was due to be sent."),
+                Of::U64(|row| row.due_at.as_nanos()),
+            ),
+            (
+                "received_ns",
+                Meaning::time(
+                    "receiving application",
+                    "When it came first; of a ping, when its answer did. No value where it was lost, or still on its way when the run ended.",
+                ),
+                Of::OptU64(|row| row.arrival.map(|(_, at)| at.as_nanos())),
+            ),
+            (
+                "arrival",
+                Meaning::count("receiving application", "Its place in the order of arrival, from 0."),
+                Of::OptU64(|row| row.arrival.map(|(place, _)| place)),
+            ),
+            (
+                "copies",
+                Meaning::count("receiving application", "How often it came again."),
+                Of::U64(|row| row.copies),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let Some(ends) = told.seen::<DatagramRecord>() else { return };
+        let (sender, arrivals) = (ends[0], &ends[told.receiver].arrivals);
+        let begin = rows.len();
+        rows.extend((0..).zip(&sender.sent_at).map(|(number, &due_at)| Datagram {
+            flow: told.flow,
+            number,
+            due_at,
+            arrival: None,
+            copies: 0,
+        }));
+        // What nobody of the run sent, but a stranger on a real host, has no row.
+        let sent = &mut rows[begin..];
+        for (place, &(number, at)) in (0..).zip(&arrivals.arrived) {
+            if let Some(row) = sent.get_mut(number as usize) {
+                row.arrival = Some((place, at));
+            }
+        }
+        for &number in &arrivals.copies {
+            if let Some(row) = sent.get_mut(number as usize) {
+                row.copies += 1;
+            }
+        }
+    },
+};

@@ -7,12 +7,14 @@
 //! Both ends know how long everything is and count octets: how the stream is cut on its way cannot deceive them.
 
 use crate::bulk::write_pattern;
+use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
-use crate::record::{Record, Request, Verifier};
+use crate::record::{MESSAGES, Message, REQUESTS, Record, Request, Verifier};
 use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use crate::socket::Stream;
-use alloc::collections::VecDeque;
+use core::iter::repeat_n;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
@@ -33,6 +35,7 @@ pub struct Download {
 impl Settings for Download {
     const TRANSPORTS: &'static [Over] = &[Over::Stream];
     const RECEIVER: usize = 0;
+    const TABLES: &'static [&'static dyn Entity] = &[&REQUESTS];
 
     fn check(&self, check: &mut Check<'_>) {
         let &Self { request_bytes, response_bytes, requests, pause_ns } = self;
@@ -52,6 +55,15 @@ impl Settings for Download {
     fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
         let &Self { request_bytes, response_bytes, requests, pause_ns } = self;
         Dialogue::download(request_bytes, response_bytes, requests, Span::from_nanos(pause_ns)).ends(flow)
+    }
+
+    fn sample(draw: &mut dyn Draw, _may_be_endless: bool) -> Self {
+        Self {
+            request_bytes: 1 + draw.below(3_000),
+            response_bytes: 1 + draw.below(100_000),
+            requests: 1 + draw.below(4) as u32,
+            pause_ns: 3 * draw.span(),
+        }
     }
 }
 
@@ -88,6 +100,7 @@ impl Voice {
 impl Settings for Voice {
     const TRANSPORTS: &'static [Over] = &[Over::Stream];
     const RECEIVER: usize = 0;
+    const TABLES: &'static [&'static dyn Entity] = &[&REQUESTS, &MESSAGES];
 
     fn check(&self, check: &mut Check<'_>) {
         check.at("interval_ns").span(self.interval_ns);
@@ -121,6 +134,19 @@ impl Settings for Voice {
             pause: Span::from_nanos(self.pause_ns),
         };
         dialogue.ends(flow)
+    }
+
+    fn sample(draw: &mut dyn Draw, _may_be_endless: bool) -> Self {
+        Self {
+            blocks: 1 + draw.below(7) as u32,
+            block_bytes: 1 + draw.below(4_000),
+            interval_ns: 1_000_000 + draw.span(),
+            partial_bytes: draw.below(500),
+            answer_bytes: 1 + draw.below(3_000),
+            processing_ns: 3 * draw.span(),
+            requests: 1 + draw.below(3) as u32,
+            pause_ns: 3 * draw.span(),
+        }
     }
 }
 
@@ -191,8 +217,8 @@ pub struct Client {
     written: u64,
     /// When the next block is due; none before the connection stands, while an answer is awaited, and in the end.
     next_at: Option<Time>,
-    /// When the socket had taken the blocks whose partial answer is not whole yet.
-    awaited: VecDeque<Time>,
+    /// Partial answers that are whole.
+    answered: usize,
     /// The speaker has gone.
     is_leaving: bool,
     verifier: Verifier,
@@ -208,7 +234,7 @@ impl Client {
             due: 0,
             written: 0,
             next_at: None,
-            awaited: VecDeque::new(),
+            answered: 0,
             is_leaving: false,
             verifier: Verifier::new(answer),
             record: Record::default(),
@@ -231,9 +257,11 @@ impl Client {
                 self.next_at = Some(now + self.dialogue.pause);
             }
         }
-        let answered = self.awaited.drain(..self.awaited.len().min(whole as usize));
-        if answered.len() > 0 {
-            self.record.details().partials.extend(answered.map(|taken_at| now.since(taken_at)));
+        if whole > 0 {
+            let awaited = &mut self.record.details().messages[self.answered..];
+            let answered = awaited.iter_mut().take(whole as usize);
+            self.answered += answered.len();
+            answered.for_each(|partial| partial.received_at = Some(now));
         }
     }
 
@@ -255,14 +283,19 @@ impl Client {
         let before = self.written / block;
         write_pattern(socket, self.stream, &mut self.written, Some(self.due * block));
         let Some(request) = self.record.requests.last_mut() else { return };
+        let mut awaited = 0;
         for taken in before + 1..=self.written / block {
             if taken.is_multiple_of(blocks.into()) {
                 request.last_sent_at = Some(now);
                 let whole = self.dialogue.whole_partials(request.octets);
                 request.partials_in_time = (self.dialogue.partials() > 0).then_some(whole);
             } else if self.dialogue.partials() > 0 {
-                self.awaited.push_back(now);
+                awaited += 1;
             }
+        }
+        if awaited > 0 {
+            let partial = Message { ready_at: now, received_at: None, octets: self.dialogue.partial };
+            self.record.details().messages.extend(repeat_n(partial, awaited));
         }
     }
 }

@@ -3,7 +3,8 @@
 //! An application is its [`Settings`], which the plan holds, and a machine for each end of its flow. A machine is shown its
 //! socket whenever something may have changed (connected, readable, writable, its timer) and does what can be done:
 //! [`StreamMachine::drive`]. It never learns whether the socket is simulated or the operating system's; there is no second
-//! implementation. What it saw stands in its [`Record`]. An application is one file, and one line in `registry.rs`.
+//! implementation. What it saw stands in its [`Record`]. An application is one file, and one line in `registry.rs`; property tests
+//! draw it by its own [`Settings::sample`].
 //!
 //! | | opens the flow | answers |
 //! | --- | --- | --- |
@@ -23,6 +24,7 @@ pub mod bulk;
 pub mod cbr;
 pub mod datagrams;
 pub mod dialogue;
+mod entity;
 mod machine;
 pub mod onoff;
 pub mod ping;
@@ -37,9 +39,10 @@ mod socket;
 pub mod speech;
 pub mod web;
 
+pub use entity::{Entity, EntityOf, Told};
 pub use machine::{DatagramApplication, DatagramMachine, Machine, StreamApplication, StreamMachine};
 pub use process::{Process, ProcessApp, ProcessMachine, ProcessSettings};
-pub use record::{Record, Request, Verifier};
+pub use record::{Message, Page, Record, Request, Verifier};
 pub use registry::App;
 pub use settings::{FlowContext, Over, Settings};
 pub use socket::{Datagrams, Stream};

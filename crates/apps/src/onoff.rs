@@ -5,16 +5,18 @@
 
 use crate::bulk::{self, write_pattern};
 use crate::cbr::{Pace, Schedule};
-use crate::datagrams;
+use crate::datagrams::{self, DATAGRAMS};
+use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
 use crate::record::Record;
 use crate::sample::Law;
-use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
+use crate::settings::{FlowContext, Over, Settings, at_least_one, sample_count, transfer};
 use crate::socket::Stream;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream as Draws;
+use voxpath_net::element::Draw;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
@@ -37,6 +39,7 @@ pub struct OnOff {
 impl Settings for OnOff {
     const TRANSPORTS: &'static [Over] = &[Over::Stream, Over::Datagrams];
     const RECEIVER: usize = 1;
+    const TABLES: &'static [&'static dyn Entity] = &[&DATAGRAMS];
 
     fn check(&self, check: &mut Check<'_>) {
         datagrams::check_size(self.packet_bytes, check);
@@ -83,6 +86,16 @@ impl Settings for OnOff {
                 let pace = Pace::OnOff { switch, interval };
                 Schedule { stream: there, size: packet_bytes, pace, count: packets }.ends()
             }
+        }
+    }
+
+    fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
+        Self {
+            packet_bytes: 1 + draw.below(3_000) as u32,
+            interval_ns: 1_000_000 + draw.span() / 3,
+            on: Law::sample(draw),
+            off: Law::sample(draw),
+            packets: sample_count(draw, 200, may_be_endless),
         }
     }
 }

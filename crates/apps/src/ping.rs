@@ -3,12 +3,14 @@
 //! `from` sends numbered datagrams at a constant interval, and `to` sends each back as it comes. Since both count what
 //! came, losses on the way there and on the way back are told apart.
 
-use crate::datagrams::{self, DatagramRecord};
+use crate::datagrams::{self, DATAGRAMS, DatagramRecord};
+use crate::entity::Entity;
 use crate::machine::{DatagramMachine, Machine};
-use crate::settings::{FlowContext, Over, Settings};
+use crate::settings::{FlowContext, Over, Settings, sample_count};
 use crate::socket::Datagrams;
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
@@ -29,6 +31,7 @@ pub struct Ping {
 impl Settings for Ping {
     const TRANSPORTS: &'static [Over] = &[Over::Datagrams];
     const RECEIVER: usize = 0;
+    const TABLES: &'static [&'static dyn Entity] = &[&DATAGRAMS];
 
     fn check(&self, check: &mut Check<'_>) {
         datagrams::check_size(self.packet_bytes, check);
@@ -56,6 +59,15 @@ impl Settings for Ping {
             Box::new(Pinger::new(self, flow.start, there, back)).into(),
             Box::new(Echo::new(there, back, size)).into(),
         ]
+    }
+
+    fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
+        Self {
+            packet_bytes: 1 + draw.below(3_000) as u32,
+            interval_ns: 1_000_000 + draw.span() / 3,
+            packets: sample_count(draw, 200, may_be_endless),
+            patience_ns: 3 * draw.span(),
+        }
     }
 }
 
@@ -93,21 +105,20 @@ impl Pinger {
     }
 
     fn is_all_answered(&self) -> bool {
-        self.record.arrivals.count() == self.record.sent
+        self.record.arrivals.count() == self.record.sent()
     }
 }
 
 impl DatagramMachine for Pinger {
     fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
         while let Some(data) = socket.receive() {
-            self.record
-                .take(now, &data, self.streams[1], self.size, |number| self.start + self.interval * number);
+            self.record.take(now, &data, self.streams[1], self.size);
         }
-        while self.next_at.is_some_and(|due| due <= now) {
-            socket.send(datagrams::numbered(self.streams[0], self.record.sent, self.size));
-            self.record.sent += 1;
-            let more = self.record.planned.is_none_or(|count| self.record.sent < count);
-            self.next_at = more.then(|| self.due(self.record.sent));
+        while let Some(due) = self.next_at.filter(|&due| due <= now) {
+            socket.send(datagrams::numbered(self.streams[0], self.record.sent(), self.size));
+            self.record.sent_at.push(due);
+            let more = self.record.planned.is_none_or(|count| self.record.sent() < count);
+            self.next_at = more.then(|| self.due(self.record.sent()));
             if !more {
                 self.waits_until = Some(now + self.patience);
             }
@@ -123,8 +134,8 @@ impl DatagramMachine for Pinger {
     }
 
     fn stop(&mut self) {
-        if self.next_at.take().is_some() && self.record.sent > 0 {
-            self.waits_until = Some(self.due(self.record.sent - 1) + self.patience);
+        if self.next_at.take().is_some() && self.record.sent() > 0 {
+            self.waits_until = Some(self.due(self.record.sent() - 1) + self.patience);
         }
     }
 
@@ -152,10 +163,9 @@ impl DatagramMachine for Echo {
     fn drive(&mut self, now: Time, socket: &mut impl Datagrams) {
         while let Some(data) = socket.receive() {
             let [stream, answer] = self.streams;
-            // When it was sent is not known here, as on a real path: its delay counts from now on.
-            if let Some(number) = self.record.take(now, &data, stream, self.size, |_| now) {
+            if let Some(number) = self.record.take(now, &data, stream, self.size) {
                 socket.send(datagrams::numbered(answer, number, self.size));
-                self.record.sent += 1;
+                self.record.sent_at.push(now);
             }
         }
     }

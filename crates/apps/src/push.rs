@@ -10,14 +10,16 @@
 //! ([`LENGTH`]) say how long its updates are together; that is real content, and the rest is a pattern.
 
 use crate::bulk::write_pattern;
+use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
-use crate::record::{Record, Verifier};
+use crate::record::{MESSAGES, Message, Record, Verifier};
 use crate::settings::{FlowContext, Over, Settings};
 use crate::socket::Stream;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -64,6 +66,7 @@ pub struct Push {
 impl Settings for Push {
     const TRANSPORTS: &'static [Over] = &[Over::Stream];
     const RECEIVER: usize = 0;
+    const TABLES: &'static [&'static dyn Entity] = &[&MESSAGES];
 
     fn check(&self, check: &mut Check<'_>) {
         let request_fits = (1..=MOST_BYTES).contains(&self.request_bytes);
@@ -102,8 +105,23 @@ impl Settings for Push {
 
     fn ends(&self, flow: &FlowContext<'_>, _over: Over) -> [Machine; 2] {
         let (push, [there, back]) = (Arc::new(self.clone()), flow.patterns());
-        let client = Client::new(Arc::clone(&push), there, back);
+        let client = Client::new(Arc::clone(&push), flow.start, there, back);
         [Box::new(client).into(), Box::new(Server::new(push, flow.start, there, back)).into()]
+    }
+
+    fn sample(draw: &mut dyn Draw, _may_be_endless: bool) -> Self {
+        let way = match draw.below(3) {
+            0 => PushWay::Streaming { event_bytes: LENGTH + draw.below(96) },
+            1 => PushWay::LongPolling,
+            _ => PushWay::Polling { every_ns: 1_000_000 + 3 * draw.span() },
+        };
+        let mut updates = Vec::new();
+        let mut at = 0;
+        for _ in 0..=draw.below(10) {
+            at += draw.span();
+            updates.push((at, 1 + draw.below(5_000) as u32));
+        }
+        Self { way, request_bytes: 1 + draw.below(3_000), head_bytes: LENGTH + draw.below(3_000), updates }
     }
 }
 
@@ -153,6 +171,8 @@ pub struct Client {
     /// Octets of updates that were read, and up to the end of the last one that is whole.
     told: u64,
     whole: u64,
+    /// Updates that were read whole.
+    received: usize,
     /// The user has gone.
     is_leaving: bool,
     verifier: Verifier,
@@ -160,8 +180,18 @@ pub struct Client {
 }
 
 impl Client {
-    /// Asks by pattern `stream` and expects pattern `answer`.
-    pub fn new(push: Arc<Push>, stream: u32, answer: u32) -> Self {
+    /// Asks by pattern `stream` and expects pattern `answer`; updates are ready as counted from `start`.
+    pub fn new(push: Arc<Push>, start: Time, stream: u32, answer: u32) -> Self {
+        let mut record = Record::default();
+        record.details().messages = push
+            .updates
+            .iter()
+            .map(|&(after_ns, bytes)| Message {
+                ready_at: start + Span::from_nanos(after_ns),
+                received_at: None,
+                octets: bytes.into(),
+            })
+            .collect();
         Self {
             push,
             stream,
@@ -175,9 +205,10 @@ impl Client {
             taken: 0,
             told: 0,
             whole: 0,
+            received: 0,
             is_leaving: false,
             verifier: Verifier::new(answer),
-            record: Record::default(),
+            record,
         }
     }
 
@@ -220,14 +251,14 @@ impl Client {
         self.taken += u64::from(data.len());
         self.record.wrong_octets += self.verifier.take(data);
         self.told += self.taken.saturating_sub(self.padding()) - updates_before;
-        let known = self.record.updates().len();
-        for &(_, octets) in &self.push.updates[known..] {
-            let end = self.whole + u64::from(octets);
+        for update in &mut self.record.details().messages[self.received..] {
+            let end = self.whole + update.octets;
             if end > self.told {
                 break;
             }
             self.whole = end;
-            self.record.details().updates.push(now);
+            self.received += 1;
+            update.received_at = Some(now);
         }
     }
 
@@ -236,7 +267,7 @@ impl Client {
         self.length.clear();
         self.taken = 0;
         self.answers += 1;
-        if self.record.updates().len() == self.push.updates.len() {
+        if self.received == self.push.updates.len() {
             self.record.completed_at = Some(now);
             return;
         }

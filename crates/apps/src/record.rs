@@ -1,10 +1,12 @@
 //! What an application saw.
 
+use crate::entity::EntityOf;
 use crate::socket::Stream;
 use crate::speech::Account;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use voxpath_units::{Span, Time};
+use voxpath_net::table::{Meaning, Of, TableOf};
+use voxpath_units::Time;
 use voxpath_wire::Payload;
 
 /// An application's own account of what it received.
@@ -29,9 +31,8 @@ pub struct Record {
 /// What only some applications see.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Details {
-    pub(crate) partials: Vec<Span>,
-    pub(crate) pages: Vec<Span>,
-    pub(crate) updates: Vec<Time>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) pages: Vec<Page>,
     pub(crate) speech: Account,
 }
 
@@ -39,28 +40,21 @@ impl Record {
     /// Bytes that it holds.
     pub fn memory(&self) -> usize {
         let details = self.details.as_ref().map_or(0, |details| {
-            let spans = details.partials.capacity() + details.pages.capacity();
-            let updates = details.updates.capacity() * size_of::<Time>();
-            size_of::<Details>() + spans * size_of::<Span>() + updates + details.speech.memory()
+            let messages = details.messages.capacity() * size_of::<Message>();
+            let pages = details.pages.capacity() * size_of::<Page>();
+            size_of::<Details>() + messages + pages + details.speech.memory()
         });
         self.requests.capacity() * size_of::<Request>() + details
     }
 
-    /// How long each partial answer took, from the last octet of what it answers, taken by the socket, to its own
-    /// last octet; at the end that asks.
-    pub fn partials(&self) -> &[Span] {
-        self.details.as_ref().map_or(&[], |details| &details.partials)
+    /// Messages that the other end had for this one.
+    pub fn messages(&self) -> &[Message] {
+        self.details.as_ref().map_or(&[], |details| &details.messages)
     }
 
-    /// How long each page took, from the request for its main object to the last octet of its last one; at the end
-    /// that asks.
-    pub fn pages(&self) -> &[Span] {
+    /// Pages loaded whole; at the end that asks.
+    pub fn pages(&self) -> &[Page] {
         self.details.as_ref().map_or(&[], |details| &details.pages)
-    }
-
-    /// When each update had come whole; at the end that wants to know.
-    pub fn updates(&self) -> &[Time] {
-        self.details.as_ref().map_or(&[], |details| &details.updates)
     }
 
     /// What an end of a speech session saw; none, or nothing in it, as long as it has not seen anything.
@@ -128,12 +122,171 @@ impl Request {
             page: None,
         }
     }
-
-    /// How long the answer took after the request's last octet.
-    pub fn response(&self) -> Option<Span> {
-        Some(self.completed_at?.since(self.last_sent_at?))
-    }
 }
+
+/// The table of requests.
+pub(crate) static REQUESTS: EntityOf<(u32, u64, Request)> = EntityOf {
+    is_of: |told| told.saw::<Record>(),
+    table: TableOf {
+        name: "requests",
+        about: "One row per request of a flow, as the client's application sees it.",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.0)),
+            (
+                "request",
+                Meaning::count("client application", "Number of the request in its flow, from 0."),
+                Of::U64(|row| row.1),
+            ),
+            (
+                "page",
+                Meaning::count(
+                    "client application",
+                    "Number of the page that the request is for an object of, from 0; its first request is for the main object.",
+                ),
+                Of::OptU64(|row| row.2.page.map(u64::from)),
+            ),
+            (
+                "sent_ns",
+                Meaning::time(
+                    "client application",
+                    "When the request, or its first block, is written to the socket.",
+                ),
+                Of::U64(|row| row.2.sent_at.as_nanos()),
+            ),
+            (
+                "last_byte_sent_ns",
+                Meaning::time(
+                    "client application",
+                    "When the socket has taken the last byte of the request; what it cannot take at once waits in the application.",
+                ),
+                Of::OptU64(|row| row.2.last_sent_at.map(Time::as_nanos)),
+            ),
+            (
+                "first_byte_ns",
+                Meaning::time(
+                    "client application",
+                    "When the first byte of an answer, partial or not, is delivered.",
+                ),
+                Of::OptU64(|row| row.2.first_at.map(Time::as_nanos)),
+            ),
+            (
+                "completed_ns",
+                Meaning::time("client application", "When the last byte of the answer is delivered."),
+                Of::OptU64(|row| row.2.completed_at.map(Time::as_nanos)),
+            ),
+            (
+                "partials_in_time",
+                Meaning::count(
+                    "client application",
+                    "Partial answers delivered whole by last_byte_sent_ns; no value where there are none to come.",
+                ),
+                Of::OptU64(|row| row.2.partials_in_time),
+            ),
+            (
+                "bytes_delivered",
+                Meaning::bytes("client application", "Bytes of the answer delivered, partial ones too."),
+                Of::U64(|row| row.2.octets),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let requests = told.seen::<Record>().into_iter().flat_map(|[asks, _]| &asks.requests);
+        rows.extend((0..).zip(requests).map(|(number, request)| (told.flow, number, *request)));
+    },
+};
+
+/// What one end has for the other without being asked for just that: an update, a partial answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// When the other end had it; of a partial answer when the socket had taken what it answers.
+    pub ready_at: Time,
+    /// When its last octet was read.
+    pub received_at: Option<Time>,
+    /// Its octets, without what the way of telling it adds.
+    pub octets: u64,
+}
+
+/// The table of messages.
+pub(crate) static MESSAGES: EntityOf<(u32, u64, Message)> = EntityOf {
+    is_of: |told| told.saw::<Record>(),
+    table: TableOf {
+        name: "messages",
+        about: "One row per message that a server has for a client: an update (`push`), or a partial answer (`voice`).",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.0)),
+            (
+                "message",
+                Meaning::count("scenario", "Number of the message in its flow, from 0."),
+                Of::U64(|row| row.1),
+            ),
+            (
+                "bytes",
+                Meaning::bytes("scenario", "Its length, without what the way of telling adds."),
+                Of::U64(|row| row.2.octets),
+            ),
+            (
+                "ready_ns",
+                Meaning::time(
+                    "scenario",
+                    "When the server has it; of a partial answer, when the client's socket has taken the last byte of the block that it answers.",
+                ),
+                Of::U64(|row| row.2.ready_at.as_nanos()),
+            ),
+            (
+                "received_ns",
+                Meaning::time("client application", "When it is read whole."),
+                Of::OptU64(|row| row.2.received_at.map(Time::as_nanos)),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let messages = told.seen::<Record>().into_iter().flat_map(|[client, _]| client.messages());
+        rows.extend((0..).zip(messages).map(|(number, message)| (told.flow, number, *message)));
+    },
+};
+
+/// A page that was loaded whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// When its main object was asked for.
+    pub sent_at: Time,
+    /// When the last octet of its last object was read.
+    pub completed_at: Time,
+}
+
+/// The table of pages.
+pub(crate) static PAGES: EntityOf<(u32, u64, Page)> = EntityOf {
+    is_of: |told| told.saw::<Record>(),
+    table: TableOf {
+        name: "pages",
+        about: "One row per page that was loaded whole (`web`).",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.0)),
+            (
+                "page",
+                Meaning::count("client application", "Number of the page in its flow, from 0."),
+                Of::U64(|row| row.1),
+            ),
+            (
+                "sent_ns",
+                Meaning::time(
+                    "client application",
+                    "When the request for its main object is written to the socket.",
+                ),
+                Of::U64(|row| row.2.sent_at.as_nanos()),
+            ),
+            (
+                "completed_ns",
+                Meaning::time("client application", "When the last byte of its last object is delivered."),
+                Of::U64(|row| row.2.completed_at.as_nanos()),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let pages = told.seen::<Record>().into_iter().flat_map(|[client, _]| client.pages());
+        rows.extend((0..).zip(pages).map(|(number, page)| (told.flow, number, *page)));
+    },
+};
 
 /// Holds what is received against the pattern that was sent.
 #[derive(Debug, Clone)]

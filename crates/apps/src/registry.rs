@@ -1,6 +1,7 @@
 //! Every application, in one list.
 
 use crate::datagrams::DatagramRecord;
+use crate::entity::Entity;
 use crate::machine::{DatagramMachine, Machine, StreamMachine};
 use crate::process::{Process, ProcessSettings, Sockets};
 use crate::record::Record;
@@ -9,8 +10,10 @@ use crate::socket::{Datagrams, Stream};
 use crate::{bulk, cbr, dialogue, onoff, ping, proxy, push, speech, web};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 
@@ -55,6 +58,27 @@ macro_rules! applications {
                 match self { $( Self::$variant(_) => <$settings>::TRANSPORTS, )+ }
             }
 
+            /// As [`Settings::TABLES`].
+            pub const fn tables(&self) -> &'static [&'static dyn Entity] {
+                match self { $( Self::$variant(_) => <$settings>::TABLES, )+ }
+            }
+
+            /// What the plan says of it, without its kind.
+            pub fn settings(&self) -> &dyn Any {
+                match self { $( Self::$variant(settings) => settings, )+ }
+            }
+
+            /// The tables of all applications, each once, in the order of the list.
+            pub fn all_tables() -> Vec<&'static dyn Entity> {
+                let mut all: Vec<&'static dyn Entity> = Vec::new();
+                $( for &table in <$settings>::TABLES {
+                    if all.iter().all(|known| known.name() != table.name()) {
+                        all.push(table);
+                    }
+                } )+
+                all
+            }
+
             /// As [`Settings::RECEIVER`].
             pub const fn receiver(&self) -> usize {
                 match self { $( Self::$variant(_) => <$settings>::RECEIVER, )+ }
@@ -83,6 +107,13 @@ macro_rules! applications {
             /// As [`Settings::ends`].
             pub fn ends(&self, flow: &FlowContext<'_>, over: Over) -> [Machine; 2] {
                 match self { $( Self::$variant(settings) => settings.ends(flow, over), )+ }
+            }
+
+            /// Any application, as [`Settings::sample`].
+            pub fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
+                const SAMPLES: &[fn(&mut dyn Draw, bool) -> App] =
+                    &[$(|draw, may_be_endless| <$settings>::sample(draw, may_be_endless).into()),+];
+                SAMPLES[draw.below(SAMPLES.len() as u64) as usize](draw, may_be_endless)
             }
         }
 

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream;
+use voxpath_net::element::Draw;
 use voxpath_units::Span;
 use voxpath_units::check::{Check, LONGEST_NS};
 
@@ -48,6 +49,16 @@ impl Law {
             check.at("shape").need(has_mean, "is above 1: below there is no mean");
         }
         check.at("mean_ns").span(self.mean().as_nanos());
+    }
+
+    /// Any law, of a mean above zero.
+    pub fn sample(draw: &mut dyn Draw) -> Self {
+        let mean_ns = 1_000_000 + 3 * draw.span();
+        match draw.below(3) {
+            0 => Self::Constant { mean_ns },
+            1 => Self::Exponential { mean_ns },
+            _ => Self::Pareto { mean_ns, shape: 1.1 + 1.9 * draw.unit() },
+        }
     }
 
     /// One value.

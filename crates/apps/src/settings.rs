@@ -1,7 +1,9 @@
 //! What a plan says of an application, and what everybody else has to know of it.
 
+use crate::entity::Entity;
 use crate::machine::Machine;
 use alloc::format;
+use voxpath_net::element::Draw;
 use voxpath_net::{Seed, Stream as Draws};
 use voxpath_units::Time;
 use voxpath_units::check::Check;
@@ -16,11 +18,13 @@ pub enum Over {
 }
 
 /// The settings of an application: as the plan has them, without its kind.
-pub trait Settings {
+pub trait Settings: Sized {
     /// What it may go over, its usual way first.
     const TRANSPORTS: &'static [Over];
     /// Whose reading the flow's result is: 0 the end that opens, 1 the end that answers.
     const RECEIVER: usize;
+    /// The tables that its flows have rows in, beside those that every flow has.
+    const TABLES: &'static [&'static dyn Entity] = &[];
 
     /// What keeps them from being used; keys are relative to the settings.
     fn check(&self, check: &mut Check<'_>);
@@ -40,6 +44,15 @@ pub trait Settings {
 
     /// The machines of the end that opens and of the end that answers, for one of [`Settings::TRANSPORTS`].
     fn ends(&self, flow: &FlowContext<'_>, over: Over) -> [Machine; 2];
+
+    /// Settings with which nothing is wrong, for property tests; endless ones only if they may be.
+    fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self;
+}
+
+/// How many of something are sent, up to `most`; none if there need be no end.
+pub(crate) fn sample_count(draw: &mut dyn Draw, most: u64, may_be_endless: bool) -> Option<u64> {
+    let count = 1 + draw.below(most);
+    (!may_be_endless || draw.bit()).then_some(count)
 }
 
 /// The most that an application transfers; what `voxpath_units` takes for a size.

@@ -6,14 +6,16 @@
 //! request is no more than its octets; how long the user takes the client draws from another.
 
 use crate::bulk::write_pattern;
+use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
-use crate::record::{Record, Request, Verifier};
+use crate::record::{PAGES, Page, REQUESTS, Record, Request, Verifier};
 use crate::sample::{Count, Law, LogNormal};
-use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
+use crate::settings::{FlowContext, Over, Settings, at_least_one, sample_count, transfer};
 use crate::socket::Stream;
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream as Draws;
+use voxpath_net::element::Draw;
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 
@@ -87,6 +89,7 @@ impl Web {
 impl Settings for Web {
     const TRANSPORTS: &'static [Over] = &[Over::Stream];
     const RECEIVER: usize = 0;
+    const TABLES: &'static [&'static dyn Entity] = &[&REQUESTS, &PAGES];
 
     fn check(&self, check: &mut Check<'_>) {
         let pages = self.pages.unwrap_or(1).into();
@@ -124,6 +127,25 @@ impl Settings for Web {
         let objects = || flow.draws("objects");
         let client = Client::new(model, there, back, objects(), flow.draws("user"));
         [Box::new(client).into(), Box::new(Server::new(model, there, back, objects())).into()]
+    }
+
+    fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
+        let size = |mean_bytes, deviation_bytes| ObjectSize {
+            mean_bytes,
+            deviation_bytes,
+            least_bytes: 50,
+            most_bytes: 2_000_000,
+        };
+        Self {
+            request_bytes: 1 + draw.below(1_000),
+            main: size(10_710, 25_032),
+            embedded: size(7_758, 20_000),
+            objects: Count { shape: 1.1, scale: 2.0, bound: 10.0 },
+            parsing_ns: draw.span(),
+            // Without a pause it never lets time pass.
+            reading_ns: 1_000_000 + 10 * draw.span(),
+            pages: sample_count(draw, 3, may_be_endless).map(|pages| pages as u32),
+        }
     }
 }
 
@@ -247,7 +269,7 @@ impl Client {
             self.next_at = Some(wait.map_or(now, |wait| now + wait));
             return;
         }
-        self.record.details().pages.push(now.since(self.page_began));
+        self.record.details().pages.push(Page { sent_at: self.page_began, completed_at: now });
         if *pages == Some(self.record.pages().len() as u32) {
             self.record.completed_at = Some(now);
             self.is_leaving = true;

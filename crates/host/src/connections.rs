@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use voxpath_sim::Connection;
+use voxpath_sim::{Connection, ConnectionEnd};
 use voxpath_units::{Span, Time};
 
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::INET, AddressFamily::INET6];
@@ -48,25 +48,6 @@ pub struct ConnectionReport {
     pub seen: Connection,
     /// The client's, then the server's.
     pub ends: [Option<ConnectionEnd>; 2],
-}
-
-/// One end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConnectionEnd {
-    /// Its data that has arrived, retransmissions counted once.
-    pub bytes_delivered: u64,
-    /// Segments with data, retransmissions too.
-    pub data_segments_sent: Option<u64>,
-    /// Segments that were retransmitted.
-    pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: Option<u64>,
-    /// The smoothed round-trip time; none without a sample.
-    pub srtt: Option<Span>,
-    /// The shortest round trip.
-    pub min_rtt: Option<Span>,
-    /// The congestion window.
-    pub cwnd_bytes: u64,
 }
 
 /// A host whose sockets are looked at.
@@ -169,9 +150,7 @@ impl Connections {
             thread::sleep(Duration::from_millis(2));
             self.note_ended()?;
         }
-        let end = |local, remote, opened| {
-            self.last.get(&(local, remote)).map(|info| ConnectionEnd::of(*info, opened))
-        };
+        let end = |local, remote, opened| self.last.get(&(local, remote)).map(|info| end_of(*info, opened));
         let report = |&seen: &Connection| ConnectionReport {
             seen,
             ends: [end(seen.client, seen.server, true), end(seen.server, seen.client, false)],
@@ -226,18 +205,18 @@ impl Listed {
     }
 }
 
-impl ConnectionEnd {
-    fn of(info: TcpInfo, opened: bool) -> Self {
-        let span = |micros: u32| Span::from_micros(micros.into());
-        Self {
-            bytes_delivered: info.delivered_bytes(opened),
-            data_segments_sent: info.data_segments_out.map(u64::from),
-            retransmissions: info.total_retransmissions.into(),
-            timeouts: info.total_timeouts.map(u64::from),
-            srtt: Some(info.rtt_us).filter(|&rtt| rtt > 0).map(span),
-            min_rtt: info.min_rtt_us.map(span),
-            cwnd_bytes: u64::from(info.cwnd) * u64::from(info.mss),
-        }
+/// What the kernel says of an end; `is_client` says that it sent the first SYN.
+fn end_of(info: TcpInfo, is_client: bool) -> ConnectionEnd {
+    let span = |micros: u32| Span::from_micros(micros.into());
+    ConnectionEnd {
+        bytes_delivered: Some(info.delivered_bytes(is_client)),
+        data_segments_sent: info.data_segments_out.map(u64::from),
+        retransmissions: Some(info.total_retransmissions.into()),
+        timeouts: info.total_timeouts.map(u64::from),
+        srtt: Some(info.rtt_us).filter(|&rtt| rtt > 0).map(span),
+        min_rtt: info.min_rtt_us.map(span),
+        cwnd_bytes: Some(u64::from(info.cwnd) * u64::from(info.mss)),
+        ..ConnectionEnd::default()
     }
 }
 
@@ -321,8 +300,8 @@ mod tests {
         let (samples, reports) = watched.finish(Clock::start(), &[seen, refused]).expect("listed");
         assert_eq!(samples, []);
         let [client, server] = reports[0].ends.map(|end| end.expect("it was a socket"));
-        assert_eq!((client.bytes_delivered, server.bytes_delivered), (5000, 7));
-        assert_eq!((client.retransmissions, client.timeouts), (0, Some(0)));
+        assert_eq!((client.bytes_delivered, server.bytes_delivered), (Some(5000), Some(7)));
+        assert_eq!((client.retransmissions, client.timeouts), (Some(0), Some(0)));
         assert!(client.min_rtt <= client.srtt && client.srtt.is_some(), "{client:?}");
         assert_eq!(server.data_segments_sent, Some(1));
         assert_eq!(reports[1].ends[0], None);

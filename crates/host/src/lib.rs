@@ -37,7 +37,7 @@ mod tun;
 mod veth;
 
 pub use clock::Clock;
-pub use connections::{ConnectionEnd, ConnectionReport, ConnectionSample};
+pub use connections::{ConnectionReport, ConnectionSample};
 pub use device::{Device, DeviceCounts, Kind};
 pub use drive::{Edge, Limits, Progress, Timing, drive};
 pub use error::HostError;

@@ -13,11 +13,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::hint::black_box;
 use std::time::Instant;
 use voxpath_net::element::queue::{Codel, FqCodel, Pie, Queueing};
-use voxpath_net::element::{Capacity, Framing, Limit};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::{Place, Tap};
-use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Target};
-use voxpath_units::{Rate, Span, Time};
+use voxpath_net::{Direction, EventQueue, Link, Pool, Seed, Target};
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::TcpHeader;
 
@@ -179,17 +178,15 @@ fn hop_link(in_flight: u32, queueing: Queueing) -> impl FnMut() -> u64 {
         let mut pool = Pool::new();
         let mut queue = EventQueue::new();
         let mut tap = Tap::new();
-        let rate: Rate = "1 Gbit/s".parse().expect("a rate");
-        let config = LinkConfig {
-            limit: Limit { packets: Some(in_flight), bytes: None },
-            capacity: Capacity::Constant(rate),
+        let direction = Direction {
+            queue_packets: Some(in_flight),
+            rate_bps: Some(1_000_000_000),
             queueing: queueing.clone(),
-            framing: Framing::Ip,
-            delay: (Span::from_micros(12) * u64::from(in_flight / 2)).into(),
-            ..LinkConfig::default()
+            delay_ns: 12_000 * u64::from(in_flight / 2),
+            ..Direction::default()
         };
         let target = Target::new(0).expect("small");
-        let mut link = Link::new(config, "bench", Seed::new(1, 0), target, Place::Link(0));
+        let mut link = Link::new(&direction, "bench", Seed::new(1, 0), target, Place::Link(0));
         for _ in 0..in_flight {
             let handle = pool.insert(packet());
             link.send(Time::ZERO, handle, &mut pool, &mut queue, &mut tap);

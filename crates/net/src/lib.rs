@@ -18,7 +18,7 @@ pub mod table;
 pub mod tap;
 
 pub use event::{EventQueue, Target, Ticket};
-pub use link::{Link, LinkConfig};
+pub use link::{Direction, Link, LinkChange};
 pub use packet::{AddressId, Ecn, FlowId, Packet, Transport};
 pub use pool::{Handle, Pool};
 pub use random::{Seed, Stream};

@@ -1,4 +1,4 @@
-//! Tables as columns: the form in which results leave the engine.
+//! Tables as columns: the form in which results leave the engine, and how they are declared beside what makes them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -41,6 +41,144 @@ pub enum Data {
         /// Which of them each row has.
         index: Vec<u32>,
     },
+}
+
+/// What a column means, in the words of the metric dictionary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meaning {
+    /// `ns`, `B`, `bit/s`, `1` for a count or a pure number, empty for a name.
+    pub unit: &'static str,
+    /// Which clock a time is of, or a rate over time: `run` counts from the run's start in virtual time, `audio` along a
+    /// recording; empty for what is neither.
+    pub clock: &'static str,
+    /// Where it is observed.
+    pub place: &'static str,
+    /// What it is.
+    pub about: &'static str,
+}
+
+impl Meaning {
+    const fn new(unit: &'static str, clock: &'static str, place: &'static str, about: &'static str) -> Self {
+        Self { unit, clock, place, about }
+    }
+
+    /// A name.
+    pub const fn name(place: &'static str, about: &'static str) -> Self {
+        Self::new("", "", place, about)
+    }
+
+    /// A count, or a pure number.
+    pub const fn count(place: &'static str, about: &'static str) -> Self {
+        Self::new("1", "", place, about)
+    }
+
+    /// Octets.
+    pub const fn bytes(place: &'static str, about: &'static str) -> Self {
+        Self::new("B", "", place, about)
+    }
+
+    /// Nanoseconds of the run.
+    pub const fn time(place: &'static str, about: &'static str) -> Self {
+        Self::new("ns", "run", place, about)
+    }
+
+    /// Nanoseconds along a recording.
+    pub const fn audio(place: &'static str, about: &'static str) -> Self {
+        Self::new("ns", "audio", place, about)
+    }
+
+    /// Bits per second of the run.
+    pub const fn rate(place: &'static str, about: &'static str) -> Self {
+        Self::new("bit/s", "run", place, about)
+    }
+
+    /// A value whose unit another column decides.
+    pub const fn by(unit: &'static str, place: &'static str, about: &'static str) -> Self {
+        Self::new(unit, "", place, about)
+    }
+}
+
+/// How a column's value comes of a row.
+#[derive(Debug)]
+pub enum Of<R: 'static> {
+    /// A number.
+    U64(fn(&R) -> u64),
+    /// A number that a row may lack.
+    OptU64(fn(&R) -> Option<u64>),
+    /// A ratio or rate that a row may lack.
+    OptF64(fn(&R) -> Option<f64>),
+    /// A text.
+    Text(fn(&R) -> String),
+    /// An index into the list of names at this place of what [`TableOf::fill`] is given.
+    Name(usize, fn(&R) -> u32),
+}
+
+impl<R> Of<R> {
+    /// The number that a row has here; none where it lacks one, or the column has none.
+    pub fn number(&self, row: &R) -> Option<u64> {
+        match self {
+            Self::U64(of) => Some(of(row)),
+            Self::OptU64(of) => of(row),
+            Self::OptF64(_) | Self::Text(_) | Self::Name(..) => None,
+        }
+    }
+}
+
+/// A column: its name, which ends in its unit, what it means, and how it comes of a row.
+pub type Declared<R> = (&'static str, Meaning, Of<R>);
+
+/// A table, as it is declared beside what makes its rows.
+#[derive(Debug)]
+pub struct TableOf<R: 'static> {
+    /// Its name in the results.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Its columns.
+    pub columns: &'static [Declared<R>],
+}
+
+impl<R> TableOf<R> {
+    /// The table with these rows. `names` are the lists that [`Of::Name`] refers to.
+    pub fn fill(&self, rows: &[R], names: &[&[String]]) -> Table {
+        let columns = self.columns.iter().map(|(name, _, of)| Column {
+            name,
+            data: match of {
+                Of::U64(of) => Data::U64(rows.iter().map(of).collect()),
+                Of::OptU64(of) => Data::OptU64(rows.iter().map(of).collect()),
+                Of::OptF64(of) => Data::OptF64(rows.iter().map(of).collect()),
+                Of::Text(of) => Data::Text(rows.iter().map(of).collect()),
+                Of::Name(list, of) => {
+                    Data::Label { names: names[*list].to_vec(), index: rows.iter().map(of).collect() }
+                }
+            },
+        });
+        Table { name: self.name, columns: columns.collect() }
+    }
+}
+
+/// What the metric dictionary says of a table.
+pub trait Described: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// What a row is.
+    fn about(&self) -> &'static str;
+    /// Names and meanings of its columns.
+    fn columns(&self) -> Vec<(&'static str, Meaning)>;
+}
+
+impl<R> Described for TableOf<R> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn columns(&self) -> Vec<(&'static str, Meaning)> {
+        self.columns.iter().map(|(name, meaning, _)| (*name, *meaning)).collect()
+    }
 }
 
 impl Data {

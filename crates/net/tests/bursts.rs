@@ -5,14 +5,11 @@
 mod common;
 
 use common::{Rig, packet};
+use voxpath_net::element::delay::{DelayVariation, Normal, Pareto};
 use voxpath_net::element::loss::{FourState, GilbertElliott, Outages, Trace};
-use voxpath_net::element::{Delay, Distribution, Loss, RandomDelay};
-use voxpath_net::{LinkConfig, Seed, Stream};
-use voxpath_units::{Prob, Span, Time};
-
-fn prob(p: f64) -> Prob {
-    Prob::new(p).expect("a probability")
-}
+use voxpath_net::element::{Delay, Loss};
+use voxpath_net::{Direction, Seed, Stream};
+use voxpath_units::{Span, Time};
 
 fn stream() -> Stream {
     Seed::new(11, 0).stream("link x ab loss")
@@ -120,8 +117,11 @@ fn outages_and_traces_lose_exactly_what_they_say() {
     assert_eq!(numbers, [1, 2, 6, 7, 11]);
 }
 
-fn draws(distribution: Distribution, correlation: f64, n: usize) -> Vec<f64> {
-    let mut delay = Delay::Random(RandomDelay::new(distribution, prob(correlation), true));
+const MS: u64 = 1_000_000;
+
+/// Delays of packets, which may overtake each other, by a mean or a least delay in milliseconds.
+fn draws(ms: u64, variation: impl Into<DelayVariation>, n: usize) -> Vec<f64> {
+    let mut delay = Delay::new(ms * MS, Some(&variation.into()));
     let mut stream = stream();
     (0..n).map(|_| delay.of(Time::ZERO, &mut stream).as_secs_f64()).collect()
 }
@@ -138,9 +138,7 @@ fn correlation(values: &[f64]) -> f64 {
 fn normal_delays_have_their_mean_deviation_and_correlation() {
     let n = 400_000;
     for rho in [0.0, 0.25, 0.9] {
-        let distribution =
-            Distribution::Normal { mean: Span::from_millis(50), deviation: Span::from_millis(5) };
-        let values = draws(distribution, rho, n);
+        let values = draws(50, Normal { deviation_ns: 5 * MS, correlation: rho, overtaking: true }, n);
         let (mean, error) = mean_and_error(&values);
         // A correlated sequence of n says as much as n (1 - rho) / (1 + rho) independent values.
         let less = ((1.0 + rho) / (1.0 - rho)).sqrt();
@@ -153,8 +151,7 @@ fn normal_delays_have_their_mean_deviation_and_correlation() {
         assert!((beyond - 0.158_655).abs() < 0.003 * less, "rho {rho}: {beyond} above one deviation");
     }
     // What would be negative is none.
-    let values =
-        draws(Distribution::Normal { mean: Span::ZERO, deviation: Span::from_millis(5) }, 0.0, 10_000);
+    let values = draws(0, Normal { deviation_ns: 5 * MS, correlation: 0.0, overtaking: true }, 10_000);
     let none = values.iter().filter(|&&s| s == 0.0).count() as f64;
     assert!((none - 5_000.0).abs() < 3.5 * 50.0, "{none}");
 }
@@ -163,8 +160,7 @@ fn normal_delays_have_their_mean_deviation_and_correlation() {
 fn pareto_delays_have_their_tail_whatever_the_correlation() {
     let (n, shape) = (400_000, 3.0);
     for rho in [0.0, 0.5] {
-        let distribution = Distribution::Pareto { least: Span::from_millis(20), shape };
-        let values = draws(distribution, rho, n);
+        let values = draws(20, Pareto { shape, correlation: rho, overtaking: true }, n);
         let less = ((1.0 + rho) / (1.0 - rho)).sqrt();
         assert!(values.iter().all(|&s| s >= 0.020));
         let (mean, error) = mean_and_error(&values);
@@ -214,10 +210,10 @@ fn normal_quantile(p: f64) -> f64 {
 
 #[test]
 fn packets_keep_their_order_unless_it_is_not_asked_for() {
-    let distribution = Distribution::Normal { mean: Span::from_millis(50), deviation: Span::from_millis(10) };
     let arrived = |overtaking| {
-        let delay = Delay::Random(RandomDelay::new(distribution, prob(0.0), overtaking));
-        let mut rig = Rig::new(LinkConfig { delay, ..LinkConfig::default() });
+        let normal = Normal { deviation_ns: 10 * MS, correlation: 0.0, overtaking };
+        let delay_variation = Some(normal.into());
+        let mut rig = Rig::new(Direction { delay_ns: 50 * MS, delay_variation, ..Direction::default() });
         for number in 0..10_000 {
             let now = Time::ZERO + Span::from_millis(1) * u64::from(number);
             rig.run_until(now);

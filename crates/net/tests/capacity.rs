@@ -1,5 +1,5 @@
 //! Capacities that vary, each against what it is defined by: a schedule against the bits that its rates carry, a
-//! trace against Mahimahi's own accounting, a Markov chain against its dwell times and transition probabilities.
+//! trace against Mahimahi's own accounting, a Markov chain against an end that it comes to.
 #![allow(missing_docs)]
 
 mod common;
@@ -7,9 +7,10 @@ mod common;
 use common::{Rig, packet};
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use voxpath_net::element::{Capacity, Dwell, Limit, Markov, Opportunities, State, Steps};
-use voxpath_net::{LinkConfig, Seed};
-use voxpath_units::{Prob, Span, Time};
+use voxpath_net::Direction;
+use voxpath_net::element::capacity::{Capacity, Markov, Schedule, State, Trace};
+use voxpath_units::Time;
+use voxpath_units::check::Check;
 
 const MS: u64 = 1_000_000;
 
@@ -17,14 +18,14 @@ fn ms(ms: u64) -> Time {
     Time::from_nanos(ms * MS)
 }
 
-fn rig(capacity: Capacity, packets: Option<u32>, changing: bool) -> Rig {
-    let limit = Limit { packets, bytes: None };
-    Rig::new(LinkConfig { capacity, limit, changing, ..LinkConfig::default() })
+fn rig(capacity: impl Into<Capacity>, queue_packets: Option<u32>, changing: bool) -> Rig {
+    let capacity = Some(capacity.into());
+    Rig::named(Direction { capacity, queue_packets, ..Direction::default() }, changing, Rig::NAME)
 }
 
-fn schedule(steps: &[(u64, u64)], period: Option<u64>) -> Capacity {
-    let steps = steps.iter().map(|&(ms, rate)| (Span::from_millis(ms), rate)).collect();
-    Capacity::Schedule(Steps::new(steps, period.map(Span::from_millis)).expect("in order"))
+fn schedule(steps: &[(u64, u64)], period: Option<u64>) -> Schedule {
+    let steps = steps.iter().map(|&(ms, rate)| (ms * MS, rate)).collect();
+    Schedule { steps, period_ns: period.map(|ms| ms * MS) }
 }
 
 #[test]
@@ -112,16 +113,13 @@ const CENTURIES: Time = Time::from_nanos(u64::MAX / 2);
 #[test]
 fn laps_that_carry_next_to_nothing_are_skipped_exactly() {
     const DAY: u64 = 86_400_000_000_000;
-    let steps = vec![(Span::ZERO, 0), (Span::from_nanos(DAY), 1_000_000)];
-    let schedule =
-        |steps| Capacity::Schedule(Steps::new(steps, Some(Span::from_nanos(DAY + 1))).expect("they ascend"));
-    let mut rig = rig(schedule(steps), None, false);
+    let schedule = |rate| Schedule { steps: vec![(0, 0), (DAY, rate)], period_ns: Some(DAY + 1) };
+    let mut rig = rig(schedule(1_000_000), None, false);
     rig.send(Time::ZERO, packet(0, 1500));
     rig.run_until(CENTURIES);
     assert!(rig.delivered().is_empty());
     // At 1 Tbit/s each lap carries a thousand bits: the twelfth has the last of them.
-    let steps = vec![(Span::ZERO, 0), (Span::from_nanos(DAY), 1_000_000_000_000)];
-    let mut rig = self::rig(schedule(steps), None, false);
+    let mut rig = self::rig(schedule(1_000_000_000_000), None, false);
     rig.send(Time::ZERO, packet(0, 1500));
     rig.run_until(CENTURIES);
     assert_eq!(rig.delivered(), [(Time::from_nanos(12 * (DAY + 1)), 0)]);
@@ -130,14 +128,15 @@ fn laps_that_carry_next_to_nothing_are_skipped_exactly() {
 /// A link that dies, and never comes back.
 #[test]
 fn nothing_passes_once_no_state_with_a_rate_can_come() {
-    let state = |rate, next: [f64; 3]| State {
-        rate,
-        dwell: Dwell::Constant(Span::from_millis(10)),
-        next: next.map(prob).to_vec(),
+    let state = |rate_bps, next: [f64; 3]| State {
+        rate_bps,
+        dwell_ns: 10 * MS,
+        exponential: false,
+        next: next.to_vec(),
     };
     let states =
         vec![state(1_200_000, [0.0, 1.0, 0.0]), state(0, [0.0, 0.0, 1.0]), state(0, [0.0, 0.5, 0.5])];
-    let mut rig = rig(Capacity::Markov(states), None, false);
+    let mut rig = rig(Markov { states }, None, false);
     rig.send(Time::ZERO, packet(0, 1500));
     rig.send(Time::ZERO, packet(1, 1500));
     rig.run_until(CENTURIES);
@@ -196,8 +195,7 @@ proptest! {
         trace.push(trace[trace.len() - 1] + 1);
         let arrivals: Vec<(u64, u32)> =
             traffic.iter().scan(0, |at, &(gap, len)| { *at += gap; Some((*at, len)) }).collect();
-        let capacity = Capacity::Trace(Opportunities::new(&trace).expect("it ascends"));
-        let mut rig = rig(capacity, Some(room as u32), changing);
+        let mut rig = rig(Trace { opportunities_ms: trace.clone() }, Some(room as u32), changing);
         for (number, &(at, len)) in (0..).zip(&arrivals) {
             rig.run_until(ms(at));
             rig.send(ms(at), packet(number, len));
@@ -213,7 +211,7 @@ proptest! {
 fn laps_that_nobody_used_are_skipped_exactly() {
     let trace = [0, 3, 3, 10];
     for after in [0, 1, 2, 3, 9, 10, 12, 13, 1_000, 1_003, 999_990] {
-        let mut rig = rig(Capacity::Trace(Opportunities::new(&trace).expect("it ascends")), None, false);
+        let mut rig = rig(Trace { opportunities_ms: trace.to_vec() }, None, false);
         rig.send(ms(0), packet(0, 1500));
         rig.run_until(ms(after));
         rig.send(ms(after), packet(1, 1500));
@@ -223,63 +221,12 @@ fn laps_that_nobody_used_are_skipped_exactly() {
         // Right after the first, the second one takes the other opportunity of millisecond 3.
         assert_eq!(second, ms(expected), "after {after} ms");
     }
-    assert!(Opportunities::new(&[]).is_none());
-    assert!(Opportunities::new(&[0]).is_none());
-    assert!(Opportunities::new(&[2, 1]).is_none());
-}
-
-fn prob(p: f64) -> Prob {
-    Prob::new(p).expect("a probability")
-}
-
-/// The states that a chain goes through: which, and how long each lasted.
-fn visits(states: &[State], count: usize) -> Vec<(usize, Span)> {
-    let mut chain = Markov::new(states.to_vec(), Seed::new(3, 0).stream("link x ab capacity"));
-    let mut at = Time::ZERO;
-    (0..count)
-        .map(|_| {
-            let stretch = chain.at(at);
-            let lasted = stretch.until.since(at);
-            at = stretch.until;
-            (states.iter().position(|state| state.rate == stretch.rate).expect("rates differ"), lasted)
-        })
-        .collect()
 }
 
 #[test]
-fn a_markov_capacity_dwells_and_moves_as_said() {
-    let mean = Span::from_millis(20);
-    let state = |rate, dwell, next: [f64; 3]| State { rate, dwell, next: next.map(prob).into() };
-    let states = [
-        state(1_000_000, Dwell::Exponential(mean), [0.0, 0.25, 0.75]),
-        state(2_000_000, Dwell::Constant(Span::from_millis(5)), [0.5, 0.0, 0.5]),
-        state(0, Dwell::Exponential(mean * 3), [0.1, 0.2, 0.7]),
-    ];
-    let n = 200_000;
-    let visits = visits(&states, n);
-    for (from, state) in states.iter().enumerate() {
-        let lasted: Vec<f64> =
-            visits.iter().filter(|visit| visit.0 == from).map(|visit| visit.1.as_secs_f64()).collect();
-        let count = lasted.len() as f64;
-        let average = lasted.iter().sum::<f64>() / count;
-        match state.dwell {
-            Dwell::Constant(span) => assert!(lasted.iter().all(|&s| s == span.as_secs_f64())),
-            Dwell::Exponential(mean) => {
-                let mean = mean.as_secs_f64();
-                assert!((average - mean).abs() < 3.0 * mean / count.sqrt(), "state {from}: {average} s");
-                // Of an exponential distribution, e^-1 lasts longer than the mean, and e^-3 three times as long.
-                for times in [1.0, 3.0] {
-                    let p = f64::exp(-times);
-                    let longer = lasted.iter().filter(|&&s| s > times * mean).count() as f64;
-                    let error = (count * p * (1.0 - p)).sqrt();
-                    assert!((longer - count * p).abs() < 3.0 * error, "state {from}, {times} means");
-                }
-            }
-        }
-        for (to, p) in state.next.iter().enumerate() {
-            let moves = visits.windows(2).filter(|pair| pair[0].0 == from && pair[1].0 == to).count() as f64;
-            let error = (count * p.get() * (1.0 - p.get())).sqrt();
-            assert!((moves - count * p.get()).abs() <= 3.0 * error, "{from} to {to}: {moves} of {count}");
-        }
+fn a_trace_ascends_and_takes_time() {
+    for (trace, problems) in [(vec![], 1), (vec![0], 1), (vec![2, 1], 1), (vec![0, 0, 1], 0)] {
+        let trace = Capacity::from(Trace { opportunities_ms: trace });
+        assert_eq!(Check::found(|root| trace.check(root)).len(), problems, "{trace:?}");
     }
 }

@@ -5,12 +5,11 @@ mod common;
 
 use common::{Rig, packet};
 use std::collections::BTreeMap;
-use voxpath_net::element::Limit;
 use voxpath_net::element::queue::{Codel, FqCodel, Pie, Queueing};
 use voxpath_net::packet::{AddressId, Ecn, Packet};
 use voxpath_net::tap::Action;
-use voxpath_net::{LinkConfig, Seed};
-use voxpath_units::{Rate, Span, Time};
+use voxpath_net::{Direction, Seed};
+use voxpath_units::{Span, Time};
 
 /// 1250 bytes at 100 Mbit/s.
 const SERVICE: Span = Span::from_micros(100);
@@ -18,9 +17,8 @@ const SERVICE: Span = Span::from_micros(100);
 const CODEL: Codel = Codel { target_ns: 5_000_000, interval_ns: 100_000_000, ecn: true };
 
 fn rig(queueing: impl Into<Queueing>) -> Rig {
-    let capacity = Rate::from_bits_per_sec(100_000_000).into();
     let queueing = queueing.into();
-    Rig::new(LinkConfig { capacity, queueing, ..LinkConfig::default() })
+    Rig::new(Direction { rate_bps: Some(100_000_000), queueing, ..Direction::default() })
 }
 
 fn ms(ms: u64) -> Time {
@@ -123,10 +121,12 @@ const fn each_codel(queues: u32) -> FqCodel {
 }
 
 fn fq_codel(queues: u32) -> Rig {
-    let capacity = Rate::from_bits_per_sec(100_000_000).into();
-    let queueing = each_codel(queues).into();
-    let limit = Limit { packets: Some(1_000), bytes: None };
-    Rig::new(LinkConfig { capacity, queueing, limit, ..LinkConfig::default() })
+    Rig::new(Direction {
+        rate_bps: Some(100_000_000),
+        queueing: each_codel(queues).into(),
+        queue_packets: Some(1_000),
+        ..Direction::default()
+    })
 }
 
 /// Three flows that each send more than the link carries, in packets of their own size, and one that sends little.
@@ -193,10 +193,9 @@ fn fq_codel_with_one_queue_is_codel() {
         rig.run_until(Time::MAX);
         rig.delivered()
     };
-    let capacity = Rate::from_bits_per_sec(100_000_000);
-    let limit = Limit { packets: Some(100_000), bytes: None };
     let of = |queueing: Queueing| {
-        Rig::new(LinkConfig { capacity: capacity.into(), queueing, limit, ..LinkConfig::default() })
+        let (rate_bps, queue_packets) = (Some(100_000_000), Some(100_000));
+        Rig::new(Direction { rate_bps, queueing, queue_packets, ..Direction::default() })
     };
     assert_eq!(arrivals(&mut of(each_codel(1).into())), arrivals(&mut of(CODEL.into())));
 }

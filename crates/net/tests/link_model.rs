@@ -8,12 +8,12 @@ mod textbook;
 
 use common::{Rig, Seen, packet};
 use proptest::prelude::*;
-use textbook::{Arrival, Change, Spec, SpecLoss, Textbook, prob};
+use textbook::{Arrival, Change, Spec, SpecLoss, Textbook};
 use voxpath_net::element::queue::{Codel, FqCodel, Pie, Queueing, Red};
-use voxpath_net::element::{Draw, Limit};
+use voxpath_net::element::{Draw, Limit, Reorder};
 use voxpath_net::packet::{AddressId, Ecn, Packet};
 use voxpath_net::tap::Action;
-use voxpath_net::{LinkConfig, Seed};
+use voxpath_net::{Direction, Seed};
 use voxpath_units::{Rate, Span, Time};
 
 /// How long a packet of 1500 bytes occupies the wire, at least 1 ns: arrivals are spaced in units of that.
@@ -236,7 +236,7 @@ proptest! {
         probes.dedup();
 
         let mut expected = Textbook::new(&spec, &arrivals, &changes);
-        let mut rig = Rig::new(spec.config());
+        let mut rig = spec.rig();
         let mut next = arrivals.iter().zip(0..).peekable();
         let mut next_change = changes.iter().peekable();
         for probe in probes {
@@ -346,14 +346,10 @@ fn the_textbook_meets_every_kind_of_event_under_every_discipline() {
 #[test]
 fn work_beyond_the_end_of_the_clock_waits_there_for_ever() {
     // 65,535 bytes at 1 bit/s take six days; forty thousand of them 6.6 centuries, which is more than the clock has.
-    let rate = Rate::from_bits_per_sec(1);
-    for reorder in [None, Some((prob(0.5), Span::MAX))] {
-        let mut rig = Rig::new(LinkConfig {
-            capacity: rate.into(),
-            reorder,
-            delay: Span::MAX.into(),
-            ..LinkConfig::default()
-        });
+    let forever = Span::MAX.as_nanos();
+    for reorder in [None, Some(Reorder { p: 0.5, by_ns: forever })] {
+        let mut rig =
+            Rig::new(Direction { rate_bps: Some(1), reorder, delay_ns: forever, ..Direction::default() });
         for number in 0..40_000 {
             rig.send(Time::from_nanos(u64::from(number)), packet(number, 65_535));
         }

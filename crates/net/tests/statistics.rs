@@ -6,18 +6,10 @@ mod common;
 
 use common::{Rig, packet};
 use std::collections::BTreeSet;
-use voxpath_net::element::Limit;
+use voxpath_net::element::Reorder;
 use voxpath_net::element::loss::{Bernoulli, BitErrorForm, BitErrors};
-use voxpath_net::{LinkConfig, Seed, Stream};
-use voxpath_units::{Prob, Rate, Span, Time};
-
-fn prob(p: f64) -> Prob {
-    Prob::new(p).expect("a probability")
-}
-
-fn rate(bps: u64) -> Option<Rate> {
-    Rate::from_bits_per_sec(bps)
-}
+use voxpath_net::{Direction, Seed, Stream};
+use voxpath_units::{Span, Time};
 
 /// Pollaczek-Khinchine for deterministic service: the mean wait is rho s / 2 (1 - rho).
 #[test]
@@ -25,7 +17,7 @@ fn poisson_arrivals_wait_as_in_an_m_d_1_queue() {
     // 1250 bytes at 10 Mbit/s: one millisecond of service.
     let service = 1_000_000.0;
     for load in [0.2, 0.5, 0.8, 0.9] {
-        let mut rig = Rig::new(LinkConfig { capacity: rate(10_000_000).into(), ..LinkConfig::default() });
+        let mut rig = Rig::new(Direction { rate_bps: Some(10_000_000), ..Direction::default() });
         let mut gaps = Seed::new(5, 0).stream("arrivals");
         let mut now = Time::ZERO;
         let mut arrivals = Vec::new();
@@ -71,7 +63,7 @@ fn batch_means(values: &[f64]) -> (f64, f64) {
 }
 
 /// Sends `count` packets, spaced by `gap`; those delivered, in order.
-fn deliveries(config: LinkConfig, count: u32, len: u32, gap: Span) -> Vec<(Time, u32)> {
+fn deliveries(config: Direction, count: u32, len: u32, gap: Span) -> Vec<(Time, u32)> {
     let mut rig = Rig::new(config);
     for number in 0..count {
         let now = Time::ZERO + gap * u64::from(number);
@@ -95,7 +87,7 @@ fn packets_are_lost_as_often_as_said() {
     let microsecond = Span::from_micros(1);
     for p in [0.0, 0.003, 0.3, 1.0] {
         let loss = Bernoulli { p }.into();
-        let through = deliveries(LinkConfig { loss, ..LinkConfig::default() }, n, 1500, microsecond).len();
+        let through = deliveries(Direction { loss, ..Direction::default() }, n, 1500, microsecond).len();
         assert_binomial((n as usize - through) as f64, n, p);
     }
     for (len, form, p) in [
@@ -104,7 +96,7 @@ fn packets_are_lost_as_often_as_said() {
         (1500, BitErrorForm::Linear, 0.12),
     ] {
         let loss = BitErrors { rate: 1e-5, form }.into();
-        let through = deliveries(LinkConfig { loss, ..LinkConfig::default() }, n, len, microsecond).len();
+        let through = deliveries(Direction { loss, ..Direction::default() }, n, len, microsecond).len();
         assert_binomial((n as usize - through) as f64, n, p);
     }
 }
@@ -113,7 +105,7 @@ fn packets_are_lost_as_often_as_said() {
 #[test]
 fn bit_errors_strike_long_packets_more_often() {
     let loss = BitErrors { rate: 1e-5, form: BitErrorForm::Exact }.into();
-    let mut rig = Rig::new(LinkConfig { loss, ..LinkConfig::default() });
+    let mut rig = Rig::new(Direction { loss, ..Direction::default() });
     let pairs = 100_000;
     for number in 0..pairs {
         rig.send(Time::ZERO, packet(2 * number, 1500));
@@ -131,7 +123,7 @@ fn bit_errors_strike_long_packets_more_often() {
 fn packets_are_duplicated_as_often_as_said() {
     let n = 200_000;
     for p in [0.0, 0.01, 0.5, 1.0] {
-        let config = LinkConfig { duplicate: prob(p), ..LinkConfig::default() };
+        let config = Direction { duplicate: p, ..Direction::default() };
         let through = deliveries(config, n, 1500, Span::from_micros(1));
         assert_binomial((through.len() - n as usize) as f64, n, p);
         let different: BTreeSet<u32> = through.iter().map(|&(_, number)| number).collect();
@@ -144,7 +136,11 @@ fn exactly_the_packets_held_back_are_overtaken() {
     let (n, p, gap, delay) = (100_000, 0.1, Span::from_millis(1), Span::from_millis(20));
     // Ten packets follow before a packet that was held back: that all of those are held back too is out of the question.
     let by = Span::from_micros(10_500);
-    let config = LinkConfig { reorder: Some((prob(p), by)), delay: delay.into(), ..LinkConfig::default() };
+    let config = Direction {
+        reorder: Some(Reorder { p, by_ns: by.as_nanos() }),
+        delay_ns: delay.as_nanos(),
+        ..Direction::default()
+    };
     let through = deliveries(config, n, 1500, gap);
     assert_eq!(through.len(), n as usize);
 
@@ -173,7 +169,7 @@ fn exactly_the_packets_held_back_are_overtaken() {
 fn a_million_packets_leave_at_the_rate_to_the_nanosecond() {
     let n = 1_000_000_u32;
     for (bps, len) in [(3_000_000_000, 1500), (7_000_000_001, 1500), (1_000_000_000_000, 100), (9_600, 40)] {
-        let mut rig = Rig::new(LinkConfig { capacity: rate(bps).into(), ..LinkConfig::default() });
+        let mut rig = Rig::new(Direction { rate_bps: Some(bps), ..Direction::default() });
         for number in 0..n {
             rig.send(Time::ZERO, packet(number, len));
         }
@@ -189,12 +185,8 @@ fn a_million_packets_leave_at_the_rate_to_the_nanosecond() {
 #[test]
 fn two_links_of_one_rate_in_a_row_carry_that_rate() {
     let (n, len, bps) = (100_000_u32, 1500, 7_000_000_001_u64);
-    let one_packet = LinkConfig {
-        capacity: rate(bps).into(),
-        limit: Limit { packets: Some(1), bytes: None },
-        ..LinkConfig::default()
-    };
-    let mut first = Rig::new(LinkConfig { limit: Limit::default(), ..one_packet.clone() });
+    let one_packet = Direction { rate_bps: Some(bps), queue_packets: Some(1), ..Direction::default() };
+    let mut first = Rig::new(Direction { queue_packets: None, ..one_packet.clone() });
     let mut second = Rig::new(one_packet);
     for number in 0..n {
         first.send(Time::ZERO, packet(number, len));

@@ -5,8 +5,8 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use voxpath_apps::{App, Over, ProcessApp};
-use voxpath_net::element::Queueing;
 use voxpath_net::element::loss::{BitErrorForm, Chance, Loss};
+use voxpath_net::element::{Capacity, DelayVariation, Queueing};
 
 /// The kinds of a family of elements, of applications or of processes, as plans name them.
 #[pyfunction]
@@ -17,6 +17,8 @@ pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
         "apps" => App::KINDS,
         "processes" => ProcessApp::KINDS,
         "queues" => Queueing::KINDS,
+        "capacities" => Capacity::KINDS,
+        "delays" => DelayVariation::KINDS,
         _ => return Err(PyValueError::new_err(format!("no family of elements is called {family:?}"))),
     })
 }

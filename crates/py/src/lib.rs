@@ -21,6 +21,8 @@ mod _engine {
     #[pymodule_export]
     const BUILD: &str = env!("VOXPATH_BUILD");
     #[pymodule_export]
+    const BUILD_REAL: &str = env!("VOXPATH_BUILD_REAL");
+    #[pymodule_export]
     const PLAN_VERSION: u32 = voxpath_sim::plan::VERSION;
 
     #[pymodule_export]
@@ -34,7 +36,7 @@ mod _engine {
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,
     };
     #[pymodule_export]
-    use crate::run::{check, congestions, paths, profile, profiles, real_hosts, run, shortest_delay};
+    use crate::run::{check, congestions, paths, profile, profiles, real_hosts, run, shortest_delay, tables};
 
     #[pymodule_export]
     use crate::script::{parse_script, run_script};

@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use voxpath_host::{
-    ConnectionEnd, ConnectionReport, ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run,
-    Scheduling,
+    ConnectionReport, ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run, Scheduling,
 };
-use voxpath_sim::{Column, Data, Observe, RealTime, Table};
-use voxpath_units::Span;
+use voxpath_sim::{CONNECTIONS, Column, ConnectionEnd, ConnectionRow, Data, Observe, RealTime, Table};
 
 fn os_error(error: HostError) -> PyErr {
     PyOSError::new_err(error.to_string())
@@ -231,8 +229,10 @@ impl RealRun {
         let Some(run) = self.0.take() else { unreachable!("it was there a moment ago") };
         let found = py.detach(|| run.finish()).map_err(os_error)?;
         let (tables, verdict, captures) = outcome(py, &found.report)?;
-        for table in [connections(&found.connections), samples(&found.samples)] {
-            tables.set_item(table.name, columns(py, &table)?)?;
+        for (name, table) in
+            [("programs", connections(&found.connections)), ("samples", samples(&found.samples))]
+        {
+            tables.set_item(name, columns(py, &table)?)?;
         }
         Ok(((tables, verdict, captures), fidelity(&found)))
     }
@@ -246,37 +246,21 @@ const fn edge(kind: Kind) -> &'static str {
     }
 }
 
-/// The TCP connections of programs, a row for each.
+/// The TCP connections of programs, a row for each end; hosts are called by their addresses.
 fn connections(reports: &[ConnectionReport]) -> Table {
-    let texts = |of: fn(&ConnectionReport) -> String| Data::Text(reports.iter().map(of).collect());
-    let numbers = |of: fn(&ConnectionReport) -> u64| Data::U64(reports.iter().map(of).collect());
-    let mut columns = vec![
-        Column { name: "client", data: texts(|report| report.seen.client.to_string()) },
-        Column { name: "server", data: texts(|report| report.seen.server.to_string()) },
-        Column { name: "opened_ns", data: numbers(|report| report.seen.opened.as_nanos()) },
-        Column { name: "ended_ns", data: numbers(|report| report.seen.last_sent.as_nanos()) },
-    ];
-    for (names, of) in END_COLUMNS {
-        for (end, name) in names.into_iter().enumerate() {
-            let values = reports.iter().map(|report| report.ends[end].and_then(|end| of(&end)));
-            columns.push(Column { name, data: Data::OptU64(values.collect()) });
+    let (mut rows, mut titles, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
+    for (flow, report) in (0..).zip(reports) {
+        let seen = &report.seen;
+        titles.push(format!("{} > {}", seen.client, seen.server));
+        for (end, (address, found)) in (0..).zip([seen.client, seen.server].into_iter().zip(report.ends)) {
+            let (opened, last_sent) = (Some(seen.opened), Some(seen.last_sent));
+            let found = ConnectionEnd { opened, last_sent, ..found.unwrap_or_default() };
+            rows.push(ConnectionRow { flow, end, host: hosts.len() as u32, found });
+            hosts.push(address.ip().to_string());
         }
     }
-    Table { name: "connections", columns }
+    CONNECTIONS.fill(&rows, &[&titles, &["client", "server"].map(String::from), &hosts])
 }
-
-type OfEnd = fn(&ConnectionEnd) -> Option<u64>;
-
-/// What is told of the client's end and of the server's.
-const END_COLUMNS: [([&str; 2], OfEnd); 7] = [
-    (["client_bytes_delivered", "server_bytes_delivered"], |end| Some(end.bytes_delivered)),
-    (["client_data_segments_sent", "server_data_segments_sent"], |end| end.data_segments_sent),
-    (["client_retransmissions", "server_retransmissions"], |end| Some(end.retransmissions)),
-    (["client_timeouts", "server_timeouts"], |end| end.timeouts),
-    (["client_srtt_ns", "server_srtt_ns"], |end| end.srtt.map(Span::as_nanos)),
-    (["client_min_rtt_ns", "server_min_rtt_ns"], |end| end.min_rtt.map(Span::as_nanos)),
-    (["client_cwnd_bytes", "server_cwnd_bytes"], |end| Some(end.cwnd_bytes)),
-];
 
 /// Values of the TCP connections of programs, a row for each change.
 fn samples(samples: &[ConnectionSample]) -> Table {

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use voxpath_net::routing::DirectionId;
 use voxpath_sim::plan::{DIRECTIONS, Observe, Plan};
-use voxpath_sim::{Data, Problem, Report, Simulation, Table};
+use voxpath_sim::{Data, Meaning, Problem, Report, Simulation, Table};
 use voxpath_tcp::{Congestion, Profile};
 use voxpath_units::check::Step;
 
@@ -47,6 +47,22 @@ pub(crate) fn profile(name: &str) -> PyResult<String> {
     let &(_, profile) = found.ok_or_else(|| value_error(format!("no profile is called {name:?}")))?;
     serde_json::to_string(&profile.config()).map_err(value_error)
 }
+
+/// The metric dictionary: each table's name and what a row of it is, and the name of each column with its unit, its clock,
+/// where it is observed, and what it is.
+#[pyfunction]
+pub(crate) fn tables() -> Vec<(&'static str, &'static str, Vec<Entry>)> {
+    let entry = |(name, meaning): (&'static str, Meaning)| {
+        (name, meaning.unit, meaning.clock, meaning.place, meaning.about)
+    };
+    voxpath_sim::tables()
+        .into_iter()
+        .map(|table| (table.name(), table.about(), table.columns().into_iter().map(entry).collect()))
+        .collect()
+}
+
+/// A column's name and its [`Meaning`].
+type Entry = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 /// What keeps a plan from running: keys and indices of its place in the plan, message.
 #[pyfunction]

@@ -1,6 +1,5 @@
 //! From a plan to a world.
 
-use crate::direction;
 use crate::endpoint::{Counters, Endpoint, Kind, Label, Owner, Socket, Tcp};
 use crate::limits::Limits;
 use crate::network::{Address, Network, Node};
@@ -20,7 +19,7 @@ use core::net::IpAddr;
 use voxpath_apps::{FlowContext, Machine};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
-use voxpath_net::{AddressId, EventQueue, FlowId, Link, LinkConfig, Pool, Seed, Tap, Target};
+use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
 use voxpath_units::Time;
 use voxpath_wire::tcp::Seq;
 
@@ -182,8 +181,8 @@ fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
         for (direction, name) in [&link.ab, &link.ba].into_iter().zip(DIRECTIONS) {
             let id = DirectionId::new(i, name == DIRECTIONS[0]);
             let name = format!("{} {name}", link.name);
-            let config = LinkConfig { changing: changes(plan, id), ..direction::config(direction) };
-            links.push(Link::new(config, &name, seed, target(id.0), Place::Link(id.0)));
+            let built = if changes(plan, id) { Link::changing } else { Link::new };
+            links.push(built(direction, &name, seed, target(id.0), Place::Link(id.0)));
         }
     }
     links

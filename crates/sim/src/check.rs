@@ -3,7 +3,6 @@
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
 //! trusts no plan that was not checked.
 
-use crate::direction::{self, takes_time};
 use crate::plan::{
     Direction, Flow, NodeKind, Observe, Plan, Process, Relay, Route, Through, Transport, VERSION,
 };
@@ -206,7 +205,7 @@ impl Checker<'_> {
                 }
             }
             for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
-                direction::check(direction, &mut self.root().at("links").at(i).at(name));
+                direction.check(&mut self.root().at("links").at(i).at(name));
             }
         }
     }
@@ -496,7 +495,7 @@ impl Checker<'_> {
         for (from, to) in [(here, there), (there, here)] {
             match ways.path(from, to) {
                 Ok(path) => {
-                    let slow = path.iter().any(|&id| takes_time(direction(plan, id)));
+                    let slow = path.iter().any(|&id| direction(plan, id).takes_time());
                     needs_time = needs_time.map(|before| before || slow);
                 }
                 Err(why) => {

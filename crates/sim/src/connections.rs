@@ -1,9 +1,14 @@
-//! TCP connections that programs on real hosts have over the network, as it sees them pass.
+//! TCP connections: what came of each end, and those that programs on real hosts have over the network, as it sees them
+//! pass.
 
+use crate::endpoint::{Endpoint, Kind, Tcp};
+use crate::outside::Account;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
-use voxpath_units::Time;
+use voxpath_net::table::{Meaning, Of, TableOf};
+use voxpath_tcp::{Connection as TcpConnection, Counters};
+use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::TcpFlags;
 
 /// A connection of none of the plan's flows. Ends that talk again, after a connection has ended, count as the same one.
@@ -54,6 +59,196 @@ impl Connections {
     pub(crate) fn all(&self) -> &[Connection] {
         &self.seen
     }
+}
+
+/// What one end of a connection found; none where its stack does not say.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionEnd {
+    /// When the client sent its first packet, where the network had to see that.
+    pub opened: Option<Time>,
+    /// When it stood.
+    pub established: Option<Time>,
+    /// When either end sent its last packet, where the network had to see that.
+    pub last_sent: Option<Time>,
+    /// Its own data that has arrived, retransmissions counted once.
+    pub bytes_delivered: Option<u64>,
+    /// Segments with data, retransmissions too.
+    pub data_segments_sent: Option<u64>,
+    /// Segments that were retransmitted.
+    pub retransmissions: Option<u64>,
+    /// Losses seen by duplicate or selective acknowledgment.
+    pub fast_retransmits: Option<u64>,
+    /// Expiries of the retransmission timer.
+    pub timeouts: Option<u64>,
+    /// Probes of a closed window.
+    pub probes: Option<u64>,
+    /// Duplicate acknowledgments received.
+    pub duplicate_acks: Option<u64>,
+    /// The smoothed round-trip time at the end.
+    pub srtt: Option<Span>,
+    /// The shortest round trip.
+    pub min_rtt: Option<Span>,
+    /// The congestion window at the end.
+    pub cwnd_bytes: Option<u64>,
+}
+
+impl ConnectionEnd {
+    /// A simulated end.
+    pub(crate) fn simulated(endpoint: &Endpoint, tcp: &Tcp) -> Self {
+        let connection = tcp.connection();
+        // An end that never opened has counted nothing, which is not unknown.
+        let counted = connection.map_or_else(Counters::default, |connection| *connection.counters());
+        let metrics = connection.map(TcpConnection::metrics);
+        Self {
+            opened: None,
+            established: endpoint.counters.established_at,
+            last_sent: None,
+            bytes_delivered: Some(counted.octets_acknowledged),
+            data_segments_sent: Some(counted.data_segments_sent),
+            retransmissions: Some(counted.retransmissions),
+            fast_retransmits: Some(counted.fast_retransmits.into()),
+            timeouts: Some(counted.timeouts.into()),
+            probes: Some(counted.probes.into()),
+            duplicate_acks: Some(counted.duplicate_acks),
+            srtt: metrics.and_then(|metrics| metrics.srtt),
+            min_rtt: None,
+            cwnd_bytes: metrics.map(|metrics| metrics.cwnd),
+        }
+    }
+
+    /// An end on a real host.
+    pub(crate) fn outside(account: &Account) -> Self {
+        Self {
+            established: account.established_at,
+            data_segments_sent: account.data_segments_sent,
+            retransmissions: account.retransmissions,
+            timeouts: account.timeouts,
+            ..Self::default()
+        }
+    }
+
+    fn goodput(&self) -> Option<f64> {
+        let took = self.last_sent?.since(self.opened?).as_nanos();
+        let bits = self.bytes_delivered? as f64 * 8e9;
+        (took > 0).then(|| bits / took as f64)
+    }
+}
+
+/// A row of [`CONNECTIONS`]: indices into the lists of flows, ends and hosts, and what the end found.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionRow {
+    /// The flow.
+    pub flow: u32,
+    /// Which end.
+    pub end: u32,
+    /// Where it is.
+    pub host: u32,
+    /// What it found.
+    pub found: ConnectionEnd,
+}
+
+/// A number of an end, or a time.
+macro_rules! of_end {
+    ($name:literal, $meaning:expr, $field:ident) => {
+        ($name, $meaning, Of::OptU64(|row| row.found.$field))
+    };
+    ($name:literal, $meaning:expr, $field:ident in $unit:ident) => {
+        ($name, $meaning, Of::OptU64(|row| row.found.$field.map($unit::as_nanos)))
+    };
+}
+
+/// The table of connections. Its lists of names are those of flows, of ends, and of hosts.
+pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
+    name: "connections",
+    about: "One row per end of every TCP connection: of flows, of processes, and of programs on real hosts. A number that the end's stack does not tell has no value; of programs it is the kernel's (TCP_INFO), the last before the socket was gone.",
+    columns: &[
+        (
+            "flow",
+            Meaning::name(
+                "scenario",
+                "Name of the flow; of a program's connection its ends, CLIENT:PORT > SERVER:PORT.",
+            ),
+            Of::Name(0, |row| row.flow),
+        ),
+        (
+            "end",
+            Meaning::name(
+                "scenario",
+                "client, which opened it, or server; of a process, accepted by or opened by it.",
+            ),
+            Of::Name(1, |row| row.end),
+        ),
+        ("host", Meaning::name("scenario", "Host of this end."), Of::Name(2, |row| row.host)),
+        of_end!(
+            "opened_ns",
+            Meaning::time("network", "When the client sent its first packet; of programs only."),
+            opened in Time
+        ),
+        of_end!(
+            "established_ns",
+            Meaning::time("TCP", "When this end's connection is established; not told of programs."),
+            established in Time
+        ),
+        of_end!(
+            "ended_ns",
+            Meaning::time("network", "When either end sent its last packet; of programs only."),
+            last_sent in Time
+        ),
+        of_end!(
+            "bytes_delivered",
+            Meaning::bytes("TCP", "Data of this end that the other end's TCP has acknowledged."),
+            bytes_delivered
+        ),
+        (
+            "goodput_bps",
+            Meaning::rate("TCP", "bytes_delivered over the time from opened_ns to ended_ns."),
+            Of::OptF64(|row| row.found.goodput()),
+        ),
+        of_end!(
+            "data_segments_sent",
+            Meaning::count("TCP", "Segments with data, retransmissions too."),
+            data_segments_sent
+        ),
+        of_end!(
+            "retransmissions",
+            Meaning::count("TCP", "Segments that were retransmitted: data, SYN or FIN."),
+            retransmissions
+        ),
+        of_end!(
+            "fast_retransmits",
+            Meaning::count("TCP", "Losses seen by duplicate or selective acknowledgment."),
+            fast_retransmits
+        ),
+        of_end!(
+            "timeouts",
+            Meaning::count("TCP", "Expiries of the retransmission timer; of the kernel's since Linux 6.7."),
+            timeouts
+        ),
+        of_end!("probes", Meaning::count("TCP", "Probes of a closed window."), probes),
+        of_end!(
+            "duplicate_acks",
+            Meaning::count("TCP", "Duplicate acknowledgments received."),
+            duplicate_acks
+        ),
+        of_end!("srtt_ns", Meaning::time("TCP", "Smoothed round-trip time at the end."), srtt in Span),
+        of_end!(
+            "min_rtt_ns",
+            Meaning::time("TCP", "Shortest round-trip time; of the kernel's only."),
+            min_rtt in Span
+        ),
+        of_end!("cwnd_bytes", Meaning::bytes("TCP", "Congestion window at the end."), cwnd_bytes),
+    ],
+};
+
+/// The row of an endpoint of a process, if it is a connection.
+pub(crate) fn of_process(endpoint: &Endpoint) -> Option<ConnectionRow> {
+    let Kind::Tcp(tcp) = &endpoint.kind else { return None };
+    Some(ConnectionRow {
+        flow: endpoint.label.flow.0,
+        end: endpoint.end.into(),
+        host: endpoint.node,
+        found: ConnectionEnd::simulated(endpoint, tcp),
+    })
 }
 
 #[cfg(test)]

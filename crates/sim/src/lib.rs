@@ -10,7 +10,6 @@ extern crate alloc;
 mod build;
 mod check;
 mod connections;
-mod direction;
 mod emit;
 mod endpoint;
 mod limits;
@@ -21,29 +20,39 @@ pub mod plan;
 mod processes;
 mod realtime;
 mod report;
-mod session;
 mod sinks;
 mod sockets;
 mod stack;
 mod timeline;
-mod updates;
 mod ways;
 mod world;
 
 pub use check::check;
-pub use connections::Connection;
+pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
 pub use realtime::{Delivery, LinkState, RealTime, Strays};
 pub use report::{Report, Verdict};
-pub use voxpath_net::table::{Column, Data, Table};
+pub use voxpath_net::table::{Column, Data, Described, Meaning, Table};
 pub use voxpath_units::check::Problem;
 
+use alloc::vec;
 use alloc::vec::Vec;
 use build::Edge;
+use voxpath_apps::App;
 use voxpath_net::Seed;
 use voxpath_units::Time;
 use world::World;
+
+/// What a report's tables can be, and what each column of theirs means; behind them stands what the series tell of.
+pub fn tables() -> Vec<&'static dyn Described> {
+    let mut tables: Vec<&'static dyn Described> = vec![&report::FLOWS, &CONNECTIONS];
+    tables.extend(App::all_tables().into_iter().map(|table| -> &dyn Described { table }));
+    let others: [&dyn Described; 5] =
+        [&report::ELEMENTS, &timeline::EVENTS, &sinks::SERIES, &sinks::PACKETS, &sinks::SERIES_METRICS];
+    tables.extend(others);
+    tables
+}
 
 /// A run in virtual time.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! The way that each flow's packets take, for whoever has to know it without running anything.
 
 use crate::check::check;
-use crate::direction::least_delay_ns;
 use crate::plan::{NodeKind, Plan};
 use crate::ways::{Ways, opened};
 use alloc::vec::Vec;
@@ -21,7 +20,7 @@ pub fn shortest_delay(plan: &Plan) -> Result<Option<Span>, Vec<Problem>> {
     let Ways { graph, routes, .. } = Ways::of(plan);
     let delay = |step: DirectionId| {
         let link = &plan.links[step.link() as usize];
-        least_delay_ns(if step.index().is_multiple_of(2) { &link.ab } else { &link.ba })
+        if step.index().is_multiple_of(2) { &link.ab } else { &link.ba }.least_delay_ns()
     };
     let hosts = || (0..).zip(&plan.nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(i, _)| i);
     let pairs = hosts().flat_map(|from| hosts().filter(move |&to| to != from).map(move |to| (from, to)));

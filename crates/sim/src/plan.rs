@@ -10,10 +10,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
-use voxpath_apps::Over;
-pub use voxpath_net::element::Draw;
+pub use voxpath_net::element::capacity::{self, Capacity};
+pub use voxpath_net::element::delay::{self, DelayVariation};
 pub use voxpath_net::element::loss::{self, Loss};
 pub use voxpath_net::element::queue::{self, Queueing};
+pub use voxpath_net::element::{Draw, Framing, Reorder};
+pub use voxpath_net::{Direction, LinkChange};
 use voxpath_tcp::Config as TcpConfig;
 
 pub use voxpath_apps::bulk::Bulk;
@@ -27,7 +29,7 @@ pub use voxpath_apps::push::{Push, PushWay};
 pub use voxpath_apps::sample::{Count as ObjectCount, Law};
 pub use voxpath_apps::speech::{Segment, Service as Decoder, Speech, SpeechResult};
 pub use voxpath_apps::web::{ObjectSize, Web};
-pub use voxpath_apps::{App, ProcessApp};
+pub use voxpath_apps::{App, Over, ProcessApp};
 
 /// The version that this build reads and writes.
 pub const VERSION: u32 = 1;
@@ -142,125 +144,6 @@ pub struct Link {
 
 /// The names of a link's directions, in the order of [`voxpath_net::routing::DirectionId`].
 pub const DIRECTIONS: [&str; 2] = ["ab", "ba"];
-
-/// One direction of a link, in the order that a packet meets: queue, serialiser, loss, corruption, duplication,
-/// reordering, delay line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Direction {
-    /// Room for packets that wait for the serialiser, the one in service not counted; none is unlimited.
-    pub queue_packets: Option<u32>,
-    /// The same in bytes of IP packets; both may be given.
-    pub queue_bytes: Option<u64>,
-    /// What the queue decides about its packets.
-    pub queueing: Queueing,
-    /// Rate of the serialiser; none passes packets on at once, unless `capacity` says otherwise.
-    pub rate_bps: Option<u64>,
-    /// What the serialiser carries in place of a constant rate.
-    pub capacity: Option<Capacity>,
-    /// Which bytes the rate counts.
-    pub framing: Framing,
-    /// Loss after the serialiser.
-    pub loss: Loss,
-    /// Which packets arrive damaged, so that a checksum fails; counted as those that are not lost.
-    pub corruption: Loss,
-    /// Probability that a packet arrives twice.
-    pub duplicate: f64,
-    /// Packets that are held back so that later ones overtake them.
-    pub reorder: Option<Reorder>,
-    /// One-way propagation delay.
-    pub delay_ns: u64,
-    /// How the delay varies, where it does.
-    pub delay_variation: Option<DelayVariation>,
-}
-
-/// Capacities that vary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Capacity {
-    /// A rate from each moment on.
-    Schedule {
-        /// Time in ns and bits per second, zero where nothing passes; ascending from zero.
-        steps: Vec<(u64, u64)>,
-        /// When it starts over; never without it.
-        period_ns: Option<u64>,
-    },
-    /// A rate for each state of a chain, which starts in the first.
-    Markov {
-        /// At least one.
-        states: Vec<CapacityState>,
-    },
-    /// The opportunities of a packet-delivery trace in Mahimahi's format, over and over.
-    Trace {
-        /// Milliseconds; not descending, the last above zero.
-        opportunities_ms: Vec<u32>,
-    },
-}
-
-/// A state of a Markov-modulated capacity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CapacityState {
-    /// Bits per second, zero where nothing passes.
-    pub rate_bps: u64,
-    /// How long it lasts, or the mean of that.
-    pub dwell_ns: u64,
-    /// Whether it lasts an exponentially distributed time, or always as long.
-    pub exponential: bool,
-    /// The probability of each state to come next.
-    pub next: Vec<f64>,
-}
-
-/// How a delay varies.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum DelayVariation {
-    /// Normal, with `delay_ns` for its mean; below zero it counts as none.
-    Normal {
-        /// Standard deviation.
-        deviation_ns: u64,
-        /// From one packet to the next.
-        correlation: f64,
-        /// Whether packets may overtake each other.
-        overtaking: bool,
-    },
-    /// Pareto's of the first kind, with `delay_ns` for the shortest.
-    Pareto {
-        /// Exponent of the tail.
-        shape: f64,
-        /// Of the normal values that it is made from.
-        correlation: f64,
-        /// Whether packets may overtake each other.
-        overtaking: bool,
-    },
-    /// A delay from each moment on, in place of `delay_ns`.
-    Steps {
-        /// Time and delay, both in ns; ascending from zero.
-        steps: Vec<(u64, u64)>,
-        /// When it starts over; never without it.
-        period_ns: Option<u64>,
-    },
-}
-
-/// Which bytes occupy the serialiser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Framing {
-    /// The IP packet alone.
-    Ip,
-    /// 38 bytes more: preamble 8, header 14, frame check sequence 4, inter-packet gap 12.
-    Ethernet,
-}
-
-/// Random reordering.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reorder {
-    /// Probability that a packet is held back.
-    pub p: f64,
-    /// How much longer it takes.
-    pub by_ns: u64,
-}
 
 /// An address of a host at one of its links: packets to it arrive by that link, and packets from it leave by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -381,39 +264,6 @@ pub enum Way {
     Ab,
     /// From `b` to `a`.
     Ba,
-}
-
-/// What changes of a direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum LinkChange {
-    /// The serialiser's rate; what is left of the packet in service takes its time at the new one.
-    Rate {
-        /// Bits per second.
-        rate_bps: u64,
-    },
-    /// The propagation delay, of packets that leave the serialiser from now on; none overtakes one before it.
-    Delay {
-        /// Nanoseconds.
-        delay_ns: u64,
-    },
-    /// Loss, of packets that leave the serialiser from now on.
-    Loss {
-        /// The model; a list counts from here.
-        loss: Loss,
-    },
-    /// Room in the queue; packets that have it already keep it.
-    Queue {
-        /// In packets.
-        packets: Option<u32>,
-        /// In bytes of IP packets.
-        bytes: Option<u64>,
-    },
-    /// Down, a direction drops what waits, what is in service, and what is sent into it.
-    Up {
-        /// Whether it is up.
-        up: bool,
-    },
 }
 
 /// A program that a real host runs.

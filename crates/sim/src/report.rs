@@ -1,28 +1,29 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
+use crate::connections::{self, CONNECTIONS, ConnectionEnd, ConnectionRow};
 use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
-use crate::plan::{App, DIRECTIONS, Flow, NodeKind, Plan};
-use crate::session::{self, Session};
-use crate::updates;
+use crate::plan::{DIRECTIONS, Flow, NodeKind, Plan, Transport};
+use crate::sinks::{ends, flow_names, node_names};
+use crate::sockets::SocketTable;
 use crate::world::World;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::any::Any;
 use serde::Serialize;
-use voxpath_apps::datagrams::{DatagramRecord, Reception};
-use voxpath_apps::{DatagramMachine, Machine, Record, Request, StreamMachine};
+use voxpath_apps::{App, DatagramApplication, DatagramMachine, Entity, Machine, Record, StreamMachine, Told};
 use voxpath_net::element::Count;
-use voxpath_net::table::{Column, Data, Table};
+use voxpath_net::table::{Meaning, Of, Table, TableOf};
 use voxpath_net::tap::Output;
-use voxpath_tcp::{Counters, Ended};
-use voxpath_units::{Span, Time};
+use voxpath_tcp::Ended;
+use voxpath_units::Time;
 
 /// Everything that came of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// `flows`, `requests`, `elements`, and what was observed.
+    /// `flows`, `connections`, `elements`, what flows consist of, and what was observed.
     pub tables: Vec<Table>,
     /// Captures as pcapng, by host.
     pub captures: Vec<(String, Vec<u8>)>,
@@ -66,14 +67,15 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
         link.settle(ended);
     }
     let mut books = Books::default();
-    let elements = elements(plan, &world, &mut books);
-    let flows = flows(plan, &world, ended, &mut books);
-    let requests = requests(plan, &world);
-    let told = [session::results(plan, &world), updates::table(plan, &world)];
+    let names = flow_names(plan);
+    let flows = flows(plan, &world, &names, ended, &mut books);
+    let mut tables = vec![flows];
+    tables.extend(connections(plan, &world.sockets));
+    tables.extend(entities(plan, &world, &names));
+    tables.push(elements(plan, &world, &mut books));
     books.problems.extend(limit.map(|limit| limit.problem(ended)));
     let verdict = books.verdict(&world, ended, limit);
-    let mut report = Report { tables: vec![flows, requests, elements], captures: Vec::new(), verdict };
-    report.tables.extend(told.into_iter().flatten());
+    let mut report = Report { tables, captures: Vec::new(), verdict };
     report.tables.extend(world.timeline.table(plan));
     for output in world.network.tap.finish(ended) {
         match output {
@@ -139,14 +141,68 @@ impl Books {
     }
 }
 
+/// What a packet met at a place.
+pub(crate) struct ElementRow {
+    place: String,
+    element: &'static str,
+    count: Count,
+    held: u64,
+}
+
+/// The table of elements.
+pub(crate) static ELEMENTS: TableOf<ElementRow> = TableOf {
+    name: "elements",
+    about: "One row per element; packets_in + packets_duplicated = packets_out + packets_dropped + packets_held, always.",
+    columns: &[
+        (
+            "place",
+            Meaning::name("scenario", "Link and direction (ab is up, ba down), or node."),
+            Of::Text(|row| row.place.clone()),
+        ),
+        (
+            "element",
+            Meaning::name(
+                "scenario",
+                "queue, serialiser, loss, corruption, duplication, delay; host, router.",
+            ),
+            Of::Text(|row| row.element.into()),
+        ),
+        ("packets_in", Meaning::count("element", "Packets that came."), Of::U64(|row| row.count.entered)),
+        (
+            "packets_duplicated",
+            Meaning::count("element", "Copies made."),
+            Of::U64(|row| row.count.duplicated),
+        ),
+        ("packets_out", Meaning::count("element", "Packets passed on."), Of::U64(|row| row.count.left)),
+        (
+            "packets_dropped",
+            Meaning::count("element", "Packets that ended here."),
+            Of::U64(|row| row.count.dropped),
+        ),
+        (
+            "packets_marked",
+            Meaning::count(
+                "element",
+                "Packets that were changed here: marked by a queue as having met congestion (ECN), or damaged by corruption. They count among the others too.",
+            ),
+            Of::U64(|row| row.count.marked),
+        ),
+        (
+            "packets_held",
+            Meaning::count("element", "Packets still here when the run ended."),
+            Of::U64(|row| row.held),
+        ),
+    ],
+};
+
 fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
-    let mut rows: Vec<(String, &'static str, Count, u64)> = Vec::new();
+    let mut rows: Vec<ElementRow> = Vec::new();
     for (i, link) in world.network.links.iter().enumerate() {
         let place = format!("{} {}", plan.links[i / 2].name, DIRECTIONS[i % 2]);
         let counts = link.counts();
         books.packet_hops += counts.delay.left;
         for ((element, count), held) in counts.elements().into_iter().zip(link.held().elements()) {
-            rows.push((place.clone(), element, count, held));
+            rows.push(ElementRow { place: place.clone(), element, count, held });
         }
     }
     for (node, planned) in world.network.nodes.iter().zip(&plan.nodes) {
@@ -160,198 +216,163 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
             dropped: node.discarded,
             ..Count::default()
         };
-        rows.push((planned.name.clone(), element, count, 0));
+        rows.push(ElementRow { place: planned.name.clone(), element, count, held: 0 });
     }
-    for (place, element, count, held) in &rows {
-        books.check(place, element, *count, *held);
+    for row in &rows {
+        books.check(&row.place, row.element, row.count, row.held);
     }
-    let each = |of: fn(&(String, &str, Count, u64)) -> u64| Data::U64(rows.iter().map(of).collect());
-    Table {
-        name: "elements",
-        columns: vec![
-            Column { name: "place", data: Data::Text(rows.iter().map(|row| row.0.clone()).collect()) },
-            Column { name: "element", data: Data::Text(rows.iter().map(|row| row.1.into()).collect()) },
-            Column { name: "packets_in", data: each(|row| row.2.entered) },
-            Column { name: "packets_duplicated", data: each(|row| row.2.duplicated) },
-            Column { name: "packets_out", data: each(|row| row.2.left) },
-            Column { name: "packets_dropped", data: each(|row| row.2.dropped) },
-            Column { name: "packets_marked", data: each(|row| row.2.marked) },
-            Column { name: "packets_held", data: each(|row| row.3) },
-        ],
-    }
+    ELEMENTS.fill(&rows, &[])
 }
 
-/// One flow's results; what does not apply to its transport is none.
-struct FlowRow {
+/// What every flow has, whatever it does.
+pub(crate) struct FlowRow {
+    flow: u32,
+    /// Hosts.
+    from: u32,
+    to: u32,
+    transport: &'static str,
+    app: &'static str,
+    start: Time,
     status: &'static str,
     /// When the timeline stopped it.
     stopped: Option<Time>,
-    established: Option<Time>,
+    /// When the run ended.
+    ended: Time,
     first: Option<Time>,
     completed: Option<Time>,
     bytes: u64,
     wrong: u64,
     /// Of the end that opened, and of the end that answered.
     packets_sent: [u64; 2],
-    tcp: [Option<TcpCounts>; 2],
-    /// From the last byte of a request to the last of its answer, ascending.
-    responses: Option<Vec<u64>>,
-    /// From the last byte of what a partial answer answers to its own last, ascending.
-    partials: Option<Vec<u64>>,
-    /// From the request for a page's main object to the last byte of its last one, ascending.
-    pages: Option<Vec<u64>>,
-    /// From when an update is ready to its last byte, ascending.
-    updates: Option<Vec<u64>>,
-    speech: Option<Session>,
-    datagrams_sent: Option<u64>,
-    reception: Option<Reception>,
 }
 
-fn flows(plan: &Plan, world: &World, ended: Time, books: &mut Books) -> Table {
+/// The table of flows.
+pub(crate) static FLOWS: TableOf<FlowRow> = TableOf {
+    name: "flows",
+    about: "One row per flow: what every flow has, and summaries of what it consists of, where it has that.",
+    columns: &[
+        ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+        ("from", Meaning::name("scenario", "Host that opens; the client."), Of::Name(1, |row| row.from)),
+        ("to", Meaning::name("scenario", "Host that answers; the server."), Of::Name(1, |row| row.to)),
+        ("transport", Meaning::name("scenario", "tcp or udp."), Of::Text(|row| row.transport.into())),
+        ("app", Meaning::name("scenario", "The application's kind."), Of::Text(|row| row.app.into())),
+        (
+            "status",
+            Meaning::name(
+                "receiving application",
+                "completed, unfinished, stopped (by the timeline), or how the connection failed: refused, reset, aborted, timed_out.",
+            ),
+            Of::Text(|row| row.status.into()),
+        ),
+        (
+            "start_ns",
+            Meaning::time("scenario", "When the client's application starts."),
+            Of::U64(|row| row.start.as_nanos()),
+        ),
+        (
+            "first_byte_ns",
+            Meaning::time("receiving application", "When the first byte is delivered."),
+            Of::OptU64(|row| row.first.map(Time::as_nanos)),
+        ),
+        (
+            "completed_ns",
+            Meaning::time("receiving application", "When the last byte is delivered."),
+            Of::OptU64(|row| row.completed.map(Time::as_nanos)),
+        ),
+        (
+            "bytes_delivered",
+            Meaning::bytes("receiving application", "Data delivered."),
+            Of::U64(|row| row.bytes),
+        ),
+        (
+            "bytes_wrong",
+            Meaning::bytes(
+                "receiving application",
+                "Data that is not what was sent, or not where it belongs; none in a valid run.",
+            ),
+            Of::U64(|row| row.wrong),
+        ),
+        (
+            "goodput_bps",
+            Meaning::rate(
+                "receiving application",
+                "Data delivered over the time from start_ns to completed_ns, to when it was stopped, or to the end of the run.",
+            ),
+            Of::OptF64(FlowRow::goodput),
+        ),
+        (
+            "client_packets_sent",
+            Meaning::count("client host", "IP packets sent, of every kind."),
+            Of::U64(|row| row.packets_sent[0]),
+        ),
+        (
+            "server_packets_sent",
+            Meaning::count("server host", "IP packets sent, of every kind."),
+            Of::U64(|row| row.packets_sent[1]),
+        ),
+    ],
+};
+
+impl FlowRow {
+    fn goodput(&self) -> Option<f64> {
+        // What had nothing to send was complete at once, however long others went on.
+        let going_on = (self.status != "completed").then_some(self.ended);
+        let end = self.completed.or(self.stopped).or(going_on)?;
+        let took = end.since(self.start).as_nanos();
+        (took > 0).then(|| self.bytes as f64 * 8e9 / took as f64)
+    }
+}
+
+fn flows(plan: &Plan, world: &World, names: &[String], ended: Time, books: &mut Books) -> Table {
     let stopped = world.timeline.stopped();
     let rows: Vec<FlowRow> = (0..)
         .zip(world.sockets.flows())
         .zip(&plan.flows)
-        .map(|((i, ends), flow)| row(ends, flow, stopped.get(&i).copied()))
+        .map(|((i, ends), flow)| row(i, ends, flow, stopped.get(&i).copied(), ended))
         .collect();
-    for (row, flow) in rows.iter().zip(&plan.flows) {
-        if row.wrong > 0 {
-            books.problems.push(format!("flow {}: {} bytes are not what was sent", flow.name, row.wrong));
-        }
+    for row in rows.iter().filter(|row| row.wrong > 0) {
+        let name = &names[row.flow as usize];
+        books.problems.push(format!("flow {name}: {} bytes are not what was sent", row.wrong));
     }
-    let node = |index: u32| plan.nodes[index as usize].name.clone();
-    let planned = |of: &dyn Fn(&Flow) -> String| Data::Text(plan.flows.iter().map(of).collect());
-    let time = |of: fn(&FlowRow) -> Option<Time>| {
-        Data::OptU64(rows.iter().map(|row| of(row).map(Time::as_nanos)).collect())
-    };
-    let count = |of: fn(&FlowRow) -> u64| Data::U64(rows.iter().map(of).collect());
-    let maybe = |of: &dyn Fn(&FlowRow) -> Option<u64>| Data::OptU64(rows.iter().map(of).collect());
-    let goodput = |(row, flow): (&FlowRow, &Flow)| {
-        // What had nothing to send was complete at once, however long others went on.
-        let going_on = (row.status != "completed").then_some(ended);
-        let end = row.completed.or(row.stopped).or(going_on)?;
-        let took = end.as_nanos().saturating_sub(flow.start_ns);
-        (took > 0).then(|| row.bytes as f64 * 8e9 / took as f64)
-    };
-
-    let mut columns = vec![
-        Column { name: "flow", data: planned(&|flow| flow.name.clone()) },
-        Column { name: "from", data: planned(&|flow| node(flow.from)) },
-        Column { name: "to", data: planned(&|flow| node(flow.to)) },
-        Column { name: "transport", data: planned(&|flow| flow.transport.name().into()) },
-        Column { name: "app", data: planned(&|flow| flow.app.name().into()) },
-        Column { name: "status", data: Data::Text(rows.iter().map(|row| row.status.into()).collect()) },
-        Column { name: "start_ns", data: Data::U64(plan.flows.iter().map(|flow| flow.start_ns).collect()) },
-        Column { name: "established_ns", data: time(|row| row.established) },
-        Column { name: "first_byte_ns", data: time(|row| row.first) },
-        Column { name: "completed_ns", data: time(|row| row.completed) },
-        Column { name: "bytes_delivered", data: count(|row| row.bytes) },
-        Column { name: "bytes_wrong", data: count(|row| row.wrong) },
-        Column {
-            name: "goodput_bps",
-            data: Data::OptF64(rows.iter().zip(&plan.flows).map(goodput).collect()),
-        },
-        Column { name: "client_packets_sent", data: count(|row| row.packets_sent[0]) },
-        Column { name: "server_packets_sent", data: count(|row| row.packets_sent[1]) },
-    ];
-    type Counter = fn(&TcpCounts) -> Option<u64>;
-    let counters: [([&'static str; 2], Counter); 6] = [
-        (["client_data_segments_sent", "server_data_segments_sent"], |tcp| tcp.data_segments_sent),
-        (["client_retransmissions", "server_retransmissions"], |tcp| tcp.retransmissions),
-        (["client_fast_retransmits", "server_fast_retransmits"], |tcp| tcp.fast_retransmits),
-        (["client_timeouts", "server_timeouts"], |tcp| tcp.timeouts),
-        (["client_probes", "server_probes"], |tcp| tcp.probes),
-        (["client_duplicate_acks", "server_duplicate_acks"], |tcp| tcp.duplicate_acks),
-    ];
-    for (names, of) in counters {
-        for (end, name) in names.into_iter().enumerate() {
-            columns.push(Column { name, data: maybe(&|row| row.tcp[end].as_ref().and_then(of)) });
-        }
-    }
-    type Delays = for<'r> fn(&'r FlowRow) -> Option<&'r [u64]>;
-    type Summary = fn(&[u64]) -> Option<u64>;
-    let (responses, partials): (Delays, Delays) =
-        (|row| row.responses.as_deref(), |row| row.partials.as_deref());
-    let (pages, updates): (Delays, Delays) = (|row| row.pages.as_deref(), |row| row.updates.as_deref());
-    let summaries: [(&'static str, Delays, Summary); 20] = [
-        ("requests_answered", responses, |delays| Some(delays.len() as u64)),
-        ("response_mean_ns", responses, mean),
-        ("response_p50_ns", responses, |delays| quantile(delays, 50)),
-        ("response_p95_ns", responses, |delays| quantile(delays, 95)),
-        ("response_max_ns", responses, |delays| delays.last().copied()),
-        ("partials_received", partials, |delays| Some(delays.len() as u64)),
-        ("partial_mean_ns", partials, mean),
-        ("partial_p50_ns", partials, |delays| quantile(delays, 50)),
-        ("partial_p95_ns", partials, |delays| quantile(delays, 95)),
-        ("partial_max_ns", partials, |delays| delays.last().copied()),
-        ("pages_loaded", pages, |delays| Some(delays.len() as u64)),
-        ("page_mean_ns", pages, mean),
-        ("page_p50_ns", pages, |delays| quantile(delays, 50)),
-        ("page_p95_ns", pages, |delays| quantile(delays, 95)),
-        ("page_max_ns", pages, |delays| delays.last().copied()),
-        ("updates_received", updates, |delays| Some(delays.len() as u64)),
-        ("update_mean_ns", updates, mean),
-        ("update_p50_ns", updates, |delays| quantile(delays, 50)),
-        ("update_p95_ns", updates, |delays| quantile(delays, 95)),
-        ("update_max_ns", updates, |delays| delays.last().copied()),
-    ];
-    for (name, delays, of) in summaries {
-        columns.push(Column { name, data: maybe(&|row| delays(row).and_then(of)) });
-    }
-    for (name, of) in session::MEASURES {
-        columns.push(Column { name, data: maybe(&|row| row.speech.as_ref().and_then(of)) });
-    }
-    columns.push(Column { name: "datagrams_sent", data: maybe(&|row| row.datagrams_sent) });
-    type Measure = fn(&Reception) -> Option<u64>;
-    let measures: [(&'static str, Measure); 10] = [
-        ("datagrams_received", |seen| Some(seen.datagrams)),
-        ("datagrams_duplicated", |seen| Some(seen.duplicates)),
-        ("datagrams_reordered", |seen| Some(seen.reordered)),
-        ("delay_min_ns", |seen| seen.delays.first().copied()),
-        ("delay_mean_ns", |seen| mean(&seen.delays)),
-        ("delay_p50_ns", |seen| quantile(&seen.delays, 50)),
-        ("delay_p95_ns", |seen| quantile(&seen.delays, 95)),
-        ("delay_p99_ns", |seen| quantile(&seen.delays, 99)),
-        ("delay_max_ns", |seen| seen.delays.last().copied()),
-        ("jitter_ns", |seen| (seen.delays.len() > 1).then(|| seen.jitter.as_nanos())),
-    ];
-    for (name, of) in measures {
-        columns.push(Column { name, data: maybe(&|row| row.reception.as_ref().and_then(of)) });
-    }
-    Table { name: "flows", columns }
+    FLOWS.fill(&rows, &[names, &node_names(plan)])
 }
 
-fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
-    let app = &flow.app;
+fn row(index: u32, ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>, ended: Time) -> FlowRow {
     let [client, server] = [End::of(&ends[0]), End::of(&ends[1])];
+    let row = FlowRow {
+        flow: index,
+        from: flow.from,
+        to: flow.to,
+        transport: flow.transport.name(),
+        app: flow.app.name(),
+        start: Time::from_nanos(flow.start_ns),
+        status: "",
+        stopped,
+        ended,
+        first: None,
+        completed: None,
+        bytes: 0,
+        wrong: 0,
+        packets_sent: [client.packets_sent, server.packets_sent],
+    };
     match [client.part, server.part] {
         [Part::Stream { record: asks, ended: asked }, Part::Stream { record: answers, ended: answered }] => {
-            let receiver = [asks, answers][app.receiver()];
+            let receiver = [asks, answers][flow.app.receiver()];
             FlowRow {
                 // The end that opened knows more of a failure than the one that may never have heard of it.
                 status: status(receiver, asked.or(answered), stopped),
-                stopped,
-                established: client.established_at,
                 first: receiver.first_at,
                 completed: receiver.completed_at,
                 bytes: receiver.octets,
                 wrong: asks.wrong_octets + answers.wrong_octets,
-                packets_sent: [client.packets_sent, server.packets_sent],
-                tcp: [client.tcp, server.tcp],
-                responses: has_requests(app).then(|| responses(receiver)),
-                partials: answers_in_part(app).then(|| ascending(receiver.partials().iter().copied())),
-                pages: matches!(app, App::Web(_)).then(|| ascending(receiver.pages().iter().copied())),
-                updates: updates::delays(flow, receiver).map(|delays| ascending(delays.into_iter())),
-                speech: Session::of(app, asks, answers),
-                datagrams_sent: None,
-                reception: None,
+                ..row
             }
         }
-        [Part::Datagrams { record: sender, done }, Part::Datagrams { record: answers, .. }] => {
-            let receiver = [sender, answers][app.receiver()];
-            let reception = receiver.arrivals.reception();
-            let bound = sender.planned;
-            let is_whole = bound.is_none_or(|packets| packets == sender.sent);
+        [Part::Datagrams(sender), Part::Datagrams(answers)] => {
+            let done = sender.poll_timeout().is_none();
+            let (sender, answers) = (sender.record(), answers.record());
+            let arrivals = &[sender, answers][flow.app.receiver()].arrivals;
+            let is_whole = sender.planned.is_none_or(|packets| packets == sender.sent());
             FlowRow {
                 status: match (done, is_whole) {
                     (true, true) => "completed",
@@ -359,116 +380,109 @@ fn row(ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>) -> FlowRow {
                     (false, _) => "unfinished",
                 },
                 // To stop what had sent all it was to changes nothing, and may lie behind the run's end.
-                stopped: stopped.filter(|_| bound.is_none() || !is_whole),
-                established: None,
-                first: receiver.arrivals.first_at(),
-                completed: reception.last_at.filter(|_| done),
-                bytes: reception.octets,
+                stopped: stopped.filter(|_| sender.planned.is_none() || !is_whole),
+                first: arrivals.first_at(),
+                completed: arrivals.last_at().filter(|_| done),
+                bytes: arrivals.octets(),
                 wrong: sender.arrivals.wrong + answers.arrivals.wrong,
-                packets_sent: [client.packets_sent, server.packets_sent],
-                tcp: [None, None],
-                responses: None,
-                partials: None,
-                pages: None,
-                updates: None,
-                speech: None,
-                datagrams_sent: Some(sender.sent),
-                reception: Some(reception),
+                ..row
             }
         }
         _ => unreachable!("a flow's ends are of one transport"),
     }
 }
 
+/// The connections of flows and of processes, if there can be any.
+fn connections(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
+    let flows = sockets.flows().iter().flatten();
+    let mut rows: Vec<ConnectionRow> = flows
+        .filter_map(|endpoint| {
+            Some(ConnectionRow {
+                flow: endpoint.label.flow.0,
+                end: endpoint.end.into(),
+                host: endpoint.node,
+                found: End::of(endpoint).connection?,
+            })
+        })
+        .collect();
+    rows.extend(sockets.closed());
+    rows.extend(sockets.of_processes().filter_map(connections::of_process));
+    let any = plan.flows.iter().any(|flow| matches!(flow.transport, Transport::Tcp { .. }));
+    (any || !rows.is_empty())
+        .then(|| CONNECTIONS.fill(&rows, &[&flow_names(plan), &ends(plan), &node_names(plan)]))
+}
+
+/// The tables of what flows consist of, those that their applications have rows in.
+fn entities(plan: &Plan, world: &World, names: &[String]) -> Vec<Table> {
+    let told: Vec<(&App, Told<'_>)> = (0..)
+        .zip(world.sockets.flows())
+        .zip(&plan.flows)
+        .map(|((flow, ends), Flow { app, .. })| {
+            let told = Told { flow, receiver: app.receiver(), settings: app.settings(), ends: seen(ends) };
+            (app, told)
+        })
+        .collect();
+    let mut tables: Vec<(&dyn Entity, Vec<Told<'_>>)> = Vec::new();
+    for (app, told) in told {
+        for &entity in app.tables().iter().filter(|entity| entity.is_of(&told)) {
+            match tables.iter_mut().find(|(known, _)| known.name() == entity.name()) {
+                Some((_, of)) => of.push(told),
+                None => tables.push((entity, vec![told])),
+            }
+        }
+    }
+    tables.into_iter().map(|(entity, of)| entity.table(&of, names)).collect()
+}
+
+/// What the ends of a flow saw, as [`Told::ends`] wants it.
+fn seen(ends: &[Endpoint; 2]) -> [&dyn Any; 2] {
+    ends.each_ref().map(|end| -> &dyn Any {
+        match End::of(end).part {
+            Part::Stream { record, .. } => record,
+            Part::Datagrams(application) => application.record(),
+        }
+    })
+}
+
 /// One end of a flow, wherever it ran.
 pub(crate) struct End<'a> {
-    pub(crate) part: Part<'a>,
-    established_at: Option<Time>,
+    part: Part<'a>,
     packets_sent: u64,
-    tcp: Option<TcpCounts>,
+    /// Its connection; none over datagrams.
+    pub(crate) connection: Option<ConnectionEnd>,
 }
 
 /// What an end does in its flow.
-pub(crate) enum Part<'a> {
-    Stream {
-        record: &'a Record,
-        ended: Option<Ended>,
-    },
-    /// `done` is when nothing more is due.
-    Datagrams {
-        record: &'a DatagramRecord,
-        done: bool,
-    },
-}
-
-impl<'a> Part<'a> {
-    fn of_datagrams(application: &'a impl DatagramMachine) -> Self {
-        Self::Datagrams { record: application.record(), done: application.poll_timeout().is_none() }
-    }
-}
-
-/// What is counted of a TCP endpoint; none where its stack does not say.
-#[derive(Default)]
-struct TcpCounts {
-    data_segments_sent: Option<u64>,
-    retransmissions: Option<u64>,
-    fast_retransmits: Option<u64>,
-    timeouts: Option<u64>,
-    probes: Option<u64>,
-    duplicate_acks: Option<u64>,
+enum Part<'a> {
+    Stream { record: &'a Record, ended: Option<Ended> },
+    Datagrams(&'a DatagramApplication),
 }
 
 impl<'a> End<'a> {
     pub(crate) fn of(endpoint: &'a Endpoint) -> Self {
-        let simulated = |part, tcp| Self {
-            part,
-            established_at: endpoint.counters.established_at,
-            packets_sent: endpoint.counters.packets_sent,
-            tcp,
-        };
+        let packets_sent = endpoint.counters.packets_sent;
         match &endpoint.kind {
-            Kind::Tcp(tcp) => simulated(
-                Part::Stream {
-                    record: tcp.owner.record().expect("an end of a flow has an application"),
-                    ended: tcp.ended(),
-                },
-                // An end that never opened has counted nothing, which is not unknown.
-                Some(TcpCounts::from(
-                    &tcp.connection().map_or_else(Counters::default, |connection| *connection.counters()),
-                )),
-            ),
-            Kind::Udp(application) => simulated(Part::of_datagrams(application), None),
+            Kind::Tcp(tcp) => {
+                let record = tcp.owner.record().expect("an end of a flow has an application");
+                let part = Part::Stream { record, ended: tcp.ended() };
+                Self { part, packets_sent, connection: Some(ConnectionEnd::simulated(endpoint, tcp)) }
+            }
+            Kind::Udp(application) => {
+                Self { part: Part::Datagrams(application), packets_sent, connection: None }
+            }
             Kind::Datagram(_) | Kind::Vacant => unreachable!("an end of a flow stays one"),
             Kind::Outside(outside) => {
                 let outside = outside.as_deref().expect("what was handed out came back");
                 let account = &outside.account;
-                let (part, tcp) = match &outside.machine {
-                    Machine::Stream(application) => {
-                        let tcp = TcpCounts {
-                            data_segments_sent: account.data_segments_sent,
-                            retransmissions: account.retransmissions,
-                            timeouts: account.timeouts,
-                            ..TcpCounts::default()
-                        };
-                        (Part::Stream { record: application.record(), ended: account.ended }, Some(tcp))
-                    }
-                    Machine::Datagrams(application) => (Part::of_datagrams(application), None),
+                let (part, connection) = match &outside.machine {
+                    Machine::Stream(application) => (
+                        Part::Stream { record: application.record(), ended: account.ended },
+                        Some(ConnectionEnd::outside(account)),
+                    ),
+                    Machine::Datagrams(application) => (Part::Datagrams(application), None),
                 };
-                Self { part, established_at: account.established_at, packets_sent: account.packets_sent, tcp }
+                Self { part, packets_sent: account.packets_sent, connection }
             }
-        }
-    }
-}
-
-impl From<&Counters> for TcpCounts {
-    fn from(counters: &Counters) -> Self {
-        Self {
-            data_segments_sent: Some(counters.data_segments_sent),
-            retransmissions: Some(counters.retransmissions),
-            fast_retransmits: Some(counters.fast_retransmits.into()),
-            timeouts: Some(counters.timeouts.into()),
-            probes: Some(counters.probes.into()),
-            duplicate_acks: Some(counters.duplicate_acks),
         }
     }
 }
@@ -484,79 +498,5 @@ fn status(receiver: &Record, ended: Option<Ended>, stopped: Option<Time>) -> &'s
         Some(Ended::TimedOut) => "timed_out",
         Some(Ended::Closed) | None if stopped.is_some() => "stopped",
         Some(Ended::Closed) | None => "unfinished",
-    }
-}
-
-/// Whether the application asks, so that there are responses.
-fn has_requests(app: &App) -> bool {
-    matches!(app, App::Download(_) | App::Voice(_) | App::Web(_))
-}
-
-/// Whether the application gets partial answers.
-fn answers_in_part(app: &App) -> bool {
-    matches!(app, App::Voice(voice) if voice.answers_in_part())
-}
-
-fn responses(record: &Record) -> Vec<u64> {
-    ascending(record.requests.iter().filter_map(Request::response))
-}
-
-fn ascending(spans: impl Iterator<Item = Span>) -> Vec<u64> {
-    let mut spans: Vec<u64> = spans.map(Span::as_nanos).collect();
-    spans.sort_unstable();
-    spans
-}
-
-fn mean(delays: &[u64]) -> Option<u64> {
-    let sum: u128 = delays.iter().map(|&delay| u128::from(delay)).sum();
-    // A mean of 64-bit values is one.
-    sum.checked_div(delays.len() as u128).map(|mean| mean as u64)
-}
-
-/// The smallest value that at least `percent` of them do not exceed.
-fn quantile(ascending: &[u64], percent: usize) -> Option<u64> {
-    let rank = (ascending.len() * percent).div_ceil(100).max(1);
-    ascending.get(rank - 1).copied()
-}
-
-fn requests(plan: &Plan, world: &World) -> Table {
-    let mut rows = Vec::new();
-    for (i, [endpoint, _]) in world.sockets.flows().iter().enumerate() {
-        let Part::Stream { record, .. } = End::of(endpoint).part else { continue };
-        let requests = record.requests.iter();
-        rows.extend((0_u64..).zip(requests).map(|(number, request)| (i as u32, number, *request)));
-    }
-    let names = plan.flows.iter().map(|flow| flow.name.clone()).collect();
-    let time = |of: fn(&Request) -> Option<Time>| {
-        Data::OptU64(rows.iter().map(|(_, _, request)| of(request).map(Time::as_nanos)).collect())
-    };
-    Table {
-        name: "requests",
-        columns: vec![
-            Column {
-                name: "flow",
-                data: Data::Label { names, index: rows.iter().map(|row| row.0).collect() },
-            },
-            Column { name: "request", data: Data::U64(rows.iter().map(|row| row.1).collect()) },
-            Column {
-                name: "page",
-                data: Data::OptU64(rows.iter().map(|row| row.2.page.map(u64::from)).collect()),
-            },
-            Column {
-                name: "sent_ns",
-                data: Data::U64(rows.iter().map(|row| row.2.sent_at.as_nanos()).collect()),
-            },
-            Column { name: "last_byte_sent_ns", data: time(|request| request.last_sent_at) },
-            Column { name: "first_byte_ns", data: time(|request| request.first_at) },
-            Column { name: "completed_ns", data: time(|request| request.completed_at) },
-            Column {
-                name: "partials_in_time",
-                data: Data::OptU64(rows.iter().map(|row| row.2.partials_in_time).collect()),
-            },
-            Column {
-                name: "bytes_delivered",
-                data: Data::U64(rows.iter().map(|row| row.2.octets).collect()),
-            },
-        ],
     }
 }

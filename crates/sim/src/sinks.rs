@@ -10,9 +10,10 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use voxpath_net::packet::Packet;
-use voxpath_net::table::{Column, Data, Table};
+use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_net::tap::{Action, Event, Interest, Output, Place, Sink};
-use voxpath_units::Time;
+use voxpath_tcp::Metrics;
+use voxpath_units::{Span, Time};
 use voxpath_wire::pcapng::{CapturedPacket, Direction, Interface, InterfaceId, PcapngWriter};
 
 /// The sinks that `observe` asks for.
@@ -37,16 +38,101 @@ struct Series {
     flows: Vec<String>,
     ends: Vec<String>,
     metrics: BTreeMap<&'static str, u32>,
-    time_ns: Vec<u64>,
-    flow: Vec<u32>,
-    end: Vec<u32>,
-    metric: Vec<u32>,
-    value: Vec<u64>,
+    samples: Vec<Sample>,
 }
+
+pub(crate) struct Sample {
+    at: Time,
+    flow: u32,
+    end: u32,
+    metric: u32,
+    value: u64,
+}
+
+/// The table of series. Its lists of names are those of flows, of ends, and of metrics.
+pub(crate) static SERIES: TableOf<Sample> = TableOf {
+    name: "series",
+    about: "Values of TCP endpoints, one row per change; with --observe tcp.",
+    columns: &[
+        (
+            "time_ns",
+            Meaning::time("TCP", "When; of real hosts, looked at every 10 ms."),
+            Of::U64(|row| row.at.as_nanos()),
+        ),
+        (
+            "flow",
+            Meaning::name(
+                "scenario",
+                "Name of the flow; of a program's connection its ends, CLIENT:PORT > SERVER:PORT.",
+            ),
+            Of::Name(0, |row| row.flow),
+        ),
+        (
+            "end",
+            Meaning::name("scenario", "client or server; of a process, accepted by or opened by it."),
+            Of::Name(1, |row| row.end),
+        ),
+        ("metric", Meaning::name("TCP", "What; see series_metrics."), Of::Name(2, |row| row.metric)),
+        ("value", Meaning::by("by metric", "TCP", "The new value."), Of::U64(|row| row.value)),
+    ],
+};
+
+/// What the series tell of a connection.
+pub(crate) static SERIES_METRICS: TableOf<Metrics> = TableOf {
+    name: "series_metrics",
+    about: "What the metric column of series can be.",
+    columns: &[
+        ("cwnd_bytes", Meaning::bytes("TCP", "Congestion window."), Of::OptU64(|of| Some(of.cwnd))),
+        ("ssthresh_bytes", Meaning::bytes("TCP", "Slow-start threshold."), Of::OptU64(|of| of.ssthresh)),
+        (
+            "flight_bytes",
+            Meaning::bytes("TCP", "Data sent and not yet acknowledged (FlightSize of RFC 5681)."),
+            Of::OptU64(|of| Some(of.flight)),
+        ),
+        (
+            "pipe_bytes",
+            Meaning::bytes("TCP", "Data believed to be in the network (pipe of RFC 6675)."),
+            Of::OptU64(|of| Some(of.pipe)),
+        ),
+        (
+            "snd_wnd_bytes",
+            Meaning::bytes("TCP", "Window that the other end announces."),
+            Of::OptU64(|of| Some(of.snd_wnd)),
+        ),
+        (
+            "srtt_ns",
+            Meaning::time("TCP", "Smoothed round-trip time (RFC 6298)."),
+            Of::OptU64(|of| of.srtt.map(Span::as_nanos)),
+        ),
+        (
+            "rttvar_ns",
+            Meaning::time("TCP", "Variation of the round-trip time (RFC 6298)."),
+            Of::OptU64(|of| of.rttvar.map(Span::as_nanos)),
+        ),
+        (
+            "rto_ns",
+            Meaning::time("TCP", "Retransmission timeout, backed off or not."),
+            Of::OptU64(|of| Some(of.rto.as_nanos())),
+        ),
+        (
+            "phase",
+            Meaning::count(
+                "TCP",
+                "0 open, 1 recovery (a loss is being repaired), 2 loss (all is sent again after a timeout).",
+            ),
+            Of::OptU64(|of| Some(of.phase.code())),
+        ),
+        (
+            "retransmissions",
+            Meaning::count("TCP", "Segments that were sent again so far: data, SYN or FIN."),
+            Of::OptU64(|of| Some(of.retransmissions)),
+        ),
+    ],
+};
 
 /// Names of the ends of conversations, by [`Event::Sample::end`](Event::Sample): those of flows, then of each process the
 /// end that it accepted and the one that it opened.
-fn ends(plan: &Plan) -> Vec<String> {
+pub(crate) fn ends(plan: &Plan) -> Vec<String> {
     let of_processes = plan
         .processes
         .iter()
@@ -55,22 +141,18 @@ fn ends(plan: &Plan) -> Vec<String> {
 }
 
 /// Names of flows by their labels; behind the last one stands what belongs to none.
-fn flow_names(plan: &Plan) -> Vec<String> {
+pub(crate) fn flow_names(plan: &Plan) -> Vec<String> {
     plan.flows.iter().map(|flow| flow.name.clone()).chain([String::new()]).collect()
+}
+
+/// Names of the plan's nodes.
+pub(crate) fn node_names(plan: &Plan) -> Vec<String> {
+    plan.nodes.iter().map(|node| node.name.clone()).collect()
 }
 
 impl Series {
     fn new(plan: &Plan) -> Self {
-        Self {
-            flows: flow_names(plan),
-            ends: ends(plan),
-            metrics: BTreeMap::new(),
-            time_ns: Vec::new(),
-            flow: Vec::new(),
-            end: Vec::new(),
-            metric: Vec::new(),
-            value: Vec::new(),
-        }
+        Self { flows: flow_names(plan), ends: ends(plan), metrics: BTreeMap::new(), samples: Vec::new() }
     }
 }
 
@@ -80,18 +162,14 @@ impl Sink for Series {
     }
 
     fn memory(&self) -> usize {
-        let labels = self.flow.capacity() + self.end.capacity() + self.metric.capacity();
-        (self.time_ns.capacity() + self.value.capacity()) * size_of::<u64>() + labels * size_of::<u32>()
+        self.samples.capacity() * size_of::<Sample>()
     }
 
     fn record(&mut self, event: &Event<'_>) {
         let &Event::Sample { at, flow, end, metric, value } = event else { return };
         let next = self.metrics.len() as u32;
-        self.time_ns.push(at.as_nanos());
-        self.flow.push(flow.0);
-        self.end.push(u32::from(end));
-        self.metric.push(*self.metrics.entry(metric).or_insert(next));
-        self.value.push(value);
+        let metric = *self.metrics.entry(metric).or_insert(next);
+        self.samples.push(Sample { at, flow: flow.0, end: end.into(), metric, value });
     }
 
     fn finish(self: Box<Self>, _ended: Time) -> Output {
@@ -99,16 +177,7 @@ impl Sink for Series {
         for (name, index) in self.metrics {
             metrics[index as usize] = name.into();
         }
-        Output::Table(Table {
-            name: "series",
-            columns: vec![
-                Column { name: "time_ns", data: Data::U64(self.time_ns) },
-                Column { name: "flow", data: Data::Label { names: self.flows, index: self.flow } },
-                Column { name: "end", data: Data::Label { names: self.ends, index: self.end } },
-                Column { name: "metric", data: Data::Label { names: metrics, index: self.metric } },
-                Column { name: "value", data: Data::U64(self.value) },
-            ],
-        })
+        Output::Table(SERIES.fill(&self.samples, &[&self.flows, &self.ends, &metrics]))
     }
 }
 
@@ -119,7 +188,7 @@ struct Packets {
     rows: Vec<Row>,
 }
 
-struct Row {
+pub(crate) struct Row {
     at: Time,
     link: u32,
     action: Action,
@@ -128,6 +197,49 @@ struct Row {
     payload: u32,
     tcp: Option<(u32, u32, u8)>,
 }
+
+/// The table of packets. Its lists of names are those of links, of actions, and of flows.
+pub(crate) static PACKETS: TableOf<Row> = TableOf {
+    name: "packets",
+    about: "Every packet at every link, in the order of decision; with --observe packets.",
+    columns: &[
+        ("time_ns", Meaning::time("link", "When it happens."), Of::U64(|row| row.at.as_nanos())),
+        (
+            "link",
+            Meaning::name("scenario", "Link and direction (ab is up, ba down)."),
+            Of::Name(0, |row| row.link),
+        ),
+        (
+            "action",
+            Meaning::name("link", "enqueued, marked, dropped, lost, corrupted, duplicated or delivered."),
+            Of::Name(1, |row| {
+                ACTIONS.iter().position(|action| *action == row.action).unwrap_or_default() as u32
+            }),
+        ),
+        ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(2, |row| row.flow)),
+        ("ip_bytes", Meaning::bytes("link", "Length of the IP packet."), Of::U64(|row| row.len.into())),
+        (
+            "payload_bytes",
+            Meaning::bytes("link", "Data in it, headers left out."),
+            Of::U64(|row| row.payload.into()),
+        ),
+        (
+            "seq",
+            Meaning::count("link", "TCP sequence number."),
+            Of::OptU64(|row| row.tcp.map(|(seq, _, _)| seq.into())),
+        ),
+        (
+            "ack",
+            Meaning::count("link", "TCP acknowledgment number."),
+            Of::OptU64(|row| row.tcp.map(|(_, ack, _)| ack.into())),
+        ),
+        (
+            "tcp_flags",
+            Meaning::count("link", "TCP flags, as the byte of the header."),
+            Of::OptU64(|row| row.tcp.map(|(_, _, flags)| flags.into())),
+        ),
+    ],
+};
 
 const ACTIONS: [Action; 7] = [
     Action::Enqueued,
@@ -176,30 +288,8 @@ impl Sink for Packets {
         // Links record a loss when they decide it, which is before it happens, if it happens at all.
         self.rows.retain(|row| row.at <= ended);
         self.rows.sort_by_key(|row| row.at);
-        let rows = &self.rows;
-        let each = |of: fn(&Row) -> u64| Data::U64(rows.iter().map(of).collect());
-        let tcp =
-            |of: fn((u32, u32, u8)) -> u64| Data::OptU64(rows.iter().map(|row| row.tcp.map(of)).collect());
-        let label = |names: Vec<String>, of: fn(&Row) -> u32| Data::Label {
-            names,
-            index: rows.iter().map(of).collect(),
-        };
-        let actions = ACTIONS.iter().map(|action| action.name().into()).collect();
-        let action = |row: &Row| ACTIONS.iter().position(|action| *action == row.action).unwrap_or(0) as u32;
-        Output::Table(Table {
-            name: "packets",
-            columns: vec![
-                Column { name: "time_ns", data: each(|row| row.at.as_nanos()) },
-                Column { name: "link", data: label(self.links, |row| row.link) },
-                Column { name: "action", data: label(actions, action) },
-                Column { name: "flow", data: label(self.flows, |row| row.flow) },
-                Column { name: "ip_bytes", data: each(|row| row.len.into()) },
-                Column { name: "payload_bytes", data: each(|row| row.payload.into()) },
-                Column { name: "seq", data: tcp(|(seq, _, _)| seq.into()) },
-                Column { name: "ack", data: tcp(|(_, ack, _)| ack.into()) },
-                Column { name: "tcp_flags", data: tcp(|(_, _, flags)| flags.into()) },
-            ],
-        })
+        let actions = ACTIONS.map(|action| String::from(action.name()));
+        Output::Table(PACKETS.fill(&self.rows, &[&self.links, &actions, &self.flows]))
     }
 }
 

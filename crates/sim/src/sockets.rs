@@ -5,6 +5,7 @@
 //! plan's flows are a function of their numbers, other conversations stand in a map, and who is expected by nobody in
 //! particular comes to whoever waits at the port.
 
+use crate::connections::{self, ConnectionRow};
 use crate::endpoint::{Counters, Endpoint, Kind, Label};
 use crate::network::Address;
 use crate::processes::Listener;
@@ -84,6 +85,8 @@ pub(crate) struct SocketTable {
     pub(crate) listeners: Vec<Listener>,
     /// The port from which a host opens its next conversation.
     next_ports: BTreeMap<u32, u16>,
+    /// Connections of processes whose places were given back.
+    closed: Vec<ConnectionRow>,
 }
 
 impl SocketTable {
@@ -98,12 +101,23 @@ impl SocketTable {
             bound: BTreeMap::new(),
             listeners: Vec::new(),
             next_ports: BTreeMap::new(),
+            closed: Vec::new(),
         }
     }
 
     /// The ends of the plan's flows, side by side.
     pub(crate) fn flows(&self) -> &[[Endpoint; 2]] {
         self.endpoints[..2 * self.flows as usize].as_chunks().0
+    }
+
+    /// The endpoints of processes that are there.
+    pub(crate) fn of_processes(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints[2 * self.flows as usize..].iter()
+    }
+
+    /// What came of connections of processes that are not there any more, in the order in which they were given back.
+    pub(crate) fn closed(&self) -> &[ConnectionRow] {
+        &self.closed
     }
 
     /// The label of what belongs to none of the plan's flows.
@@ -209,6 +223,7 @@ impl SocketTable {
     /// Takes the place of an endpoint of a process back.
     pub(crate) fn remove(&mut self, index: u32) {
         let endpoint = &mut self.endpoints[index as usize];
+        self.closed.extend(connections::of_process(endpoint));
         let is_udp = endpoint.kind.is_udp();
         endpoint.kind = Kind::Vacant;
         self.connected.remove(&(is_udp, endpoint.label.tuple()));

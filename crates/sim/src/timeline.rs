@@ -6,14 +6,11 @@ use crate::plan::{Change, DIRECTIONS, Event, LinkChange, NodeKind, Plan, Way};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
-use voxpath_net::element::Limit;
 use voxpath_net::routing::DirectionId;
-use voxpath_net::table::{Column, Data, Table};
+use voxpath_net::table::{Meaning, Of, Table, TableOf};
 use voxpath_net::{EventQueue, Target, Ticket};
-use voxpath_units::check::Check;
-use voxpath_units::{Rate, Span, Time};
+use voxpath_units::Time;
 
 /// The events of a run, of which the next one is in the event queue.
 #[derive(Debug)]
@@ -61,24 +58,42 @@ impl Timeline {
         if self.events.is_empty() {
             return None;
         }
-        let happened: Vec<&Event> = self.events[..self.happened].iter().map(|(_, event)| event).collect();
-        let told: Vec<[String; 4]> = happened.iter().map(|event| told(plan, &event.change)).collect();
-        let text = |i: usize| Data::Text(told.iter().map(|row| row[i].clone()).collect());
-        Some(Table {
-            name: "events",
-            columns: vec![
-                Column {
-                    name: "time_ns",
-                    data: Data::U64(happened.iter().map(|event| event.at_ns).collect()),
-                },
-                Column { name: "what", data: text(0) },
-                Column { name: "name", data: text(1) },
-                Column { name: "change", data: text(2) },
-                Column { name: "value", data: text(3) },
-            ],
-        })
+        let told = self.events[..self.happened].iter().map(|(_, event)| told(plan, event));
+        Some(EVENTS.fill(&told.collect::<Vec<_>>(), &[]))
     }
 }
+
+/// What changed.
+pub(crate) struct EventRow {
+    at_ns: u64,
+    /// What kind of thing, its name, what of it, and to what.
+    told: [String; 4],
+}
+
+/// The table of events.
+pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
+    name: "events",
+    about: "What the timeline changed, one row per change; only where the scenario has events.",
+    columns: &[
+        ("time_ns", Meaning::time("scenario", "When."), Of::U64(|row| row.at_ns)),
+        ("what", Meaning::name("scenario", "link, flow or route."), Of::Text(|row| row.told[0].clone())),
+        (
+            "name",
+            Meaning::name("scenario", "Link and direction (ab is up, ba down), flow, or router."),
+            Of::Text(|row| row.told[1].clone()),
+        ),
+        (
+            "change",
+            Meaning::name("scenario", "rate_bps, delay_ns, loss, queue or up; runs; route."),
+            Of::Text(|row| row.told[2].clone()),
+        ),
+        (
+            "value",
+            Meaning::by("by change", "scenario", "What it is from then on."),
+            Of::Text(|row| row.told[3].clone()),
+        ),
+    ],
+};
 
 /// When the plan stops a flow.
 pub(crate) fn stop_of(plan: &Plan, flow: u32) -> Option<Time> {
@@ -98,16 +113,7 @@ impl Network {
     /// Changes one direction of a link.
     pub(crate) fn change(&mut self, now: Time, id: DirectionId, set: &LinkChange) {
         let Self { pool, events, tap, links, .. } = self;
-        let link = &mut links[id.index()];
-        match set {
-            LinkChange::Rate { rate_bps } => link.set_rate(now, Rate::from_bits_per_sec(*rate_bps), events),
-            LinkChange::Delay { delay_ns } => link.set_delay(Span::from_nanos(*delay_ns)),
-            LinkChange::Loss { loss } => link.set_loss(loss),
-            LinkChange::Queue { packets, bytes } => {
-                link.set_limit(Limit { packets: *packets, bytes: *bytes });
-            }
-            LinkChange::Up { up } => link.set_up(now, *up, pool, events, tap),
-        }
+        links[id.index()].change(now, set, pool, events, tap);
     }
 }
 
@@ -122,22 +128,11 @@ impl Way {
     }
 }
 
-/// What kind of thing changes, its name, what of it, and to what.
-fn told(plan: &Plan, change: &Change) -> [String; 4] {
-    let bound = |bound: Option<u64>, unit| bound.map(|bound| format!("{bound} {unit}"));
-    match change {
+fn told(plan: &Plan, event: &Event) -> EventRow {
+    let told = match &event.change {
         Change::Link { link, direction, set } => {
             let name = format!("{} {}", plan.links[*link as usize].name, direction.name());
-            let (what, value) = match set {
-                LinkChange::Rate { rate_bps } => ("rate_bps", rate_bps.to_string()),
-                LinkChange::Delay { delay_ns } => ("delay_ns", delay_ns.to_string()),
-                LinkChange::Loss { loss } => ("loss", loss.to_string()),
-                LinkChange::Queue { packets, bytes } => {
-                    let bounds = [bound(packets.map(u64::from), "packets"), bound(*bytes, "bytes")];
-                    ("queue", bounds.into_iter().flatten().collect::<Vec<_>>().join(", "))
-                }
-                LinkChange::Up { up } => ("up", up.to_string()),
-            };
+            let (what, value) = set.told();
             ["link".into(), name, what.into(), value]
         }
         Change::Flow { flow, runs } => {
@@ -149,7 +144,8 @@ fn told(plan: &Plan, change: &Change) -> [String; 4] {
             let way = format!("to {} by {}", node(route.to), plan.links[route.link as usize].name);
             ["route".into(), node(route.node), "route".into(), way]
         }
-    }
+    };
+    EventRow { at_ns: event.at_ns, told }
 }
 
 impl Checker<'_> {
@@ -177,7 +173,7 @@ impl Checker<'_> {
                         self.fail(place, "the link's rate varies by itself, and is not set");
                     }
                     let mut root = self.root();
-                    link_change(set, &mut root.at("events").at(i).at("change").at("set"));
+                    set.check(&mut root.at("events").at(i).at("change").at("set"));
                 }
                 Change::Flow { flow, runs } => {
                     let known = if *runs { &mut starts } else { &mut stops };
@@ -214,14 +210,5 @@ impl Checker<'_> {
             }
             Some(_) => {}
         }
-    }
-}
-
-fn link_change(set: &LinkChange, check: &mut Check<'_>) {
-    match set {
-        LinkChange::Rate { rate_bps } => check.at("rate_bps").rate(*rate_bps),
-        LinkChange::Delay { delay_ns } => check.at("delay_ns").span(*delay_ns),
-        LinkChange::Loss { loss } => loss.check(&mut check.at("loss")),
-        LinkChange::Queue { .. } | LinkChange::Up { .. } => {}
     }
 }

@@ -10,6 +10,7 @@ use crate::network::Network;
 use crate::plan::Change;
 use crate::processes::Running;
 use crate::realtime::Delivery;
+use crate::sinks::SERIES_METRICS;
 use crate::sockets::SocketTable;
 use crate::timeline::Timeline;
 use alloc::boxed::Box;
@@ -20,8 +21,8 @@ use voxpath_apps::DatagramMachine;
 use voxpath_net::packet::Packet;
 use voxpath_net::tap::Interest;
 use voxpath_net::{Link, Tap};
-use voxpath_tcp::{Connection, Metrics};
-use voxpath_units::{Span, Time};
+use voxpath_tcp::Connection;
+use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::icmp::{IcmpHeader, Quote};
 use voxpath_wire::ip::IpHeader;
@@ -355,35 +356,18 @@ fn watch(now: Time, endpoint: &mut Endpoint, tap: &mut Tap) {
     let Kind::Tcp(tcp) = &endpoint.kind else { return };
     let Some(metrics) = tcp.connection().map(Connection::metrics) else { return };
     let before = match &mut endpoint.watched {
-        Some(known) => Some(series(core::mem::replace(known, metrics))),
+        Some(known) => Some(core::mem::replace(&mut **known, metrics)),
         unwatched => {
             *unwatched = Some(Box::new(metrics));
             None
         }
     };
-    for (i, (name, value)) in series(metrics).into_iter().enumerate() {
-        let known = before.and_then(|before| before[i].1);
-        if let Some(value) = value
+    for (name, _, of) in SERIES_METRICS.columns {
+        let known = before.and_then(|before| of.number(&before));
+        if let Some(value) = of.number(&metrics)
             && known != Some(value)
         {
             tap.sample(now, endpoint.label.flow, endpoint.end, name, value);
         }
     }
-}
-
-/// The time series of a connection, under the names of the metric dictionary.
-fn series(metrics: Metrics) -> [(&'static str, Option<u64>); 10] {
-    let nanos = |span: Span| span.as_nanos();
-    [
-        ("cwnd_bytes", Some(metrics.cwnd)),
-        ("ssthresh_bytes", metrics.ssthresh),
-        ("flight_bytes", Some(metrics.flight)),
-        ("pipe_bytes", Some(metrics.pipe)),
-        ("snd_wnd_bytes", Some(metrics.snd_wnd)),
-        ("srtt_ns", metrics.srtt.map(nanos)),
-        ("rttvar_ns", metrics.rttvar.map(nanos)),
-        ("rto_ns", Some(nanos(metrics.rto))),
-        ("phase", Some(metrics.phase.code())),
-        ("retransmissions", Some(metrics.retransmissions)),
-    ]
 }

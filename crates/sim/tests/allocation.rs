@@ -5,8 +5,7 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Bulk, Capacity, Cbr, DelayVariation, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport,
-    loss, queue,
+    App, Bulk, Cbr, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport, capacity, delay, loss, queue,
 };
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
@@ -118,9 +117,9 @@ fn links_that_vary_allocate_for_records_only() {
     let mut plan = bulk(&rfc(Recovery::NewReno, true), Loss::None);
     let steps = vec![(0, 10_000_000), (300 * MS, 2_000_000)];
     plan.links[0].ab.rate_bps = None;
-    plan.links[0].ab.capacity = Some(Capacity::Schedule { steps, period_ns: Some(500 * MS) });
+    plan.links[0].ab.capacity = Some(capacity::Schedule { steps, period_ns: Some(500 * MS) }.into());
     plan.links[0].ba.delay_variation =
-        Some(DelayVariation::Normal { deviation_ns: 2 * MS, correlation: 0.5, overtaking: true });
+        Some(delay::Normal { deviation_ns: 2 * MS, correlation: 0.5, overtaking: true }.into());
     let allocated = allocations(&plan);
     assert!(allocated <= RECORDS, "{allocated}");
 }

@@ -71,13 +71,13 @@ fn tshark_counts_the_same_retransmissions_and_duplicate_acks() {
         for file in [&client, &server] {
             assert_sound(file, &report);
         }
-        let retransmissions = flow(&report, "server_retransmissions", 0);
+        let retransmissions = of_end(&report, "server", "retransmissions", 0);
         assert!(retransmissions > 10, "{name}: {retransmissions} is too few to tell");
         assert_eq!(server.count(Row::is_repeated), retransmissions, "{name}");
         let by_client = client.count(|row| row.is_outbound() && row.is_repeated());
         assert_eq!(by_client, 0, "{name}: the client repeats nothing");
 
-        let duplicates = flow(&report, "server_duplicate_acks", 0);
+        let duplicates = of_end(&report, "server", "duplicate_acks", 0);
         assert!(duplicates > 10, "{name}: {duplicates} is too few to tell");
         // Until the sender has an acknowledgment of all that it ever sent.
         let last = server.rows.iter().filter(|row| !row.is_outbound()).map(|row| row.number("tcp.ack")).max();
@@ -85,7 +85,7 @@ fn tshark_counts_the_same_retransmissions_and_duplicate_acks() {
             server.count(|row| row.has("tcp.analysis.duplicate_ack") && Some(row.number("tcp.ack")) < last);
         assert_eq!(seen, duplicates, "{name}");
 
-        assert_eq!(flow(&report, "server_probes", 0) + flow(&report, "client_probes", 0), 0);
+        assert_eq!(of_end(&report, "server", "probes", 0) + of_end(&report, "client", "probes", 0), 0);
         for zero in
             ["tcp.analysis.zero_window", "tcp.analysis.zero_window_probe", "tcp.analysis.window_update"]
         {
@@ -106,7 +106,7 @@ fn tshark_counts_the_same_retransmissions_with_sack() {
         for file in [&client, &server] {
             assert_sound(file, &report);
         }
-        let retransmissions = flow(&report, "server_retransmissions", 0);
+        let retransmissions = of_end(&report, "server", "retransmissions", 0);
         assert!(retransmissions > 10, "{retransmissions} is too few to tell");
         assert_eq!(server.count(Row::is_repeated), retransmissions, "{profile:?}");
         assert!(server.count(|row| row.has("tcp.options.sack_le")) > 10);
@@ -124,9 +124,9 @@ fn tshark_calls_what_a_timeout_repeats_a_retransmission() {
     let report = run_observed(&plan, 0, &capture_both(None));
     let [_, server] = save("timeouts", &report);
     assert_sound(&server, &report);
-    assert_eq!(flow(&report, "server_timeouts", 0), 4);
+    assert_eq!(of_end(&report, "server", "timeouts", 0), 4);
     assert_eq!(server.count(|row| row.has("tcp.analysis.retransmission")), 4);
-    assert_eq!(server.count(Row::is_repeated), flow(&report, "server_retransmissions", 0));
+    assert_eq!(server.count(Row::is_repeated), of_end(&report, "server", "retransmissions", 0));
 }
 
 /// Isolated losses: each is one gap in what the receiver's host sees, three duplicate acknowledgments later one fast
@@ -138,8 +138,8 @@ fn tshark_sees_each_isolated_loss_as_one_gap_and_one_fast_retransmission() {
     let report = run_observed(&plan, 0, &capture_both(None));
     let [client, server] = save("isolated", &report);
     let losses = lost.len() as u64;
-    assert_eq!(flow(&report, "server_fast_retransmits", 0), losses);
-    assert_eq!(flow(&report, "server_timeouts", 0), 0);
+    assert_eq!(of_end(&report, "server", "fast_retransmits", 0), losses);
+    assert_eq!(of_end(&report, "server", "timeouts", 0), 0);
     assert_eq!(server.count(|row| row.has("tcp.analysis.fast_retransmission")), losses);
     assert_eq!(server.count(Row::is_repeated), losses);
     assert_eq!(client.count(|row| row.has("tcp.analysis.lost_segment")), losses);
@@ -157,7 +157,7 @@ fn tshark_sees_what_was_overtaken_as_out_of_order() {
     let mut plan = lossy_download(&without_sack(Recovery::NewReno), Loss::None);
     plan.links[0].ba.reorder = Some(Reorder { p: 0.03, by_ns: 2 * MS });
     let report = run_observed(&plan, 0, &capture_both(None));
-    assert_eq!(flow(&report, "server_retransmissions", 0), 0);
+    assert_eq!(of_end(&report, "server", "retransmissions", 0), 0);
     let [client, _] = save("reordered", &report);
     assert_sound(&client, &report);
     let overtaken = overtaken(&report);
@@ -260,7 +260,7 @@ fn tshark_analyses_tcp_over_ipv6_alike() {
     for file in [&client, &server] {
         assert_sound(file, &report);
     }
-    assert_eq!(server.count(Row::is_repeated), flow(&report, "server_retransmissions", 0));
+    assert_eq!(server.count(Row::is_repeated), of_end(&report, "server", "retransmissions", 0));
 }
 
 fn no_delay() -> voxpath_tcp::config::DelayedAck {

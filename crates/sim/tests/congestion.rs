@@ -66,7 +66,7 @@ fn bbr_alone_holds_the_queue_under_one_and_a_half_bandwidth_delay_products() {
     let queue = largest(&flight, SECOND).saturating_sub(BDP);
     assert!(queue < BDP * 3 / 2, "{queue} bytes of {BDP}");
     assert!(goodput(&report, 30) > 0.9, "{}", goodput(&report, 30));
-    assert_eq!(flow(&report, "client_retransmissions", 0), 0);
+    assert_eq!(of_end(&report, "client", "retransmissions", 0), 0);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn vegas_alone_keeps_a_queue_of_a_few_segments_and_loses_nothing() {
     assert!(settled < 10 * SECOND, "it still moves at {settled} ns");
     assert!(queue < 8 * 1500, "{queue} bytes");
     assert!(goodput(&report, 30) > 0.85, "{}", goodput(&report, 30));
-    assert_eq!(flow(&report, "client_retransmissions", 0), 0);
+    assert_eq!(of_end(&report, "client", "retransmissions", 0), 0);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn packets_from_and_to_an_address_take_its_link() {
     let report = run(&plan, 0);
     for (row, delay) in [5, 20].into_iter().enumerate() {
         assert_eq!(status(&report, row), "completed");
-        assert_eq!(flow(&report, "established_ns", row), 2 * (delay + 1) * MS);
+        assert_eq!(of_end(&report, "client", "established_ns", row), 2 * (delay + 1) * MS);
     }
     for link in ["wifi", "lte"] {
         for way in ["ab", "ba"] {
@@ -95,6 +95,6 @@ fn a_route_at_a_router_moves_all_addresses_of_a_host() {
     let mut plan = two_paths([5 * MS, 20 * MS]);
     plan.routes.push(Route { node: 2, to: 0, link: 1 });
     let report = run(&plan, 0);
-    assert_eq!(flow(&report, "established_ns", 0), (5 + 1 + 1 + 20) * MS);
+    assert_eq!(of_end(&report, "client", "established_ns", 0), (5 + 1 + 1 + 20) * MS);
     assert_eq!(forwarded(&report, "wifi ba"), 0);
 }

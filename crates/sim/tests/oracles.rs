@@ -34,7 +34,7 @@ fn a_window_limited_download_takes_a_window_a_round_trip() {
     let ours = flow(&report, "completed_ns", 0) as f64 / 1e9;
     let expected = window_limited_download(10_000_000, 1460, 8760, 10, 0.020);
     assert!((ours / expected - 1.0).abs() < 0.005, "{ours} s against {expected} s");
-    assert_eq!(flow(&report, "server_retransmissions", 0), 0);
+    assert_eq!(of_end(&report, "server", "retransmissions", 0), 0);
     assert_eq!(flow(&report, "bytes_delivered", 0), 10_000_000);
 }
 
@@ -67,15 +67,10 @@ fn a_voice_request_is_answered_a_round_trip_after_it_was_spoken() {
     let (round_trip, processing, spoken, pause) = (40 * MS, 50 * MS, 8 * 300 * MS, 4 * SECOND);
     let plan = with_tcp(pipe(wire(20 * MS), wire(20 * MS)), &window_limited(), voice());
     let report = run(&plan, 0);
-    for name in ["partial_mean_ns", "partial_p50_ns", "partial_p95_ns", "partial_max_ns"] {
-        assert_eq!(flow(&report, name, 0), round_trip, "{name}");
-    }
-    for name in ["response_mean_ns", "response_p50_ns", "response_p95_ns", "response_max_ns"] {
-        assert_eq!(flow(&report, name, 0), round_trip + processing, "{name}");
-    }
+    assert_eq!(messages(&report, 0), [round_trip; 24]);
+    assert_eq!(responses(&report, 0), [round_trip + processing; 3]);
     let each = spoken + round_trip + processing;
     assert_eq!(flow(&report, "completed_ns", 0), round_trip + 3 * each + 2 * pause);
-    assert_eq!((flow(&report, "requests_answered", 0), flow(&report, "partials_received", 0)), (3, 24));
     assert_eq!(flow(&report, "bytes_delivered", 0), 3 * (8 * 100 + 750));
 
     let requests = table(&report, "requests");
@@ -97,7 +92,7 @@ fn speech_faster_than_the_link_is_late_and_whole() {
     slow.queue_packets = Some(1_000);
     let config = Config { send_buffer: 4_000, ..window_limited() };
     let report = run(&with_tcp(pipe(slow, wire(20 * MS)), &config, voice()), 0);
-    assert_eq!((status(&report, 0), flow(&report, "requests_answered", 0)), ("completed", 3));
+    assert_eq!((status(&report, 0), responses(&report, 0).len()), ("completed", 3));
     let times = |name| match column(table(&report, "requests"), name) {
         Data::U64(values) => values.clone(),
         Data::OptU64(values) => values.iter().map(|value| value.expect("completed")).collect(),
@@ -116,12 +111,8 @@ fn a_download_has_responses_and_no_partial_answers() {
         App::Download(Download { request_bytes: 100, response_bytes: 1000, requests: 2, pause_ns: SECOND });
     let plan = with_tcp(pipe(wire(20 * MS), wire(20 * MS)), &window_limited(), app);
     let report = run(&with_tcp(plan, &window_limited(), App::Bulk(Bulk { bytes: Some(1) })), 0);
-    let value = |name| match column(table(&report, "flows"), name) {
-        Data::OptU64(values) => [values[0], values[1]],
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(value("response_p50_ns"), [Some(40 * MS), None]);
-    assert_eq!(value("requests_answered"), [Some(2), None]);
-    assert_eq!(value("partials_received"), [None, None]);
+    assert_eq!(responses(&report, 0), [40 * MS; 2]);
+    assert!(responses(&report, 1).is_empty());
+    assert!(report.tables.iter().all(|table| table.name != "messages"));
     assert_eq!(*column(table(&report, "requests"), "partials_in_time"), Data::OptU64(vec![None, None]));
 }

@@ -94,6 +94,28 @@ fn octets_go_through_a_chain_of_three_proxies_both_ways() {
 }
 
 #[test]
+fn connections_of_proxies_have_rows_of_their_own() {
+    let mut plan = chain(1, 0.0);
+    let asks = Download { request_bytes: 300, response_bytes: 200_000, requests: 1, pause_ns: 0 };
+    through(&mut plan, tcp(), asks);
+    let report = run(&plan, 0);
+    let of = |name: &str| texts(&report, "connections", name);
+    let whose: Vec<_> = of("end").into_iter().zip(of("host")).collect();
+    let named = |end: &str, host: &str| (String::from(end), String::from(host));
+    assert_eq!(whose[..2], [named("client", "host0"), named("server", "host2")]);
+    assert_eq!(whose.len(), 4, "{whose:?}");
+    for end in ["accepted by proxy1", "opened by proxy1"] {
+        assert!(whose.iter().any(|(of, _)| of == end), "{whose:?}");
+    }
+    assert!(of("flow").iter().all(|flow| *flow == of("flow")[0]), "all carry the same data");
+    // What one end sent is what its own other end has acknowledged, on either side of the proxy.
+    let mut delivered: Vec<_> =
+        values(&report, "connections", "bytes_delivered").into_iter().flatten().collect();
+    delivered.sort_unstable();
+    assert_eq!(delivered, [300, 300, 200_000, 200_000]);
+}
+
+#[test]
 fn a_split_path_recovers_where_it_loses() {
     let goodput = |split: bool| {
         let mut plan = chain(1, 0.0);
@@ -125,10 +147,10 @@ fn datagrams_go_through_and_come_back() {
     through(&mut plan, Transport::Udp, Cbr { packet_bytes: 200, interval_ns: 10 * MS, packets: Some(100) });
     let report = run(&plan, 0);
     assert_eq!(text(&report, "status"), ["completed", "completed"]);
-    assert_eq!(flow(&report, "datagrams_sent", 0), 50);
-    assert!(flow(&report, "datagrams_received", 0) < 50);
+    assert_eq!(datagrams(&report, 0)[0], 50);
+    assert!(datagrams(&report, 0)[1] < 50);
     // Three links of 10 ms each way, and little to serialise.
-    let shortest = flow(&report, "delay_min_ns", 0);
+    let shortest = delays(&report, 0)[0];
     assert!((60 * MS..61 * MS).contains(&shortest), "{shortest}");
 }
 
@@ -142,11 +164,10 @@ fn a_pair_of_hosts_pings_and_tells_the_directions_apart() {
     plan.flows[0].app =
         Ping { packet_bytes: 64, interval_ns: 20 * MS, packets: Some(10), patience_ns: SECOND }.into();
     let report = run(&plan, 0);
-    assert_eq!(flow(&report, "datagrams_sent", 0), 10);
+    assert_eq!(datagrams(&report, 0)[0], 10);
     assert_eq!(flow(&report, "server_packets_sent", 0), 8, "two were lost on their way there");
-    assert_eq!(flow(&report, "datagrams_received", 0), 7, "and one on its way back");
-    assert_eq!(flow(&report, "delay_min_ns", 0), 40 * MS);
-    assert_eq!(flow(&report, "delay_max_ns", 0), 40 * MS);
+    assert_eq!(datagrams(&report, 0)[1], 7, "and one on its way back");
+    assert_eq!(delays(&report, 0), [40 * MS; 7]);
 }
 
 #[test]

@@ -34,13 +34,13 @@ fn a_server_that_never_answers_times_the_connection_out() {
     for (ab, ba) in [(deaf.clone(), wire(10 * MS)), (wire(10 * MS), deaf)] {
         let report = run(&with_tcp(pipe(ab, ba), &rfc(), bulk(1000)), 0);
         assert_eq!(status(&report, 0), "timed_out");
-        assert_eq!(maybe(&report, "established_ns"), None, "it never was");
+        assert_eq!(maybe_of_end(&report, "client", "established_ns", 0), None, "it never was");
         assert_eq!(maybe(&report, "completed_ns"), None);
         // One SYN and seven repetitions, after 1, 2, 4 ... s; given up when the last has waited its 60 s (64 s
         // capped) too.
-        assert_eq!(flow(&report, "client_retransmissions", 0), 7);
+        assert_eq!(of_end(&report, "client", "retransmissions", 0), 7);
         assert_eq!(flow(&report, "client_packets_sent", 0), 8);
-        assert_eq!(flow(&report, "client_timeouts", 0), 8);
+        assert_eq!(of_end(&report, "client", "timeouts", 0), 8);
         let given_up = (1 + 2 + 4 + 8 + 16 + 32 + 60 + 60) * SECOND;
         assert!(
             (given_up..=given_up + SECOND).contains(&report.verdict.ended_ns),
@@ -57,8 +57,8 @@ fn a_connection_that_goes_dead_times_out_after_its_retries() {
     let config = Config { retries: 3, ..rfc() };
     let report = run(&with_tcp(pipe(dead, wire(10 * MS)), &config, bulk(100_000)), 0);
     assert_eq!(status(&report, 0), "timed_out");
-    assert_eq!(maybe(&report, "established_ns"), Some(20 * MS));
-    assert_eq!(flow(&report, "client_timeouts", 0), 4);
+    assert_eq!(maybe_of_end(&report, "client", "established_ns", 0), Some(20 * MS));
+    assert_eq!(of_end(&report, "client", "timeouts", 0), 4);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_server_that_has_given_up_refuses_who_comes_back() {
     plan.flows[0].transport = Transport::tcp(Config { rto: slow, ..rfc() }, impatient);
     let report = run(&plan, 0);
     assert_eq!(status(&report, 0), "refused");
-    assert_eq!(maybe(&report, "established_ns"), None);
+    assert_eq!(maybe_of_end(&report, "client", "established_ns", 0), None);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_server_that_has_given_up_resets_who_is_established() {
     plan.flows[0].transport = Transport::tcp(Config { rto: slow, ..rfc() }, server);
     let report = run(&plan, 0);
     assert_eq!(status(&report, 0), "reset");
-    assert_eq!(maybe(&report, "established_ns"), Some(20 * MS));
+    assert_eq!(maybe_of_end(&report, "client", "established_ns", 0), Some(20 * MS));
 }
 
 #[test]
@@ -121,7 +121,9 @@ fn a_flow_that_starts_later_is_the_same_flow_later() {
     let now = run(&plan, 0);
     plan.flows[0].start_ns = 7 * SECOND + 1;
     let later = run(&plan, 0);
-    for name in ["established_ns", "first_byte_ns", "completed_ns"] {
+    let established = |report| of_end(report, "client", "established_ns", 0);
+    assert_eq!(established(&later), established(&now) + 7 * SECOND + 1);
+    for name in ["first_byte_ns", "completed_ns"] {
         assert_eq!(flow(&later, name, 0), flow(&now, name, 0) + 7 * SECOND + 1, "{name}");
     }
     assert_eq!(
@@ -165,29 +167,12 @@ fn voice(packets: u64) -> Plan {
     plan
 }
 
-fn udp(report: &Report, names: &[&str]) -> Vec<Option<u64>> {
-    names.iter().map(|name| maybe(report, name)).collect()
-}
-
-const DATAGRAMS: [&str; 4] =
-    ["datagrams_sent", "datagrams_received", "datagrams_duplicated", "datagrams_reordered"];
-const DELAYS: [&str; 7] = [
-    "delay_min_ns",
-    "delay_mean_ns",
-    "delay_p50_ns",
-    "delay_p95_ns",
-    "delay_p99_ns",
-    "delay_max_ns",
-    "jitter_ns",
-];
-
 #[test]
 fn datagrams_on_an_empty_pipe_all_take_the_same_time() {
     let report = run(&voice(100), 0);
     assert_eq!(status(&report, 0), "completed");
-    assert_eq!(udp(&report, &DATAGRAMS), [Some(100), Some(100), Some(0), Some(0)]);
-    let delay = Some(50 * MS);
-    assert_eq!(udp(&report, &DELAYS), [delay, delay, delay, delay, delay, delay, Some(0)]);
+    assert_eq!(datagrams(&report, 0), [100, 100, 0, 0]);
+    assert_eq!(delays(&report, 0), [50 * MS; 100]);
     assert_eq!(maybe(&report, "first_byte_ns"), Some(SECOND + 50 * MS));
     assert_eq!(maybe(&report, "completed_ns"), Some(SECOND + 99 * 25 * MS + 50 * MS));
     assert_eq!(flow(&report, "bytes_delivered", 0), 17_200);
@@ -198,16 +183,8 @@ fn datagrams_that_come_faster_than_the_link_queue_up() {
     let mut plan = voice(100);
     plan.flows[0].app = App::Cbr(Cbr { packet_bytes: 172, interval_ns: 15 * MS, packets: Some(100) });
     let report = run(&plan, 0);
-    // Each waits 5 ms longer than the one before: delays 50, 55 ... 545 ms.
-    let ms = |ms: u64| Some(ms * MS);
-    let quantile = |rank: u64| ms(50 + 5 * (rank - 1));
-    let mean = Some((50 + 545) * MS / 2);
-    // The differences all are 5 ms, and the jitter has come as near to that as a hundred steps of 1/16 do: RFC 3550
-    // appendix A.8, here in floating point.
-    let jitter = (0..99).fold(0.0_f64, |jitter, _| jitter + (5e6 - jitter) / 16.0);
-    let got = udp(&report, &DELAYS);
-    assert_eq!(got[..6], [ms(50), mean, quantile(50), quantile(95), quantile(99), ms(545)]);
-    assert!((got[6].expect("jitter") as f64 - jitter).abs() < 10.0, "{:?} ns, not {jitter}", got[6]);
+    // Each waits 5 ms longer than the one before.
+    assert_eq!(delays(&report, 0), (0..100).map(|number| (50 + 5 * number) * MS).collect::<Vec<_>>());
 }
 
 #[test]
@@ -215,23 +192,21 @@ fn datagrams_lost_repeated_and_overtaken_are_told_apart() {
     let mut plan = voice(10);
     plan.links[0].ab.loss = loss::List { packets: vec![1, 4, 5] }.into();
     let lost = run(&plan, 0);
-    assert_eq!(udp(&lost, &DATAGRAMS), [Some(10), Some(7), Some(0), Some(0)]);
+    assert_eq!(datagrams(&lost, 0), [10, 7, 0, 0]);
     assert_eq!(maybe(&lost, "first_byte_ns"), Some(SECOND + 75 * MS), "of the second");
 
     let mut plan = voice(10);
     plan.links[0].ab.duplicate = 1.0;
     let twice = run(&plan, 0);
-    assert_eq!(udp(&twice, &DATAGRAMS), [Some(10), Some(10), Some(10), Some(0)]);
+    assert_eq!(datagrams(&twice, 0), [10, 10, 10, 0]);
 
     let mut plan = voice(1_000);
     plan.links[0].ab.reorder = Some(Reorder { p: 0.1, by_ns: 260 * MS });
     let overtaken = run(&plan, 0);
-    let delayed = flow(&overtaken, "datagrams_reordered", 0);
-    assert!((60..140).contains(&delayed), "{delayed} of a thousand");
-    assert_eq!(
-        udp(&overtaken, &["datagrams_received", "delay_min_ns", "delay_max_ns"])[..],
-        [Some(1_000), Some(50 * MS), Some(310 * MS)]
-    );
+    let [_, received, _, late] = datagrams(&overtaken, 0);
+    assert!((60..140).contains(&late), "{late} of a thousand");
+    let delays = delays(&overtaken, 0);
+    assert_eq!((received, delays[0], delays[999]), (1_000, 50 * MS, 310 * MS));
 }
 
 #[test]

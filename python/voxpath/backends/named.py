@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from voxpath.backends.base import Backend
     from voxpath.backends.real.network import Network
-    from voxpath.sweeps.runs import Outcome
+    from voxpath.results.outcome import Outcome
 
 DEFAULT = ("sim", "formula")
 """Those that are asked unless somebody says which."""

@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from voxpath.backends.base import Row, refuse_programs
+from voxpath.backends.base import refuse_programs
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
+from voxpath.results.rows import Row
+from voxpath.results.summaries import of_kinds
 from voxpath.scenario.apps import APPS
 from voxpath.scenario.problems import did_you_mean
-from voxpath.sweeps.runs import Outcome, Task, perform_all
+from voxpath.sweeps.runs import Task, perform_all
 from voxpath.sweeps.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
+    import polars as pl
+
     from voxpath.backends.base import Question
+    from voxpath.results.outcome import Outcome
     from voxpath.scenario import Document
 
 OBSERVABLE = ("tcp", "packets")
@@ -28,21 +31,6 @@ OBSERVABLE = ("tcp", "packets")
 
 METRICS: Mapping[str, tuple[str, ...]] = {kind: app.METRICS for kind, app in APPS.items()}
 """What is summarised of a flow, by its application; names of the metric dictionary."""
-
-_SHARES = ("network", "waiting", "decoding", "end_pointing")
-"""What the delay of a final result consists of."""
-
-_COUNTS: Mapping[str, str] = {
-    "partial_p50_ns": "partials_received",
-    "partial_p95_ns": "partials_received",
-    # An on-off source goes over UDP or TCP.
-    **dict.fromkeys(
-        ("delay_p50_ns", "delay_p95_ns", "delay_max_ns", "jitter_ns", "datagrams_lost", "datagrams_sent"),
-        "datagrams_received",
-    ),
-    **dict.fromkeys(("server_retransmissions", "client_retransmissions"), "client_retransmissions"),
-}
-"""What counts the values behind a metric that not every flow of an application has: no count, no metric."""
 
 
 @dataclass
@@ -116,40 +104,32 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
 
 
 def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
-    """The flows of several questions' runs: `replication`, the engine's columns, the derived metrics."""
-    return [derived(frame) for frame in tables(asked, "flows")]
-
-
-def derived(frame: pl.DataFrame) -> pl.DataFrame:
-    """Flows with the metrics that follow from others."""
-    return frame.with_columns(
-        ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s"),
-        (pl.col("datagrams_sent") - pl.col("datagrams_received")).alias("datagrams_lost"),
-        (pl.sum_horizontal(*(f"{share}_ns" for share in _SHARES), ignore_nulls=False) / 1e9).alias(
-            "final_latency_s"
-        ),
-        # A result may come before the audio ends.
-        (pl.col("final_ns") / 1e9 - pl.col("audio_last_ns") / 1e9).alias("after_audio_s"),
-        ((pl.col("final_ns") - pl.col("audio_first_ns")) / pl.col("audio_ns")).alias("total_factor"),
-        (pl.col("decoding_total_ns") / pl.col("audio_ns")).alias("decoding_factor"),
-    )
+    """The flows of several questions' runs: `replication`, and the columns of the table `flows`."""
+    return tables(asked, "flows")
 
 
 def rows(frame: pl.DataFrame, estimator: str) -> list[Row]:
     """Every metric of every flow, over its replications; `estimator` is who made the runs."""
     found: list[Row] = []
     for (flow, app), group in frame.group_by("flow", "app", maintain_order=True):
+        transport = group.item(0, "transport")
         found.extend(
             _row(str(flow), metric, group, estimator)
             for metric in METRICS[str(app)]
-            if _applies(metric, group)
+            if _applies(metric, str(app), transport, group)
         )
     return found
 
 
-def _applies(metric: str, group: pl.DataFrame) -> bool:
-    count = _COUNTS.get(metric)
-    return count is None or group.get_column(count).null_count() < group.height
+def _applies(metric: str, app: str, transport: str, group: pl.DataFrame) -> bool:
+    """Whether a flow can have it: not over another transport, nor where nothing was counted."""
+    for summary in of_kinds([app]):
+        if metric in summary.metrics:
+            counted = [count for count in summary.metrics if count in group.columns]
+            return summary.transport == transport and any(
+                group.get_column(count).null_count() < group.height for count in counted
+            )
+    return True
 
 
 def _row(flow: str, metric: str, group: pl.DataFrame, estimator: str) -> Row:

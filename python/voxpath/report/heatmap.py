@@ -84,10 +84,10 @@ def _hex(colour: tuple[int, int, int]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-def _on(colour: tuple[int, int, int]) -> str:
-    """Black or white, whichever can be read on a colour."""
+def _letters(colour: tuple[int, int, int]) -> str:
+    """The class of letters that can be read on a colour."""
     red, green, blue = colour
-    return "#000" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#fff"
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "white"
 
 
 def _panel(part: Map, panel: Panel, scale: _Colours) -> str:
@@ -148,7 +148,7 @@ def _map_cell(
     if value is not None and _drawable(value, part.value):
         colour = scale.at(scale.place(value))
     fill = {"class_": "none"} if colour is None else {"fill": _hex(colour)}
-    letters = {} if colour is None else {"style": f"fill:{_on(colour)}"}
+    letters = {} if colour is None else {"class_": _letters(colour)}
     text = "–" if value is None else readable(value, 3)
     drawn = element("rect", **size, **fill)
     spread = _spread(panel.half_widths[row][column]) if panel.half_widths else ""

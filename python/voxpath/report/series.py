@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from voxpath.sweeps.runs import Outcome
+    from voxpath.results.outcome import Outcome
 
 _MOST_CURVES = 8
 _MOST_POINTS = 3000

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from voxpath.backends.base import Wholes
 from voxpath.results.frames import tables
 from voxpath.results.intervals import Quantile, Summary, paired, quantile
 from voxpath.results.metrics import shown, unit_of
+from voxpath.results.rows import Wholes
+from voxpath.scenario.quantities import in_one_unit
 from voxpath.scenario.sweep import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from voxpath.backends.base import Row
-    from voxpath.sweeps.runs import Outcome
+    from voxpath.results.outcome import Outcome
+    from voxpath.results.rows import Row
 
 QUANTILES = (0.5, 0.95)
 """What stands beside every mean."""
@@ -119,7 +120,10 @@ class Answers:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row per cell, replication and flow; before the flow's columns one for each axis."""
+        """One row per cell, replication and flow; before the flow's columns those of each axis.
+
+        Of an axis of quantities there are two: its texts, and numbers in the unit that its name ends in.
+        """
         return self._joined([variant.flows for variant in self.variants])
 
     def table(self, name: str) -> pl.DataFrame:
@@ -161,7 +165,7 @@ class Answers:
         numbers += ["p95", "p95_low", "p95_high", "difference_percent", "difference_low", "difference_high"]
         return {
             "source": pl.String,
-            **{axis: _dtype(self._column(axis)) for axis in self.axes},
+            **{name: _dtype(values) for name, values in self._columns().items()},
             **dict.fromkeys(("flow", "metric", "unit", "estimator"), pl.String),
             "n": pl.Int64,
             **dict.fromkeys(numbers, pl.Float64),
@@ -170,7 +174,7 @@ class Answers:
         }
 
     def _summaries(self) -> Iterator[list[Any]]:
-        columns = {axis: self._column(axis) for axis in self.axes}
+        columns = self._columns()
         number = {id(variant): index for index, variant in enumerate(self.variants)}
         for line in self.lines:
             row = line.row
@@ -185,16 +189,27 @@ class Answers:
                 *(row.status, row.reason),
             ]
 
-    def _column(self, axis: str) -> list[Any]:
-        """The values of an axis, cell by cell: as they are if they are alike, else as texts."""
-        values = [variant.values.get(axis) for variant in self.variants]
-        kinds = {type(value) for value in values if value is not None}
-        if len(kinds) == 1 and kinds <= {str, bool, int, float}:
-            return values
-        return [None if value is None else text_of(value) for value in values]
+    def _columns(self) -> dict[str, list[Any]]:
+        """The values of the axes, cell by cell: as they are if they are alike, else as texts.
+
+        Behind texts of quantities stand their numbers, in one unit, which the column's name ends in.
+        """
+        columns: dict[str, list[Any]] = {}
+        for axis in self.axes:
+            values = [variant.values.get(axis) for variant in self.variants]
+            kinds = {type(value) for value in values if value is not None}
+            if len(kinds) != 1 or not kinds <= {str, bool, int, float}:
+                values = [None if value is None else text_of(value) for value in values]
+            columns[axis] = values
+            told = [value for value in values if value is not None]
+            found = in_one_unit(told) if kinds == {str} else None
+            if found is not None and found[1]:
+                numbers, unit = iter(found[0]), found[1]
+                columns[f"{axis} [{unit}]"] = [None if value is None else next(numbers) for value in values]
+        return columns
 
     def _joined(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        columns = {axis: self._column(axis) for axis in self.axes}
+        columns = self._columns()
         sources = len({variant.source for variant in self.variants}) > 1
         joined = []
         for index, (variant, frame) in enumerate(zip(self.variants, frames, strict=True)):
@@ -202,10 +217,10 @@ class Answers:
                 continue
             own = [pl.lit(variant.source).alias("source")] if sources else []
             own += [
-                pl.lit(values[index], dtype=_dtype(values)).alias(axis) for axis, values in columns.items()
+                pl.lit(values[index], dtype=_dtype(values)).alias(name) for name, values in columns.items()
             ]
             joined.append(frame.select(*own, pl.all()))
-        return pl.concat(joined, how="vertical_relaxed") if joined else pl.DataFrame()
+        return pl.concat(joined, how="diagonal_relaxed") if joined else pl.DataFrame()
 
 
 def _references(

@@ -11,7 +11,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any
 
-from voxpath.results.canonical import canonical
+from voxpath.canonical import canonical
 from voxpath.results.problems import DamagedError
 
 if TYPE_CHECKING:
@@ -64,11 +64,6 @@ def check(folder: Path) -> None:
                 raise DamagedError(folder, f"{path} is not what was written")
     finally:
         os.close(place)
-
-
-def is_sealed(folder: Path) -> bool:
-    """Whether a folder has digests; runs of voxpath 0.1 have none."""
-    return (folder / FILE).exists()
 
 
 class _NotRegularError(Exception):

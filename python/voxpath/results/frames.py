@@ -10,11 +10,12 @@ import polars as pl
 
 from voxpath.results.kept import UNREADABLE, table
 from voxpath.results.problems import StoreError
+from voxpath.results.summaries import summarised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voxpath.sweeps.runs import Outcome
+    from voxpath.results.outcome import Outcome
 
 _DTYPES = {"u64": "<u8", "f64": "<f8"}
 
@@ -47,6 +48,12 @@ def _series(name: str, column: Column) -> pl.Series:
     raise ValueError(f"column {name!r} has the kind {column[0]!r}, which is unknown here")
 
 
+def framed(tables: Mapping[str, Mapping[str, Column]]) -> dict[str, pl.DataFrame]:
+    """All tables of a run, the flows with their summaries."""
+    frames = {name: frame(table) for name, table in tables.items()}
+    return frames | {"flows": summarised(frames)}
+
+
 def parquet(data: pl.DataFrame) -> bytes:
     """A frame as a Parquet file; the same frame gives the same bytes."""
     buffer = io.BytesIO()
@@ -67,7 +74,7 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
         return [pl.DataFrame() for _ in asked]
     paths = [str(outcome.folder / f"{name}.parquet") for outcome in outcomes]
     try:
-        whole = pl.read_parquet(paths, glob=False, include_file_paths=_PATH)
+        whole = _read(paths)
     except (*UNREADABLE, OSError) as error:
         # Which one is it?
         for outcome in outcomes:
@@ -83,3 +90,15 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
         )
         for some in asked
     ]
+
+
+def _read(paths: list[str]) -> pl.DataFrame:
+    """Several files of a table, with the column `_PATH`; a column that one lacks has no values there.
+
+    What a flow has columns for depends on its application, so the files of a sweep may differ in them.
+    """
+    try:
+        return pl.read_parquet(paths, glob=False, include_file_paths=_PATH)
+    except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
+        each = (pl.read_parquet(path, glob=False, include_file_paths=_PATH) for path in paths)
+        return pl.concat(each, how="diagonal")

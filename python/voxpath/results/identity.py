@@ -7,13 +7,13 @@ import platform
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from voxpath.results.canonical import canonical
+from voxpath.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = 1
-"""Version of the layout of a run folder."""
+FORMAT = 2
+"""Version of a run folder: its layout, its tables and their columns."""
 
 
 @dataclass(frozen=True)

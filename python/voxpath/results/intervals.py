@@ -34,9 +34,9 @@ class Summary:
     half_width: float | None
 
     def __str__(self) -> str:
-        """`mean ± half width`; a single value as it is."""
+        """`mean ± half width`; of a single value four digits."""
         if self.half_width is None:
-            return f"{self.mean:.6g}"
+            return _alone(self.mean)
         if self.half_width == 0:
             return f"{self.mean:.6g} ± 0"
         digits = _digits(self.half_width)
@@ -108,7 +108,7 @@ class Quantile:
     def __str__(self) -> str:
         """`value [low, high]`, with `…` for an end that so few values do not give."""
         if self.n == 1:
-            return f"{self.value:.6g}"
+            return _alone(self.value)
         if self.low in {None, self.value} and self.high in {None, self.value}:
             low, high = ("…" if end is None else f"{end:.6g}" for end in (self.low, self.high))
             return f"{self.value:.6g} [{low}, {high}]"
@@ -168,6 +168,13 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Summary:
         ValueError: There are not as many values as references, or none.
     """
     return summarise([value - other for value, other in zip(values, reference, strict=True)])
+
+
+def _alone(value: float) -> str:
+    """A value that nothing is known of the spread of: four digits, but whole numbers as they are."""
+    if not math.isfinite(value) or value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
 
 
 def relative(percent: Summary) -> str:

@@ -11,13 +11,14 @@ import polars as pl
 
 from voxpath import files
 from voxpath.results import digests
+from voxpath.results.identity import FORMAT
 from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-_IDENTITY = {"replication": int, "backend": str, "build": str, "plan_sha256": str}
+_IDENTITY = {"format": int, "replication": int, "backend": str, "build": str, "plan_sha256": str}
 _VERDICT = {"valid": bool}
 _PLAN = {"name": str, "seed": int}
 
@@ -45,14 +46,19 @@ class Kept:
         Raises:
             StoreError: They are not, or this is no run.
         """
+        # First of all: digests, tables and columns of other versions are others.
+        identity = _object(folder, "identity.json", _IDENTITY)
+        if identity["format"] != FORMAT:
+            raise StoreError(
+                f"{folder} was kept by another version of voxpath: run its scenario again, or read it by"
+                " that version"
+            )
         try:
-            # Runs of earlier versions have none.
-            if digests.is_sealed(folder):
-                digests.check(folder)
+            digests.check(folder)
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}") from None
-        parts = (("identity", _IDENTITY), ("verdict", _VERDICT), ("plan", _PLAN))
-        return cls(folder, *(_object(folder, f"{name}.json", keys) for name, keys in parts))
+        verdict, plan = _object(folder, "verdict.json", _VERDICT), _object(folder, "plan.json", _PLAN)
+        return cls(folder, identity, verdict, plan)
 
 
 def table(folder: Path, name: str) -> pl.DataFrame:

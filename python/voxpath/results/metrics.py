@@ -1,31 +1,22 @@
-"""The metric dictionary: unit, clock and place of observation of every column, from `metrics.toml`."""
+"""The metric dictionary: unit, clock and place of observation of every column.
+
+The engine tells those of its tables, each from where the column is made; summaries tell theirs.
+"""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from typing import TYPE_CHECKING
 
+from voxpath import _engine
+from voxpath.results.summaries import COMPLETION, of_kinds
+from voxpath.scenario.apps import APPS
+from voxpath.scenario.metric import Metric
 
-@dataclass(frozen=True)
-class Metric:
-    """What a column means.
-
-    Attributes:
-        unit: `ns`, `B`, `1` for counts and pure numbers, empty for names.
-        where: Where it is observed.
-        about: What it is.
-        clock: Which clock a time is of; empty for what is no time.
-        of: The metric that a count is a part of; empty for what is no part.
-    """
-
-    unit: str
-    where: str
-    about: str
-    clock: str = ""
-    of: str = ""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -54,20 +45,35 @@ _SHOWN = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "1": ("", 1.0)}
 
 @cache
 def dictionary() -> dict[str, dict[str, Metric]]:
-    """Every table's columns; `derived` holds what is computed from them."""
-    text = files("voxpath.results").joinpath("metrics.toml").read_text("utf-8")
-    return {
-        table: {name: Metric(**entry) for name, entry in columns.items() if name != "_about"}
-        for table, columns in tomllib.loads(text).items()
+    """Every table's columns; `series_metrics` has what the column `metric` of `series` can be."""
+    told = {
+        table: {name: Metric(unit, where, about, clock=clock) for name, unit, clock, where, about in columns}
+        for table, _, columns in _engine.tables()
     }
+    summaries = of_kinds(APPS)
+    for summary in summaries:
+        told["flows"] |= summary.metrics
+    # A session is one row, whose columns are the flow's.
+    told["flows"] |= {name: told["sessions"][name] for name in told["sessions"] if name != "flow"}
+    told["flows"]["completion_s"] = COMPLETION
+    return told
 
 
 def metric_of(name: str) -> Metric | None:
-    """The meaning of a metric of flows, of one that is computed from theirs, or of a series."""
+    """The meaning of a metric of flows, or of a series."""
     known = dictionary()
-    return next(
-        (known[table][name] for table in ("flows", "derived", "series_metrics") if name in known[table]), None
+    return {**known["series_metrics"], **COMPUTED, **known["flows"]}.get(name)
+
+
+COMPUTED: Mapping[str, Metric] = {
+    "window_recovery_s": Metric(
+        "s",
+        "sending TCP",
+        "From the end of a loss's repair until the congestion window is again what it was at the loss.",
+        clock="run",
     )
+}
+"""What formulas alone tell."""
 
 
 def part_of(metric: str) -> str:

@@ -107,6 +107,21 @@ class Store:
         return removed
 
     @contextlib.contextmanager
+    def marked(self) -> Iterator[Path]:
+        """A folder with a name that nobody can guess, while the context lasts: who sees it sees this store.
+
+        Raises:
+            StoreError: The directory cannot be written to.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+                mark = stack.enter_context(self._partial("mark"))
+            except OSError as error:
+                raise StoreError(f"cannot write to {self.root}: {error.strerror or error}") from error
+            yield mark
+
+    @contextlib.contextmanager
     def _partial(self, name: str) -> Iterator[Path]:
         """A new folder, locked; removed at the end if it still has its temporary name."""
         partial = self.root / f"{_PARTIAL}{name}-{secrets.token_hex(4)}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.apps import App
 from voxpath.scenario.quantities import Name, Span
-from voxpath.scenario.table import Table, faults
+from voxpath.scenario.table import Keys, Table, faults
 from voxpath.scenario.tcp import Socket
 
 
@@ -32,6 +32,8 @@ Transport = Annotated[Tcp | Udp, Field(discriminator="kind")]
 
 class Flow(Table):
     """A conversation, or several alike."""
+
+    PLAN: ClassVar[Keys] = {"from_address": "via", "to_address": "to_via"}
 
     name: Name | None = Field(None, description="Unique; flow1, flow2, ... by position without it.")
     from_: Name | None = Field(

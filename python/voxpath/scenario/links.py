@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.elements import delays, losses, queues, rates
+from voxpath.scenario.elements import capacities, delays, losses, queues
+from voxpath.scenario.elements.capacities import LinkRate
+from voxpath.scenario.elements.capacities.trace import TracedRate
 from voxpath.scenario.elements.delays import Delay
 from voxpath.scenario.elements.losses import Loss
 from voxpath.scenario.elements.queues import Queue
-from voxpath.scenario.elements.rates import LinkRate, TracedRate
 from voxpath.scenario.planning import plan
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability
 from voxpath.scenario.table import From, Keys, Table, faults
@@ -40,8 +41,8 @@ class LinkValues(Table):
         "queue_packets": From("queue", lambda values, _: queues.room(values.queue).packets),
         "queue_bytes": From("queue", lambda values, _: queues.room(values.queue).size),
         "queueing": From("queue", lambda values, _: queues.discipline(values.queue)),
-        "rate_bps": From("rate", lambda values, _: rates.constant(values.rate)),
-        "capacity": From("rate", lambda values, _: rates.varying(values.rate)),
+        "rate_bps": From("rate", lambda values, _: capacities.constant(values.rate)),
+        "capacity": From("rate", lambda values, _: capacities.varying(values.rate)),
         "framing": From("framing", lambda values, _: values.framing or "ip"),
         "loss": From("loss", lambda values, _: losses.model(values.loss)),
         "corruption": From("corrupt", lambda values, _: losses.model(values.corrupt)),
@@ -135,7 +136,7 @@ class Directions:
 
     Attributes:
         values: What each direction comes from.
-        up: `Direction` in `crates/sim/src/plan.rs`.
+        up: `Direction` in `crates/net/src/link/direction.rs`.
         down: The same.
         problems: What is wrong with files: place in the link, message.
     """

@@ -6,7 +6,6 @@ the engine finds wrong with the plan is told with the scenario's key.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
@@ -100,24 +99,13 @@ def origin_of(path: Path, origins: Origins, written: Container[Path]) -> Path:
         origin = origins.get(path[:end])
         if origin is None:
             continue
-        rest = _unrenamed(path[end:]) if origin.table is None else place_of(origin.table, path[end:])
+        rest = path[end:] if origin.table is None else place_of(origin.table, path[end:])
         for length in range(len(rest), 0, -1):
             for place in origin.places:
                 if (*place, *rest[:length]) in written:
                     return (*place, *rest[:length])
         return origin.places[-1]
     return ()
-
-
-_RENAMED = {"request_bytes": "request", "response_bytes": "response", "bytes": "size"}
-
-
-def _unrenamed(path: Path) -> Path:
-    """The keys of a part of the plan that no table declares: of applications and stacks."""
-    return tuple(
-        part if isinstance(part, int) else _RENAMED.get(part) or re.sub(r"_(ns|bytes)$", "", part)
-        for part in path
-    )
 
 
 def _part(table: Table, origin: str | From, files: Traces, faults: list[tuple[Path, str]]) -> Any:

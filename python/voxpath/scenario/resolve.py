@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
-from voxpath.results.canonical import canonical
+from voxpath.canonical import canonical
 from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.builders import build
 from voxpath.scenario.elements.traces import Traces
@@ -298,7 +298,7 @@ def _flows(
             client, server = _pair(ends, network, turn)
             turn += None in ends and connection == flow.app.conversations - 1
             by_name.setdefault(base, []).append(len(flows))
-            origins["flows", len(flows)] = Origin((place,))
+            origins["flows", len(flows)] = Origin((place,), flow)
             origins["flows", len(flows), "app"] = Origin(((*place, "app"),), flow.app)
             for end, host in (("client", client), ("server", server)):
                 origins["flows", len(flows), "transport", end] = Origin(

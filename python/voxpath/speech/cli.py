@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,8 +44,23 @@ def speech() -> None:
 
 
 def _token(name: str, whose: str) -> Callable[[_Command], _Command]:
-    variable = "VOXPATH_" + name.strip("-").replace("-", "_").upper()
-    return click.option(name, envvar=variable, help=f"What {whose} has to know; better in {variable}.")
+    """A token from a file or the environment: everybody on a machine sees the arguments of its commands."""
+    variable = f"VOXPATH_{name.upper()}"
+
+    def read(context: click.Context, param: click.Parameter, path: Path | None) -> str | None:
+        del context
+        given = os.environ.get(variable) if path is None else path.read_text(errors="replace").strip()
+        if given == "" and path is None:
+            return None
+        if given is not None and re.fullmatch(r"[!-~]+", given) is None:
+            raise click.BadParameter(
+                f"{path or variable} has no token: visible ASCII characters in one line", param=param
+            )
+        return given
+
+    option = f"--{name.replace('_', '-')}-file"
+    meaning = f"What {whose} have to know stands in this file; without it in {variable}."
+    return click.option(option, name, type=_PATH, callback=read, help=meaning)
 
 
 def _hearing(command: _Command) -> _Command:
@@ -121,12 +137,27 @@ _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for 
     "--message", type=click.IntRange(1024), default=1 << 20, show_default=True, help="Bytes of a message."
 )
 @_hearing
-@_token("--token", "clients")
-@_token("--worker-token", "workers")
+@_token("token", "clients")
+@_token("worker_token", "workers")
 @click.option("--certificate", type=_PATH, help="For TLS, with its chain.")
 @click.option("--key", type=_PATH, help="Of the certificate.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    help="Let pages of this origin in, such as https://example.org, besides our own.",
+)
+@click.option("--insecure", is_flag=True, help="Listen beyond loopback without tokens.")
 def serve(**options: object) -> int:
-    """Serves clients, with workers of this machine and of others."""
+    r"""Serves clients, with workers of this machine and of others.
+
+    Beyond loopback it needs two tokens, one for clients and one for workers:
+
+    \b
+      openssl rand -hex 16 > clients; openssl rand -hex 16 > workers
+      voxpath speech serve --host 0.0.0.0 --certificate server.pem --key server.key \
+        --token-file clients --worker-token-file workers
+    """
     return int(_commands().serve(**options))
 
 
@@ -134,7 +165,7 @@ def serve(**options: object) -> int:
 @click.argument("master", default=f"ws://127.0.0.1:{_PORT}")
 @_RECOGNISER
 @_MODEL
-@_token("--worker-token", "workers")
+@_token("worker_token", "workers")
 @_CA
 @click.option("--attached", is_flag=True, hidden=True, help="Ends when its standard input does.")
 def work(master: str, **options: object) -> int:
@@ -155,7 +186,7 @@ def work(master: str, **options: object) -> int:
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the records, as JSON.")
 @click.option("--session", type=click.FloatRange(1), help="Seconds that it may last, asked of the server.")
 @_hearing
-@_token("--token", "clients")
+@_token("token", "clients")
 @_CA
 def stream(files: tuple[str, ...], **options: object) -> int:
     """Sends FILES (WAV, Ogg, MP3, FLAC, WebM ...; sample:cards) and says what was understood, and when."""
@@ -165,7 +196,7 @@ def stream(files: tuple[str, ...], **options: object) -> int:
 @speech.command()
 @click.option("--server", default=f"ws://127.0.0.1:{_PORT}", show_default=True, help="ws:// or wss://.")
 @click.option("--watch", is_flag=True, help="Also every change, until Ctrl-C.")
-@_token("--token", "clients")
+@_token("token", "clients")
 @_CA
 def status(**options: object) -> int:
     """Says how many workers are free, and how many sessions have ended."""

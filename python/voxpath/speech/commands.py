@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 import logging
 import os
+import secrets
 import signal
+import socket
 import ssl as tls
 import sys
 import time
@@ -58,6 +61,8 @@ def serve(
     worker_token: str | None,
     certificate: Path | None,
     key: Path | None,
+    origins: tuple[str, ...],
+    insecure: bool,
     **hearing: float | None,
 ) -> int:
     """Serves until it is told to end; `hearing` has what stands in `hearing.RANGES`."""
@@ -79,11 +84,48 @@ def serve(
             raise click.UsageError(f"--certificate: {error}") from error
     elif key is not None:
         raise click.UsageError("--key: belongs to --certificate")
-    settings = master.Settings(limits, _asked(hearing), token, worker_token)
     count = len(os.sched_getaffinity(0)) if workers is None else workers
+    if not _is_loopback(host):
+        _check_secure(host, token, worker_token, insecure=insecure, encrypted=context is not None)
+    if token is not None and worker_token is None:
+        if not count:
+            raise click.UsageError("--workers 0: workers elsewhere need a token (--worker-token-file)")
+        # Those that we start are told; nobody else is to hear what clients say.
+        worker_token = secrets.token_urlsafe()
+    settings = master.Settings(limits, _asked(hearing), token, worker_token, origins)
     own = _Workers(count, recogniser, model, worker_token, certificate)
     _log()
     return _run(_serve(settings, host, port, context, own))
+
+
+def _check_secure(
+    host: str, token: str | None, worker_token: str | None, *, insecure: bool, encrypted: bool
+) -> None:
+    """Refuses to serve a network without tokens, and warns of what else is open."""
+    missing = [
+        f"--{name}-file"
+        for name, given in (("token", token), ("worker-token", worker_token))
+        if given is None
+    ]
+    if missing and not insecure:
+        raise click.UsageError(
+            f"--host {host}: anybody on the network could use it and hear its clients; give "
+            f"{' and '.join(missing)}, or say --insecure"
+        )
+    if not encrypted:
+        terminal.warn(
+            f"--host {host} without --certificate: audio, results and tokens cross the network in the open"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens at a host."""
+    try:
+        found = {one[4][0] for one in socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        # It will not be listened at.
+        return False
+    return bool(host) and all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)
 
 
 def _asked(hearing: Mapping[str, float | None]) -> dict[str, float]:
@@ -160,17 +202,15 @@ async def _serve(
         runner, made, bound = await master.serve(settings, host, port, context)
     except OSError as error:
         raise click.UsageError(f"cannot listen at {host}:{port}: {error.strerror}") from error
-    here = _REACHED.get(host, host)
-    here = f"[{here}]" if ":" in here else here
-    url = f"{'wss' if context else 'ws'}://{here}:{bound}"
-    running = asyncio.create_task(own.run(url))
+    running = asyncio.create_task(own.run(_url_of(_REACHED.get(host, host), bound, context)))
     # Who reads this finds somebody who listens.
     ready = asyncio.create_task(made.pool.until_available(own.count))
     try:
         await asyncio.wait((running, ready), return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             own.have_begun = True
-            click.echo(f"serving at {url}")
+            everywhere = "every address of this machine, " if host in _REACHED else ""
+            click.echo(f"serving at {everywhere}{_url_of(host, bound, context)}")
         await running
         click.echo("Error: a worker has ended; its messages are above", err=True)
         return _FAILED
@@ -179,6 +219,10 @@ async def _serve(
             task.cancel()
         await asyncio.gather(running, ready, return_exceptions=True)
         await runner.cleanup()
+
+
+def _url_of(host: str, port: int, context: tls.SSLContext | None) -> str:
+    return f"{'wss' if context else 'ws'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def work(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOSTS = {"client": {"profile": "linux", "real": True}, "server": {"profile": "linux", "real": True}}
 _PORT = 8888
 _SPEECH = (sys.executable, "-m", "voxpath", "speech")
-SERVE = (*_SPEECH, "serve", "--host", "0.0.0.0", "--workers", "1", "--wait", "60", "--port")  # noqa: S104 - of a namespace
+SERVE = (*_SPEECH, "serve", "--host", "0.0.0.0", "--insecure", "--workers", "1", "--wait", "60", "--port")  # noqa: S104 - of a namespace
 """One worker of ours, for which the next session waits while it connects anew."""
 
 

@@ -165,22 +165,11 @@ class Http:
         if self._failure is None:
             hypotheses = [{"utterance": " ".join(filter(None, self._texts))}]
             return web.json_response(
-                {"status": int(Status.SUCCESS), "hypotheses": hypotheses, "id": self._id}, headers=CORS
+                {"status": int(Status.SUCCESS), "hypotheses": hypotheses, "id": self._id}
             )
         if self._failure["status"] == Status.NOT_AVAILABLE:
-            raise web.HTTPServiceUnavailable(text="No workers available", headers=CORS)
-        return web.json_response(self._failure, headers=CORS)
-
-
-CORS = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Methods": "PUT, POST, OPTIONS",
-    "Access-Control-Allow-Headers": (
-        "origin, x-requested-with, x-csrftoken, content-type, accept, authorization, "
-        "user-id, content-id, device-id"
-    ),
-    "Access-Control-Max-Age": "1000",
-}
+            raise web.HTTPServiceUnavailable(text="No workers available")
+        return web.json_response(self._failure)
 
 
 _REFUSED = {

@@ -22,13 +22,14 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from voxpath.speech import hearing, protocol
 from voxpath.speech.course import Arrivals, Course
-from voxpath.speech.fronts import CORS, Front, GoneError, Http, Kaldi, Vosk, refuse
+from voxpath.speech.fronts import Front, GoneError, Http, Kaldi, Vosk, refuse
+from voxpath.speech.origins import Origins
 from voxpath.speech.pool import Link, Pool
 from voxpath.speech.protocol import EOS, Request, Status
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
 log = logging.getLogger(__name__)
 _Said = TypeVar("_Said")
@@ -68,6 +69,9 @@ class Settings:
     """How sessions hear whose clients do not say it (`hearing.py`)."""
     client_token: str | None = None
     worker_token: str | None = None
+    """Without it anybody may work, unless clients have a token: their audio is not for anybody."""
+    origins: Collection[str] = ()
+    """Of pages besides our own that may use the service in a browser."""
 
 
 class _Refusal(Exception):  # noqa: N818 - it is an outcome
@@ -89,7 +93,17 @@ class Master:
 
     def application(self) -> web.Application:
         """What serves it."""
-        app = web.Application(client_max_size=_REFERENCE_LIMIT)
+        origins = Origins(self._settings.origins, self._settings.client_token is not None)
+
+        @web.middleware
+        async def of_pages(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            await origins.check(request)
+            return await handler(request)
+
+        app = web.Application(client_max_size=_REFERENCE_LIMIT, middlewares=[of_pages])
+        app.on_response_prepare.append(origins.tell)
         app.router.add_get(protocol.CLIENT_SPEECH, self._client)
         app.router.add_get(protocol.CLIENT_STATUS, self._status)
         app.router.add_get(protocol.WORKER_SPEECH, self._worker)
@@ -128,11 +142,13 @@ class Master:
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
         given = given if kind == "Bearer" else request.query.get("token", "")
         if not hmac.compare_digest(given.encode(), token.encode()):
-            raise web.HTTPUnauthorized(text="a token is needed, and this is not it", headers=CORS)
+            raise web.HTTPUnauthorized(text="a token is needed, and this is not it")
 
     # Workers
 
     async def _worker(self, request: web.Request) -> web.StreamResponse:
+        if self._settings.worker_token is None and self._settings.client_token is not None:
+            raise web.HTTPUnauthorized(text="clients have a token here and workers have none: none is let in")
         self._admit(request, self._settings.worker_token)
         async with self._open(request, _EVENT_LIMIT) as socket:
             link = Link(socket, request.query.get("acknowledges") == "1")
@@ -194,18 +210,18 @@ class Master:
         self._admit(request, self._settings.client_token)
         content = request.headers.get("content-id")
         if not content:
-            raise web.HTTPBadRequest(text="No Content-Id specified", headers=CORS)
+            raise web.HTTPBadRequest(text="No Content-Id specified")
         try:
             async with asyncio.timeout(self._settings.limits.idle_s):
                 text = await request.text()
         except TimeoutError:
-            raise web.HTTPRequestTimeout(headers=CORS) from None
+            raise web.HTTPRequestTimeout from None
         log.info("%s: a reference of %d characters", content, len(text))
-        return web.Response(headers=CORS)
+        return web.Response()
 
     async def _options(self, request: web.Request) -> web.StreamResponse:
         del request
-        return web.Response(headers=CORS)
+        return web.Response()
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
         self._admit(request, self._settings.client_token)
@@ -217,8 +233,7 @@ class Master:
                         pass
             finally:
                 telling.cancel()
-                with contextlib.suppress(asyncio.CancelledError, ConnectionError):
-                    await telling
+                await asyncio.gather(telling, return_exceptions=True)
             return socket
 
     async def _tell_status(self, socket: web.WebSocketResponse) -> None:

@@ -133,8 +133,8 @@ class _Connection:
             await self._recognise(request)
         finally:
             reading.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await reading
+            # Not `await reading`: its cancellation could not be told from this task's own.
+            await asyncio.gather(reading, return_exceptions=True)
             await self.socket.close()
             log.info("%s: ends", request.id)
         return True

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from voxpath.report.document import Checks
 
 if TYPE_CHECKING:
-    from voxpath.backends.base import Question, Row
+    from voxpath.backends.base import Question
     from voxpath.report.document import Check, Report, Section, Table
     from voxpath.results.answers import Variant
     from voxpath.results.intervals import Summary
+    from voxpath.results.rows import Row
 
 Verdict = Literal["agrees", "undecided", "differs", "contradicts itself", "no answer"]
 """What is said of a published number.

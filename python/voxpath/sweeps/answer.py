@@ -8,13 +8,14 @@ from voxpath.backends.base import Maker, Question
 from voxpath.backends.sim import flows, rows
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.kept import UNREADABLE, Kept, readable
-from voxpath.sweeps.runs import Outcome
+from voxpath.results.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from voxpath.backends.base import Backend, Row
+    from voxpath.backends.base import Backend
+    from voxpath.results.rows import Row
     from voxpath.scenario import Document
 
 

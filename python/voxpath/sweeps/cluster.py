@@ -1,7 +1,8 @@
 """Runs on a Dask cluster, by the same tasks as on this machine.
 
 The workers need this build of the engine and the store's directory under the same path: a run is written by
-the worker that makes it. Dask is optional: the extra `dask`.
+the worker that makes it. Each is asked before the first run; one that joins later, before
+its first. Dask is optional: the extra `dask`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,28 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import time
+from concurrent.futures import CancelledError
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from voxpath import halts
+from voxpath import _engine, halts, terminal
 from voxpath.extras import install
+from voxpath.results.store import Store
+from voxpath.sweeps.crew import Crew, unfit
 from voxpath.sweeps.pool import interrupt_later
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
 
+    from distributed import Client
     from tornado.ioloop import IOLoop
 
 _PATIENCE_SECONDS = 10
+
+_ALONE_SECONDS = 3.0
+"""How long a cluster may be without workers before it is said: one that restarts is soon back."""
 
 
 class ClusterError(Exception):
@@ -47,16 +56,56 @@ def check_address(address: str) -> None:
 
 
 @contextlib.contextmanager
-def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
-    """An executor on a cluster, and how many tasks it performs at once.
+def dask_crew(address: str, stores: Collection[Path]) -> Iterator[Crew]:
+    """The workers of a cluster, after each was asked whether it can make runs.
 
     Args:
         address: A scheduler, such as `tcp://10.0.0.1:8786`, or `local:N` for a cluster of N processes here.
+        stores: Where the runs will be kept, as absolute paths.
 
     Raises:
-        ClusterError: The cluster cannot be used.
+        ClusterError: The cluster cannot be used, or cannot be used any more.
+        StoreError: A store cannot be written to.
     """
     check_address(address)
+    from distributed import KilledWorker
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet())
+        client = stack.enter_context(_client(address))
+        width = sum(client.ncores().values())
+        if not width:
+            raise ClusterError(f"the cluster at {address} has no workers")
+        marks = tuple(stack.enter_context(Store(store).marked()) for store in stores)
+        _ask(client, marks)
+        pool = client.get_executor(pure=False, retries=0)
+        try:
+            yield Crew(pool, width, marks, _Watch(client, address).look)
+        except CancelledError:
+            raise ClusterError(f"the scheduler at {address} was lost; runs that were done are kept") from None
+        except KilledWorker as error:
+            raise ClusterError(f"{error} (runs that were done are kept)") from None
+        finally:
+            pool.shutdown(wait=False)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask logs each cancelled task and each connection that ends with a traceback; we say what it means."""
+    names = ("distributed.client", "distributed.core", "tornado.application")
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _client(address: str) -> Iterator[Client]:
     from distributed import Client, LocalCluster
 
     with contextlib.ExitStack() as stack:
@@ -69,7 +118,9 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
                     n_workers=int(address.partition(":")[2]),
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    # Without an address it would ask for port 8787, and warn where that is taken.
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
                     silence_logs=logging.CRITICAL,
                 )
                 halts.reached("cluster.made")
@@ -79,14 +130,43 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
                 client = stack.enter_context(Client(address, timeout=_PATIENCE_SECONDS))
             except (OSError, ValueError) as error:
                 raise ClusterError(f"no Dask scheduler answers at {address}: {error}") from None
-        width = sum(client.ncores().values())
-        if not width:
-            raise ClusterError(f"the cluster at {address} has no workers")
-        pool = client.get_executor(pure=False, retries=0)
-        try:
-            yield pool, width
-        finally:
-            pool.shutdown(wait=False)
+        yield client
+
+
+def _ask(client: Client, marks: Sequence[Path]) -> None:
+    """Asks every worker whether it can make runs.
+
+    Raises:
+        ClusterError: One cannot.
+    """
+    answers = client.run(unfit, _engine.BUILD, marks, on_error="return")
+    for worker, answer in answers.items():
+        failed = isinstance(answer, Exception)
+        reason = f"cannot run this voxpath: {type(answer).__name__}: {answer}" if failed else answer
+        if reason is not None:
+            raise ClusterError(f"the worker at {worker} {reason}; nothing was run")
+
+
+class _Watch:
+    """Looks after a cluster from which nothing comes, and says so where nothing can come."""
+
+    def __init__(self, client: Client, address: str) -> None:
+        self._client = client
+        self._address = address
+        self._alone_since: float | None = None
+        self._said = False
+
+    def look(self) -> None:
+        if self._client.scheduler_info(n_workers=0).get("n_workers"):
+            self._alone_since, self._said = None, False
+            return
+        self._alone_since = self._alone_since or time.monotonic()
+        if not self._said and time.monotonic() - self._alone_since >= _ALONE_SECONDS:
+            self._said = True
+            terminal.warn(
+                f"the cluster at {self._address} has no workers any more: this command waits until one joins "
+                "it (Ctrl-C ends the command; runs that are done are kept)"
+            )
 
 
 @contextlib.contextmanager

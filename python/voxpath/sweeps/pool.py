@@ -32,8 +32,6 @@ def processors() -> int:
 @contextlib.contextmanager
 def local_executor(jobs: int) -> Iterator[Executor]:
     """An executor of `jobs` processes, which are gone when the context ends, tasks done or not."""
-    # Polars has SIGINT restart what it interrupts: a thread that waits for workers would not hear of it.
-    signal.siginterrupt(signal.SIGINT, True)
     context = multiprocessing.get_context("spawn")
     alive, held = context.Pipe(duplex=False)
     pool = _Pool(jobs, mp_context=context, initializer=_start, initargs=(alive,))

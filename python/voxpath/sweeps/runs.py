@@ -17,18 +17,24 @@ from typing import TYPE_CHECKING, Any
 from voxpath import _engine, halts
 from voxpath.results import digests
 from voxpath.results.identity import Identity, Observe
+from voxpath.results.outcome import Outcome
 from voxpath.results.problems import DamagedError
 from voxpath.results.store import Store
-from voxpath.sweeps.workers import executor
+from voxpath.sweeps.crew import unfit
+from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Future
 
+    from voxpath.sweeps.crew import Crew
     from voxpath.sweeps.workers import Workers
 
 _BATCH_SECONDS = 0.2
 """How often the progress of short runs is told, about."""
+
+_LOOK_SECONDS = 1.0
+"""How often it is looked after workers from whom nothing comes."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +63,6 @@ class Task:
         return Identity(self.plan, "sim", self.replication, _engine.BUILD, self.observe)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A run that was made or found.
-
-    Attributes:
-        folder: Where it is.
-        replication: From 0.
-        reused: Whether it was there already.
-        valid: Whether its verdict says so.
-        rejected: What was wrong with attempts that came before it, each in a text.
-        damage: What was wrong with the run that was there, and that it replaces.
-    """
-
-    folder: Path
-    replication: int
-    reused: bool
-    valid: bool
-    rejected: tuple[str, ...] = ()
-    damage: str | None = None
-
-
 def perform(task: Task) -> Outcome:
     """Makes a run, or finds it finished.
 
@@ -91,14 +76,14 @@ def perform(task: Task) -> Outcome:
             return outcome
     except DamagedError as error:
         damage = error.reason
-    from voxpath.results.frames import frame, parquet
+    from voxpath.results.frames import framed, parquet
 
     halts.reached("run.begins")
     started = datetime.now(UTC)
     wall, processor = time.perf_counter_ns(), time.thread_time_ns()
     tables, verdict, captures = _engine.run(task.plan, task.replication, task.observe.json)
     wall, processor = time.perf_counter_ns() - wall, time.thread_time_ns() - processor
-    files = {f"{name}.parquet": parquet(frame(table)) for name, table in tables.items()}
+    files = {f"{name}.parquet": parquet(rows) for name, rows in framed(tables).items()}
     files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
     environment = {"started": started.isoformat(), "wall_ns": wall, "processor_ns": processor}
     found = Found(verdict, files, environment)
@@ -215,30 +200,33 @@ def _performed(
         for index in indices:
             yield index, perform(tasks[index])
     elif indices:
-        with executor(workers, len(indices)) as (pool, width):
-            for index, outcome in _spread(pool, width, tasks, indices):
-                # A remote worker knows the store by its absolute path.
+        stores = {tasks[index].root: Path(tasks[index].root).absolute() for index in indices}
+        with crew(workers, len(indices), set(stores.values())) as found:
+            # A worker elsewhere has another current directory.
+            sent = {index: replace(tasks[index], root=str(stores[tasks[index].root])) for index in indices}
+            for index, outcome in _spread(found, sent):
                 yield index, replace(outcome, folder=Path(tasks[index].root) / outcome.folder.name)
 
 
-def _spread(
-    pool: Executor, width: int, tasks: Sequence[Task], indices: Sequence[int]
-) -> Iterator[tuple[int, Outcome]]:
+def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outcome]]:
     """Hands tasks out in batches that take about `_BATCH_SECONDS`, two for each worker at a time.
 
     Short runs come in large batches, so that handing them out costs little; long ones one by one, so that no
     worker is idle at the end while another has a batch left.
     """
-    waiting = deque(indices)
+    waiting = deque(tasks)
     running: dict[Future[tuple[list[Outcome], float]], list[int]] = {}
     size = 1
     try:
         while waiting or running:
-            while waiting and len(running) < 2 * width:
-                fair = max(1, len(waiting) // (2 * width))
+            while waiting and len(running) < 2 * found.width:
+                fair = max(1, len(waiting) // (2 * found.width))
                 batch = [waiting.popleft() for _ in range(min(size, fair))]
-                running[pool.submit(perform_batch, [tasks[index] for index in batch], _engine.BUILD)] = batch
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+                asked = [tasks[index] for index in batch]
+                running[found.pool.submit(perform_batch, asked, _engine.BUILD, found.marks)] = batch
+            done, _ = wait(running, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            if not done:
+                found.look()
             for future in done:
                 batch = running.pop(future)
                 outcomes, seconds = future.result()
@@ -251,15 +239,15 @@ def _spread(
         raise
 
 
-def perform_batch(tasks: Sequence[Task], build: str) -> tuple[list[Outcome], float]:
+def perform_batch(tasks: Sequence[Task], build: str, marks: Sequence[Path]) -> tuple[list[Outcome], float]:
     """What a worker does: some runs, one after the other; how they went and how many seconds that took.
 
     Raises:
-        RuntimeError: As `perform`, or this worker has another build of the engine.
+        RuntimeError: As `perform`, or these runs are not for this worker.
         StoreError: As `perform`.
     """
-    if build != _engine.BUILD:
-        raise RuntimeError(f"a worker has the engine {_engine.BUILD}, but {build} is needed: nothing was run")
+    if reason := unfit(build, marks):
+        raise RuntimeError(f"a worker on {platform.node()} {reason}")
     started = time.perf_counter()
     return [perform(task) for task in tasks], time.perf_counter() - started
 

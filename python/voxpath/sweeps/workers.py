@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from voxpath.sweeps.crew import Crew
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Workers:
 
     Attributes:
         jobs: Processes of this machine.
-        dask: In their place a Dask cluster, as `cluster.dask_executor` takes it.
+        dask: In their place a Dask cluster, as `cluster.dask_crew` takes it.
     """
 
     jobs: int = 1
@@ -25,20 +28,28 @@ class Workers:
 
 
 @contextlib.contextmanager
-def executor(workers: Workers, most: int) -> Iterator[tuple[Executor, int]]:
-    """An executor and how many tasks it performs at once, not more than `most` where we start them.
+def crew(workers: Workers, most: int, stores: Collection[Path]) -> Iterator[Crew]:
+    """Starts workers, or joins them.
+
+    Args:
+        workers: Which.
+        most: How many we start ourselves at most.
+        stores: Where the runs will be kept.
 
     Raises:
         ClusterError: The cluster cannot be used.
+        StoreError: A store cannot be written to.
     """
+    # Polars has SIGINT restart what it interrupts: a thread that waits for workers would not hear of it.
+    signal.siginterrupt(signal.SIGINT, True)
     if workers.dask is None:
         from voxpath.sweeps.pool import local_executor
 
         jobs = min(workers.jobs, most)
         with local_executor(jobs) as pool:
-            yield pool, jobs
+            yield Crew(pool, jobs)
     else:
-        from voxpath.sweeps.cluster import dask_executor
+        from voxpath.sweeps.cluster import dask_crew
 
-        with dask_executor(workers.dask) as found:
+        with dask_crew(workers.dask, stores) as found:
             yield found

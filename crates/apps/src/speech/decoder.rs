@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream as Draws;
+use voxpath_net::element::Draw;
 use voxpath_units::Span;
 use voxpath_units::check::Check;
 
@@ -50,6 +51,21 @@ pub struct Service {
 
 impl Service {
     /// What keeps it from being used.
+    pub(crate) fn sample(draw: &mut dyn Draw) -> Self {
+        Self {
+            curve_ns: [(1_000_000 + draw.span(), draw.span())].to_vec(),
+            per_second_ns: draw.span(),
+            listening_ns: draw.span() / 10,
+            finishing_ns: draw.span(),
+            finishing_per_second_ns: draw.span(),
+            spread: draw.unit(),
+            jitter: draw.unit(),
+            finishing_spread: draw.unit(),
+            forwarding_ns: draw.span() / 10,
+            piece_bytes: 100 + draw.below(8_000),
+        }
+    }
+
     pub(crate) fn check(&self, check: &mut Check<'_>) {
         at_least_one(check, [("piece_bytes", self.piece_bytes)]);
         for (key, ns) in [

@@ -11,17 +11,21 @@
 pub mod client;
 pub mod decoder;
 pub mod server;
+mod session;
 
 pub use client::Client;
 pub use decoder::Service;
 pub use server::Server;
+pub(crate) use session::{RESULTS, SESSIONS};
 
+use crate::entity::Entity;
 use crate::machine::Machine;
 use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
@@ -88,6 +92,7 @@ pub struct SpeechResult {
 impl Settings for Box<Speech> {
     const TRANSPORTS: &'static [Over] = &[Over::Stream];
     const RECEIVER: usize = 0;
+    const TABLES: &'static [&'static dyn Entity] = &[&SESSIONS, &RESULTS];
 
     fn check(&self, check: &mut Check<'_>) {
         at_least_one(
@@ -132,6 +137,27 @@ impl Settings for Box<Speech> {
         let [there, back] = flow.patterns();
         let server = Server::new(Arc::clone(&speech), flow.draws("decoder"), there, back);
         [Client::new(speech, there, back).into(), Box::new(server).into()]
+    }
+
+    fn sample(draw: &mut dyn Draw, _may_be_endless: bool) -> Self {
+        let audio_bytes = 2 + draw.below(50_000);
+        let begins_bytes = draw.below(audio_bytes / 2);
+        let ends_bytes = draw.bit().then_some(audio_bytes / 2 + draw.below(audio_bytes / 2));
+        let result = |after_bytes, bytes| SpeechResult { after_bytes, bytes, spoken_bytes: None };
+        let last = SpeechResult { spoken_bytes: ends_bytes, ..result(None, 1 + draw.below(1_000)) };
+        Self::new(Speech {
+            request_bytes: 1 + draw.below(1_000),
+            response_bytes: 1 + draw.below(1_000),
+            audio_bytes,
+            length_ns: 1_000_000 + 10 * draw.span(),
+            block_bytes: 1_000 + draw.below(4_000),
+            paced: draw.bit(),
+            waiting_ns: draw.span(),
+            segments: [Segment { begins_bytes, lead_ns: draw.span(), ends_bytes }].to_vec(),
+            results: [result(Some(begins_bytes), 1 + draw.below(300)), last].to_vec(),
+            farewell_bytes: draw.below(100),
+            decoder: Service::sample(draw),
+        })
     }
 }
 

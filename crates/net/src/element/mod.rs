@@ -9,22 +9,25 @@
 //! where `held` is what the element can be seen to hold, not what the equation would need: see
 //! [`Count::balances`].
 
-mod capacity;
-mod delay;
+pub mod capacity;
+pub mod delay;
 pub mod loss;
-mod opportunities;
 pub mod queue;
+mod reorder;
 mod sample;
 mod serialiser;
+mod steps;
 
-pub use capacity::{Dwell, Markov, State, Steps, Stretch};
-pub use delay::{Delay, DelayLine, Distribution, RandomDelay};
+pub use capacity::Capacity;
+pub use delay::{Delay, DelayLine, DelayVariation};
 pub use loss::{BitErrorForm, Losing, Loss};
-pub use opportunities::Opportunities;
 pub(crate) use queue::{Arrival, Discipline, Gate, Judge, Queue, Verdict};
 pub use queue::{Limit, Queueing, Room};
+pub use reorder::Reorder;
 pub use sample::Draw;
-pub use serialiser::{Capacity, Framing, Serialiser};
+pub(crate) use serialiser::Pace;
+pub use serialiser::{Framing, Serialiser};
+pub(crate) use steps::Steps;
 
 use voxpath_units::{Prob, Span, Time};
 

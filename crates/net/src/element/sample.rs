@@ -1,4 +1,5 @@
-//! Random settings, for property tests and fuzzing: whatever an element's settings may be, they are drawn by the element itself.
+//! Random settings, for property tests and fuzzing: whatever the settings of an element or of an application may be, it draws them
+//! itself.
 //!
 //! A test says what it draws from, and within which bounds: links on which transfers are to end are milder than those that
 //! are to break something.
@@ -29,6 +30,14 @@ pub trait Draw {
 }
 
 impl dyn Draw + '_ {
+    /// Bits per second; a megabit where that would be zero.
+    pub fn rate_above_zero(&mut self) -> u64 {
+        match self.rate() {
+            0 => 1_000_000,
+            rate => rate,
+        }
+    }
+
     /// One of these.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]

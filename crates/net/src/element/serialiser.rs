@@ -1,15 +1,14 @@
 //! The serialiser: puts one packet after the other on the wire, at a rate.
 
-use super::capacity::{Markov, State, Steps, Stretch};
-use super::opportunities::Opportunities;
+use super::capacity::{Opportunities, Rates, Stretch};
 use super::saturating_after;
-use crate::random::Stream;
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 use voxpath_units::{Rate, Remainder, Span, Time};
 
 /// Which bytes occupy the serialiser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Framing {
     /// The IP packet alone.
     #[default]
@@ -29,28 +28,6 @@ impl Framing {
     }
 }
 
-/// What a serialiser can put on the wire.
-#[derive(Debug, Clone, Default)]
-pub enum Capacity {
-    /// Everything at once.
-    #[default]
-    Unlimited,
-    /// So many bits a second.
-    Constant(Rate),
-    /// So many bits a second from each step on; zero where nothing passes.
-    Schedule(Steps<u64>),
-    /// So many bits a second while each state lasts.
-    Markov(Vec<State>),
-    /// Packets at the opportunities of a trace, which counts its own bytes whatever the framing.
-    Trace(Opportunities),
-}
-
-impl From<Option<Rate>> for Capacity {
-    fn from(rate: Option<Rate>) -> Self {
-        rate.map_or(Self::Unlimited, Self::Constant)
-    }
-}
-
 /// A serialiser; without a rate it takes no time.
 #[derive(Debug)]
 pub struct Serialiser {
@@ -60,46 +37,42 @@ pub struct Serialiser {
     remainder: Remainder,
 }
 
+/// How a serialiser gets on.
 #[derive(Debug)]
-enum Pace {
+pub(crate) enum Pace {
+    /// Everything at once.
     Unlimited,
+    /// So many bits a second.
     Constant(Rate),
+    /// So many bits a second while each stretch lasts.
     Varying(Box<Varying>),
+    /// Packets at the opportunities of a trace, which counts its own bytes whatever the framing.
     Trace(Box<Opportunities>),
 }
 
 /// A rate that is constant by stretches.
 #[derive(Debug)]
-struct Varying {
-    stretches: Stretches,
+pub(crate) struct Varying {
+    rates: Box<dyn Rates>,
     /// Bits times 10^9 that are owed of the last nanosecond, as [`Remainder`] has them.
     owed: u128,
 }
 
-#[derive(Debug)]
-enum Stretches {
-    Schedule {
-        steps: Steps<u64>,
-        /// What a whole lap carries, if they are over again after it; see [`Steps::lap`].
-        lap: Option<(Span, u128)>,
-    },
-    Markov(Markov),
+impl Pace {
+    pub(crate) fn varying(rates: impl Rates + 'static) -> Self {
+        Self::Varying(Box::new(Varying { rates: Box::new(rates), owed: 0 }))
+    }
+}
+
+impl From<Option<Rate>> for Pace {
+    fn from(rate: Option<Rate>) -> Self {
+        rate.map_or(Self::Unlimited, Self::Constant)
+    }
 }
 
 impl Serialiser {
-    /// An idle serialiser; what happens by chance is drawn from the stream.
-    pub fn new(capacity: Capacity, framing: Framing, stream: Stream) -> Self {
-        let varying = |stretches| Pace::Varying(Box::new(Varying { stretches, owed: 0 }));
-        let pace = match capacity {
-            Capacity::Unlimited => Pace::Unlimited,
-            Capacity::Constant(rate) => Pace::Constant(rate),
-            Capacity::Schedule(steps) => {
-                let lap = steps.lap();
-                varying(Stretches::Schedule { steps, lap })
-            }
-            Capacity::Markov(states) => varying(Stretches::Markov(Markov::new(states, stream))),
-            Capacity::Trace(trace) => Pace::Trace(Box::new(trace)),
-        };
+    /// An idle serialiser.
+    pub(crate) const fn new(pace: Pace, framing: Framing) -> Self {
         Self { pace, framing, free_at: Time::ZERO, remainder: Remainder::NONE }
     }
 
@@ -124,7 +97,7 @@ impl Serialiser {
         match &mut self.pace {
             Pace::Unlimited => None,
             Pace::Constant(rate) => Some(rate.as_bits_per_sec()),
-            Pace::Varying(varying) => Some(varying.stretches.at(self.free_at).rate),
+            Pace::Varying(varying) => Some(varying.rates.at(self.free_at).rate),
             Pace::Trace(trace) => Some(trace.mean_rate()),
         }
     }
@@ -178,7 +151,7 @@ impl Serialiser {
                 Span::ZERO
             }
         };
-        self.pace = rate.map_or(Pace::Unlimited, Pace::Constant);
+        self.pace = rate.into();
         if self.free_at > now {
             self.free_at = saturating_after(now, left);
         }
@@ -215,9 +188,9 @@ impl Varying {
     /// When the last of `bytes` leaves whose first leaves at `start`.
     fn serve(&mut self, start: Time, bytes: u32) -> Time {
         let owed = self.owed + u128::from(bytes) * 8_000_000_000;
-        let (mut at, mut owed) = self.stretches.skip(start, owed);
+        let (mut at, mut owed) = self.rates.skip(start, owed);
         loop {
-            let Stretch { rate, until } = self.stretches.at(at);
+            let Stretch { rate, until } = self.rates.at(at);
             let room = u128::from(rate) * u128::from(until.since(at).as_nanos());
             if rate > 0 && owed <= room {
                 self.owed = owed % u128::from(rate);
@@ -229,30 +202,6 @@ impl Varying {
             }
             owed -= room;
             at = until;
-        }
-    }
-}
-
-impl Stretches {
-    /// Skips whole laps of a schedule that do not suffice for what is owed at `at`, in bits times 10^9: one packet may need more of them
-    /// than could be walked through. When they are over, and what is owed then.
-    fn skip(&self, at: Time, owed: u128) -> (Time, u128) {
-        let &Self::Schedule { lap: Some((period, room)), .. } = self else { return (at, owed) };
-        if owed <= room {
-            return (at, owed);
-        }
-        let Some(laps) = (owed - 1).checked_div(room) else { return (Time::MAX, owed) };
-        let whole = u64::try_from(laps).unwrap_or(u64::MAX);
-        (saturating_after(at, period.saturating_mul(whole)), owed - laps * room)
-    }
-
-    fn at(&mut self, at: Time) -> Stretch {
-        match self {
-            Self::Schedule { steps, .. } => {
-                let (rate, until) = steps.at(at);
-                Stretch { rate, until }
-            }
-            Self::Markov(chain) => chain.at(at),
         }
     }
 }

@@ -6,10 +6,12 @@
 //! serialiser is the same for both ([`wire`]).
 
 mod ahead;
+mod change;
+mod direction;
 mod stepwise;
 mod wire;
 
-use crate::element::{Arrival, Capacity, Count, Delay, Framing, Limit, Loss, Queueing, Serialiser};
+use crate::element::{Arrival, Count, Delay, Limit, Loss, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::{Handle, Pool};
 use crate::random::Seed;
@@ -17,35 +19,11 @@ use crate::tap::{Place, Tap};
 use ahead::Ahead;
 use alloc::boxed::Box;
 use alloc::format;
-use core::mem;
+pub use change::LinkChange;
+pub use direction::Direction;
 use stepwise::Stepwise;
-use voxpath_units::{Prob, Rate, Span, Time};
+use voxpath_units::{Rate, Span, Time};
 use wire::{Fate, Wire};
-
-/// What one direction of a link does.
-#[derive(Debug, Clone, Default)]
-pub struct LinkConfig {
-    /// Room in the queue, the packet in service not counted.
-    pub limit: Limit,
-    /// What the queue decides about its packets.
-    pub queueing: Queueing,
-    /// What the serialiser can carry.
-    pub capacity: Capacity,
-    /// Which bytes that counts.
-    pub framing: Framing,
-    /// Loss after the serialiser.
-    pub loss: Loss,
-    /// Which packets are damaged, so that their receiver's checksum fails.
-    pub corruption: Loss,
-    /// Probability that a packet is delivered twice.
-    pub duplicate: Prob,
-    /// Probability that a packet is held back, and for how long.
-    pub reorder: Option<(Prob, Span)>,
-    /// One-way propagation delay.
-    pub delay: Delay,
-    /// Whether [`Link::set_rate`] and its like will be called: no packet's way is computed ahead then.
-    pub changing: bool,
-}
 
 /// The accounts of a link's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,23 +90,39 @@ struct Around<'a> {
 }
 
 impl Link {
-    /// A link that is idle. `name` names its random streams, `target` is woken for its deliveries, and `place` is
-    /// where its packets are seen.
-    pub fn new(mut config: LinkConfig, name: &str, seed: Seed, target: Target, place: Place) -> Self {
+    /// A link that is idle, of settings with which nothing is wrong. `name` names its random streams, `target` is woken for its
+    /// deliveries, and `place` is where its packets are seen.
+    pub fn new(direction: &Direction, name: &str, seed: Seed, target: Target, place: Place) -> Self {
+        Self::built(direction, false, name, seed, target, place)
+    }
+
+    /// A link on which [`Link::set_rate`] and its like will be called: no packet's way is computed ahead.
+    pub fn changing(direction: &Direction, name: &str, seed: Seed, target: Target, place: Place) -> Self {
+        Self::built(direction, true, name, seed, target, place)
+    }
+
+    fn built(
+        direction: &Direction,
+        changing: bool,
+        name: &str,
+        seed: Seed,
+        target: Target,
+        place: Place,
+    ) -> Self {
         let stream = |element: &str| seed.stream(&format!("link {name} {element}"));
-        let serialiser = Serialiser::new(mem::take(&mut config.capacity), config.framing, stream("capacity"));
-        let limit = config.limit;
-        let way = match config.queueing.arrival(stream("queue")) {
-            Some(Arrival::Room) if !config.changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
-            Some(Arrival::Judge(judge)) if !config.changing => {
+        let serialiser = Serialiser::new(direction.pace(|| stream("capacity")), direction.framing);
+        let limit = direction.limit();
+        let way = match direction.queueing.arrival(stream("queue")) {
+            Some(Arrival::Room) if !changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
+            Some(Arrival::Judge(judge)) if !changing => {
                 Way::Ahead(Ahead::new(limit, Some(judge), serialiser))
             }
             _ => {
-                let queue = config.queueing.queue(limit, stream("queue"));
+                let queue = direction.queueing.queue(limit, stream("queue"));
                 Way::Stepwise(Box::new(Stepwise::new(queue, serialiser)))
             }
         };
-        let wire = Wire::new(config, &stream, target, place);
+        let wire = Wire::new(direction, changing, &stream, target, place);
         Self { way, wire, books: Books::default() }
     }
 
@@ -173,7 +167,7 @@ impl Link {
     /// Gives the serialiser another rate; none passes packets on at once.
     ///
     /// What is left of the packet in service takes its time at the new rate. Panics unless the link is
-    /// [`LinkConfig::changing`], or if its rate varies by itself.
+    /// [`Link::changing`], or if its rate varies by itself.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>, events: &mut EventQueue) {
         let target = self.wire.target();
         self.steps().set_rate(now, rate, target, events);
@@ -181,14 +175,14 @@ impl Link {
 
     /// Gives the queue other bounds; packets that wait keep their room.
     ///
-    /// Panics unless the link is [`LinkConfig::changing`].
+    /// Panics unless the link is [`Link::changing`].
     pub fn set_limit(&mut self, limit: Limit) {
         self.steps().set_limit(limit);
     }
 
     /// Loses packets otherwise from now on: those that leave the serialiser after this.
     ///
-    /// Panics unless the link is [`LinkConfig::changing`].
+    /// Panics unless the link is [`Link::changing`].
     pub fn set_loss(&mut self, loss: &Loss) {
         self.steps();
         self.wire.set_loss(loss);
@@ -197,7 +191,7 @@ impl Link {
     /// Delays packets otherwise from now on: those that leave the serialiser after this.
     ///
     /// Packets in flight arrive when they would have, and none of those that follow arrives before them, unless reordering
-    /// is asked for. Panics unless the link is [`LinkConfig::changing`].
+    /// is asked for. Panics unless the link is [`Link::changing`].
     pub fn set_delay(&mut self, delay: impl Into<Delay>) {
         self.steps();
         self.wire.set_delay(delay.into());
@@ -206,7 +200,7 @@ impl Link {
     /// Takes the sending interface down, or up again.
     ///
     /// A link that goes down drops what waits and what is in service, and what is sent into it until it is up
-    /// again; what is in flight arrives. Panics unless the link is [`LinkConfig::changing`].
+    /// again; what is in flight arrives. Panics unless the link is [`Link::changing`].
     pub fn set_up(&mut self, now: Time, up: bool, pool: &mut Pool, events: &mut EventQueue, tap: &mut Tap) {
         let around = &mut Around { pool, events, tap };
         let Self { way: Way::Stepwise(steps), wire, books } = self else { unchanging() };

@@ -1,7 +1,7 @@
 //! What a packet meets behind the serialiser: loss → corruption → duplication → delay line.
 
-use super::{Around, LinkConfig, unchanging};
-use crate::element::{Delay, DelayLine, Losing, Loss, saturating_after};
+use super::{Around, Direction, unchanging};
+use crate::element::{Delay, DelayLine, Losing, Loss, checked, saturating_after};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
 use crate::random::Stream;
@@ -53,31 +53,32 @@ pub(super) struct Fate {
 
 impl Wire {
     pub(super) fn new(
-        config: LinkConfig,
+        direction: &Direction,
+        changing: bool,
         stream: &dyn Fn(&str) -> Stream,
         target: Target,
         place: Place,
     ) -> Self {
-        let medium = match config {
-            LinkConfig {
-                loss: Loss::None,
-                corruption: Loss::None,
-                duplicate: Prob::NEVER,
-                reorder: None,
-                delay: Delay::Constant(delay),
-                changing: false,
-                ..
-            } => Medium::Plain(delay),
-            _ => Medium::Chancy(Box::new(Chances {
-                loss: config.loss.process(),
+        let delay = Delay::new(direction.delay_ns, direction.delay_variation.as_ref());
+        let duplicate = checked(direction.duplicate);
+        let medium = match (direction, delay) {
+            (
+                Direction { loss: Loss::None, corruption: Loss::None, reorder: None, .. },
+                Delay::Constant(delay),
+            ) if !changing && duplicate == Prob::NEVER => Medium::Plain(delay),
+            (_, delay) => Medium::Chancy(Box::new(Chances {
+                loss: direction.loss.process(),
                 loss_stream: stream("loss"),
-                corruption: config.corruption.process(),
+                corruption: direction.corruption.process(),
                 corruption_stream: stream("corruption"),
-                duplicate: config.duplicate,
+                duplicate,
                 duplicate_stream: stream("duplication"),
-                reorder: config.reorder,
+                reorder: direction
+                    .reorder
+                    .as_ref()
+                    .map(|reorder| (checked(reorder.p), Span::from_nanos(reorder.by_ns))),
                 reorder_stream: stream("reordering"),
-                delay: config.delay,
+                delay,
                 delay_stream: stream("delay"),
                 not_before: Time::ZERO,
             })),

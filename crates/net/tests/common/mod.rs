@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::table::Table;
 use voxpath_net::tap::{Action, Event, Interest, Output, Place, Sink, Tap};
-use voxpath_net::{EventQueue, Link, LinkConfig, Pool, Seed, Target};
+use voxpath_net::{Direction, EventQueue, Link, Pool, Seed, Target};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::udp::UdpHeader;
@@ -47,17 +47,23 @@ pub struct Rig {
 impl Rig {
     pub const NAME: &str = "under test";
 
-    pub fn new(config: LinkConfig) -> Self {
-        Self::named(config, Self::NAME)
+    pub fn new(direction: Direction) -> Self {
+        Self::named(direction, false, Self::NAME)
+    }
+
+    /// A link on which something may change.
+    pub fn changing(direction: Direction) -> Self {
+        Self::named(direction, true, Self::NAME)
     }
 
     /// A link whose random streams have this name.
-    pub fn named(config: LinkConfig, name: &str) -> Self {
+    pub fn named(direction: Direction, changing: bool, name: &str) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mut tap = Tap::new();
         tap.attach(Box::new(Notes(Arc::clone(&seen))));
         let target = Target::new(0).expect("small");
-        let link = Link::new(config, name, Seed::new(1, 0), target, Place::Link(0));
+        let built = if changing { Link::changing } else { Link::new };
+        let link = built(&direction, name, Seed::new(1, 0), target, Place::Link(0));
         Self { link, pool: Pool::new(), events: EventQueue::new(), tap, seen }
     }
 

@@ -8,11 +8,11 @@ use crate::common::{Rig, Seen};
 use queues::{Item, Queue, Situation};
 use std::collections::BTreeMap;
 use voxpath_net::element::loss::{Bernoulli, BitErrorForm, BitErrors, List, Loss};
-use voxpath_net::element::{Framing, Limit, Queueing};
+use voxpath_net::element::{Framing, Limit, Queueing, Reorder};
 use voxpath_net::link::{Counts, Held};
 use voxpath_net::tap::Action;
-use voxpath_net::{LinkConfig, Seed, Stream};
-use voxpath_units::{Prob, Rate, Span, Time};
+use voxpath_net::{Direction, Seed, Stream};
+use voxpath_units::{Prob, Time};
 
 /// What a link is to do, in plain numbers.
 #[derive(Debug, Clone)]
@@ -49,18 +49,23 @@ pub enum SpecLoss {
 }
 
 impl Spec {
-    pub fn config(&self) -> LinkConfig {
-        LinkConfig {
-            limit: self.limit(),
+    pub fn rig(&self) -> Rig {
+        if self.changing { Rig::changing(self.direction()) } else { Rig::new(self.direction()) }
+    }
+
+    fn direction(&self) -> Direction {
+        Direction {
+            queue_packets: self.queue_packets,
+            queue_bytes: self.queue_bytes,
             queueing: self.queueing.clone(),
-            capacity: self.rate_bps.and_then(Rate::from_bits_per_sec).into(),
+            rate_bps: self.rate_bps,
             framing: if self.ethernet { Framing::Ethernet } else { Framing::Ip },
             loss: self.loss.element(),
             corruption: self.corruption.element(),
-            duplicate: prob(self.duplicate),
-            reorder: self.reorder.map(|(p, by)| (prob(p), Span::from_nanos(by))),
-            delay: Span::from_nanos(self.delay_ns).into(),
-            changing: self.changing,
+            duplicate: self.duplicate,
+            reorder: self.reorder.map(|(p, by_ns)| Reorder { p, by_ns }),
+            delay_ns: self.delay_ns,
+            ..Direction::default()
         }
     }
 

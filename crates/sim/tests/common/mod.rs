@@ -142,3 +142,79 @@ pub fn status(report: &Report, row: usize) -> &str {
         other => panic!("{other:?}"),
     }
 }
+
+/// The numbers of a column; none where a row has none.
+pub fn values(report: &Report, name: &str, of: &str) -> Vec<Option<u64>> {
+    match column(table(report, name), of) {
+        Data::U64(values) => values.iter().copied().map(Some).collect(),
+        Data::OptU64(values) => values.clone(),
+        other => panic!("{of} is no number: {other:?}"),
+    }
+}
+
+/// The texts of a column.
+pub fn texts(report: &Report, name: &str, of: &str) -> Vec<String> {
+    match column(table(report, name), of) {
+        Data::Text(values) => values.clone(),
+        Data::Label { names, index } => index.iter().map(|&i| names[i as usize].clone()).collect(),
+        other => panic!("{of} is no text: {other:?}"),
+    }
+}
+
+/// The rows of a table that are of the flow at a row of `flows`.
+pub fn rows_of(report: &Report, name: &str, row: usize) -> Vec<usize> {
+    let flow = texts(report, "flows", "flow").swap_remove(row);
+    (0..).zip(texts(report, name, "flow")).filter(|(_, of)| *of == flow).map(|(i, _)| i).collect()
+}
+
+/// A number of an end's connection, if there is one.
+pub fn maybe_of_end(report: &Report, end: &str, name: &str, row: usize) -> Option<u64> {
+    let ends = texts(report, "connections", "end");
+    let at = rows_of(report, "connections", row).into_iter().find(|&at| ends[at] == end)?;
+    values(report, "connections", name)[at]
+}
+
+/// The same, where there has to be one.
+pub fn of_end(report: &Report, end: &str, name: &str, row: usize) -> u64 {
+    maybe_of_end(report, end, name, row).expect("a value")
+}
+
+/// How long what a flow consists of took from one time to another, ascending; of what was over.
+pub fn took(report: &Report, name: &str, [since, until]: [&str; 2], row: usize) -> Vec<u64> {
+    let (since, until) = (values(report, name, since), values(report, name, until));
+    let rows = rows_of(report, name, row).into_iter();
+    let mut took: Vec<u64> = rows.filter_map(|at| Some(until[at]?.saturating_sub(since[at]?))).collect();
+    took.sort_unstable();
+    took
+}
+
+/// Response delays of a flow, ascending.
+pub fn responses(report: &Report, row: usize) -> Vec<u64> {
+    took(report, "requests", ["last_byte_sent_ns", "completed_ns"], row)
+}
+
+/// Delays of a flow's messages that were received, ascending.
+pub fn messages(report: &Report, row: usize) -> Vec<u64> {
+    took(report, "messages", ["ready_ns", "received_ns"], row)
+}
+
+/// Delays of a flow's datagrams that came, ascending.
+pub fn delays(report: &Report, row: usize) -> Vec<u64> {
+    took(report, "datagrams", ["sent_ns", "received_ns"], row)
+}
+
+/// How many datagrams a flow sent, how many came, how many came again, and how many after one that was sent later.
+pub fn datagrams(report: &Report, row: usize) -> [u64; 4] {
+    let rows = rows_of(report, "datagrams", row);
+    let (arrivals, copies) = (values(report, "datagrams", "arrival"), values(report, "datagrams", "copies"));
+    // In the order of sending: late is who came after somebody behind him.
+    let mut earliest = u64::MAX;
+    let mut late = 0;
+    for arrival in rows.iter().rev().filter_map(|&at| arrivals[at]) {
+        late += u64::from(arrival > earliest);
+        earliest = earliest.min(arrival);
+    }
+    let came = rows.iter().filter(|&&at| arrivals[at].is_some()).count();
+    let again = rows.iter().filter_map(|&at| copies[at]).sum();
+    [rows.len() as u64, came as u64, again, late]
+}

@@ -4,9 +4,8 @@ use super::{MS, SECOND};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, Bulk, Capacity, CapacityState, Cbr, Change, DelayVariation, Direction, Download, Draw, Event, Flow,
-    Framing, Law, Link, LinkChange, Loss, Node, NodeKind, ObjectCount, ObjectSize, OnOff, Plan, Push,
-    PushWay, Queueing, Reorder, Transport, VERSION, Voice, Way, Web, loss,
+    App, Change, Direction, Draw, Event, Flow, Link, LinkChange, Node, NodeKind, Over, Plan, Transport,
+    VERSION, Way, loss,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -20,7 +19,8 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         let accesses = prop::collection::vec((any::<u32>(), direction(), direction()), hosts);
         let seconds = prop::collection::vec((any::<u32>(), any::<u32>(), direction(), direction()), 0..3);
         let addresses = (any::<bool>(), prop::collection::vec(0..3_u8, hosts));
-        let flows = prop::collection::vec((any::<u32>(), any::<u32>(), conversation()), 1..5);
+        let flows =
+            prop::collection::vec((any::<u32>(), any::<u32>(), conversation(duration_ns.is_some())), 1..5);
         let mtus = prop::collection::vec(prop::option::weighted(0.2, 1280..1600_u32), 12);
         let events = prop::collection::vec((any::<u32>(), any::<u64>(), event()), 0..6);
         (trunks, accesses, seconds, addresses, flows, (events, mtus)).prop_map(
@@ -158,55 +158,13 @@ fn host(i: u32, v6: bool, home: u8) -> Node {
 }
 
 pub fn direction() -> impl Strategy<Value = Direction> {
-    let rate = prop_oneof![
-        1 => Just((None, None)),
-        4 => (50_000..200_000_000_u64).prop_map(|rate| (Some(rate), None)),
-        2 => capacity().prop_map(|capacity| (None, Some(capacity))),
-    ];
-    let queue = (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64), drawn(Queueing::sample));
-    let duplicate = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2_f64];
-    let reorder =
-        prop::option::weighted(0.3, (0.0..0.2_f64, 0..50 * MS).prop_map(|(p, by_ns)| Reorder { p, by_ns }));
-    let corruption = prop_oneof![3 => Just(Loss::None), 1 => drawn(Loss::sample)];
-    let delay = (0..100 * MS, prop::option::weighted(0.3, variation()));
-    (rate, queue, any::<bool>(), drawn(Loss::sample), corruption, duplicate, reorder, delay).prop_map(
-        |(
-            (rate_bps, capacity),
-            queue,
-            ethernet,
-            loss,
-            corruption,
-            duplicate,
-            reorder,
-            (delay_ns, variation),
-        )| {
-            let limited = rate_bps.is_some() || capacity.is_some();
-            let (queue_packets, queue_bytes, queueing) =
-                if limited { queue } else { (None, None, Queueing::default()) };
-            let traced = matches!(capacity, Some(Capacity::Trace { .. }));
-            let stepped = matches!(variation, Some(DelayVariation::Steps { .. }));
-            Direction {
-                queue_packets,
-                queue_bytes,
-                queueing,
-                rate_bps,
-                capacity,
-                framing: if ethernet && !traced { Framing::Ethernet } else { Framing::Ip },
-                loss,
-                corruption,
-                duplicate,
-                reorder,
-                delay_ns: if stepped { 0 } else { delay_ns + 1 },
-                delay_variation: variation,
-            }
-        },
-    )
+    drawn(Direction::sample)
 }
 
 /// What an element draws for itself, mild enough for transfers to end.
-fn drawn<T: std::fmt::Debug>(sample: fn(&mut dyn Draw) -> T) -> impl Strategy<Value = T> {
+fn drawn<T: std::fmt::Debug>(sample: impl Fn(&mut dyn Draw) -> T) -> impl Strategy<Value = T> {
     // Without a choice left it takes the first: so lists that shrink give simpler settings.
-    prop::collection::vec(any::<u64>(), 0..24).prop_map(move |choices| sample(&mut Mild(choices.into_iter())))
+    prop::collection::vec(any::<u64>(), 0..64).prop_map(move |choices| sample(&mut Mild(choices.into_iter())))
 }
 
 struct Mild(std::vec::IntoIter<u64>);
@@ -229,92 +187,23 @@ impl Draw for Mild {
     }
 }
 
-fn capacity() -> impl Strategy<Value = Capacity> {
-    let rate = || prop_oneof![1 => Just(0), 5 => 50_000..20_000_000_u64];
-    let steps = (prop::collection::vec((1..500 * MS, rate()), 1..6), 50_000..20_000_000_u64, 1..100 * MS);
-    let schedule = (steps, any::<bool>()).prop_map(|((gaps, last, rest), repeats)| {
-        let mut at = 0;
-        let mut steps = Vec::new();
-        for (gap, rate) in gaps {
-            steps.push((at, rate));
-            at += gap;
-        }
-        steps.push((at, last));
-        Capacity::Schedule { steps, period_ns: repeats.then_some(at + rest) }
-    });
-    let state = |rate| {
-        (rate, MS..500 * MS, any::<bool>(), 0.1..0.9_f64).prop_map(|(rate_bps, dwell_ns, exponential, p)| {
-            CapacityState { rate_bps, dwell_ns, exponential, next: vec![p, 1.0 - p] }
-        })
-    };
-    let states = (state(rate().boxed()), state((50_000..20_000_000_u64).boxed()));
-    let trace = prop::collection::vec(0..30_u32, 1..100).prop_map(|gaps| {
-        let mut opportunities_ms: Vec<u32> = gaps
-            .iter()
-            .scan(0, |at, gap| {
-                *at += gap;
-                Some(*at)
-            })
-            .collect();
-        opportunities_ms.push(opportunities_ms[opportunities_ms.len() - 1] + 1);
-        Capacity::Trace { opportunities_ms }
-    });
-    prop_oneof![schedule, states.prop_map(|(a, b)| Capacity::Markov { states: vec![a, b] }), trace,]
-}
-
-fn variation() -> impl Strategy<Value = DelayVariation> {
-    let steps = (prop::collection::vec((1..500 * MS, 0..100 * MS), 1..6), any::<bool>());
-    prop_oneof![
-        (0..30 * MS, 0.0..=1.0_f64, any::<bool>()).prop_map(|(deviation_ns, correlation, overtaking)| {
-            DelayVariation::Normal { deviation_ns, correlation, overtaking }
-        }),
-        (1.5..10.0_f64, 0.0..=1.0_f64, any::<bool>()).prop_map(|(shape, correlation, overtaking)| {
-            DelayVariation::Pareto { shape, correlation, overtaking }
-        }),
-        steps.prop_map(|(gaps, repeats)| {
-            let mut at = 0;
-            let mut steps = Vec::new();
-            for (gap, delay) in gaps {
-                steps.push((at, delay));
-                at += gap;
-            }
-            DelayVariation::Steps { steps, period_ns: repeats.then_some(at) }
-        }),
-    ]
-}
-
 /// What a flow does, without its ends.
 #[derive(Debug, Clone)]
 struct Conversation {
     start_ns: u64,
     client: Config,
     server: Config,
-    /// Where the application leaves the choice.
-    over_udp: bool,
+    /// Not the application's usual transport, where it leaves the choice.
+    other_way: bool,
     app: App,
 }
 
 impl Conversation {
     fn flow(self, i: usize, from: u32, to: u32, duration_ns: Option<u64>) -> Flow {
-        let endless = duration_ns.is_some();
-        let (transport, app) = match self.app {
-            App::Cbr(Cbr { packet_bytes, interval_ns, packets }) => {
-                let packets = packets.or(if endless { None } else { Some(100) });
-                (Transport::Udp, App::Cbr(Cbr { packet_bytes, interval_ns, packets }))
-            }
-            App::OnOff(OnOff { packet_bytes, interval_ns, on, off, packets }) => {
-                let packets = packets.or(if endless { None } else { Some(50) });
-                let transport = match self.over_udp {
-                    true => Transport::Udp,
-                    false => Transport::tcp(self.client, self.server),
-                };
-                (transport, App::OnOff(OnOff { packet_bytes, interval_ns, on, off, packets }))
-            }
-            App::Bulk(Bulk { bytes }) => {
-                let bytes = bytes.or(if endless { None } else { Some(100_000) });
-                (Transport::tcp(self.client, self.server), App::Bulk(Bulk { bytes }))
-            }
-            app => (Transport::tcp(self.client, self.server), app),
+        let ways = self.app.transports();
+        let transport = match ways[usize::from(self.other_way) % ways.len()] {
+            Over::Stream => Transport::tcp(self.client, self.server),
+            Over::Datagrams => Transport::Udp,
         };
         let start_ns = duration_ns.map_or(self.start_ns, |end| self.start_ns % end);
         Flow {
@@ -327,102 +216,22 @@ impl Conversation {
             to,
             start_ns,
             transport,
-            app,
+            app: self.app,
         }
     }
 }
 
-fn conversation() -> impl Strategy<Value = Conversation> {
-    let app = prop_oneof![
-        prop::option::of(0..300_000_u64).prop_map(|bytes| App::Bulk(Bulk { bytes })),
-        (1..3_000_u64, 1..100_000_u64, 1..5_u32, 0..SECOND).prop_map(
-            |(request_bytes, response_bytes, requests, pause_ns)| App::Download(Download {
-                request_bytes,
-                response_bytes,
-                requests,
-                pause_ns
-            })
-        ),
-        ([1..8_u32, 1..4], [1..4_000_u64, 1..3_000], 0..500_u64, [MS..400 * MS, 1..SECOND, 1..SECOND])
-            .prop_map(
-                |(
-                    [blocks, requests],
-                    [block_bytes, answer_bytes],
-                    partial_bytes,
-                    [interval_ns, processing_ns, pause_ns],
-                )| App::Voice(Voice {
-                    blocks,
-                    block_bytes,
-                    interval_ns,
-                    partial_bytes,
-                    answer_bytes,
-                    processing_ns,
-                    requests,
-                    pause_ns,
-                })
-            ),
-        (1..3_000_u32, MS..100 * MS, prop::option::of(0..200_u64)).prop_map(
-            |(packet_bytes, interval_ns, packets)| App::Cbr(Cbr { packet_bytes, interval_ns, packets })
-        ),
-        (1..1_000_u64, 0..SECOND, 0..5 * SECOND, 1..4_u32).prop_map(
-            |(request_bytes, parsing_ns, reading_ns, pages)| App::Web(Web {
-                request_bytes,
-                main: object_size(10_710, 25_032),
-                embedded: object_size(7_758, 20_000),
-                objects: ObjectCount { shape: 1.1, scale: 2.0, bound: 10.0 },
-                parsing_ns,
-                reading_ns,
-                pages: Some(pages),
-            })
-        ),
-        (push_way(), 1..3_000_u64, 4..3_000_u64, updates()).prop_map(
-            |(way, request_bytes, head_bytes, updates)| App::Push(Push {
-                way,
-                request_bytes,
-                head_bytes,
-                updates
-            })
-        ),
-        (1..3_000_u32, MS..100 * MS, law(), law(), prop::option::of(0..200_u64)).prop_map(
-            |(packet_bytes, interval_ns, on, off, packets)| App::OnOff(OnOff {
-                packet_bytes,
-                interval_ns,
-                on,
-                off,
-                packets
-            })
-        ),
-    ];
+fn conversation(may_be_endless: bool) -> impl Strategy<Value = Conversation> {
+    let app = drawn(move |draw| App::sample(draw, may_be_endless));
     (0..2 * SECOND, config(), config(), any::<bool>(), app).prop_map(
-        |(start_ns, client, server, over_udp, app)| Conversation { start_ns, client, server, over_udp, app },
+        |(start_ns, client, server, other_way, app)| Conversation {
+            start_ns,
+            client,
+            server,
+            other_way,
+            app,
+        },
     )
-}
-
-fn push_way() -> impl Strategy<Value = PushWay> {
-    prop_oneof![
-        (4..100_u64).prop_map(|event_bytes| PushWay::Streaming { event_bytes }),
-        Just(PushWay::LongPolling),
-        (MS..SECOND).prop_map(|every_ns| PushWay::Polling { every_ns }),
-    ]
-}
-
-fn updates() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    prop::collection::vec((0..3 * SECOND, 1..5_000_u32), 1..20).prop_map(|mut updates| {
-        updates.sort_unstable();
-        updates
-    })
-}
-
-pub fn object_size(mean_bytes: u64, deviation_bytes: u64) -> ObjectSize {
-    ObjectSize { mean_bytes, deviation_bytes, least_bytes: 50, most_bytes: 2_000_000 }
-}
-
-fn law() -> impl Strategy<Value = Law> {
-    (MS..SECOND, 0..3_u8, 1.1..3.0_f64).prop_map(|(mean_ns, kind, shape)| match kind {
-        0 => Law::Constant { mean_ns },
-        1 => Law::Exponential { mean_ns },
-        _ => Law::Pareto { mean_ns, shape },
-    })
 }
 
 /// Any profile with any recovery, and buffers, segments and options of its own.

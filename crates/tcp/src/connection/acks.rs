@@ -16,8 +16,8 @@ const COMPRESSED: u32 = 44;
 const COMPRESSION: Span = Span::from_millis(1);
 const COMPRESSION_SHARE: u64 = 20;
 
-/// How long a reader takes to wake up: what has arrived until then is read together, and acknowledged once. Measured on the kernel: TUN to
-/// a reader that waits in epoll (docs/kernel.md).
+/// How long a reader takes to wake up: what has arrived until then is read together, and acknowledged once. An estimate of a process that
+/// waits in epoll on an idle processor, which no script measures.
 const WAKING: Span = Span::from_micros(50);
 
 /// What Linux remembers to decide; idle where [`adaptive`](crate::config::DelayedAck::adaptive) is off.

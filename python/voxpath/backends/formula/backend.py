@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from voxpath.backends.base import Row, refuse_programs
+from voxpath.backends.base import refuse_programs
 from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
 from voxpath.backends.formula.cardwell import cardwell
 from voxpath.backends.formula.limits import medium_limit, window_limit
@@ -24,6 +24,7 @@ from voxpath.backends.formula.transmissions import (
     expected_transmissions,
 )
 from voxpath.backends.path import paths, sharers
+from voxpath.results.rows import Row
 from voxpath.scenario.apps import APPS
 
 if TYPE_CHECKING:

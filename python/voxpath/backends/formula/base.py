@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from voxpath.backends.base import BACKENDS
-from voxpath.results.metrics import dictionary
+from voxpath.results.metrics import COMPUTED, dictionary
 from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Formula(Generic[Case]):
             )
         if isinstance(self.metrics, str) or not self.metrics:
             raise FormulaError(f"the metrics of {self.name} are a list of one name at least")
-        known = [*dictionary()["derived"], *dictionary()["flows"]]
+        known = [*COMPUTED, *dictionary()["flows"]]
         for metric in self.metrics:
             # A metric of one end exists for both.
             if metric.replace("{sender}", "client") not in known:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_ACK_LOSS = 0.02
 """The models of TCP under loss lose data only. An acknowledgment is covered by the next one, so that up to
-here losing some changes little (docs/formulas.md has both cases); beyond, timeouts follow that the models
-do not know."""
+here losing some changes little (docs/measured/formulas.md has both cases); beyond, timeouts follow that
+the models do not know."""
 
 _WINDOW_WITHOUT_SCALING = 65_535
 

@@ -11,13 +11,13 @@ from voxpath import _engine
 from voxpath.backends.formula.base import NotApplicableError
 
 Hop = Mapping[str, Any]
-"""One direction of a link, `Direction` in `crates/sim/src/plan.rs`."""
+"""One direction of a link, `Direction` in `crates/net/src/link/direction.rs`."""
 
 _LONGEST = 65_535
 """Bytes of the longest IP packet."""
 
 ETHERNET_OVERHEAD = 38
-"""Preamble 8, header 14, checksum 4, gap 12; `Framing` in `crates/sim/src/plan.rs`."""
+"""Preamble 8, header 14, checksum 4, gap 12; `Framing` in `crates/net/src/element/serialiser.rs`."""
 
 
 def wire_time(size: int, hop: Hop) -> float:

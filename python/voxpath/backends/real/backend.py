@@ -20,14 +20,16 @@ from voxpath.results.identity import Identity, Observe, machine
 from voxpath.results.problems import DamagedError
 from voxpath.results.store import Store
 from voxpath.sweeps.pool import interrupt_later
-from voxpath.sweeps.runs import Outcome, finished, keep
+from voxpath.sweeps.runs import finished, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
-    from voxpath.backends.base import Question, Row
+    from voxpath.backends.base import Question
+    from voxpath.results.outcome import Outcome
+    from voxpath.results.rows import Row
     from voxpath.scenario import Document
 
 ATTEMPTS = 3
@@ -154,7 +156,12 @@ class _Run:
     @cached_property
     def identity(self) -> Identity:
         return Identity(
-            self.document.plan.json, "real", self.replication, _engine.BUILD, self.observe, machine=machine()
+            self.document.plan.json,
+            "real",
+            self.replication,
+            _engine.BUILD_REAL,
+            self.observe,
+            machine=machine(),
         )
 
     def make(self, root: Path, room: _Room) -> Outcome:

@@ -9,32 +9,18 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-_ENDS = ("client", "server")
 
-
-def table(seen: pl.DataFrame, plan: Mapping[str, Any]) -> pl.DataFrame:
-    """A row for each connection, as the table `connections` of a run has it.
+def named(seen: pl.DataFrame, plan: Mapping[str, Any]) -> pl.DataFrame:
+    """The rows of programs' connections, by the names of hosts where addresses stand.
 
     Args:
-        seen: What the engine knows, in which client and server are addresses.
+        seen: What the engine knows: the table `connections`, in which ends are called by their addresses.
         plan: In which the addresses of hosts stand.
     """
     names = _names(plan)
-    pairs = list(zip(seen["client"], seen["server"], strict=True))
-    hosts = [[names.get(host, host) for host, _ in map(_split, pair)] for pair in pairs]
-    seconds = (pl.col("ended_ns") - pl.col("opened_ns")).cast(pl.Float64) / 1e9
-    return seen.select(
-        pl.Series("connection", [_title(*pair, names) for pair in pairs], pl.String),
-        *(pl.Series(end, [host[index] for host in hosts], pl.String) for index, end in enumerate(_ENDS)),
-        "opened_ns",
-        "ended_ns",
-        *(
-            pl.when(seconds > 0)
-            .then(pl.col(f"{end}_bytes_delivered") * 8 / seconds)
-            .alias(f"{end}_goodput_bps")
-            for end in _ENDS
-        ),
-        pl.exclude(*_ENDS, "opened_ns", "ended_ns"),
+    return seen.with_columns(
+        pl.Series("flow", [_title(*_ends(flow), names) for flow in seen["flow"]], pl.String),
+        pl.Series("host", [names.get(host, host) for host in seen["host"]], pl.String),
     )
 
 
@@ -48,13 +34,13 @@ def joined(
     Args:
         series: Columns time_ns, flow, end, metric, value.
         watched: Columns time_ns, node, local, remote, accepted, metric, value, of each socket of a host.
-        seen: Connections that the network saw, with the addresses of client and server.
+        seen: Connections that the network saw, as `named` takes them.
         plan: In which the addresses of hosts stand.
     """
     if watched.is_empty():
         return series
     names = _names(plan)
-    opened = set(zip(seen["client"], seen["server"], strict=True))
+    opened = {_ends(flow) for flow in seen["flow"]}
     sockets = watched.group_by("local", "remote", maintain_order=True).agg(pl.col("accepted").max())
     accepted = {(local, remote): bool(flag) for local, remote, flag in sockets.iter_rows()}
     called = [
@@ -90,6 +76,12 @@ def _called(
 
 def _title(client: str, server: str, names: Mapping[str, str]) -> str:
     return " > ".join(f"{names.get(host, host)}:{port}" for host, port in map(_split, (client, server)))
+
+
+def _ends(flow: str) -> tuple[str, str]:
+    """The addresses of client and server."""
+    client, _, server = flow.partition(" > ")
+    return client, server
 
 
 def _split(address: str) -> tuple[str, int]:

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import polars as pl
+
 from voxpath import _engine, halts
 from voxpath.backends.real import connections, fidelity
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
 from voxpath.backends.real.starvation import Processors, RunQueues, stolen_share
-from voxpath.results.frames import frame, parquet
+from voxpath.results.frames import frame, framed, parquet
 from voxpath.sweeps.runs import Found
 
 if TYPE_CHECKING:
@@ -151,12 +153,13 @@ class Network:
         judged["valid"] = not judged["problems"]
         faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
         faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}
-        frames = {name: frame(table) for name, table in tables.items()}
-        samples, seen = frames.pop("samples"), frames.pop("connections")
+        samples, seen = (frame(tables[name]) for name in _OF_PROGRAMS)
+        frames = framed({name: table for name, table in tables.items() if name not in _OF_PROGRAMS})
         if "series" in frames:
             frames["series"] = connections.joined(frames["series"], samples, seen, plan.data)
         if not seen.is_empty():
-            frames["connections"] = connections.table(seen, plan.data)
+            known = [frames["connections"]] if "connections" in frames else []
+            frames["connections"] = pl.concat([*known, connections.named(seen, plan.data)])
         files = {f"{name}.parquet": parquet(rows) for name, rows in frames.items()}
         files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
         files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}
@@ -164,6 +167,10 @@ class Network:
             files["programs.parquet"] = parquet(self.programs.table())
         environment = {"started": self._began.isoformat(), "wall_ns": judged["ended_ns"]}
         return Found(json.dumps(judged), files, environment)
+
+
+_OF_PROGRAMS = ("samples", "programs")
+"""What the engine tells of programs' connections beside a run's tables: values over time, and their ends."""
 
 
 def ends_by_itself(plan: Mapping[str, Any]) -> bool:

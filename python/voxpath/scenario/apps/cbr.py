@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.apps.summaries import Datagrams
 from voxpath.scenario.apps.table import DATAGRAMS, AppTable, ConstantRate
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan
 from voxpath.scenario.table import Keys
@@ -18,6 +19,7 @@ class Cbr(AppTable):
     """`from` sends datagrams at a constant rate; over UDP."""
 
     PLAN: ClassVar[Keys] = {"packets": "packets"}
+    SUMMARIES = (Datagrams(),)
     METRICS = DATAGRAMS
 
     kind: Literal["cbr"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.apps.summaries import RESPONSES
 from voxpath.scenario.apps.table import TCP, AppTable, OneTransfer
 from voxpath.scenario.quantities import PositiveSize, Several, Span
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 class Download(AppTable):
     """`from` asks and `to` answers, one request after the other; then `to` closes; over TCP."""
 
+    SUMMARIES = (RESPONSES,)
     METRICS = ("completion_s", "goodput_bps", *TCP)
     SENDER = "server"
 

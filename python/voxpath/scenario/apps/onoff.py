@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from voxpath.scenario.apps.summaries import Datagrams
 from voxpath.scenario.apps.table import DATAGRAMS, AppTable, default
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan, Rate, Span
 from voxpath.scenario.table import From, Keys, faults
@@ -24,6 +25,7 @@ class OnOff(AppTable):
         "off": From("off", lambda app, _: app.law_of(app.off)),
         "packets": "packets",
     }
+    SUMMARIES = (Datagrams(),)
     METRICS = (*DATAGRAMS, "server_retransmissions", "client_retransmissions")
 
     kind: Literal["onoff"]

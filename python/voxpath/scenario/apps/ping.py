@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.apps.summaries import Datagrams
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan, Span
 from voxpath.scenario.table import Keys
@@ -18,6 +19,7 @@ class Ping(AppTable):
     """
 
     PLAN: ClassVar[Keys] = {"packets": "packets"}
+    SUMMARIES = (Datagrams(),)
     METRICS = (
         "delay_p50_ns",
         "delay_p95_ns",

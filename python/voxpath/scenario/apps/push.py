@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from voxpath.scenario.apps.summaries import Delays
 from voxpath.scenario.apps.table import TCP, AppTable, default
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Span
 from voxpath.scenario.table import From, Keys, faults
@@ -19,6 +20,17 @@ _EVENT = 8
 _KEY_OF_WAY = {"event": "streaming", "every": "polling"}
 
 
+_UPDATES = Delays(
+    "update",
+    "messages",
+    "ready_ns",
+    "received_ns",
+    count="updates_received",
+    counted="Updates that came whole",
+    what="delay of the updates that came: from when the server had one to its last byte at the client",
+)
+
+
 class Push(AppTable):
     """`to` has updates for `from` and tells them by one of HTTP's ways (RFC 6202), then closes; over TCP."""
 
@@ -26,6 +38,7 @@ class Push(AppTable):
         "way": From("way", lambda app, _: app.told(), also=("event", "every")),
         "updates": "updates",
     }
+    SUMMARIES = (_UPDATES,)
     METRICS = ("updates_received", "update_p50_ns", "update_p95_ns", "update_max_ns", *TCP)
     SOCKET = Socket(nagle=False)
 

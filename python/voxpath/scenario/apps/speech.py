@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from voxpath import _engine
+from voxpath.scenario.apps.summaries import Sessions
 from voxpath.scenario.apps.table import TCP, AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.elements.traces import TraceError
@@ -116,6 +117,7 @@ class Speech(AppTable):
         "segments": "utterance",
         "results": "utterance",
     }
+    SUMMARIES = (Sessions(),)
     METRICS = (
         "final_latency_s",
         "after_audio_s",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.apps.summaries import Summary
 from voxpath.scenario.planning import plan
 from voxpath.scenario.table import Table
 from voxpath.scenario.tcp import Socket
@@ -71,12 +72,14 @@ class AppTable(Table):
     """What the two ends of a flow do. Its settings, its machines and its checks are in `crates/apps/src`.
 
     Attributes:
-        METRICS: What is summarised of a flow; names of the metric dictionary.
+        METRICS: What is summarised of a flow over its runs; names of the metric dictionary.
+        SUMMARIES: Of what its flows consist of, beside connections, and what is told of that.
         SENDER: The end whose data is the flow's.
         SOCKET: What programs of this kind ask of their sockets, unless a scenario says otherwise.
     """
 
     METRICS: ClassVar[tuple[str, ...]]
+    SUMMARIES: ClassVar[tuple[Summary, ...]] = ()
     SENDER: ClassVar[Literal["client", "server"]] = "client"
     SOCKET: ClassVar[Socket | None] = None
 

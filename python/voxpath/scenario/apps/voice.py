@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.apps.summaries import RESPONSES, Delays
 from voxpath.scenario.apps.table import TCP, AppTable
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Several, Size, Span
 
@@ -13,9 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_PARTIALS = Delays(
+    "partial",
+    "messages",
+    "ready_ns",
+    "received_ns",
+    count="partials_received",
+    counted="Partial answers delivered whole",
+    what="delay of the partial answers: from the block's last byte, taken by the socket, to the last byte of "
+    "its partial answer",
+    always=False,
+)
+
+
 class Voice(AppTable):
     """`from` speaks in blocks, `to` answers each; after the last request `to` closes; over TCP."""
 
+    SUMMARIES = (RESPONSES, _PARTIALS)
     METRICS = (
         "completion_s",
         "response_p50_ns",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.apps.summaries import RESPONSES, Delays
 from voxpath.scenario.apps.table import TCP, AppTable, default
 from voxpath.scenario.quantities import PositiveSize, Several, Size, Span
 from voxpath.scenario.table import Keys, Outside, Table
@@ -31,6 +32,18 @@ class ObjectCount(Table):
     bound: float = Field(gt=0, le=1e6, allow_inf_nan=False, description="Every value is below.")
 
 
+_PAGES = Delays(
+    "page",
+    "pages",
+    "sent_ns",
+    "completed_ns",
+    count="pages_loaded",
+    counted="Pages loaded whole",
+    what="time of a page: from the request for its main object to the last byte of its last object, parsing "
+    "included",
+)
+
+
 class Web(AppTable):
     """`from` loads pages from `to`: a main object, then embedded ones one after the other; over TCP.
 
@@ -44,6 +57,7 @@ class Web(AppTable):
         # Each connection is a flow of the plan.
         "connections": Outside("connections", lambda app, _: app.connections),
     }
+    SUMMARIES = (RESPONSES, _PAGES)
     METRICS = (
         "goodput_bps",
         "pages_loaded",

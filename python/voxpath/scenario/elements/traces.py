@@ -1,4 +1,4 @@
-"""Files that a scenario refers to: recorded opportunities, losses and delays.
+"""Files that a scenario refers to.
 
 What a file says becomes a part of the plan, so that a run's identity covers it, and a copy stands beside the
 scenario in the run's folder.
@@ -6,7 +6,6 @@ scenario in the run's folder.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -91,46 +90,6 @@ class Traces:
         return raw
 
 
-def opportunities(traces: Traces, name: str) -> list[int]:
-    """A packet-delivery trace in Mahimahi's format: a millisecond a line, not descending.
-
-    Raises:
-        TraceError: It is none.
-    """
-    found: list[int] = []
-    for number, line in traces.lines(name):
-        if not re.fullmatch(r"[0-9]{1,9}", line):
-            raise _fault(name, number, f"{line!r} is not a whole number of milliseconds")
-        found.append(int(line))
-        if len(found) > 1 and found[-1] < found[-2]:
-            raise _fault(name, number, f"{line} comes after {found[-2]}: times do not descend")
-    if found[-1] == 0:
-        raise TraceError(f"{name!r} takes no time: its last opportunity is above zero")
-    return found
-
-
-def delays(traces: Traces, name: str) -> list[tuple[int, int]]:
-    """A moment and the delay from then on in a line, such as `1.5 s, 40 ms`; ascending from zero.
-
-    Raises:
-        TraceError: It is none.
-    """
-    found: list[tuple[int, int]] = []
-    for number, line in traces.lines(name):
-        texts = line.split(",")
-        if len(texts) != 2:
-            raise _fault(name, number, f"{line!r} is not a moment and a delay, such as '1.5 s, 40 ms'")
-        try:
-            at, delay = (_engine.parse_span(text.strip()) for text in texts)
-        except ValueError as error:
-            raise _fault(name, number, str(error)) from None
-        if not found and at:
-            raise _fault(name, number, "the first moment is not zero")
-        if found and at <= found[-1][0]:
-            raise _fault(name, number, f"{texts[0]} does not come after the line before")
-        found.append((at, delay))
-    return found
-
-
-def _fault(name: str, line: int, message: str) -> TraceError:
+def fault(name: str, line: int, message: str) -> TraceError:
+    """What is wrong with a line of a file."""
     return TraceError(f"{name!r}, line {line}: {message}")

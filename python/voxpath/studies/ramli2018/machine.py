@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from voxpath.results.outcome import Outcome
     from voxpath.studies.ramli2018.questions import Found, Way
     from voxpath.studies.ramli2018.scenario import Setting
-    from voxpath.sweeps.runs import Outcome
 
 MOST = 0.25
 """Part of a run in which something may wait for a processor; what a run of more finds is of the machine."""

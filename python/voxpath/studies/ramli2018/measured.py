@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from voxpath.sweeps.runs import Outcome
+    from voxpath.results.outcome import Outcome
 
 CLIENT = "client1"
 """The host of the speaker."""

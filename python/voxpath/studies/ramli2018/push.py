@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.results.answers import Variant
+    from voxpath.results.outcome import Outcome
     from voxpath.scenario import Document
-    from voxpath.sweeps.runs import Outcome
 
 SESSION = "WebSocket of the session"
 WAYS: Mapping[str, Mapping[str, Any]] = {

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from voxpath.results.answers import Variant
+    from voxpath.results.outcome import Outcome
     from voxpath.studies.base import Ask
-    from voxpath.sweeps.runs import Outcome
 
 SIM, REAL = "sim", "real"
 

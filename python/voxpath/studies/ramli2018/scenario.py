@@ -177,7 +177,7 @@ def _background(background: Background) -> list[dict[str, Any]]:
 
 def serving() -> list[str]:
     """The master with one worker, on the server."""
-    where = ["--host", "0.0.0.0", "--port", str(PORT)]  # noqa: S104 - of its namespace
+    where = ["--host", "0.0.0.0", "--insecure", "--port", str(PORT)]  # noqa: S104 - of its namespace
     return [sys.executable, "-m", "voxpath", "speech", "serve", *where, "--workers", "1", "--wait", "60"]
 
 

@@ -27,10 +27,10 @@ from voxpath.studies.sarkar2022.scenario import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voxpath.backends.base import Row
     from voxpath.results.answers import Variant
+    from voxpath.results.outcome import Outcome
+    from voxpath.results.rows import Row
     from voxpath.studies.base import Ask
-    from voxpath.sweeps.runs import Outcome
 
 
 class Cell(NamedTuple):

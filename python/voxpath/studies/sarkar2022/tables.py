@@ -15,8 +15,8 @@ from voxpath.studies.sarkar2022.verdicts import published, source
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voxpath.backends.base import Row
     from voxpath.report.document import Check
+    from voxpath.results.rows import Row
     from voxpath.studies.base import Comparison, Verdict
     from voxpath.studies.sarkar2022.questions import Found
 

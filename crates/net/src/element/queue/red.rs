@@ -130,15 +130,15 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::{Capacity, Framing};
+    use crate::element::Framing;
     use crate::random::Seed;
     use alloc::vec::Vec;
     use voxpath_units::{Rate, Span};
 
     fn red(settings: Red) -> (Judge, Serialiser) {
         let stream = |name| Seed::new(4, 0).stream(name);
-        let capacity = Capacity::Constant(Rate::from_bits_per_sec(1_000_000).expect("above zero"));
-        (Judge::new(settings, stream("red")), Serialiser::new(capacity, Framing::Ip, stream("rate")))
+        let pace = Rate::from_bits_per_sec(1_000_000).into();
+        (Judge::new(settings, stream("red")), Serialiser::new(pace, Framing::Ip))
     }
 
     fn settings() -> Red {
