@@ -454,6 +454,34 @@ def test_a_command_behind_a_link_works_without_privileges(user: User):
     assert "10.0.0.1" in device
 
 
+SEEN = "echo /proc/[0-9]*; readlink /proc/self; echo $$; echo /sys/class/net/*; echo /sys/fs/cgroup/*"
+
+
+def seen(told: str) -> None:
+    """What a program sees of processes and interfaces is its run's and its host's."""
+    processes, own, number, devices, groups = told.splitlines()
+    assert number in {Path(process).name for process in processes.split()}
+    # The first process, the launcher, the shell.
+    assert len(processes.split()) == 3
+    # That of `readlink`, which the shell started.
+    assert int(own) > int(number)
+    assert devices.split() == ["/sys/class/net/lo", "/sys/class/net/net0"]
+    # What is mounted in the machine's /sys is still there.
+    assert groups.split() == sorted(str(path) for path in Path("/sys/fs/cgroup").iterdir())
+
+
+def test_programs_see_their_own_processes_and_interfaces(voxpath):
+    called = voxpath("exec", "--delay", "1 ms", "--", "sh", "-c", SEEN)
+    assert called.code == 0, called.err
+    seen(called.out)
+
+
+def test_programs_see_their_own_processes_and_interfaces_without_privileges(user: User):
+    done = user.voxpath("exec", "--delay", "1 ms", "--", "sh", "-c", SEEN)
+    assert done.returncode == 0, done.stderr
+    seen(done.stdout)
+
+
 def test_commands_nest_without_privileges(user: User):
     inner = (sys.executable, "-m", "voxpath", "exec", "--delay", "5 ms", "--", "id", "-u")
     done = user.voxpath("exec", "--delay", "5 ms", "--", *inner)
@@ -475,6 +503,7 @@ def test_doctor_says_what_works_without_privileges(user: User):
     assert done.returncode == 0, done.stderr
     lines = {edge: _line(done.stdout, f"real hosts by {edge}, without root") for edge in ("tun", "veth")}
     assert "two were made and joined, with SCHED_OTHER" in lines["veth"]
+    assert "the machine's" not in lines["veth"]
     if " TUN " in _line(done.stdout, "TUN") and "works" in _line(done.stdout, "TUN"):
         assert "two were made and joined" in lines["tun"]
     else:

@@ -22,6 +22,9 @@ _PATIENCE_S = 60
 
 _REAL = "the backend real, voxpath exec and shell"
 
+_OWN = ("/proc", "/sys")
+"""What programs of a host have of their own, where the kernel lets them."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -132,17 +135,22 @@ def _real_hosts(edge: str) -> Finding:
             session.start(0, "{}")
             enter = partial(Entered, session, session.host("client"))
             works, text = _try(["ip", "-brief", "address"], enter)
+            _, theirs = _try(["stat", "--printf=%d ", *_OWN], enter)
             _, told = session.finish()
     except RealError as error:
         return Finding(name, works=False, detail=str(error), serves=serves)
     if not works:
         return Finding(name, works=False, detail=f"a host cannot be entered: {text}", serves=serves)
     fidelity = json.loads(told)
+    ours = (str(Path(path).stat().st_dev) for path in _OWN)
+    common = [path for path, one, other in zip(_OWN, ours, theirs.split(), strict=True) if one == other]
     detail = f"two were made and joined, with {fidelity['scheduling']}"
     if fidelity["scheduling"] != "SCHED_FIFO":
         detail += ": packets are late where others want the processors too"
     if not fidelity["kept_awake"]:
         detail += "; idle processors sleep (/dev/cpu_dma_latency is not ours to open), and wake up late"
+    if common:
+        detail += f"; programs see the machine's {' and '.join(common)}, as the kernel grants no others"
     return Finding(name, works=True, detail=detail, serves=serves)
 
 

@@ -4,17 +4,24 @@
 //! However that comes, by SIGKILL too, the first process ends, and the kernel ends everything else in there.
 
 use crate::error::{Context, HostError};
-use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use crate::namespace::Namespace;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, mount_remount, unmount,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind,
+    mount_change, mount_remount, move_mount, open_tree, unmount,
 };
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
-use rustix::thread::{
-    CapabilitySet, UnshareFlags, capabilities, configure_capability_in_ambient_set, set_capabilities,
-    unshare_unsafe,
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, WaitOptions, getegid, geteuid, pidfd_open, set_dumpable_behavior,
+    waitpid,
 };
+use rustix::thread::{
+    CapabilitySet, ThreadNameSpaceType, UnshareFlags, capabilities, configure_capability_in_ambient_set,
+    move_into_thread_name_spaces, set_capabilities, unshare_unsafe,
+};
+use std::ffi::CStr;
 use std::fs;
 use std::path::Path;
 
@@ -72,6 +79,63 @@ impl Isolation {
         self.rootless
     }
 
+    /// What programs on a host see mounted: what this process does, but the `/proc` of their processes and the `/sys`
+    /// of their network. Where the kernel does not let a user have these, as where the machine's own are covered in
+    /// part, programs see the machine's.
+    ///
+    /// # Errors
+    /// A namespace cannot be made or entered, or something cannot be mounted for another reason.
+    pub fn mounts(&self, host: &Namespace) -> Result<OwnedFd, HostError> {
+        host.inside(|| {
+            // SAFETY: no memory or descriptors are unshared, and the thread that enters it ends here.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context(|| {
+                "make a host's mount namespace (sysctl user.max_mnt_namespaces bounds them)".into()
+            })?;
+            let path = "/proc/thread-self/ns/mnt";
+            let made = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .context(|| format!("open {path}"))?;
+            mount_sys()?;
+            self.mount_proc()?;
+            Ok(made)
+        })
+    }
+
+    /// Mounts the `/proc` of our PID namespace, in this thread's mount namespace.
+    ///
+    /// The kernel shows the processes of whoever mounts it, and only a child can be in there.
+    fn mount_proc(&self) -> Result<(), HostError> {
+        let first = Pid::from_raw(self.first_process).expect("the kernel gives no process the number zero");
+        let first = pidfd_open(first, PidfdFlags::empty()).context(|| "find our PID namespace".into())?;
+        move_into_thread_name_spaces(first.as_fd(), ThreadNameSpaceType::PROCESS_ID)
+            .context(|| "enter our PID namespace".into())?;
+        // SAFETY: without a stack of its own and without shared memory this is a fork. The child calls nothing but
+        // what may be called between fork and exec, and never returns.
+        let pid =
+            unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize) };
+        let action = || "mount a host's /proc".to_owned();
+        if pid == 0 {
+            // SAFETY: all of these are async-signal-safe, and the names outlive them.
+            unsafe {
+                let done = libc::mount(PROC.as_ptr(), c"/proc".as_ptr(), PROC.as_ptr(), 0, std::ptr::null());
+                libc::_exit(if done == 0 { 0 } else { *libc::__errno_location() })
+            }
+        }
+        // A PID fits `i32`.
+        let child = Pid::from_raw(pid as i32)
+            .filter(|_| pid > 0)
+            .ok_or_else(std::io::Error::last_os_error)
+            .context(action)?;
+        let (_, status) = rustix::io::retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()))
+            .context(action)?
+            .expect("was waited for");
+        allowed(match status.exit_status() {
+            Some(0) => Ok(()),
+            Some(errno) => Err(Errno::from_raw_os_error(errno)),
+            None => Err(Errno::INTR),
+        })
+        .context(action)
+    }
+
     /// Shows programs `text` where `path` is.
     ///
     /// # Errors
@@ -80,6 +144,55 @@ impl Isolation {
         bind_text(path, text).context(|| format!("show programs another {path}"))?;
         // Nobody is to change it for all.
         mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, c"").context(|| format!("protect {path}"))
+    }
+}
+
+const PROC: &CStr = c"proc";
+
+/// Mounts the `/sys` of this thread's network, in its mount namespace; what was mounted inside stays, such as control
+/// groups, from which programs learn how much they may use.
+fn mount_sys() -> Result<(), HostError> {
+    let inside: Vec<(String, OwnedFd)> = mounted_in("/sys")?
+        .into_iter()
+        .map(|path| {
+            let flags = OpenTreeFlags::OPEN_TREE_CLONE
+                | OpenTreeFlags::AT_RECURSIVE
+                | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+            let tree = open_tree(CWD, path.as_str(), flags).context(|| format!("hold {path}"))?;
+            Ok((path, tree))
+        })
+        .collect::<Result<_, HostError>>()?;
+    let mounted = mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None);
+    if mounted.is_ok() {
+        for (path, tree) in inside {
+            move_mount(&tree, "", CWD, path.as_str(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+                .context(|| format!("keep {path}"))?;
+        }
+    }
+    allowed(mounted).context(|| "mount a host's /sys".into())
+}
+
+/// What is mounted right in what is mounted at `path`.
+fn mounted_in(path: &str) -> Result<Vec<String>, HostError> {
+    let table = "/proc/thread-self/mountinfo";
+    let text = fs::read_to_string(table).context(|| format!("read {table}"))?;
+    // proc_pid_mountinfo(5): mount, parent, device, root, mount point, ...
+    let mounts: Vec<[&str; 3]> = text
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ');
+            Some([fields.next()?, fields.next()?, fields.nth(2)?])
+        })
+        .collect();
+    let Some([top, ..]) = mounts.iter().rfind(|[.., point]| *point == path) else { return Ok(Vec::new()) };
+    Ok(mounts.iter().filter(|[_, parent, _]| parent == top).map(|[.., point]| (*point).to_owned()).collect())
+}
+
+/// Leaves the machine's where the kernel says no.
+fn allowed(mounted: Result<(), Errno>) -> Result<(), Errno> {
+    match mounted {
+        Err(Errno::PERM | Errno::ACCESS) => Ok(()),
+        other => other,
     }
 }
 

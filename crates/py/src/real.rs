@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
 use voxpath_host::{
     ConnectionReport, ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run, Scheduling,
 };
@@ -38,6 +38,12 @@ impl Isolation {
     #[getter]
     fn rootless(&self) -> bool {
         self.0.rootless()
+    }
+
+    /// What programs on a host see mounted, as a file descriptor that the caller closes.
+    #[pyo3(signature = (host, /))]
+    fn mounts(&self, host: &RealHost) -> PyResult<i32> {
+        self.0.mounts(&host.parts()?.0).map(IntoRawFd::into_raw_fd).map_err(os_error)
     }
 
     /// Shows programs `text` where `path` is.

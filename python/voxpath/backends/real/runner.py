@@ -51,12 +51,14 @@ class Prepared:
         first_process: Of the PID namespace, likewise.
         rootless: Whether there is a user namespace to be entered.
         namespaces: File descriptors of the runner, by index of the host.
+        mounts: Likewise, of what programs see mounted.
     """
 
     process: int
     first_process: int
     rootless: bool
     namespaces: Mapping[int, int]
+    mounts: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class _Runner:
                     first_process,
                     self.isolation.rootless,
                     {index: host.descriptor for index, host in self.hosts.items()},
+                    {index: self.isolation.mounts(host) for index, host in self.hosts.items()},
                 )
             case Listening(host=index):
                 return self.hosts[index].listening() if self.run is None else self.run.listening(index)

@@ -106,7 +106,7 @@ class Session:
         return [
             "nsenter",
             *user,
-            f"--mount={proc}/ns/mnt",
+            f"--mount={proc}/fd/{entered.mounts[host]}",
             f"--pid=/proc/{entered.first_process}/ns/pid",
             f"--net={proc}/fd/{entered.namespaces[host]}",
             "--",
