@@ -39,17 +39,27 @@ pub(crate) fn number_of(data: &Payload, stream: u32, size: u32) -> Option<u64> {
             let size = u64::from(size);
             (*s == stream && offset.is_multiple_of(size)).then_some(offset / size)
         }
-        // The content says which datagram bytes are. One of the first eight begins a block of the pattern.
-        Payload::Bytes(bytes) => (0..8).find_map(|skipped| {
-            let block = *bytes.get(skipped..)?.first_chunk()?;
-            let offset = pattern_offset(stream, block)?.checked_sub(skipped as u64)?;
-            let mut expected = Vec::new();
-            let number = offset / u64::from(size);
-            numbered(stream, number, size).write_to(&mut expected);
-            (expected == bytes[..]).then_some(number)
-        }),
+        Payload::Bytes(bytes) => number_of_bytes(bytes, stream, size),
+        // It may have bytes of the pattern.
+        Payload::Rope(_) => {
+            let mut bytes = Vec::new();
+            data.write_to(&mut bytes);
+            number_of_bytes(&bytes, stream, size)
+        }
         Payload::Empty => None,
     }
+}
+
+/// Which datagram bytes are, by what they say. One of the first eight begins a block of the pattern.
+fn number_of_bytes(bytes: &[u8], stream: u32, size: u32) -> Option<u64> {
+    (0..8).find_map(|skipped| {
+        let block = *bytes.get(skipped..)?.first_chunk()?;
+        let offset = pattern_offset(stream, block)?.checked_sub(skipped as u64)?;
+        let mut expected = Vec::new();
+        let number = offset / u64::from(size);
+        numbered(stream, number, size).write_to(&mut expected);
+        (expected == bytes).then_some(number)
+    })
 }
 
 /// What one end of an application over datagrams sent and received.

@@ -375,11 +375,11 @@ impl Server {
         let body: u32 = self.push.updates[self.told..told].iter().map(|(_, octets)| octets).sum();
         let rest = self.push.head_of(self.answers) - LENGTH + u64::from(body);
         // In one piece, as programs write an answer: the kernel would send two in two segments.
-        let mut answer = Vec::with_capacity((LENGTH + rest) as usize);
-        answer.extend(body.to_be_bytes());
-        Payload::pattern(self.stream, self.offset + LENGTH, rest as u32).write_to(&mut answer);
+        self.outgoing = Some(Payload::rope([
+            Payload::bytes(body.to_be_bytes().to_vec().into()),
+            Payload::pattern(self.stream, self.offset + LENGTH, rest as u32),
+        ]));
         self.offset += LENGTH + rest;
-        self.outgoing = Some(Payload::bytes(answer.into()));
         self.answers += 1;
         self.told = told;
     }

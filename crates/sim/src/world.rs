@@ -345,7 +345,7 @@ impl World {
 fn quote_of(payload: &Payload) -> Option<Quote> {
     match payload {
         Payload::Bytes(bytes) => Quote::parse(bytes),
-        Payload::Empty | Payload::Pattern { .. } => None,
+        Payload::Empty | Payload::Pattern { .. } | Payload::Rope(_) => None,
     }
 }
 

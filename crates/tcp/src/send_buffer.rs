@@ -2,7 +2,7 @@
 
 use crate::lean::push_back;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use core::iter;
 use voxpath_wire::Payload;
 
 /// A queue of payloads, addressed by stream offset.
@@ -42,12 +42,13 @@ impl SendBuffer {
         if taken == 0 {
             return 0;
         }
-        let data = data.slice(0, taken);
-        let start = self.end();
-        self.len += u64::from(taken);
-        if !self.chunks.back_mut().is_some_and(|(_, last)| last.try_extend(&data)) {
-            push_back(&mut self.chunks, (start, data));
-        }
+        data.slice(0, taken).into_parts(|part| {
+            let start = self.end();
+            self.len += u64::from(part.len());
+            if !self.chunks.back_mut().is_some_and(|(_, last)| last.try_extend(&part)) {
+                push_back(&mut self.chunks, (start, part));
+            }
+        });
         taken
     }
 
@@ -62,15 +63,18 @@ impl SendBuffer {
         if available >= len {
             return first.slice(skip, len);
         }
-        // Across the border of two writes: the segment gets a copy.
-        let mut bytes = Vec::with_capacity(len as usize);
-        first.slice(skip, available).write_to(&mut bytes);
-        while bytes.len() < len as usize {
+        // Across the border of two writes.
+        let mut missing = len - available;
+        let rest = iter::from_fn(|| {
+            if missing == 0 {
+                return None;
+            }
             let (_, chunk) = chunks.next().expect("what is sent was written");
-            let missing = len - bytes.len() as u32;
-            chunk.slice(0, chunk.len().min(missing)).write_to(&mut bytes);
-        }
-        Payload::bytes(bytes.into())
+            let taken = chunk.len().min(missing);
+            missing -= taken;
+            Some(chunk.slice(0, taken))
+        });
+        Payload::rope(iter::once(first.slice(skip, available)).chain(rest))
     }
 
     /// Forgets everything below `offset`.
@@ -93,7 +97,14 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use bytes::Bytes;
+
+    fn octets(payload: &Payload) -> Vec<u8> {
+        let mut octets = Vec::new();
+        payload.write_to(&mut octets);
+        octets
+    }
 
     #[test]
     fn a_pattern_written_in_pieces_is_one_chunk() {
@@ -113,16 +124,15 @@ mod tests {
     #[test]
     fn any_place_in_a_queue_of_small_writes_is_found() {
         let mut buffer = SendBuffer::new(1000, 1);
-        let octets: Vec<u8> = (0..100).collect();
-        octets.chunks(7).for_each(|part| {
+        let all: Vec<u8> = (0..100).collect();
+        all.chunks(7).for_each(|part| {
             buffer.write(&Payload::bytes(Bytes::copy_from_slice(part)));
         });
         for from in (0..100).step_by(13) {
             buffer.acknowledge(1 + from as u64);
             for at in from..100 {
                 let len = 20.min(100 - at);
-                let expected = Payload::bytes(Bytes::copy_from_slice(&octets[at..at + len]));
-                assert_eq!(buffer.read(1 + at as u64, len as u32), expected);
+                assert_eq!(octets(&buffer.read(1 + at as u64, len as u32)), all[at..at + len]);
             }
         }
         buffer.acknowledge(101);
@@ -130,12 +140,24 @@ mod tests {
     }
 
     #[test]
+    fn a_header_and_a_pattern_are_sent_as_what_they_are() {
+        let mut buffer = SendBuffer::new(100, 1);
+        let header = Payload::bytes(Bytes::from_static(b"head"));
+        assert_eq!(buffer.write(&Payload::rope([header.clone(), Payload::pattern(1, 0, 50)])), 54);
+        assert_eq!(buffer.write(&Payload::rope([header.clone(), Payload::pattern(1, 50, 50)])), 46);
+        assert_eq!(buffer.read(1, 4), header);
+        assert_eq!(buffer.read(5, 50), Payload::pattern(1, 0, 50));
+        let across = [Payload::pattern(1, 48, 2), header, Payload::pattern(1, 50, 3)];
+        assert_eq!(buffer.read(53, 9), Payload::rope(across));
+    }
+
+    #[test]
     fn a_segment_across_two_writes_has_the_bytes_of_both() {
         let mut buffer = SendBuffer::new(100, 1);
         buffer.write(&Payload::bytes(Bytes::from_static(b"hello ")));
         buffer.write(&Payload::bytes(Bytes::from_static(b"world")));
-        assert_eq!(buffer.read(4, 5), Payload::bytes(Bytes::from_static(b"lo wo")));
+        assert_eq!(octets(&buffer.read(4, 5)), b"lo wo");
         buffer.acknowledge(8);
-        assert_eq!(buffer.read(8, 4), Payload::bytes(Bytes::from_static(b"orld")));
+        assert_eq!(octets(&buffer.read(8, 4)), b"orld");
     }
 }

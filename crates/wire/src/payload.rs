@@ -4,7 +4,8 @@
 //! A receiver that is handed `Pattern { stream, offset, len }` knows exactly which bytes it got, so
 //! reassembly is verified without moving data; where real bytes are needed (a device, a capture),
 //! [`Payload::write_to`] materialises the same bytes each time. Applications with real content send
-//! shared slices instead.
+//! shared slices instead. A message of both, a header before a pattern, is a rope of them, and so is a segment across
+//! the border of two writes: nothing is materialised for either.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,6 +29,15 @@ pub enum Payload {
     /// A shared slice of real bytes; never empty. Boxed: of a simulation's millions of payloads only those of ICMP
     /// errors have them; where hosts are real, each frame pays an allocation for it.
     Bytes(Box<Bytes>),
+    /// Several runs, one after the other.
+    Rope(Box<Rope>),
+}
+
+/// At least two runs, none of them empty or a rope; neighbours are no run of one pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rope {
+    parts: Vec<Payload>,
+    len: u32,
 }
 
 /// The byte at `offset` of pattern `stream`.
@@ -79,12 +89,42 @@ impl Payload {
         if bytes.is_empty() { Self::Empty } else { Self::Bytes(Box::new(bytes)) }
     }
 
+    /// Several payloads, one after the other, without copying.
+    ///
+    /// Panics if together they have 4 GiB or more.
+    pub fn rope(payloads: impl IntoIterator<Item = Self>) -> Self {
+        let mut parts: Vec<Self> = Vec::new();
+        let mut len = 0_u32;
+        for payload in payloads {
+            len = len.checked_add(payload.len()).expect("a payload is shorter than 4 GiB");
+            payload.into_parts(|part| {
+                if !parts.last_mut().is_some_and(|last| last.try_extend(&part)) {
+                    parts.push(part);
+                }
+            });
+        }
+        match parts.len() {
+            0 | 1 => parts.pop().unwrap_or_default(),
+            _ => Self::Rope(Box::new(Rope { parts, len })),
+        }
+    }
+
+    /// Hands out its runs in their order, none of which is empty or a rope.
+    pub fn into_parts(self, mut take: impl FnMut(Self)) {
+        match self {
+            Self::Empty => {}
+            Self::Rope(rope) => rope.parts.into_iter().for_each(take),
+            part => take(part),
+        }
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> u32 {
         match self {
             Self::Empty => 0,
             Self::Pattern { len, .. } => *len,
             Self::Bytes(bytes) => u32::try_from(bytes.len()).expect("a payload is shorter than 4 GiB"),
+            Self::Rope(rope) => rope.len,
         }
     }
 
@@ -106,6 +146,7 @@ impl Payload {
             Self::Empty => Self::Empty,
             Self::Pattern { stream, offset, .. } => Self::pattern(*stream, offset + u64::from(start), len),
             Self::Bytes(bytes) => Self::bytes(bytes.slice(start as usize..(start + len) as usize)),
+            Self::Rope(rope) => rope.slice(start, len),
         }
     }
 
@@ -129,6 +170,7 @@ impl Payload {
         match self {
             Self::Empty => {}
             Self::Bytes(bytes) => out.extend_from_slice(bytes),
+            Self::Rope(rope) => rope.parts.iter().for_each(|part| part.write_to(out)),
             Self::Pattern { stream, offset, len } => {
                 let (mut at, end) = (*offset, *offset + u64::from(*len));
                 while at < end {
@@ -140,6 +182,19 @@ impl Payload {
                 }
             }
         }
+    }
+}
+
+impl Rope {
+    fn slice(&self, start: u32, len: u32) -> Payload {
+        let (mut skip, mut left) = (start, len);
+        Payload::rope(self.parts.iter().map_while(|part| {
+            let from = skip.min(part.len());
+            skip -= from;
+            let taken = left.min(part.len() - from);
+            left -= taken;
+            (taken > 0 || left > 0).then(|| part.slice(from, taken))
+        }))
     }
 }
 
@@ -165,6 +220,42 @@ mod tests {
             for offset in [0, 8, 80_000, 8 * (u64::from(u32::MAX) + 7)] {
                 let block = core::array::from_fn(|i| pattern_byte(stream, offset + i as u64));
                 assert_eq!(pattern_offset(stream, block), Some(offset));
+            }
+        }
+    }
+
+    #[test]
+    fn a_rope_of_one_run_is_that_run() {
+        let halves = [Payload::pattern(1, 10, 5), Payload::Empty, Payload::pattern(1, 15, 5)];
+        assert_eq!(Payload::rope(halves), Payload::pattern(1, 10, 10));
+        assert_eq!(Payload::rope([Payload::Empty]), Payload::Empty);
+        let header = Payload::bytes(Bytes::from_static(b"head"));
+        let message = Payload::rope([header.clone(), Payload::pattern(1, 0, 6)]);
+        assert_eq!(Payload::rope([message.clone(), Payload::pattern(1, 6, 4)]), {
+            Payload::rope([header.clone(), Payload::pattern(1, 0, 10)])
+        });
+        assert_eq!(message.slice(0, 4), header);
+        assert_eq!(message.slice(6, 3), Payload::pattern(1, 2, 3));
+    }
+
+    #[test]
+    fn any_slice_of_a_rope_has_its_bytes() {
+        let parts = [
+            Payload::bytes(Bytes::from_static(b"abc")),
+            Payload::pattern(3, 40, 9),
+            Payload::bytes(Bytes::from_static(b"d")),
+            Payload::pattern(4, 0, 5),
+        ];
+        let rope = Payload::rope(parts);
+        let mut whole = Vec::new();
+        rope.write_to(&mut whole);
+        assert_eq!(whole.len(), rope.len() as usize);
+        for start in 0..=rope.len() {
+            for len in 0..=rope.len() - start {
+                let (mut bytes, slice) = (Vec::new(), rope.slice(start, len));
+                slice.write_to(&mut bytes);
+                assert_eq!(bytes, whole[start as usize..(start + len) as usize]);
+                assert_eq!(slice.len(), len);
             }
         }
     }

@@ -242,7 +242,12 @@ fn tcp_like() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+/// What is of one piece, and what is not.
 fn payload() -> impl Strategy<Value = Payload> {
+    vec(run(), 0..4).prop_map(Payload::rope)
+}
+
+fn run() -> impl Strategy<Value = Payload> {
     prop_oneof![
         (any::<u32>(), 0..u64::MAX / 2, 0..1500_u32)
             .prop_map(|(stream, offset, len)| Payload::pattern(stream, offset, len)),
