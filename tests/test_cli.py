@@ -8,8 +8,10 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from conftest import ROOT
@@ -35,6 +37,17 @@ def test_every_command_has_help(command: list[str], voxpath):
     called = voxpath(*command, "--help")
     assert called.code == 0
     assert called.out.startswith("Usage: voxpath")
+
+
+def every(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from every(one)
+
+
+def test_no_help_shows_what_is_meant_for_click():
+    for command in every(cli):
+        assert "\\b" not in (command.help or ""), command.name
 
 
 def test_the_version_is_the_builds(voxpath):

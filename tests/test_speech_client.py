@@ -170,6 +170,24 @@ def test_a_network_is_served_only_with_both_tokens_unless_insecure_is_said(
     assert tokens == [("one", "two"), (None, None), ("three", "four")]
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--host", "nosuch.invalid", "--host nosuch.invalid: "),
+        ("--host", "", "it is empty"),
+        ("--origin", "*", "--origin *: an origin is http://"),
+        ("--origin", "https://friend.example/page", "an origin ends with its host or port"),
+    ],
+)
+def test_addresses_and_origins_that_are_none_are_refused(
+    option: str, value: str, said: str, served: list[tuple], voxpath
+):
+    called = voxpath("speech", "serve", option, value)
+    assert called.code == 2
+    assert said in " ".join(called.err.split())
+    assert served == []
+
+
 def test_only_our_own_workers_hear_clients_who_have_a_token(
     served: list[tuple], voxpath, monkeypatch: pytest.MonkeyPatch
 ):

@@ -30,6 +30,7 @@ from conftest import PATIENCE_S, ROOT
 from processes import LOOK_S
 from voxpath.speech import master, worker
 from voxpath.speech.course import Arrivals
+from voxpath.speech.origins import Origin
 from voxpath.speech.protocol import Request
 from voxpath.speech.recognisers import Heard, Recogniser, load
 from voxpath.speech.samples import samples
@@ -649,9 +650,10 @@ def test_a_reference_names_what_it_is_of():
 
 def test_only_named_pages_and_our_own_use_the_service_in_a_browser():
     friend = "https://friend.example"
+    named = Origin.read("https://Friend.example:443/")
 
     async def test() -> None:
-        async with service(settings=replace(PATIENT, origins=(friend,))) as one:
+        async with service(settings=replace(PATIENT, origins=(named,))) as one:
             url = one.url("/client/dynamic/reference", "http")
             evil = f"http://evil.example:{one.port}"
             for origin, host, status in (
@@ -662,6 +664,16 @@ def test_only_named_pages_and_our_own_use_the_service_in_a_browser():
                 (f"http://127.0.0.1:{one.port}", None, 200),
                 (f"http://localhost:{one.port}", f"localhost:{one.port}", 200),
                 (f"http://machine:{one.port}", f"machine:{one.port}", 200),
+                (f"http://localhost:{one.port}", f"LOCALHOST:{one.port}", 200),
+                # Somebody may answer a short name on the local network.
+                (f"http://evil:{one.port}", f"evil:{one.port}", 403),
+                (f"http://user@127.0.0.1:{one.port}", None, 403),
+                (f"http://127.0.0.1:{one.port}/path", None, 403),
+                (f"ftp://127.0.0.1:{one.port}", None, 403),
+                (f"http://127.0.0.1:{one.port + 1}", None, 403),
+                ("http://127.0.0.1:port", None, 403),
+                # No page has such an origin; ws4py says it, with which Kaldi's client is written.
+                (f"ws://127.0.0.1:{one.port}", None, 200),
                 (friend, None, 200),
             ):
                 headers = {"Origin": origin, "Content-Id": "1"} | ({"Host": host} if host else {})
@@ -671,6 +683,8 @@ def test_only_named_pages_and_our_own_use_the_service_in_a_browser():
                     assert told == (friend if origin == friend else None)
             async with one.http.options(url, headers={"Origin": friend}) as answer:
                 assert "content-id" in answer.headers["Access-Control-Allow-Headers"]
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+                await one.http.ws_connect(one.url("/worker/ws/speech"), headers={"Origin": friend})
             for path in ("/client/ws/speech", "/client/ws/status", "/vosk", "/", "/worker/ws/speech"):
                 with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
                     await one.http.ws_connect(one.url(path), headers={"Origin": "https://evil.example"})
@@ -680,6 +694,57 @@ def test_only_named_pages_and_our_own_use_the_service_in_a_browser():
             headers = {"Origin": f"https://{host}", "Host": host}
             async with one.http.ws_connect(one.url("/client/ws/status?token=c"), headers=headers) as socket:
                 assert "num_workers_available" in await socket.receive_json()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "*",
+        "null",
+        "friend.example",
+        "ftp://friend.example",
+        "https://friend.example/page",
+        "https://a@b.example",
+        "https://",
+        "https://b.example:x",
+    ],
+)
+def test_only_an_origin_can_be_named(origin: str):
+    with pytest.raises(ValueError, match=r"origin|[Pp]ort"):
+        Origin.read(origin)
+
+
+def test_a_token_that_is_no_text_is_not_it():
+    async def test() -> None:
+        async with service(0, settings=replace(PATIENT, client_token="c", worker_token="w")) as one:
+            for given, status in (
+                (b"Bearer \xff\xfe", b"401"),
+                (b"Bearer", b"401"),
+                (b"Basic c", b"401"),
+                # RFC 9110 section 11.1: in any case.
+                (b"bearer  c", b"400"),
+            ):
+                reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+                writer.write(
+                    b"POST /client/dynamic/reference HTTP/1.1\r\nHost: machine\r\nContent-Length: 0\r\n"
+                    b"Authorization: " + given + b"\r\n\r\n"
+                )
+                assert (await reader.readline()).split()[1] == status, given
+                writer.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset=nosuch", "text/plain; charset=utf-8"])
+def test_a_reference_may_be_any_octets(kind: str):
+    async def test() -> None:
+        async with service(0) as one:
+            url = one.url("/client/dynamic/reference", "http")
+            headers = {"Content-Id": "1", "Content-Type": kind}
+            async with one.http.post(url, data=b"\xff\xfe\xfd", headers=headers) as answer:
+                assert answer.status == 200
 
     run(test)
 

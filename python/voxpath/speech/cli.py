@@ -149,15 +149,15 @@ _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for 
 )
 @click.option("--insecure", is_flag=True, help="Listen beyond loopback without tokens.")
 def serve(**options: object) -> int:
-    r"""Serves clients, with workers of this machine and of others.
+    """Serves clients, with workers of this machine and of others.
 
     Beyond loopback it needs two tokens, one for clients and one for workers:
 
     \b
       openssl rand -hex 16 > clients; openssl rand -hex 16 > workers
-      voxpath speech serve --host 0.0.0.0 --certificate server.pem --key server.key \
+      voxpath speech serve --host 0.0.0.0 --certificate server.pem --key server.key \\
         --token-file clients --worker-token-file workers
-    """
+    """  # noqa: D301 - a raw one would have no character for click
     return int(_commands().serve(**options))
 
 

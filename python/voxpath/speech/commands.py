@@ -23,6 +23,7 @@ from voxpath import terminal
 from voxpath.speech import client, master, worker
 from voxpath.speech.audio_files import AudioError, audio_of
 from voxpath.speech.hearing import read
+from voxpath.speech.origins import Origin
 from voxpath.speech.protocol import CLIENT_STATUS, MessageError
 from voxpath.speech.recognisers import NAMES, UnavailableError, load
 from voxpath.speech.samples import SampleError
@@ -92,7 +93,9 @@ def serve(
             raise click.UsageError("--workers 0: workers elsewhere need a token (--worker-token-file)")
         # Those that we start are told; nobody else is to hear what clients say.
         worker_token = secrets.token_urlsafe()
-    settings = master.Settings(limits, _asked(hearing), token, worker_token, origins)
+    settings = master.Settings(
+        limits, _asked(hearing), token, worker_token, [_origin(one) for one in origins]
+    )
     own = _Workers(count, recogniser, model, worker_token, certificate)
     _log()
     return _run(_serve(settings, host, port, context, own))
@@ -118,14 +121,22 @@ def _check_secure(
         )
 
 
+def _origin(text: str) -> Origin:
+    try:
+        return Origin.read(text)
+    except ValueError as error:
+        raise click.UsageError(f"--origin {text}: {error}") from error
+
+
 def _is_loopback(host: str) -> bool:
     """Whether only this machine reaches what listens at a host."""
+    if not host:
+        raise click.UsageError("--host: it is empty; 0.0.0.0 or :: is every address of this machine")
     try:
-        found = {one[4][0] for one in socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)}
-    except OSError:
-        # It will not be listened at.
-        return False
-    return bool(host) and all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)
+        found = {one[4][0] for one in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        raise click.UsageError(f"--host {host}: {error.strerror}") from error
+    return all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)
 
 
 def _asked(hearing: Mapping[str, float | None]) -> dict[str, float]:

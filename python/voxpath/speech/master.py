@@ -23,7 +23,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from voxpath.speech import hearing, protocol
 from voxpath.speech.course import Arrivals, Course
 from voxpath.speech.fronts import Front, GoneError, Http, Kaldi, Vosk, refuse
-from voxpath.speech.origins import Origins
+from voxpath.speech.origins import Origin, Origins, is_page
 from voxpath.speech.pool import Link, Pool
 from voxpath.speech.protocol import EOS, Request, Status
 
@@ -70,7 +70,7 @@ class Settings:
     client_token: str | None = None
     worker_token: str | None = None
     """Without it anybody may work, unless clients have a token: their audio is not for anybody."""
-    origins: Collection[str] = ()
+    origins: Collection[Origin] = ()
     """Of pages besides our own that may use the service in a browser."""
 
 
@@ -139,9 +139,11 @@ class Master:
         """Refuses who does not know the token; a browser's socket can give it in the query only."""
         if token is None:
             return
+        # A scheme's case does not matter (RFC 9110 section 11.1).
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
-        given = given if kind == "Bearer" else request.query.get("token", "")
-        if not hmac.compare_digest(given.encode(), token.encode()):
+        given = given.strip() if kind.lower() == "bearer" else request.query.get("token", "")
+        # Octets that are no text come as surrogates.
+        if not hmac.compare_digest(given.encode(errors="surrogatepass"), token.encode()):
             raise web.HTTPUnauthorized(text="a token is needed, and this is not it")
 
     # Workers
@@ -149,6 +151,8 @@ class Master:
     async def _worker(self, request: web.Request) -> web.StreamResponse:
         if self._settings.worker_token is None and self._settings.client_token is not None:
             raise web.HTTPUnauthorized(text="clients have a token here and workers have none: none is let in")
+        if is_page(request):
+            raise web.HTTPForbidden(text="no web page is a worker")
         self._admit(request, self._settings.worker_token)
         async with self._open(request, _EVENT_LIMIT) as socket:
             link = Link(socket, request.query.get("acknowledges") == "1")
@@ -213,10 +217,10 @@ class Master:
             raise web.HTTPBadRequest(text="No Content-Id specified")
         try:
             async with asyncio.timeout(self._settings.limits.idle_s):
-                text = await request.text()
+                text = await request.read()
         except TimeoutError:
             raise web.HTTPRequestTimeout from None
-        log.info("%s: a reference of %d characters", content, len(text))
+        log.info("%s: a reference of %d bytes", content, len(text))
         return web.Response()
 
     async def _options(self, request: web.Request) -> web.StreamResponse:
