@@ -13,6 +13,7 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import ROOT, SMALL
+from voxpath.results import digests
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.intervals import Summary, along_a_line, paired, quantile, summarise
 from voxpath.results.rows import Row
@@ -157,6 +158,59 @@ def test_answers_are_compared_with_the_first_runs_whatever_was_asked_before(orde
     assert lines["form"] is not None
     assert lines["form"].mean == pytest.approx(-20)
     assert lines["form"].half_width == pytest.approx(10 * summarise(values["sim"]).half_width)
+
+
+def test_replications_of_any_size_stand_beside_each_other(small: Path, voxpath, tmp_path: Path):
+    for replication in ("0", "3000000000"):
+        assert (
+            voxpath("run", small, "--backend", "sim", "--replication", replication, "--out", "kept").code == 0
+        )
+    called = voxpath("compare", *(tmp_path / "kept").iterdir())
+    assert called.code == 0, called.err
+
+
+@pytest.mark.parametrize(("column", "value"), [("goodput_bps", "fast"), ("flow", 1)])
+def test_a_column_of_another_kind_is_refused_with_the_runs_name(
+    column: str, value: object, small: Path, voxpath, tmp_path: Path
+):
+    """As somebody may make it who makes the digests too."""
+    voxpath("run", small, "--backend", "sim", "--replications", "2", "--out", "kept")
+    folder, _ = runs = sorted((tmp_path / "kept").iterdir())
+    path = folder / "flows.parquet"
+    pl.read_parquet(path).with_columns(pl.lit(value).alias(column)).write_parquet(path)
+    written = {
+        str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+    }
+    written.pop(digests.FILE)
+    (folder / digests.FILE).write_bytes(digests.of(written))
+    called = voxpath("compare", *runs)
+    assert called.code == 2
+    assert str(folder.name) in called.err
+    assert f"the column {column} of flows holds" in called.err
+
+
+def test_differences_that_are_rounding_have_no_spread():
+    found = paired([0.1 + 0.2, 1.1 + 2.2], [0.3 + 0.1, 3.3 + 0.1])
+    assert (found.half_width, paired([1.0, 2.0], [1.0, 2.0 - 1e-9]).half_width) != (0, 0)
+    assert found == Summary(2, pytest.approx(-0.1), 0.0)
+    assert paired([0.3, 0.7], [0.1 + 0.2, 0.7]).half_width == 0
+
+
+def test_what_cannot_answer_says_so_before_anything_is_run(voxpath, tmp_path: Path):
+    link = 'kind = "pipe"\nlink = { delay = "1 ms" }'
+    host = 'profile = "linux"\nrun = ["true"]'
+    (tmp_path / "only.toml").write_text(f'name = "only"\n[topology]\n{link}\n[hosts.client]\n{host}\n')
+    called = voxpath("run", "only.toml", "--backend", "real,sim", "--out", "kept")
+    assert called.code == 2
+    assert "the backend sim has no model of it" in called.err
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_comparison_of_nothing_says_so(voxpath, tmp_path: Path):
+    assert voxpath("exec", "--delay", "1 ms", "--out", "kept", "--", "true").code == 0
+    called = voxpath("compare", *(tmp_path / "kept").iterdir())
+    assert called.code == 2
+    assert "there is nothing to compare" in called.err
 
 
 def test_closed_forms_alone_are_compared_with_the_first():

@@ -147,13 +147,13 @@ def run(path: Path, options: RunOptions) -> int:
         runs = _counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
         backends = named.make(names, runs, own)
         try:
-            rows = [row for backend in backends for row in backend.answer([question])[0]]
+            (answered,) = ask([(document.scenario.name, {}, question)], backends)
         except UnanswerableError as error:
             raise click.ClickException(f"{path}: {error}") from None
         except (RuntimeError, StoreError, RealError, FormulaError) as error:
             return _failed(error)
     outcomes = _outcomes(backends)
-    tables.print_rows(document.scenario.name, rows, len(question.replications))
+    tables.print_rows(document.scenario.name, answered.rows, len(question.replications))
     if document.axes:
         out = terminal.console()
         out.print(
@@ -212,6 +212,8 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
     if isinstance(answers, int):
         return answers
     answers = Answers([*answers.variants, *kept])
+    if not any(variant.rows for variant in answers.variants):
+        raise click.ClickException("there is nothing to compare: no flow was asked for")
     try:
         lines = tables.chosen(answers.lines, options.metric)
     except ValueError as error:

@@ -109,7 +109,8 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
     known = sorted(path.stem for path in folder.glob("*.parquet"))
     if name not in known:
         hint = " (--observe records series and packets)" if name in {"series", "packets"} else ""
-        raise ShowError(f"the run has no table {name!r}{hint}; {did_you_mean(name, known)}")
+        there = f"it has {', '.join(known)}" if name in dictionary() else did_you_mean(name, known)
+        raise ShowError(f"the run has no table {name!r}{hint}; {there}")
     frame = table(folder, name)
     if save is not None:
         _save_frame(frame, save)

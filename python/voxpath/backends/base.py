@@ -43,8 +43,15 @@ class Backend(Protocol):
     def name(self) -> str:
         """`sim`, `formula`, `real`."""
 
+    def check(self, questions: Sequence[Question]) -> None:
+        """Refuses what it cannot answer, before any backend has run anything.
+
+        Raises:
+            UnanswerableError: There is such a scenario.
+        """
+
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """The rows of each question; several are asked at once so that they can share workers."""
+        """The rows of each question, all checked; several are asked at once to share workers."""
 
 
 @runtime_checkable

@@ -56,13 +56,16 @@ class SimBackend:
     frames: list[pl.DataFrame] = field(default_factory=list, init=False)
     name: str = field(default="sim", init=False)
 
-    def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Runs every replication of every question and summarises its flows.
+    def check(self, questions: Sequence[Question]) -> None:
+        """Refuses hosts that run programs.
 
         Raises:
-            UnanswerableError: A host runs a program.
+            UnanswerableError: There is one.
         """
         refuse_programs(questions, self.name)
+
+    def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """Runs every replication of every question and summarises its flows."""
         self.frames = flows(self.run(questions))
         return [rows(frame, self.name) for frame in self.frames]
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from voxpath.results.kept import UNREADABLE, table
+from voxpath.results.metrics import misfit
 from voxpath.results.problems import StoreError
 from voxpath.results.summaries import summarised
 
@@ -75,17 +76,22 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
     paths = [str(outcome.folder / f"{name}.parquet") for outcome in outcomes]
     try:
         whole = _read(paths)
+        if wrong := misfit(name, whole.schema):
+            raise pl.exceptions.SchemaError(wrong)
     except (*UNREADABLE, OSError) as error:
         # Which one is it?
         for outcome in outcomes:
-            table(outcome.folder, name)
+            if wrong := misfit(name, table(outcome.folder, name).schema):
+                raise StoreError(f"{outcome.folder} cannot be read: {wrong}") from None
         raise StoreError(f"the runs' {name} do not fit together: {error}") from None
     by_path = {str(path): rows for (path,), rows in whole.group_by(_PATH, maintain_order=True)}
     empty = whole.clear()
     rows = dict(zip(outcomes, (by_path.get(path, empty) for path in paths), strict=True))
     return [
         pl.concat(
-            rows[outcome].select(pl.lit(outcome.replication).alias("replication"), pl.exclude(_PATH))
+            rows[outcome].select(
+                pl.lit(outcome.replication, pl.Int64).alias("replication"), pl.exclude(_PATH)
+            )
             for outcome in some
         )
         for some in asked

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 
+_ROUNDING = 1e-13
+"""A spread of so little of the values is that of their rounding, and none of theirs."""
+
 _MULTIPLE_PERCENT = 1000
 """From where on a relative difference is told as a multiple."""
 
@@ -75,10 +78,17 @@ def summarise(values: Sequence[float]) -> Summary:
     n = len(values)
     if n == 0:
         raise ValueError("a summary needs one value at least")
-    mean = statistics.fmean(values)
+    return _summary(values, max(map(abs, values)))
+
+
+def _summary(values: Sequence[float], scale: float) -> Summary:
+    """As `summarise`, of values that were computed from numbers up to `scale`."""
+    n, mean = len(values), statistics.fmean(values)
     if n == 1:
         return Summary(1, mean, None)
     sd = statistics.stdev(values)
+    if sd <= _ROUNDING * scale:
+        return Summary(n, mean, 0.0)
     return Summary(n, mean, _student(n - 1) * sd / math.sqrt(n))
 
 
@@ -167,7 +177,10 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Summary:
     Raises:
         ValueError: There are not as many values as references, or none.
     """
-    return summarise([value - other for value, other in zip(values, reference, strict=True)])
+    differences = [value - other for value, other in zip(values, reference, strict=True)]
+    if not differences:
+        raise ValueError("a summary needs one value at least")
+    return _summary(differences, max(map(abs, (*values, *reference))))
 
 
 def _alone(value: float) -> str:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from voxpath import _engine
 from voxpath.results.summaries import COMPLETION, of_kinds
 from voxpath.scenario.apps import APPS
@@ -57,6 +59,16 @@ def dictionary() -> dict[str, dict[str, Metric]]:
     told["flows"] |= {name: told["sessions"][name] for name in told["sessions"] if name != "flow"}
     told["flows"]["completion_s"] = COMPLETION
     return told
+
+
+def misfit(table: str, schema: Mapping[str, pl.DataType]) -> str | None:
+    """What is wrong with the columns of a table as somebody kept it; nothing of those that nobody knows."""
+    for name, metric in dictionary().get(table, {}).items():
+        kind = schema.get(name)
+        if kind is None or kind == pl.Null or (kind.is_numeric() if metric.unit else kind == pl.String):
+            continue
+        return f"the column {name} of {table} holds {kind}, and no {'numbers' if metric.unit else 'text'}"
+    return None
 
 
 def metric_of(name: str) -> Metric | None:

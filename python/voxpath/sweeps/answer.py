@@ -54,9 +54,12 @@ def ask(
         RuntimeError: As `answer`.
         StoreError: As `answer`.
         ClusterError: As `answer`.
+        UnanswerableError: As `answer`.
     """
     questions = [question for _, _, question in asked]
     answered: list[list[Row]] = [[] for _ in asked]
+    for backend in backends:
+        backend.check(questions)
     for backend in backends:
         for found, more in zip(answered, backend.answer(questions), strict=True):
             found.extend(more)

@@ -76,14 +76,20 @@ class FormulaBackend:
     def __post_init__(self) -> None:
         self._formulas = BUILT_IN + self.own
 
+    def check(self, questions: Sequence[Question]) -> None:
+        """Refuses hosts that run programs.
+
+        Raises:
+            UnanswerableError: There is one.
+        """
+        refuse_programs(questions, self.name)
+
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Every metric of every flow by every formula; *not applicable* where one does not hold.
 
         Raises:
-            UnanswerableError: A host runs a program.
             FormulaError: A formula failed.
         """
-        refuse_programs(questions, self.name)
         return [list(_rows(question.document.plan, self._formulas)) for question in questions]
 
 

@@ -67,17 +67,23 @@ class RealBackend:
     frames: list[pl.DataFrame] = field(default_factory=list, init=False)
     name: str = field(default="real", init=False)
 
+    def check(self, questions: Sequence[Question]) -> None:
+        """Refuses what the kernel cannot be, and what nothing would end.
+
+        Raises:
+            UnanswerableError: There is such a scenario.
+        """
+        for question in questions:
+            Session(question.document.plan.json)
+            _check_end(question.document)
+
     def answer(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Makes every replication of every question and summarises its flows.
 
         Raises:
             RealError: The machine cannot run it.
             StoreError: The results cannot be written.
-            UnanswerableError: The kernel cannot be what the scenario asks for.
         """
-        for question in questions:
-            Session(question.document.plan.json)
-            _check_end(question.document)
         # What killed processes left.
         Store(self.root).clean()
         asked = [
