@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from voxpath.backends.answer import ask
 from voxpath.backends.formula import FormulaBackend
 from voxpath.backends.real.backend import ATTEMPTS, RealBackend
 from voxpath.backends.sim import SimBackend
+from voxpath.document import Cell, Checks, Curve, Facts, Map, Part, Plot, Section, Table, Text
 from voxpath.live import View
-from voxpath.report.document import Cell, Checks, Curve, Facts, Map, Part, Plot, Section, Table, Text
 from voxpath.report.html import render
 from voxpath.studies import load
 from voxpath.studies.base import Answer
-from voxpath.sweeps.answer import ask
 from voxpath.sweeps.pool import processors
 from voxpath.sweeps.workers import Workers
 from voxpath.terminal import Progress

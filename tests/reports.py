@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from voxpath.report.document import (
+from voxpath.document import (
     Axis,
     Cell,
     Check,

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from voxpath.report.document import (
+from voxpath.document import (
     Axis,
     Cell,
     Check,

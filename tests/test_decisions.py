@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxpath.report.document import Check, Checks, Section
+from voxpath.document import Check, Checks, Section
 from voxpath.results.decisions import above, all_of, below, minus, negated, within
 from voxpath.results.intervals import Summary, summarise
 from voxpath.studies.base import checks_of, held, shown

@@ -15,7 +15,7 @@ import pytest
 
 from browser import browse
 from reports import REPORT, text_of
-from voxpath.report.document import Axis, Curve, Plot, Section, Sound, Table
+from voxpath.document import Axis, Curve, Plot, Section, Sound, Table
 from voxpath.report.html import render
 from voxpath.report.listening import wav
 from voxpath.report.markup import exact, readable

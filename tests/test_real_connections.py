@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from voxpath.backends.real.connections import joined, named
-from voxpath.real_tables import print_all
 from voxpath.results.metrics import dictionary
+from voxpath.tables import print_programs
 
 PLAN = {
     "nodes": [
@@ -129,7 +129,7 @@ def test_the_ends_of_a_connection_are_called_by_their_hosts():
 
 def test_both_directions_of_a_connection_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     named(connections(), PLAN).write_parquet(tmp_path / "connections.parquet")
-    print_all([("", tmp_path)])
+    print_programs([("", tmp_path)])
     _, head, _, there, back = (line for line in capsys.readouterr().out.splitlines() if line.strip())
     assert re.split(r"\s{2,}", head.strip())[:5] == [
         "connection",
@@ -148,5 +148,5 @@ def test_both_directions_of_a_connection_are_printed(tmp_path: Path, capsys: pyt
 
 def test_why_nothing_is_known_of_connections_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "fidelity.json").write_text('{"connections_unknown_because": "cannot ask: no sock_diag"}')
-    print_all([("", tmp_path)])
+    print_programs([("", tmp_path)])
     assert "TCP connections of programs are not known: cannot ask: no sock_diag" in capsys.readouterr().out

@@ -11,8 +11,8 @@ import pytest
 import voxpath as voxpath_package
 from conftest import ROOT, SCENARIOS, SMALL
 from reports import text_of
+from voxpath.document import Axis, Map, Plot, Table
 from voxpath.report.directions import directions, scale_of
-from voxpath.report.document import Axis, Map, Plot, Table
 from voxpath.report.html import render
 from voxpath.report.sweep import report_of
 from voxpath.results.answers import Answers, Variant

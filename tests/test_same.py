@@ -214,7 +214,7 @@ def test_recordings_of_other_plans_are_not_compared(same, recorded):
 
 
 def test_a_report_is_recorded_value_by_value(same):
-    from voxpath.report.document import Axis, Cell, Curve, Plot, Table
+    from voxpath.document import Axis, Cell, Curve, Plot, Table
 
     plot = Plot("Time", f"By {_engine.BUILD}.", Axis("x"), Axis("y"), [Curve("one", [1, 2], [0.5, None])])
     table = Table("Found", ("a",), [[Cell("2", "bad")]])

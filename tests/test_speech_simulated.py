@@ -16,9 +16,10 @@ import pytest
 import voxpath as voxpath_package
 from conftest import PATIENCE_S, process
 from test_speech_service import CAPS, CARD, Stub, run, service
+from voxpath import handshake
 from voxpath.scenario import ScenarioError, from_dict
 from voxpath.scenario.apps.speech import DecoderFile, Utterance
-from voxpath.speech import client, wire
+from voxpath.speech import client
 from voxpath.speech.audio_files import audio_of
 from voxpath.speech.profile import ProfileError, decoder_profile, utterance_profile
 from voxpath.speech.recognisers import Heard
@@ -97,8 +98,8 @@ def test_every_octet_is_that_of_the_real_exchange(tmp_path: Path, block_s: float
     sent, address = exchanged(block_s)
     request, _, frames = sent["up"].partition(b"\r\n\r\n")
     response, _, told = sent["down"].partition(b"\r\n\r\n")
-    assert of_any_version(request.decode() + "\r\n\r\n") == of_any_version(wire.request(address, CAPS))
-    assert of_any_version(response.decode() + "\r\n\r\n") == of_any_version(wire.response())
+    assert of_any_version(request.decode() + "\r\n\r\n") == of_any_version(handshake.request(address, CAPS))
+    assert of_any_version(response.decode() + "\r\n\r\n") == of_any_version(handshake.response())
     utterance = utterance_profile(Stub(), "pocketsphinx", AUDIO)
     app = {
         "utterance": utterance,

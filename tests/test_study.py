@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxpath.report.document import Check
+from voxpath.document import Check
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.rows import Row
 from voxpath.studies import NAMES, load

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voxpath.aec import Words
-from voxpath.report.document import Checks, Sounds
+from voxpath.document import Checks, Sounds
 from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
 from voxpath.studies.ficiu2023.experiment import CURVES, QUICK, Course, Trial, run, run_all
 

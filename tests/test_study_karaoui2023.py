@@ -11,9 +11,9 @@ import pytest
 from reports import text_of
 from voxpath.audio import losses, opus, quality, speech
 from voxpath.audio.problems import AudioError
+from voxpath.document import Checks
 from voxpath.phonetics import discrete, praat, synthesis, tract
 from voxpath.phonetics.problems import PhoneticsError
-from voxpath.report.document import Checks
 from voxpath.report.html import render
 from voxpath.studies import load
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
+from voxpath.document import Axis, Map, Panel
 from voxpath.report import heatmap
-from voxpath.report.document import Axis, Map, Panel
 from voxpath.results.outcome import Outcome
 from voxpath.speech.samples import GROWING, samples
 from voxpath.speech.words import words

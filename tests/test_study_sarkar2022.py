@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from reports import text_of
+from voxpath.backends.answer import ask
 from voxpath.backends.formula import FormulaBackend
 from voxpath.backends.sim import SimBackend
-from voxpath.report.document import Checks, Ladder, Map, Plot, Table, Text
+from voxpath.document import Checks, Ladder, Map, Plot, Table, Text
 from voxpath.studies.base import Answer
 from voxpath.studies.sarkar2022.compare import STUDY, run
 from voxpath.studies.sarkar2022.questions import FULL, QUICK, questions
 from voxpath.studies.sarkar2022.scenario import LOSSES, VARIANTS, document
 from voxpath.studies.sarkar2022.verdicts import published
-from voxpath.sweeps.answer import ask
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from voxpath.report.document import Check
+from voxpath.document import Check
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.rows import Row
 from voxpath.studies.sarkar2022 import (

@@ -19,13 +19,13 @@ from same.recording import Builder, Recording, RecordingError
 import voxpath
 from voxpath import _engine, studies
 from voxpath.backends import named
+from voxpath.backends.answer import ask
 from voxpath.backends.base import UnanswerableError
 from voxpath.formulas import Formulas
 from voxpath.results.frames import framed
 from voxpath.results.identity import Observe
 from voxpath.scenario import Document
 from voxpath.studies.base import Answer
-from voxpath.sweeps.answer import ask
 from voxpath.sweeps.workers import Workers
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from studies import ROOT, answered, save_report, section_lines
 
 from voxpath import _engine
 from voxpath.backends.real.session import RealError
-from voxpath.report.document import Section, Table
+from voxpath.document import Section, Table
 
 NAME = "ramli2018"
 PAGE = ROOT / "docs" / "measured" / f"{NAME}.md"

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import voxpath
-from voxpath.report.document import Report, Section
+from voxpath.document import Report, Section
 from voxpath.report.html import render
 from voxpath.studies.karaoui2023 import vocal_tract
 

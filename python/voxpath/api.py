@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
+from voxpath.results.result import Result as Result  # noqa: PLC0414 - `voxpath.Result` comes from here
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
-
-    import polars as pl
 
     from voxpath.backends.base import Backend
     from voxpath.formulas import Formulas
@@ -19,28 +18,11 @@ if TYPE_CHECKING:
     from voxpath.results.answers import Answers
     from voxpath.results.identity import Observe
     from voxpath.results.outcome import Outcome
-    from voxpath.results.rows import Row
     from voxpath.scenario import Document
     from voxpath.sweeps.workers import Workers
 
     Source: TypeAlias = Document | Path | str | Mapping[str, Any]
     """A scenario: as `load` gave it, or what `load` takes."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What runs of a scenario gave.
-
-    Attributes:
-        flows: One row per replication and flow; columns as in the metric dictionary, and `backend` where
-            more than one made runs.
-        rows: Means and intervals of runs, and the formulas' estimates.
-        folders: The runs, replication by replication, and those in virtual time before those in real time.
-    """
-
-    flows: pl.DataFrame
-    rows: Sequence[Row]
-    folders: Sequence[Path]
 
 
 def load(source: Path | str | Mapping[str, Any]) -> Document:
@@ -97,9 +79,9 @@ def run(
         RealError: The machine cannot run it in real time.
         UnanswerableError: A backend cannot answer such a scenario.
     """
+    from voxpath.backends.answer import ask
     from voxpath.backends.base import Question
     from voxpath.backends.sim import observation
-    from voxpath.sweeps.answer import ask
     from voxpath.sweeps.workers import Workers
 
     document = _document(source)
@@ -187,9 +169,9 @@ def compare(
         UnanswerableError: As `sweep`.
         ClusterError: As `sweep`.
     """
+    from voxpath.backends.answer import kept_runs
     from voxpath.results.answers import Answers
     from voxpath.results.identity import Observe
-    from voxpath.sweeps.answer import kept_runs
     from voxpath.sweeps.workers import Workers
 
     folders = [Path(source) for source in sources if _is_folder(source)]
@@ -324,7 +306,7 @@ def _backends(
 
 
 def _answers(documents: Sequence[Document], replications: int | None, backends: Sequence[Backend]) -> Answers:
-    from voxpath.sweeps.answer import answer
+    from voxpath.backends.answer import answer
 
     asked = [
         (f"{document.source}{f' ({number})' if number else ''}", document, document.scenario.sweep)

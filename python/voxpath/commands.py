@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import files, formulas, real_tables, tables, terminal
+from voxpath import files, formulas, tables, terminal
 from voxpath.backends import named
+from voxpath.backends.answer import answer, ask, kept_runs
 from voxpath.backends.base import BACKENDS, RUNNING, Maker, Question, UnanswerableError
 from voxpath.backends.formula import FormulaError, Formulas
 from voxpath.backends.named import Runs
 from voxpath.backends.real.session import RealError
 from voxpath.backends.sim import OBSERVABLE, observation
+from voxpath.names import did_you_mean
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
+from voxpath.results.selection import chosen
 from voxpath.results.store import Store, StoreError
 from voxpath.scenario import Document, ScenarioError, cells, read
-from voxpath.scenario.problems import did_you_mean
 from voxpath.studies.base import COMPUTE
-from voxpath.sweeps.answer import answer, ask, kept_runs
 from voxpath.sweeps.cluster import ClusterError, check_address
 from voxpath.sweeps.pool import processors
 from voxpath.sweeps.workers import Workers
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from voxpath.backends.base import Backend
-    from voxpath.report.document import Report
+    from voxpath.document import Report
     from voxpath.results.answers import Variant
     from voxpath.results.outcome import Outcome
 
@@ -160,7 +161,7 @@ def run(path: Path, options: RunOptions) -> int:
             f"the sweep of {path} has {cells.count(document.scenario.sweep)} cells: voxpath sweep {path}"
         )
     several = len(outcomes) > 1
-    real_tables.print_all(
+    tables.print_programs(
         [(f"replication {outcome.replication}" if several else "", outcome.folder) for outcome in outcomes]
     )
     return _print_runs(outcomes)
@@ -215,7 +216,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
     if not any(variant.rows for variant in answers.variants):
         raise click.ClickException("there is nothing to compare: no flow was asked for")
     try:
-        lines = tables.chosen(answers.lines, options.metric)
+        lines = chosen(answers.lines, options.metric)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--metric") from None
     tables.print_comparison(answers, lines)
@@ -259,7 +260,7 @@ def show(run_: Path, options: ShowOptions) -> int:
     from voxpath.show import ShowError, show_run
 
     try:
-        show_run(run_, options)
+        show_run(run_, options.out, options.table, options.series, options.save)
     except (ShowError, StoreError) as error:
         raise click.ClickException(str(error)) from None
     return 0

@@ -105,7 +105,7 @@ def check(path: Path) -> None:
     Raises:
         ValueError: Its name says no format that is known, or its directory is not there.
     """
-    from voxpath.scenario.problems import did_you_mean
+    from voxpath.names import did_you_mean
 
     if path.suffix not in _WRITERS:
         raise ValueError(f"{path.name!r} says no format; {did_you_mean(path.suffix, _WRITERS)}")

@@ -105,7 +105,7 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
     """
     names = [node["name"] for node in document.plan.data["nodes"] if node["kind"] == "host"]
     if host not in names:
-        from voxpath.scenario.problems import did_you_mean
+        from voxpath.names import did_you_mean
 
         raise click.BadParameter(f"{host!r} is no host; {did_you_mean(host, names)}", param_hint="--host")
     if command and (code := _not_there(command)) is not None:

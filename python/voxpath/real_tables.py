@@ -7,8 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from voxpath import terminal
-from voxpath.report.document import Table
-from voxpath.tables import print_document
+from voxpath.document import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,15 +34,6 @@ _HEADS = (
 """Of the table of connections. A line is of one direction, so that what its sender's TCP found is its own."""
 
 _SPARE = ("timeouts", "bytes", "least ms", "s")
-
-
-def print_all(runs: Runs) -> None:
-    """Prints what programs did, where there were any."""
-    for table in tables_of(runs):
-        print_document(table)
-    for _, folder in runs:
-        if reason := _unknown(folder):
-            terminal.console().print(f"{folder}: TCP connections of programs are not known: {reason}")
 
 
 def tables_of(runs: Runs) -> Iterator[Table]:
@@ -161,7 +151,7 @@ def _scaled(value: float | None, factor: float) -> str:
     return str(value) if factor == 1 else f"{value * factor:.3g}"
 
 
-def _unknown(folder: Path) -> str | None:
+def unknown(folder: Path) -> str | None:
     """Why nothing is known of connections."""
     try:
         found: str | None = json.loads((folder / "fidelity.json").read_bytes())["connections_unknown_because"]

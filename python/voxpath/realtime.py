@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from voxpath.api import Result
 from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.programs import LISTENING_S, end
 from voxpath.backends.real.session import RealError
+from voxpath.results.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,17 +9,17 @@ import plotille
 import polars as pl
 from rich.console import Console
 
-from voxpath import files, real_tables, terminal
+from voxpath import files, tables, terminal
+from voxpath.names import did_you_mean
 from voxpath.results.intervals import quantile
-from voxpath.results.kept import Kept, readable, table
+from voxpath.results.kept import Kept, readable
+from voxpath.results.kept import table as kept_table
 from voxpath.results.metrics import dictionary
-from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from voxpath.commands import ShowOptions
 
 _SHOWN_ROWS = 40
 _SHOWN_PLOTS = 8
@@ -38,21 +38,28 @@ class ShowError(Exception):
     """There is no such run, or nothing of that name in it."""
 
 
-def show_run(run: Path, options: ShowOptions) -> None:
+def show_run(run: Path, out: Path, table: str | None, series: Sequence[str], save: Path | None) -> None:
     """Prints a run, or one of its tables or series; with `save` it is written to a file.
+
+    Args:
+        run: Its folder, or the beginning of its name in `out`.
+        out: Directory of the runs.
+        table: The name of one; not with `series`.
+        series: Names of some.
+        save: A file for the one thing that is asked for.
 
     Raises:
         ShowError: There is no such run, or nothing of that name in it.
         StoreError: It cannot be read.
     """
-    folder = _find(run, options.out)
+    folder = _find(run, out)
     kept = Kept.read(folder)
     with readable(folder):
-        if options.series:
-            _show_series(folder, options)
-        elif options.table is not None:
-            _show_table(folder, options.table, options.save)
-        elif options.save is not None:
+        if series:
+            _show_series(folder, series, save)
+        elif table is not None:
+            _show_table(folder, table, save)
+        elif save is not None:
             raise ShowError("--save writes one thing: say which --table or --series")
         else:
             _show_all(kept)
@@ -82,22 +89,22 @@ def _show_all(kept: Kept) -> None:
         f"{plan['name']}: {identity['backend']}, seed {plan['seed']}, replication {identity['replication']}, "
         f"build {identity['build']}, {state}"
     )
-    flows = table(folder, "flows")
+    flows = kept_table(folder, "flows")
     if not flows.is_empty():
         _print_vertical("flows", flows)
-    if (folder / "requests.parquet").exists() and not (requests := table(folder, "requests")).is_empty():
+    if (folder / "requests.parquet").exists() and not (requests := kept_table(folder, "requests")).is_empty():
         _print_requests(requests)
-    real_tables.print_all([("", folder)])
+    tables.print_programs([("", folder)])
     remarkable = pl.any_horizontal(
         pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
     )
-    elements = table(folder, "elements").filter(remarkable)
+    elements = kept_table(folder, "elements").filter(remarkable)
     if elements.is_empty():
         out.print("no element dropped, duplicated, marked or held a packet")
     else:
         _print_horizontal("elements that dropped, duplicated, marked or held packets", elements)
     if (folder / "series.parquet").exists():
-        known = table(folder, "series").get_column("metric").unique().sort().to_list()
+        known = kept_table(folder, "series").get_column("metric").unique().sort().to_list()
         out.print(
             f"series: {', '.join(known)}; voxpath show {folder} --series {known[0] if known else 'NAME'}"
         )
@@ -111,7 +118,7 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
         hint = " (--observe records series and packets)" if name in {"series", "packets"} else ""
         there = f"it has {', '.join(known)}" if name in dictionary() else did_you_mean(name, known)
         raise ShowError(f"the run has no table {name!r}{hint}; {there}")
-    frame = table(folder, name)
+    frame = kept_table(folder, name)
     if save is not None:
         _save_frame(frame, save)
         return
@@ -120,16 +127,15 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
         terminal.console().print(f"{frame.height - _SHOWN_ROWS} rows more; --save FILE writes all of them")
 
 
-def _show_series(folder: Path, options: ShowOptions) -> None:
+def _show_series(folder: Path, names: Sequence[str], save: Path | None) -> None:
     if not (folder / "series.parquet").exists():
         raise ShowError("the run has no series: run it with --observe tcp")
-    frame = table(folder, "series")
+    frame = kept_table(folder, "series")
     known = frame.get_column("metric").unique().sort().to_list()
-    for name in options.series:
+    for name in names:
         if name not in known:
             raise ShowError(f"{name!r} is no series of this run; {did_you_mean(name, known)}")
-    chosen = frame.filter(pl.col("metric").is_in(options.series))
-    save = options.save
+    chosen = frame.filter(pl.col("metric").is_in(names))
     if save is not None and save.suffix not in {".svg", ".txt"}:
         _save_frame(chosen, save)
         return
@@ -138,7 +144,7 @@ def _show_series(folder: Path, options: ShowOptions) -> None:
     if save is not None:
         # Recorded, not printed: what the terminal would show, as a picture or a text.
         out = Console(record=True, width=width, file=io.StringIO(), highlight=False)
-    for name in options.series:
+    for name in names:
         for plot in _plots(chosen.filter(pl.col("metric") == name), name, width):
             out.print(plot, markup=False)
     if save is not None:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from voxpath import terminal
+from voxpath.names import listed
+from voxpath.real_tables import tables_of, unknown
 from voxpath.results.intervals import relative
 from voxpath.results.metrics import shown as shown_as
 from voxpath.results.rows import Wholes
-from voxpath.scenario.problems import did_you_mean
-from voxpath.scenario.sweep import split, text_of
+from voxpath.results.selection import declined, grouped, short_names
+from voxpath.scenario.sweep import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from voxpath.report.document import Table
+    from voxpath.document import Table
+    from voxpath.real_tables import Runs
     from voxpath.results.answers import Answers, Line
     from voxpath.results.rows import Row
 
 _SHOWN_FLOWS = 20
 _SHOWN_LINES = 200
-_LISTED_NAMES = 8
-_What = TypeVar("_What")
 
 _COLUMNS = (
     ("completion s", ("completion_s",), 1.0),
@@ -91,30 +92,14 @@ def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
         for estimator, reasons in silent.items()
         for reason, entities in reasons.items()
     }
-    for (reason, refused), estimators in _grouped(refusals).items():
+    for (reason, refused), estimators in grouped(refusals).items():
         out.print(f"{_do_not_apply(estimators)} to {listed(refused)}: {reason}")
     if len(flows) > len(shown):
         out.print(f"{len(flows) - len(shown)} flows more stand in flows.parquet")
 
 
-def _grouped(refusals: Mapping[tuple[str, str], _What]) -> dict[tuple[str, _What], list[str]]:
-    """The estimators that decline the same for the same reason; of what each declines for which."""
-    found: dict[tuple[str, _What], list[str]] = {}
-    for (estimator, reason), what in refusals.items():
-        found.setdefault((reason, what), []).append(estimator)
-    return found
-
-
 def _do_not_apply(estimators: Sequence[str]) -> str:
     return f"{listed(estimators)} {'does' if len(estimators) == 1 else 'do'} not apply"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as people list them; of many the first, and how many more."""
-    shown, last = list(names[:-1]), names[-1]
-    if len(names) > _LISTED_NAMES:
-        shown, last = list(names[: _LISTED_NAMES - 1]), f"{len(names) - _LISTED_NAMES + 1} more"
-    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 def _cells(found: Mapping[str, Row], wholes: Wholes) -> list[str]:
@@ -157,81 +142,12 @@ def _print_declined(found: Iterable[tuple[list[str], list[str], str]]) -> None:
         out.print(f"{_do_not_apply(estimators)} to {listed(where)}: {reason}")
 
 
-def declined(answers: Answers, metrics: Collection[str] = ()) -> Iterator[tuple[list[str], list[str], str]]:
-    """Who has no answer, for which flows in how many cells, and why; of all metrics if none is named."""
-    rows = (
-        (index, row)
-        for index, variant in enumerate(answers.variants)
-        for row in variant.rows
-        if not metrics or row.metric in metrics
-    )
-    silent: dict[tuple[str, str], dict[str, set[int]]] = {}
-    for index, row in rows:
-        if row.status == "not applicable":
-            silent.setdefault((row.estimator, row.reason), {}).setdefault(row.entity, set()).add(index)
-    counted = {
-        key: tuple((flow, len(cells)) for flow, cells in flows.items()) for key, flows in silent.items()
-    }
-    for (reason, flows), estimators in _grouped(counted).items():
-        one = len(answers.variants) == 1
-        yield estimators, [flow if one else f"{flow} in {_cells_of(count)}" for flow, count in flows], reason
-
-
-def _cells_of(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"
-
-
 def print_document(table: Table) -> None:
     """A table of a report, with what must be known to read it."""
     rows = [[str(cell) for cell in row] for row in table.rows]
     terminal.print_table(table.title, table.columns, rows, table.spare)
     for note in table.notes:
         terminal.console().print(note)
-
-
-MAIN_METRICS = (
-    "completion_s",
-    "goodput_bps",
-    "response_p50_ns",
-    "response_p95_ns",
-    "partial_p50_ns",
-    "partial_p95_ns",
-    "final_latency_s",
-    "update_p50_ns",
-    "update_p95_ns",
-    "after_audio_s",
-    "total_factor",
-    "delay_p50_ns",
-    "delay_p95_ns",
-    "jitter_ns",
-    "datagrams_lost",
-)
-"""What is compared where nothing is asked for."""
-
-
-def wanted(lines: Sequence[Line], metrics: Sequence[str]) -> list[str]:
-    """The metrics that are asked for, or the main ones.
-
-    Raises:
-        ValueError: No line has such a metric.
-    """
-    known = list(dict.fromkeys(line.row.metric for line in lines))
-    for metric in metrics:
-        if metric not in known:
-            raise ValueError(f"{metric!r} is not among the answers; {did_you_mean(metric, known)}")
-    return list(metrics or [metric for metric in MAIN_METRICS if metric in known] or known)
-
-
-def chosen(lines: Sequence[Line], metrics: Sequence[str]) -> list[Line]:
-    """The lines of some metrics that have an answer, metric by metric and flow by flow.
-
-    Raises:
-        ValueError: No line has such a metric.
-    """
-    order = wanted(lines, metrics)
-    flows = list(dict.fromkeys(line.row.entity for line in lines))
-    answered = [line for line in lines if line.row.metric in order and line.row.value is not None]
-    return sorted(answered, key=lambda line: (order.index(line.row.metric), flows.index(line.row.entity)))
 
 
 def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
@@ -283,20 +199,14 @@ def _print_used(
         out.print(f"{len(lines) - len(shown)} lines more; --save FILE writes all of them")
 
 
-def short_names(axes: Sequence[str]) -> list[str]:
-    """The last part of each axis's key, or more where that would not tell them apart."""
-    names = []
-    for axis in axes:
-        path = [str(part) for part in split(axis)]
-        others = [[str(part) for part in split(other)] for other in axes if other != axis]
-        length = next(
-            length
-            for length in range(1, len(path) + 1)
-            if all(other[-length:] != path[-length:] for other in others) or length == len(path)
-        )
-        names.append(".".join(path[-length:]))
-    return names
-
-
 def _spread(replications: int) -> str:
     return f"mean and 95 % t-interval of {replications} replications" if replications > 1 else "one run"
+
+
+def print_programs(runs: Runs) -> None:
+    """Prints what programs did, where there were any."""
+    for table in tables_of(runs):
+        print_document(table)
+    for _, folder in runs:
+        if reason := unknown(folder):
+            terminal.console().print(f"{folder}: TCP connections of programs are not known: {reason}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from voxpath.backends.formula import FormulaBackend, Formulas
 from voxpath.backends.sim import SimBackend
+from voxpath.names import did_you_mean
 from voxpath.results.identity import Observe
-from voxpath.scenario.problems import did_you_mean
 from voxpath.sweeps.workers import Workers
 
 if TYPE_CHECKING:

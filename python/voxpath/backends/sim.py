@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from voxpath.backends.base import refuse_programs
+from voxpath.names import did_you_mean
 from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
 from voxpath.results.rows import Row
 from voxpath.results.summaries import of_kinds
 from voxpath.scenario.apps import APPS
-from voxpath.scenario.problems import did_you_mean
 from voxpath.sweeps.runs import Task, perform_all
 from voxpath.sweeps.workers import Workers
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voxpath.document import Cell, Table
 from voxpath.phonetics import formants, klatt, praat
-from voxpath.report.document import Cell, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import click
 
 from voxpath import files, terminal
+from voxpath.document import Cell, Facts, Report, Section, Table, Text
 from voxpath.phonetics import accuracy as judging
 from voxpath.phonetics import compare as comparing
 from voxpath.phonetics import measurement, praat, textgrid
 from voxpath.phonetics.formants import FORMANTS, Settings
 from voxpath.phonetics.problems import PhoneticsError
-from voxpath.report.document import Cell, Facts, Report, Section, Table, Text
 from voxpath.tables import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from voxpath.document import Part
     from voxpath.phonetics.compare import Comparison
     from voxpath.phonetics.formants import Method
-    from voxpath.report.document import Part
 
 
 @dataclass(frozen=True, kw_only=True)

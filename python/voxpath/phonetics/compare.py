@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from voxpath.document import Mark
     from voxpath.phonetics.formants import Settings, Vowel
     from voxpath.phonetics.textgrid import TextGrid
-    from voxpath.report.document import Mark
     from voxpath.results.intervals import Summary
 
 Verdict = Literal["shifted", "repeatable", "undecided", "no answer"]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpath import files
+from voxpath.names import did_you_mean
 from voxpath.phonetics import geometry
 from voxpath.phonetics.problems import PhoneticsError, problem
-from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpath.phonetics import articulation, contours, formants, praat, summary, textgrid
-from voxpath.phonetics.formants import FORMANTS, Settings, Vowel
-from voxpath.phonetics.problems import PhoneticsError
-from voxpath.report.document import (
+from voxpath.document import (
     Axis,
     Cell,
     Cloud,
@@ -22,7 +19,10 @@ from voxpath.report.document import (
     Spectrogram,
     Table,
 )
-from voxpath.scenario.problems import did_you_mean
+from voxpath.names import did_you_mean
+from voxpath.phonetics import articulation, contours, formants, praat, summary, textgrid
+from voxpath.phonetics.formants import FORMANTS, Settings, Vowel
+from voxpath.phonetics.problems import PhoneticsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from voxpath.report.document import Axis
+from voxpath.document import Axis
+from voxpath.results.selection import short_names
 from voxpath.scenario import cells
 from voxpath.scenario.quantities import in_one_unit
 from voxpath.scenario.sweep import text_of
-from voxpath.tables import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voxpath.report.document import Scale
+    from voxpath.document import Scale
     from voxpath.scenario import Document
 
 _LOGARITHMIC = 20

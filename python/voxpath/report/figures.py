@@ -6,8 +6,8 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from voxpath.document import Axis, Curve, Map, Panel, Plot, Text
 from voxpath.report.directions import Direction, scale_of
-from voxpath.report.document import Axis, Curve, Map, Panel, Plot, Text
 from voxpath.report.markup import readable
 from voxpath.results.metrics import shown
 

@@ -10,7 +10,7 @@ from voxpath.report.markup import LETTER, element, escape, readable, svg, svg_te
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from voxpath.report.document import Axis, Map, Panel
+    from voxpath.document import Axis, Map, Panel
 
 _SEQUENTIAL = ("#00224e", "#1f3a6d", "#4a5370", "#6c6d77", "#8d8878", "#b0a673", "#d5c563", "#fee838")
 """Cividis: read alike with and without colour blindness, and in print."""

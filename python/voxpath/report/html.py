@@ -15,8 +15,7 @@ from functools import singledispatch
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from voxpath.report import heatmap, ladder, listening, plane
-from voxpath.report.document import (
+from voxpath.document import (
     Cell,
     Checks,
     Facts,
@@ -31,12 +30,13 @@ from voxpath.report.document import (
     Text,
     Verbatim,
 )
+from voxpath.report import heatmap, ladder, listening, plane
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from voxpath.report.document import Axis, Curve, Mark, Part, Report, Section
+    from voxpath.document import Axis, Curve, Mark, Part, Report, Section
 
 _COLOURS = 8
 """Of curves, `--curve-0` and so on in the style sheet."""

@@ -11,7 +11,7 @@ from voxpath.report.markup import LETTER, element, escape, svg, svg_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voxpath.report.document import Ladder, Segment
+    from voxpath.document import Ladder, Segment
 
 _TOP = 34
 _SPAN = 230

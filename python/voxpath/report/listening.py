@@ -12,7 +12,7 @@ import numpy as np
 from voxpath.report.markup import element, escape, prose
 
 if TYPE_CHECKING:
-    from voxpath.report.document import Sound, Sounds
+    from voxpath.document import Sound, Sounds
 
 _FULL_SCALE = 32767
 

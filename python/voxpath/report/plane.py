@@ -16,7 +16,7 @@ from voxpath.report.markup import LETTER, element, escape, readable, svg, svg_te
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from voxpath.report.document import Axis, Outlines, Scatter, Spectrogram
+    from voxpath.document import Axis, Outlines, Scatter, Spectrogram
 
 _COLOURS = 8
 """Of the style sheet."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voxpath.report.document import Axis, Curve, Plot
+from voxpath.document import Axis, Curve, Plot
 from voxpath.results.frames import tables
 from voxpath.results.metrics import dictionary, shown
 

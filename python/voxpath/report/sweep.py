@@ -6,9 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
-from voxpath.real_tables import tables_of, told
-from voxpath.report.directions import directions
-from voxpath.report.document import (
+from voxpath.document import (
     Cell,
     Check,
     Checks,
@@ -21,12 +19,15 @@ from voxpath.report.document import (
     Text,
     Verbatim,
 )
+from voxpath.names import listed
+from voxpath.real_tables import tables_of, told
+from voxpath.report.directions import directions
 from voxpath.report.figures import estimators_of, figures, value_of
 from voxpath.report.series import series_plots
 from voxpath.results.intervals import Summary, relative
 from voxpath.results.metrics import metric_of, shown
+from voxpath.results.selection import chosen, declined, short_names, wanted
 from voxpath.scenario.sweep import text_of
-from voxpath.tables import chosen, declined, listed, short_names, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,20 +70,3 @@ def locate(path: Path, places: Mapping[Path, tuple[int, int]]) -> tuple[int, int
         if path[:end] in places:
             return places[path[:end]]
     return (1, 1)
-
-
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known name, and all names that are allowed."""
-    names = list(known)
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}{listing(names)}"
-
-
-def listing(names: Iterable[str], most: int = 20) -> str:
-    """`allowed: a, b, c`, cut where a topology has thousands of hosts."""
-    all_names = list(names)
-    if not all_names:
-        return "there is none"
-    rest = f", and {len(all_names) - most} more" if len(all_names) > most else ""
-    return f"allowed: {', '.join(all_names[:most])}{rest}"

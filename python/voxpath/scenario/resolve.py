@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath import _engine
 from voxpath.canonical import canonical
+from voxpath.names import did_you_mean
 from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.builders import build
 from voxpath.scenario.elements.traces import Traces
@@ -21,7 +22,7 @@ from voxpath.scenario.links import Directions
 from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.planning import Origin, Origins
-from voxpath.scenario.problems import Path, did_you_mean
+from voxpath.scenario.problems import Path
 from voxpath.scenario.processes.table import Passed
 from voxpath.scenario.timeline import Timeline, times
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from voxpath.scenario.problems import did_you_mean
+from voxpath.names import did_you_mean
 from voxpath.scenario.table import Table, faults
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from voxpath.scenario.problems import Path, did_you_mean
+from voxpath.names import did_you_mean
 
 if TYPE_CHECKING:
     from voxpath.scenario.elements.traces import Traces
+    from voxpath.scenario.problems import Path
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from voxpath import _engine
-from voxpath.scenario.problems import did_you_mean
+from voxpath.names import did_you_mean
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Segments, Size, Span
 from voxpath.scenario.table import Table
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from voxpath.names import did_you_mean
 from voxpath.scenario.elements import losses
 from voxpath.scenario.elements.losses import Loss
 from voxpath.scenario.elements.queues.table import Room
 from voxpath.scenario.planning import Origin, plan
-from voxpath.scenario.problems import Path, did_you_mean
 from voxpath.scenario.quantities import Name, Rate, Span
 from voxpath.scenario.table import From, Keys, Table, faults
 from voxpath.scenario.topology import StaticRoute
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.network import Network
     from voxpath.scenario.planning import Origins
+    from voxpath.scenario.problems import Path
 
 
 class Change(Table):

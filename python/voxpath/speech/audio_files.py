@@ -8,11 +8,11 @@ import wave
 from pathlib import Path
 
 from voxpath import files
+from voxpath.handshake import WAV, raw_type
 from voxpath.speech.client import Audio
 from voxpath.speech.formats import RATE, FormatError, reader_of
 from voxpath.speech.samples import SCHEME, samples
 from voxpath.speech.sniffing import media_type
-from voxpath.speech.wire import WAV, raw_type
 
 
 class AudioError(Exception):

@@ -23,7 +23,8 @@ import aiohttp
 from aiohttp import WSCloseCode
 
 from voxpath import halts
-from voxpath.speech.protocol import CLIENT_SPEECH, EOS, VOSK
+from voxpath.handshake import CLIENT_SPEECH
+from voxpath.speech.protocol import EOS, VOSK
 from voxpath.speech.words import word_errors
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from voxpath.handshake import CLIENT_SPEECH
 from voxpath.speech import hearing, protocol
 from voxpath.speech.course import Arrivals, Course
 from voxpath.speech.fronts import Front, GoneError, Http, Kaldi, Vosk, refuse
@@ -104,7 +105,7 @@ class Master:
 
         app = web.Application(client_max_size=_REFERENCE_LIMIT, middlewares=[of_pages])
         app.on_response_prepare.append(origins.tell)
-        app.router.add_get(protocol.CLIENT_SPEECH, self._client)
+        app.router.add_get(CLIENT_SPEECH, self._client)
         app.router.add_get(protocol.CLIENT_STATUS, self._status)
         app.router.add_get(protocol.WORKER_SPEECH, self._worker)
         app.router.add_get(protocol.VOSK, self._vosk)

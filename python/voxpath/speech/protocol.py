@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CLIENT_SPEECH = "/client/ws/speech"
 CLIENT_STATUS = "/client/ws/status"
 CLIENT_RECOGNISE = "/client/dynamic/recognize"
 CLIENT_REFERENCE = "/client/dynamic/reference"

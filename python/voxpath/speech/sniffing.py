@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from voxpath.speech.wire import WAV
+from voxpath.handshake import WAV
 
 _MAGIC = (
     (0, b"RIFF", WAV),

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from voxpath.report.document import Checks
+from voxpath.document import Checks
 
 if TYPE_CHECKING:
     from voxpath.backends.base import Question
-    from voxpath.report.document import Check, Report, Section, Table
+    from voxpath.document import Check, Report, Section, Table
     from voxpath.results.answers import Variant
     from voxpath.results.intervals import Summary
     from voxpath.results.rows import Row

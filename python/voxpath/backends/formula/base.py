@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from voxpath.backends.base import BACKENDS
+from voxpath.names import did_you_mean
 from voxpath.results.metrics import COMPUTED, dictionary
-from voxpath.scenario.problems import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

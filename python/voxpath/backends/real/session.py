@@ -17,7 +17,7 @@ from voxpath.backends.real import launch, runner
 from voxpath.backends.real.configuration import configurations, files
 from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.relays import environment, relays
-from voxpath.scenario.problems import did_you_mean
+from voxpath.names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

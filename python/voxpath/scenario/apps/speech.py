@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 
 from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
-from voxpath import _engine
+from voxpath import _engine, handshake
 from voxpath.scenario.apps.summaries import Sessions
 from voxpath.scenario.apps.table import TCP, AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
@@ -22,7 +22,6 @@ from voxpath.scenario.elements.traces import TraceError
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Size, Span
 from voxpath.scenario.table import Keys, Table, explain, faults
 from voxpath.scenario.tcp import Socket
-from voxpath.speech import wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +86,7 @@ class Utterance(Table):
 
     audio: PositiveSize = Field(description="Of the audio.")
     length: PositiveSpan = Field(description="How long it sounds.")
-    content_type: str = Field(wire.raw_type(_RATE), description="What the server is told that it is.")
+    content_type: str = Field(handshake.raw_type(_RATE), description="What the server is told that it is.")
     segments: tuple[Segment, ...] = Field((), strict=False, description="Of speech, in order.")
     results: tuple[Result, ...] = Field((), strict=False, description="What is told, in order.")
     farewell: Size = Field(0, description="JSON that is told after the last result; zero for none.")
@@ -201,8 +200,8 @@ def _planned(app: Speech, files: Traces) -> dict[str, Any]:
     pairs = round(utterance.audio * app.block / utterance.length / 2)
     return {
         "kind": "speech",
-        "request_bytes": app.request or len(wire.request(app.address, utterance.content_type)),
-        "response_bytes": app.response or len(wire.response()),
+        "request_bytes": app.request or len(handshake.request(app.address, utterance.content_type)),
+        "response_bytes": app.response or len(handshake.response()),
         "audio_bytes": utterance.audio,
         "length_ns": utterance.length,
         # As the client cuts it: whole samples.
@@ -255,7 +254,7 @@ def _utterance(app: Speech, files: Traces) -> Utterance:
     if app.audio is not None:
         return _worked_out(app, *_sound(app.audio, files))
     length = app.length or 0
-    return _worked_out(app, 2 * max(1, length * _RATE // _S), length, wire.raw_type(_RATE))
+    return _worked_out(app, 2 * max(1, length * _RATE // _S), length, handshake.raw_type(_RATE))
 
 
 def _read(key: str, name: str, table: type[_Table], files: Traces) -> _Table:
@@ -284,7 +283,7 @@ def _sound(name: str, files: Traces) -> tuple[int, int, str]:
     if not frames:
         raise SpeechError("audio", f"{name!r} has no audio")
     length = frames * _S // rate
-    return (2 * frames, length, wire.raw_type(rate)) if is_plain else (len(raw), length, wire.WAV)
+    return (2 * frames, length, handshake.raw_type(rate)) if is_plain else (len(raw), length, handshake.WAV)
 
 
 def _worked_out(app: Speech, audio: int, length: int, content_type: str) -> Utterance:

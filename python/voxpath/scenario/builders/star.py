@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from voxpath.names import did_you_mean
 from voxpath.scenario.network import BuiltLink, Network
-from voxpath.scenario.problems import Path, did_you_mean
 
 if TYPE_CHECKING:
+    from voxpath.scenario.problems import Path
     from voxpath.scenario.topology import Star
 
 _HUB = "hub"

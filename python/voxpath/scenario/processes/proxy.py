@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from voxpath.names import did_you_mean
 from voxpath.scenario.apps.table import default
-from voxpath.scenario.problems import did_you_mean
 from voxpath.scenario.processes.table import Passed, ProcessTable
 from voxpath.scenario.quantities import Name, Port, PositiveSize
 from voxpath.scenario.table import Table

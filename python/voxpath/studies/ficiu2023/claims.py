@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voxpath.report.document import Check
+from voxpath.document import Check
 from voxpath.results.decisions import above, all_of, within
 from voxpath.results.intervals import paired, summarise
 from voxpath.studies.base import shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.report.document import Checks, Facts, Report, Section, Table, Text
+from voxpath.document import Checks, Facts, Report, Section, Table, Text
 from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held
 from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all

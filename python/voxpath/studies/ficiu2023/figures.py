@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Map, Panel, Plot, Section, Table, Text
+from voxpath.document import Axis, Cell, Check, Checks, Curve, Map, Panel, Plot, Section, Table, Text
 from voxpath.results.decisions import above, all_of, within
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import shown

@@ -9,7 +9,7 @@ import numpy as np
 from voxpath.aec import nlms, widely_linear
 from voxpath.aec.measures import erle, spectrum
 from voxpath.aec.signals import half_wave, recorded, room, stereo, synthetic_paths, with_noise
-from voxpath.report.document import Axis, Curve, Plot, Section, Sound, Sounds
+from voxpath.document import Axis, Curve, Plot, Section, Sound, Sounds
 from voxpath.studies.ficiu2023.experiment import published
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from voxpath.aec import Canceller
     from voxpath.aec.signals import Samples
-    from voxpath.report.document import Part
+    from voxpath.document import Part
 
 _LENGTH = 256
 """Of the echo paths: 32 ms."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.audio import opus
+from voxpath.document import Cell, Checks, Facts, Report, Section, Table, Text
 from voxpath.phonetics import measurement, praat
-from voxpath.report.document import Cell, Checks, Facts, Report, Section, Table, Text
 from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, shown
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.studies.base import Ask, Comparison
     from voxpath.studies.karaoui2023.vocal_tract import Found
     from voxpath.studies.karaoui2023.voice_path import Passed

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from voxpath.report.document import Cell, Check, Table
+from voxpath.document import Cell, Check, Table
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import Comparison, Published, Tolerance, contradiction
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voxpath.document import Cell, Check, Checks, Table
 from voxpath.phonetics import measurement, praat, summary, synthesis, tract
 from voxpath.phonetics.contours import Contours, Frame
 from voxpath.phonetics.formants import Settings
 from voxpath.phonetics.textgrid import Interval, of_tiers
-from voxpath.report.document import Cell, Check, Checks, Table
 from voxpath.results.decisions import above, below
 from voxpath.studies.karaoui2023.tables import row
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from voxpath.document import Outlines, Spectrogram
     from voxpath.phonetics.measurement import Measurement
     from voxpath.phonetics.synthesis import Muscles
-    from voxpath.report.document import Outlines, Spectrogram
 
 SPEAKER = synthesis.Speaker("Male")
 """As the publication's: a man."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from voxpath.audio import losses, opus, quality, speech
+from voxpath.document import Axis, Cell, Check, Checks, Curve, Plot, Table
 from voxpath.phonetics import compare, praat
 from voxpath.phonetics.compare import Shifts
 from voxpath.phonetics.formants import FORMANTS, Settings
-from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Table
 from voxpath.results.decisions import above, all_of, below
 from voxpath.results.intervals import Summary, paired, summarise
 from voxpath.studies.base import shown

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from voxpath.backends.base import Question
-from voxpath.report.document import Cell, Check, Checks, Table, Text
+from voxpath.document import Cell, Check, Checks, Table, Text
 from voxpath.results.decisions import above, all_of
 from voxpath.results.intervals import summarise
 from voxpath.speech.samples import GROWING
@@ -18,7 +18,7 @@ from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.answers import Variant
     from voxpath.studies.ramli2018.measured import Measured
 

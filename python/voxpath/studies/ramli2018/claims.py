@@ -6,7 +6,7 @@ import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from voxpath.report.document import Cell, Check, Checks, Table
+from voxpath.document import Cell, Check, Checks, Table
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.results.intervals import paired, summarise
 from voxpath.studies.base import shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.report.document import Facts, Report, Section, Table, Text
+from voxpath.document import Facts, Report, Section, Table, Text
 from voxpath.speech.samples import SampleError, samples
 from voxpath.studies.base import Answer, Study, checks_of, held, shown
 from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region
@@ -32,7 +32,7 @@ from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.studies.base import Ask
     from voxpath.studies.ramli2018.questions import Effort, Found, Way
 

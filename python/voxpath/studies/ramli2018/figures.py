@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath.report.document import Axis, Cell, Check, Checks, Curve, Plot, Table
+from voxpath.document import Axis, Cell, Check, Checks, Curve, Plot, Table
 from voxpath.results.decisions import within
 from voxpath.results.intervals import quantile, summarise
 from voxpath.studies.base import shown
@@ -16,7 +16,7 @@ from voxpath.studies.ramli2018.scenario import SETTINGS, SETTLED_S, WATCHED_S, p
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.intervals import Quantile
     from voxpath.studies.ramli2018.measured import Measured
     from voxpath.studies.ramli2018.questions import Found, Way

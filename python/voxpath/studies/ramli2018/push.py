@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from voxpath.backends.base import Question
-from voxpath.report.document import Cell, Table
+from voxpath.document import Cell, Table
 from voxpath.results.frames import tables
 from voxpath.results.intervals import summarise
 from voxpath.scenario import from_dict

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from voxpath.backends.base import Question
-from voxpath.report.document import Axis, Cell, Curve, Map, Panel, Plot, Table
+from voxpath.document import Axis, Cell, Curve, Map, Panel, Plot, Table
 from voxpath.results.intervals import quantile, summarise
 from voxpath.speech.samples import GROWING
 from voxpath.studies.ramli2018 import machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, TypeVar
 
-from voxpath.report.document import Axis, Check, Checks, Curve, Map, Panel, Plot, Section, Table
+from voxpath.document import Axis, Check, Checks, Curve, Map, Panel, Plot, Section, Table
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.studies.base import shown
 from voxpath.studies.sarkar2022.questions import SLOW_CELLS, TODAY, Cell, map_cell
@@ -16,7 +16,7 @@ from voxpath.studies.sarkar2022.verdicts import probability
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.decisions import Decision
     from voxpath.studies.sarkar2022.questions import Found
 

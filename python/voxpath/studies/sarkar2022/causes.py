@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Check, Checks, Section, Table, Text
+from voxpath.document import Cell as Entry
+from voxpath.document import Check, Checks, Section, Table, Text
 from voxpath.results.decisions import above, all_of, negated
 from voxpath.results.intervals import along_a_line
 from voxpath.studies.base import compare, in_reach, shown
@@ -31,7 +31,7 @@ from voxpath.studies.sarkar2022.waiting import Waiting, waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.decisions import Decision
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Key, Published

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.report.document import Check, Checks, Facts, Report, Section, Text
+from voxpath.document import Check, Checks, Facts, Report, Section, Text
 from voxpath.results.decisions import all_of
 from voxpath.studies.base import Answer, Study, checks_of, held, shown, with_causes
 from voxpath.studies.sarkar2022 import beyond, causes, figures, kernel, ladder, misprints, tables, testbed
@@ -27,7 +27,7 @@ from voxpath.studies.sarkar2022.verdicts import comparisons, printed, source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.studies.base import Ask, Comparison, Key
     from voxpath.studies.sarkar2022.questions import Effort, Found
 

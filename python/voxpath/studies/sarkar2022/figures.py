@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from voxpath.report.document import Axis, Check, Checks, Curve, Plot, Section
+from voxpath.document import Axis, Check, Checks, Curve, Plot, Section
 from voxpath.results.decisions import all_of, below
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import in_reach

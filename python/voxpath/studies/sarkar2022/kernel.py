@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Check, Checks, Facts, Section, Table, Text
+from voxpath.document import Cell as Entry
+from voxpath.document import Check, Checks, Facts, Section, Table, Text
 from voxpath.results.decisions import above, all_of, below, minus, within
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import compare, shown
@@ -35,7 +35,7 @@ from voxpath.studies.sarkar2022.verdicts import losses_of, published
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.decisions import Decision
     from voxpath.results.intervals import Summary
     from voxpath.studies.base import Comparison, Key, Published

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath.backends.formula.recovery import congestion_avoidance, rounds_to
-from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Check, Checks, Ladder, Section, Segment, Table
+from voxpath.document import Cell as Entry
+from voxpath.document import Check, Checks, Ladder, Section, Segment, Table
 from voxpath.studies.sarkar2022.questions import LADDER_LOSS, ONE_LOSS, Cell
 from voxpath.studies.sarkar2022.scenario import SEGMENT, VARIANTS, WINDOW
 from voxpath.studies.sarkar2022.tables import NOT_ASKED
@@ -21,7 +21,7 @@ from voxpath.studies.sarkar2022.waiting import CLIENT_RECEIVES, SERVER_SENDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.studies.sarkar2022.questions import Found
     from voxpath.studies.sarkar2022.traces import Trace
 

@@ -9,7 +9,7 @@ import polars as pl
 from voxpath.backends.formula.limits import medium_rate
 from voxpath.backends.formula.transmissions import transmissions
 from voxpath.backends.formula.wire import packet_error_rate
-from voxpath.report.document import Check, Checks, Section
+from voxpath.document import Check, Checks, Section
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import in_reach, shown
@@ -23,7 +23,7 @@ from voxpath.studies.sarkar2022.verdicts import SEGMENTS, probability, published
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.decisions import Decision
     from voxpath.studies.base import Comparison, Key
     from voxpath.studies.sarkar2022.questions import Found

@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Check, Checks, Table, Text
+from voxpath.document import Cell as Entry
+from voxpath.document import Check, Checks, Table, Text
 from voxpath.results.decisions import all_of, below, minus, negated
 from voxpath.results.intervals import Summary, summarise
 from voxpath.studies.base import compare, shown
@@ -22,7 +22,7 @@ from voxpath.studies.sarkar2022.verdicts import printed, probability, published
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voxpath.report.document import Part
+    from voxpath.document import Part
     from voxpath.results.decisions import Decision
     from voxpath.studies.base import Published
 

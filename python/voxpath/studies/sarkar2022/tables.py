@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Mark, Table, Text
+from voxpath.document import Cell as Entry
+from voxpath.document import Mark, Table, Text
 from voxpath.studies.base import shown
 from voxpath.studies.sarkar2022.questions import KERNEL, Cell
 from voxpath.studies.sarkar2022.verdicts import published, source
@@ -15,7 +15,7 @@ from voxpath.studies.sarkar2022.verdicts import published, source
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voxpath.report.document import Check
+    from voxpath.document import Check
     from voxpath.results.rows import Row
     from voxpath.studies.base import Comparison, Verdict
     from voxpath.studies.sarkar2022.questions import Found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from voxpath.report.document import Cell as Entry
-from voxpath.report.document import Check, Checks, Section, Table, Text
+from voxpath.document import Cell as Entry
+from voxpath.document import Check, Checks, Section, Table, Text
 from voxpath.results.decisions import all_of, negated
 from voxpath.studies.base import compare, shown
 from voxpath.studies.sarkar2022 import rival

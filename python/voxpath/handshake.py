@@ -1,4 +1,4 @@
-"""The handshake of our client and our master, as aiohttp writes it: for who simulates them.
+"""The handshake of a speech session, as aiohttp writes it: for our client and master, and for their model.
 
 `tests/test_speech_simulated.py` holds it against what they send. Frames are RFC 6455's; their sizes stand in
 `crates/apps/src/speech/mod.rs`, where both ends count them.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from urllib.parse import quote_plus
 
-from voxpath.speech.protocol import CLIENT_SPEECH
+CLIENT_SPEECH = "/client/ws/speech"
+"""Where clients open a session."""
 
 AGENT = "Python/3.11 aiohttp/3.14.5"
 """How both call themselves; other versions differ by some octets."""
