@@ -15,16 +15,6 @@ TO_BE_REMOVED = {
         ("crate::proxy", "crate::registry"),
         ("crate::record", "crate::speech"),
     },
-    "sim": {
-        ("crate::endpoint", "crate::sockets"),
-        ("crate::limits", "crate::world"),
-        ("crate::network", "crate::endpoint"),
-        ("crate::network", "crate::stack"),
-        ("crate::processes", "crate::world"),
-        ("crate::sockets", "crate::processes"),
-        ("crate::timeline", "crate::check"),
-        ("crate::world", "crate::realtime"),
-    },
 }
 """Uses that close a circle: a file, and one that it should not use. Whoever opens one removes its line."""
 

@@ -1,12 +1,13 @@
 //! From a plan to a world.
 
-use crate::endpoint::{Counters, Endpoint, Kind, Label, Owner, Socket, Tcp};
+use crate::address::{Address, FourTuple, Label};
+use crate::endpoint::{Counters, Endpoint, Kind, Owner, Socket, Tcp};
 use crate::limits::Limits;
-use crate::network::{Address, Network, Node};
+use crate::network::{Network, Node};
 use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
 use crate::processes::Running;
 use crate::sinks;
-use crate::sockets::{Bound, FourTuple, Port, SocketTable, ports_of};
+use crate::sockets::{Bound, Port, SocketTable, ports_of};
 use crate::timeline::{Timeline, changes, stop_of};
 use crate::ways::{End, Ways, between, ends, towards};
 use crate::world::World;

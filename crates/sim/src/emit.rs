@@ -1,6 +1,6 @@
 //! From a packet to the bytes that a wire would carry.
 
-use crate::network::Address;
+use crate::address::Address;
 use alloc::vec::Vec;
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_units::Time;

@@ -7,6 +7,8 @@
 
 extern crate alloc;
 
+mod address;
+mod bucket;
 mod build;
 mod check;
 mod connections;
@@ -31,10 +33,11 @@ pub use check::check;
 pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
-pub use realtime::{Delivery, LinkState, RealTime, Strays};
+pub use realtime::{LinkState, RealTime, Strays};
 pub use report::{Report, Verdict};
 pub use voxpath_net::table::{Column, Data, Described, Meaning, Table};
 pub use voxpath_units::check::Problem;
+pub use world::Delivery;
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,7 +1,6 @@
 //! What ends a run before its time: limits on its events, its virtual time and its memory, and the clock's own range.
 
 use crate::plan::Plan;
-use crate::world::World;
 use alloc::format;
 use alloc::string::String;
 use voxpath_units::Time;
@@ -65,48 +64,40 @@ impl Limits {
             reached: None,
         }
     }
-}
 
-impl World {
-    /// How many of `budget` events may be processed before the limits have to be looked at; none if one is reached.
-    pub(crate) fn next_piece(&mut self, budget: u64) -> Option<u64> {
-        let limits = &self.limits;
-        let left = limits.events.map_or(u64::MAX, |events| events - limits.processed);
-        let reached = if limits.reached.is_some() {
-            limits.reached
-        } else if left == 0 || self.network.events.tickets_left() < RESERVE {
-            Some(Limit::Events)
-        } else if limits.memory.is_some_and(|most| self.memory() > most) {
-            Some(Limit::Memory)
-        } else {
-            None
-        };
-        self.limits.reached = reached;
-        let piece = budget.min(PIECE).min(left);
-        if reached.is_some() {
+    /// How many of `budget` events may be processed before the limits have to be looked at again; none if one is
+    /// reached.
+    pub(crate) fn next_piece(
+        &mut self,
+        budget: u64,
+        tickets_left: u64,
+        memory: impl FnOnce() -> u64,
+    ) -> Option<u64> {
+        let left = self.events.map_or(u64::MAX, |events| events - self.processed);
+        if self.reached.is_none() {
+            if left == 0 || tickets_left < RESERVE {
+                self.reached = Some(Limit::Events);
+            } else if self.memory.is_some_and(|most| memory() > most) {
+                self.reached = Some(Limit::Memory);
+            }
+        }
+        if self.reached.is_some() {
             return None;
         }
-        self.limits.processed += piece;
+        let piece = budget.min(PIECE).min(left);
+        self.processed += piece;
         Some(piece)
     }
 
-    /// Bytes that packets, events, observations and the applications' records hold.
-    fn memory(&self) -> u64 {
-        let network = &self.network;
-        let records: usize = self.sockets.endpoints.iter().map(|endpoint| endpoint.kind.memory()).sum();
-        (network.pool.memory() + network.events.memory() + network.tap.memory() + records) as u64
-    }
-
-    /// What ended the run before its time.
-    pub(crate) fn limit_reached(&mut self) -> Option<Limit> {
-        let end = match self.limits.end_is {
-            End::Duration => return self.limits.reached,
+    /// What ended a run before its time, whose next event is then, if it still had something to do.
+    pub(crate) fn reached(&self, next: Option<Time>) -> Option<Limit> {
+        let end = match self.end_is {
+            End::Duration => return self.reached,
             End::Limit => Limit::Time,
             End::Clock => Limit::Clock,
         };
-        let is_cut =
-            !self.is_idle() && self.network.events.peek_time().is_some_and(|next| next > self.limits.end);
-        self.limits.reached.or(is_cut.then_some(end))
+        let is_cut = next.is_some_and(|next| next > self.end);
+        self.reached.or(is_cut.then_some(end))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Nodes and links: what carries a packet from one host to another.
 
-use crate::endpoint::Label;
+use crate::address::{Address, Label};
+use crate::bucket::Bucket;
 use crate::plan::NodeKind;
-use crate::stack::Bucket;
 use crate::ways::Ways;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -58,17 +58,6 @@ pub(crate) struct Node {
     pub(crate) delivered: u64,
     /// Packets that had nowhere to go: no route, no hops left, no socket.
     pub(crate) discarded: u64,
-}
-
-/// An address and whose it is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Address {
-    pub(crate) ip: IpAddr,
-    pub(crate) node: u32,
-    /// What packets to it are bound for.
-    pub(crate) place: u32,
-    /// By which direction packets from it leave; none asks the routes.
-    pub(crate) leaving: Option<DirectionId>,
 }
 
 impl Node {

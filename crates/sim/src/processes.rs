@@ -1,10 +1,10 @@
 //! Processes on simulated hosts, and their sockets.
 
-use crate::endpoint::{Kind, Label, Owner, Simulated, Socket, Tcp, Udp};
+use crate::address::{FourTuple, Label};
+use crate::endpoint::{Kind, Owner, Simulated, Socket, Tcp, Udp};
 use crate::network::Network;
 use crate::outside::OutsideProcess;
-use crate::sockets::{Bound, FourTuple, Port, SocketTable};
-use crate::world::World;
+use crate::sockets::{Bound, Listener, Port, SocketTable};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
@@ -12,42 +12,34 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 use voxpath_apps::Stream;
-use voxpath_apps::process::{Event, ListenerId, Process, ProcessMachine, SocketId, Sockets};
-use voxpath_net::packet::Packet;
+use voxpath_apps::process::{Event, ListenerId, ProcessMachine, SocketId, Sockets};
 use voxpath_net::{FlowId, Seed, Target};
 use voxpath_tcp::{Config, Connection};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
-use voxpath_wire::tcp::{Seq, TcpFlags};
+use voxpath_wire::tcp::Seq;
 
 /// A process, and what it has to hear of.
 #[derive(Debug)]
 pub(crate) struct Running {
     /// None while it is driven, and where it runs on a real host.
-    machine: Option<ProcessMachine>,
+    pub(crate) machine: Option<ProcessMachine>,
     /// It runs, or is to run, on a real host.
-    is_outside: bool,
-    name: String,
-    node: u32,
-    config: Arc<Config>,
-    seed: Seed,
-    target: Target,
+    pub(crate) is_outside: bool,
+    pub(crate) name: String,
+    pub(crate) node: u32,
+    pub(crate) config: Arc<Config>,
+    pub(crate) seed: Seed,
+    pub(crate) target: Target,
     /// The earliest wake-up that the event queue holds for it.
-    armed: Option<Time>,
+    pub(crate) armed: Option<Time>,
     /// Whether the world waits for it.
-    busy: bool,
-    events: VecDeque<Event>,
+    pub(crate) busy: bool,
+    pub(crate) events: VecDeque<Event>,
     /// Sockets that it has used, whose packets have to leave.
-    touched: BTreeSet<u32>,
+    pub(crate) touched: BTreeSet<u32>,
     /// Connections that it had so far.
-    connections: u32,
-}
-
-/// A listener of a process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Listener {
-    process: u32,
-    id: ListenerId,
+    pub(crate) connections: u32,
 }
 
 /// Which end of a conversation a process's socket is, behind the two of a flow: it accepted it, or it opened it.
@@ -96,128 +88,26 @@ impl Running {
         self.node
     }
 
-    fn tell(&mut self, event: Event) {
+    pub(crate) fn tell(&mut self, event: Event) {
         if self.events.back() != Some(&event) {
             self.events.push_back(event);
         }
     }
 
     /// What a new connection of it needs: the stack of its host, and the number from which it counts.
-    fn stack(&mut self) -> (Arc<Config>, Seq) {
+    pub(crate) fn stack(&mut self) -> (Arc<Config>, Seq) {
         self.connections += 1;
         let stream = format!("process {} {} iss", self.name, self.connections);
         (self.config.clone(), Seq(self.seed.stream(&stream).bits() as u32))
     }
 }
 
-impl World {
-    /// Has every process open what has to be there when the run starts.
-    pub(crate) fn start_processes(&mut self) {
-        for process in 0..self.processes.len() as u32 {
-            if self.processes[process as usize].is_outside {
-                continue;
-            }
-            self.with_process(Time::ZERO, process, |machine, sockets| {
-                machine.start(sockets);
-                machine.drive(Time::ZERO, sockets);
-            });
-        }
-    }
-
-    /// A process's wake-up is due, unless an earlier one has replaced it.
-    pub(crate) fn wake_process(&mut self, now: Time, process: u32) {
-        let running = &mut self.processes[process as usize];
-        if running.armed == Some(now) {
-            running.armed = None;
-            self.with_process(now, process, |machine, sockets| machine.drive(now, sockets));
-        }
-    }
-
-    /// Something happened at a socket of a process: lets it do what it can.
-    pub(crate) fn run_owner(&mut self, now: Time, index: usize, process: u32) {
-        let running = &mut self.processes[process as usize];
-        running.touched.insert(index as u32);
-        let socket = SocketId(index as u32);
-        if let Kind::Tcp(tcp) = &mut self.sockets.endpoints[index].kind
-            && let is_established = tcp.is_established()
-            && let Owner::Process { accepted_at: accepted_at @ Some(_), .. } = &mut tcp.owner
-        {
-            // A process knows of a connection once it stands.
-            if is_established && let Some(listener) = accepted_at.take() {
-                let Listener { id, .. } = self.sockets.listeners[listener as usize];
-                running.tell(Event::Accepted { listener: id, socket });
-            }
-        } else {
-            running.tell(Event::Ready(socket));
-        }
-        self.with_process(now, process, |machine, sockets| machine.drive(now, sockets));
-    }
-
-    fn with_process(
-        &mut self,
-        now: Time,
-        process: u32,
-        act: impl FnOnce(&mut ProcessMachine, &mut ProcessSockets<'_>),
-    ) {
-        let running = &mut self.processes[process as usize];
-        let Some(mut machine) = running.machine.take() else {
-            unreachable!("a process is driven by its own sockets one after the other");
-        };
-        let (network, table) = (&mut self.network, &mut self.sockets);
-        act(&mut machine, &mut ProcessSockets { network, table, running, process });
-        let (next, busy) = (machine.poll_timeout(), machine.is_busy());
-        running.machine = Some(machine);
-        self.busy = self.busy + usize::from(busy) - usize::from(running.busy);
-        running.busy = busy;
-        if let Some(at) = next
-            && running.armed.is_none_or(|armed| at < armed)
-        {
-            let at = at.max(self.network.events.now());
-            running.armed = Some(at);
-            self.network.events.push(at, running.target);
-        }
-        while let Some(endpoint) = self.processes[process as usize].touched.pop_first() {
-            self.flush(now, endpoint as usize);
-        }
-    }
-
-    /// A packet that no socket expects in particular: the one that waits at its port, or a new one of who listens there.
-    pub(crate) fn claim(&mut self, node: u32, packet: &Packet) -> Option<usize> {
-        let tuple = FourTuple::of(packet)?;
-        let port = Port { node, is_udp: packet.is_udp(), number: tuple.local.1 };
-        let opens = packet.tcp().is_none_or(|header| {
-            header.flags.contains(TcpFlags::SYN) && !header.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
-        });
-        match self.sockets.bound(port, packet.flow)? {
-            Bound::Endpoint(endpoint) => {
-                if !matches!(self.sockets.endpoints[endpoint as usize].kind, Kind::Datagram(_)) {
-                    if !opens {
-                        return None;
-                    }
-                    self.sockets.settle(endpoint, port, tuple);
-                }
-                Some(endpoint as usize)
-            }
-            Bound::Listener(_) if !opens => None,
-            Bound::Listener(listener) => {
-                let Listener { process, .. } = self.sockets.listeners[listener as usize];
-                let (config, iss) = self.processes[process as usize].stack();
-                let owner = Owner::Process { process, accepted_at: Some(listener) };
-                let kind = Kind::Tcp(Box::new(Tcp { socket: Socket::Idle { config, iss }, owner }));
-                // The label of who opens is carried on.
-                let label = Label::of(packet.flow, tuple);
-                Some(self.sockets.add(label, end_of(process, false), node, kind) as usize)
-            }
-        }
-    }
-}
-
 /// The sockets of a process on a simulated host.
-struct ProcessSockets<'a> {
-    network: &'a mut Network,
-    table: &'a mut SocketTable,
-    running: &'a mut Running,
-    process: u32,
+pub(crate) struct ProcessSockets<'a> {
+    pub(crate) network: &'a mut Network,
+    pub(crate) table: &'a mut SocketTable,
+    pub(crate) running: &'a mut Running,
+    pub(crate) process: u32,
 }
 
 impl ProcessSockets<'_> {

@@ -14,7 +14,7 @@ use crate::emit::emit;
 use crate::endpoint::Kind;
 use crate::outside::{Outside, OutsideProcess};
 use crate::processes::Running;
-use crate::world::World;
+use crate::world::{Delivery, World};
 use crate::{Observe, Plan, Problem, Report, build, check, report};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -50,15 +50,6 @@ pub struct Strays {
     pub unparsed: u64,
     /// From an address that is not the host's, or to one that nobody has, such as multicast.
     pub unroutable: u64,
-}
-
-/// A frame that has arrived at a real host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
-    /// Index of the host in the plan.
-    pub host: u32,
-    /// When it arrived, which is when it should be handed over.
-    pub due: Time,
 }
 
 /// One direction of a link at a moment.

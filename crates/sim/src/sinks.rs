@@ -1,7 +1,7 @@
 //! Where observations go: columns for Python, captures for tshark.
 
+use crate::address::Address;
 use crate::emit::emit;
-use crate::network::Address;
 use crate::plan::{DIRECTIONS, Observe, Plan};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

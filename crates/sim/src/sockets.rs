@@ -5,14 +5,14 @@
 //! plan's flows are a function of their numbers, other conversations stand in a map, and who is expected by nobody in
 //! particular comes to whoever waits at the port.
 
+use crate::address::{Address, FourTuple, Label};
 use crate::connections::{self, ConnectionRow};
-use crate::endpoint::{Counters, Endpoint, Kind, Label};
-use crate::network::Address;
-use crate::processes::Listener;
+use crate::endpoint::{Counters, Endpoint, Kind};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use voxpath_apps::process::ListenerId;
 use voxpath_net::packet::Packet;
-use voxpath_net::{AddressId, FlowId, Target};
+use voxpath_net::{FlowId, Target};
 use voxpath_wire::icmp::Quote;
 
 /// First port of the ends that answer (iperf's).
@@ -37,27 +37,19 @@ fn flow_between(ports: [u16; 2]) -> Option<u32> {
     Some(u32::from(server) * DYNAMIC_PORTS + u32::from(dynamic))
 }
 
-/// Addresses and ports of a conversation, as one of its ends sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FourTuple {
-    pub(crate) local: (AddressId, u16),
-    pub(crate) remote: (AddressId, u16),
-}
-
-impl FourTuple {
-    /// Of the end that a packet with ports has come to.
-    pub(crate) fn of(packet: &Packet) -> Option<Self> {
-        let (from, to) = packet.ports()?;
-        Some(Self { local: (packet.dst, to), remote: (packet.src, from) })
-    }
-}
-
 /// A port of a host at which somebody waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Port {
     pub(crate) node: u32,
     pub(crate) is_udp: bool,
     pub(crate) number: u16,
+}
+
+/// A listener of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listener {
+    pub(crate) process: u32,
+    pub(crate) id: ListenerId,
 }
 
 /// Who waits at a port for whom he does not know yet.

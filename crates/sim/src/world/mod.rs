@@ -4,12 +4,14 @@
 //! due. Everything that follows from it (forwarding, acknowledging, sending) happens at once, so a hop costs one
 //! event. The same world serves real time: only the clock that says how far to advance differs.
 
-use crate::endpoint::{Datagram, Endpoint, Kind, Label, Owner};
-use crate::limits::Limits;
+mod processes;
+
+use crate::address::Label;
+use crate::endpoint::{Datagram, Endpoint, Kind, Owner};
+use crate::limits::{Limit, Limits};
 use crate::network::Network;
 use crate::plan::Change;
 use crate::processes::Running;
-use crate::realtime::Delivery;
 use crate::sinks::SERIES_METRICS;
 use crate::sockets::SocketTable;
 use crate::timeline::Timeline;
@@ -26,6 +28,15 @@ use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::icmp::{IcmpHeader, Quote};
 use voxpath_wire::ip::IpHeader;
+
+/// A frame that has arrived at a real host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Index of the host in the plan.
+    pub host: u32,
+    /// When it arrived, which is when it should be handed over.
+    pub due: Time,
+}
 
 /// Everything that a run consists of.
 #[derive(Debug)]
@@ -92,6 +103,22 @@ impl World {
                 self.step();
             }
         }
+    }
+
+    fn next_piece(&mut self, budget: u64) -> Option<u64> {
+        let (network, sockets) = (&self.network, &self.sockets);
+        // What packets, events, observations and the applications' records hold.
+        let memory = || {
+            let records: usize = sockets.endpoints.iter().map(|endpoint| endpoint.kind.memory()).sum();
+            (network.pool.memory() + network.events.memory() + network.tap.memory() + records) as u64
+        };
+        self.limits.next_piece(budget, network.events.tickets_left(), memory)
+    }
+
+    /// What ended the run before its time.
+    pub(crate) fn limit_reached(&mut self) -> Option<Limit> {
+        let next = if self.is_idle() { None } else { self.network.events.peek_time() };
+        self.limits.reached(next)
     }
 
     /// Processes every event until `now`, for a world whose end is somebody else's decision.

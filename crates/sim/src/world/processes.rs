@@ -1,0 +1,114 @@
+//! Processes, driven: they are woken, hear of events at their sockets, and are given what nobody else expects.
+
+use super::World;
+use crate::address::{FourTuple, Label};
+use crate::endpoint::{Kind, Owner, Socket, Tcp};
+use crate::processes::{ProcessSockets, end_of};
+use crate::sockets::{Bound, Listener, Port};
+use alloc::boxed::Box;
+use voxpath_apps::process::{Event, Process, ProcessMachine, SocketId};
+use voxpath_net::packet::Packet;
+use voxpath_units::Time;
+use voxpath_wire::tcp::TcpFlags;
+
+impl World {
+    /// Has every process open what has to be there when the run starts.
+    pub(crate) fn start_processes(&mut self) {
+        for process in 0..self.processes.len() as u32 {
+            if self.processes[process as usize].is_outside {
+                continue;
+            }
+            self.with_process(Time::ZERO, process, |machine, sockets| {
+                machine.start(sockets);
+                machine.drive(Time::ZERO, sockets);
+            });
+        }
+    }
+
+    /// A process's wake-up is due, unless an earlier one has replaced it.
+    pub(crate) fn wake_process(&mut self, now: Time, process: u32) {
+        let running = &mut self.processes[process as usize];
+        if running.armed == Some(now) {
+            running.armed = None;
+            self.with_process(now, process, |machine, sockets| machine.drive(now, sockets));
+        }
+    }
+
+    /// Something happened at a socket of a process: lets it do what it can.
+    pub(crate) fn run_owner(&mut self, now: Time, index: usize, process: u32) {
+        let running = &mut self.processes[process as usize];
+        running.touched.insert(index as u32);
+        let socket = SocketId(index as u32);
+        if let Kind::Tcp(tcp) = &mut self.sockets.endpoints[index].kind
+            && let is_established = tcp.is_established()
+            && let Owner::Process { accepted_at: accepted_at @ Some(_), .. } = &mut tcp.owner
+        {
+            // A process knows of a connection once it stands.
+            if is_established && let Some(listener) = accepted_at.take() {
+                let Listener { id, .. } = self.sockets.listeners[listener as usize];
+                running.tell(Event::Accepted { listener: id, socket });
+            }
+        } else {
+            running.tell(Event::Ready(socket));
+        }
+        self.with_process(now, process, |machine, sockets| machine.drive(now, sockets));
+    }
+
+    fn with_process(
+        &mut self,
+        now: Time,
+        process: u32,
+        act: impl FnOnce(&mut ProcessMachine, &mut ProcessSockets<'_>),
+    ) {
+        let running = &mut self.processes[process as usize];
+        let Some(mut machine) = running.machine.take() else {
+            unreachable!("a process is driven by its own sockets one after the other");
+        };
+        let (network, table) = (&mut self.network, &mut self.sockets);
+        act(&mut machine, &mut ProcessSockets { network, table, running, process });
+        let (next, busy) = (machine.poll_timeout(), machine.is_busy());
+        running.machine = Some(machine);
+        self.busy = self.busy + usize::from(busy) - usize::from(running.busy);
+        running.busy = busy;
+        if let Some(at) = next
+            && running.armed.is_none_or(|armed| at < armed)
+        {
+            let at = at.max(self.network.events.now());
+            running.armed = Some(at);
+            self.network.events.push(at, running.target);
+        }
+        while let Some(endpoint) = self.processes[process as usize].touched.pop_first() {
+            self.flush(now, endpoint as usize);
+        }
+    }
+
+    /// A packet that no socket expects in particular: the one that waits at its port, or a new one of who listens there.
+    pub(crate) fn claim(&mut self, node: u32, packet: &Packet) -> Option<usize> {
+        let tuple = FourTuple::of(packet)?;
+        let port = Port { node, is_udp: packet.is_udp(), number: tuple.local.1 };
+        let opens = packet.tcp().is_none_or(|header| {
+            header.flags.contains(TcpFlags::SYN) && !header.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
+        });
+        match self.sockets.bound(port, packet.flow)? {
+            Bound::Endpoint(endpoint) => {
+                if !matches!(self.sockets.endpoints[endpoint as usize].kind, Kind::Datagram(_)) {
+                    if !opens {
+                        return None;
+                    }
+                    self.sockets.settle(endpoint, port, tuple);
+                }
+                Some(endpoint as usize)
+            }
+            Bound::Listener(_) if !opens => None,
+            Bound::Listener(listener) => {
+                let Listener { process, .. } = self.sockets.listeners[listener as usize];
+                let (config, iss) = self.processes[process as usize].stack();
+                let owner = Owner::Process { process, accepted_at: Some(listener) };
+                let kind = Kind::Tcp(Box::new(Tcp { socket: Socket::Idle { config, iss }, owner }));
+                // The label of who opens is carried on.
+                let label = Label::of(packet.flow, tuple);
+                Some(self.sockets.add(label, end_of(process, false), node, kind) as usize)
+            }
+        }
+    }
+}
