@@ -20,9 +20,9 @@ pub(super) struct Alive {
 impl Connection {
     /// Something came from the peer.
     pub(super) fn note_heard(&mut self, now: Time) {
-        if let Some(keepalive) = &self.config.keepalive {
+        if let Some(keepalive) = &self.shared.config.keepalive {
             (self.alive.heard, self.alive.unanswered) = (now, 0);
-            if self.is_synchronised() && self.ended.is_none() {
+            if self.shared.is_synchronised() && self.ended.is_none() {
                 // Not moved on with every segment: when it expires, it looks again.
                 self.timers.keepalive.get_or_insert(now + keepalive.idle);
             }
@@ -31,7 +31,7 @@ impl Connection {
 
     /// The timer expired: probes an idle connection, and gives up a dead one.
     pub(super) fn handle_keepalive_timeout(&mut self, now: Time) {
-        let Some(keepalive) = &self.config.keepalive else { return };
+        let Some(keepalive) = &self.shared.config.keepalive else { return };
         let (idle, interval, probes) = (keepalive.idle, keepalive.interval, keepalive.probes);
         let quiet = now.since(self.alive.heard);
         if quiet < idle {
@@ -57,7 +57,7 @@ impl Connection {
 
     /// Octets are outstanding since `now`, or progress was made: they have the user timeout from here.
     pub(super) fn restart_user_timeout(&mut self, now: Time) {
-        if let Some(timeout) = self.config.user_timeout {
+        if let Some(timeout) = self.shared.config.user_timeout {
             self.timers.user = (self.flight() > 0).then(|| now + timeout);
         }
     }

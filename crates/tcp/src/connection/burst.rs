@@ -36,7 +36,7 @@ impl Connection {
 
     /// A segment of new data leaves; whether it is the last of a burst of several, which has PSH (__tcp_transmit_skb()).
     pub(super) fn take_from_burst(&mut self, now: Time) -> bool {
-        if !self.config.segmentation_offload {
+        if !self.shared.config.segmentation_offload {
             return false;
         }
         if !self.continues_burst(now) {
@@ -51,7 +51,7 @@ impl Connection {
     /// Whether the next burst waits because it may become larger (tcp_tso_should_defer()).
     pub(super) fn defers_burst(&mut self, now: Time) -> bool {
         self.burst.waits_for_cwnd = false;
-        if !self.config.segmentation_offload || self.continues_burst(now) {
+        if !self.shared.config.segmentation_offload || self.continues_burst(now) {
             return false;
         }
         let Some(sent) = self.sent.first_sent().filter(|_| self.sent_lately(now)) else { return false };
@@ -68,7 +68,7 @@ impl Connection {
             || (buffer < unsent && limit >= buffer)
             || limit >= self.snd.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
             || (limit > buffer && self.snd.fin);
-        let srtt = self.rtt.srtt().unwrap_or_default();
+        let srtt = self.shared.rtt.srtt().unwrap_or_default();
         if is_enough || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
             return false;
         }

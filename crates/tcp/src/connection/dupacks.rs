@@ -38,7 +38,7 @@ impl DuplicateAcks {
 impl Connection {
     /// Whether duplicates count as segments that have left the network.
     pub(super) fn counts_duplicates(&self) -> bool {
-        self.config.recovery == Recovery::Linux && !self.options.sack
+        self.shared.config.recovery == Recovery::Linux && !self.shared.options.sack
     }
 
     /// Octets that duplicates say have left the network, without SACK.
@@ -77,7 +77,7 @@ impl Connection {
         if more {
             self.dupacks.out = most;
             let seen = u32::try_from(outstanding + acked).unwrap_or(u32::MAX);
-            self.dupacks.threshold = self.dupacks.threshold.max(seen.min(self.config.max_reordering));
+            self.dupacks.threshold = self.dupacks.threshold.max(seen.min(self.shared.config.max_reordering));
         }
         more
     }

@@ -34,7 +34,7 @@ impl Connection {
         }
         // Step 3b: octets that were never sent again have arrived. Without SACK that is not known of what is acknowledged together with a
         // repetition: it may have waited behind the hole (Linux' tcp_clean_rtx_queue()).
-        let distinct = self.options.sack || !ack.delivered.ambiguous;
+        let distinct = self.shared.options.sack || !ack.delivered.ambiguous;
         if distinct && ack.delivered.lowest_original_end.is_some_and(|end| end <= recover) {
             return true;
         }

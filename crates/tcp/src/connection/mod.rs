@@ -9,7 +9,6 @@
 //! 3. [`Connection::poll_timeout`], when to call `handle_timeout`;
 //! 4. the getters ([`state`](Connection::state), [`readable`](Connection::readable), [`metrics`](Connection::metrics) …).
 
-mod acks;
 mod alive;
 mod arrival;
 mod burst;
@@ -21,7 +20,6 @@ mod path_mtu;
 mod probe;
 mod prr;
 mod recovery;
-mod room;
 mod timers;
 mod transmit;
 mod undo;
@@ -31,24 +29,21 @@ use crate::cc::{self, CongestionControl, Window};
 use crate::config::Config;
 use crate::rack::Rack;
 use crate::rate::RateSampler;
-use crate::reassembly::Reassembly;
-use crate::rtt::RttEstimator;
+use crate::receiver::Receiver;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::sent::SentSegments;
-use acks::AckPolicy;
+use crate::shared::Shared;
 use alive::Alive;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use burst::Burst;
-use core::ops::Range;
 use dupacks::DuplicateAcks;
 use ecn::EcnState;
 use pacing::Pacer;
 use probe::LossProbe;
 pub use recovery::Phase;
 use recovery::RecoveryState;
-use room::Space;
 use timers::Timers;
 use undo::Undo;
 use validation::Usage;
@@ -87,27 +82,14 @@ pub enum Ended {
     TimedOut,
 }
 
-/// The default of RFC 9293 section 3.7.1 where the peer announces no maximum segment size.
-const DEFAULT_MSS: u16 = 536;
-
-/// The largest shift count (RFC 7323 section 2.3).
-const MAX_WINDOW_SHIFT: u8 = 14;
-
-/// The largest window without scaling.
-const MAX_UNSCALED_WINDOW: u32 = 65_535;
-
 /// A TCP endpoint.
 #[derive(Debug)]
 pub struct Connection {
-    config: Arc<Config>,
-    state: State,
+    shared: Shared,
     ended: Option<Ended>,
-    /// Options that both ends offered.
-    options: Negotiated,
     snd: Send,
-    rcv: Receive,
+    rcv: Receiver,
     timers: Timers,
-    rtt: RttEstimator,
     cc: Box<dyn CongestionControl>,
     /// The rate of delivery, where the congestion control steers the window by it.
     rate: Option<Box<RateSampler>>,
@@ -128,7 +110,6 @@ pub struct Connection {
     ecn: EcnState,
     alive: Alive,
     sent: SentSegments,
-    counters: Counters,
 }
 
 /// The send sequence variables (RFC 9293 section 3.3.1), as offsets from the SYN.
@@ -160,65 +141,6 @@ struct Send {
     reset: Option<Box<TcpHeader>>,
     /// The persist timer expired: send what the window would not let through.
     probe_pending: bool,
-}
-
-/// The receive sequence variables, as offsets from the peer's SYN.
-#[derive(Debug)]
-struct Receive {
-    /// Initial receive sequence number; none before the peer's SYN.
-    irs: Option<Seq>,
-    buffer: Reassembly,
-    /// The right edge of the window announced last.
-    advertised: u64,
-    /// Offset of the peer's FIN, once it is known.
-    fin: Option<u64>,
-    /// RCV.NXT includes the FIN.
-    fin_taken: bool,
-    /// An acknowledgment has to be sent now.
-    ack_now: bool,
-    /// It leaves before any data: Linux completes the handshake with a segment of its own (tcp_rcv_synsent_state_process()).
-    ack_alone: bool,
-    /// Another one follows it.
-    ack_again: bool,
-    /// The window that it announces, where the application has read since.
-    window_unread: Option<u32>,
-    /// Octets in order since the last acknowledgment.
-    unacked: u64,
-    /// The largest segment seen: what "full-sized" means here.
-    full_size: u32,
-    /// TS.Recent (RFC 7323 section 4.3).
-    ts_recent: u32,
-    /// When it was taken.
-    ts_recent_at: Time,
-    /// Last.ACK.sent (RFC 7323 section 4.3).
-    last_ack_sent: u64,
-    challenges: arrival::Challenges,
-    /// When to acknowledge.
-    policy: AckPolicy,
-    /// Octets that came twice, for the next acknowledgment to report.
-    duplicate: Option<Range<u64>>,
-    space: Space,
-}
-
-/// What both SYNs agreed on.
-#[derive(Debug, Clone, Copy)]
-struct Negotiated {
-    timestamps: bool,
-    sack: bool,
-    window_scaling: bool,
-    /// Snd.Wind.Shift: how far to shift windows that arrive.
-    snd_shift: u8,
-    /// Rcv.Wind.Shift: how far windows that leave are shifted.
-    rcv_shift: u8,
-    /// The peer's maximum segment size, bytes.
-    peer_mss: u16,
-}
-
-impl Negotiated {
-    /// Octets of options in each segment, SACK blocks aside.
-    const fn len(&self) -> u32 {
-        if self.timestamps { 12 } else { 0 }
-    }
 }
 
 /// What happened so far; counts of segments but where said.
@@ -291,10 +213,9 @@ impl Connection {
     /// Answers a peer's SYN, for a socket in LISTEN. `iss` is the initial send sequence number.
     pub fn accept(config: impl Into<Arc<Config>>, iss: Seq, syn: &TcpHeader) -> Self {
         let mut connection = Self::new(config.into(), iss, State::SynReceived);
-        connection.counters.segments_received = 1;
+        connection.shared.counters.segments_received = 1;
         connection.take_syn(syn);
-        let window = room::first_window(&connection.config, connection.options.len());
-        connection.rcv.buffer = Reassembly::new(window, 1);
+        connection.rcv.open_window(&connection.shared);
         connection
     }
 
@@ -308,16 +229,7 @@ impl Connection {
         let by_rate = cc.has_cong_control();
         let smss = u64::from(config.mss);
         Self {
-            state,
             ended: None,
-            options: Negotiated {
-                timestamps: config.timestamps,
-                sack: config.sack,
-                window_scaling: config.window_scaling,
-                snd_shift: 0,
-                rcv_shift: if config.window_scaling { window_shift(config.receive_buffer) } else { 0 },
-                peer_mss: DEFAULT_MSS,
-            },
             snd: Send {
                 iss,
                 una: 0,
@@ -334,28 +246,8 @@ impl Connection {
                 reset: None,
                 probe_pending: false,
             },
-            rcv: Receive {
-                irs: None,
-                buffer: Reassembly::new(room::first_window(&config, 0), 1),
-                advertised: 1,
-                fin: None,
-                fin_taken: false,
-                ack_now: false,
-                ack_alone: false,
-                ack_again: false,
-                window_unread: None,
-                unacked: 0,
-                full_size: 0,
-                ts_recent: 0,
-                ts_recent_at: Time::ZERO,
-                last_ack_sent: 0,
-                challenges: arrival::Challenges::default(),
-                policy: AckPolicy::default(),
-                duplicate: None,
-                space: Space::new(&config),
-            },
+            rcv: Receiver::new(&config),
             timers: Timers::default(),
-            rtt: RttEstimator::new(config.clone()),
             cc,
             rate: by_rate.then(Box::default),
             pacer: (by_rate || config.pacing).then(Box::default),
@@ -376,8 +268,7 @@ impl Connection {
             ecn: EcnState::default(),
             alive: Alive::default(),
             sent: SentSegments::default(),
-            counters: Counters::default(),
-            config,
+            shared: Shared::new(config, state),
         }
     }
 
@@ -390,7 +281,7 @@ impl Connection {
     /// Octets that an application should write now: what [`Connection::write`] would take, none before the handshake is
     /// over, though data written then is queued (RFC 9293 section 3.10.2).
     pub fn writable(&self) -> u32 {
-        if self.snd.fin || self.ended.is_some() || !self.is_synchronised() {
+        if self.snd.fin || self.ended.is_some() || !self.shared.is_synchronised() {
             0
         } else {
             self.snd.buffer.room()
@@ -399,27 +290,22 @@ impl Connection {
 
     /// Gives out at most `max` octets received in order; empty if there are none.
     pub fn read(&mut self, max: u32) -> Payload {
-        let data = self.rcv.buffer.read(max);
-        if !data.is_empty() {
-            self.announce_room();
-            self.acknowledge_reading();
-        }
-        data
+        self.rcv.read(&self.shared, max)
     }
 
     /// Octets that can be read.
     pub fn readable(&self) -> u64 {
-        self.rcv.buffer.readable()
+        self.rcv.readable()
     }
 
     /// Whether the peer has closed and everything before that was read.
     pub fn is_at_end(&self) -> bool {
-        self.rcv.fin_taken && self.rcv.buffer.readable() == 0
+        self.rcv.is_at_end()
     }
 
     /// Closes this end's direction: a FIN follows what was written (RFC 9293 section 3.10.4).
     pub fn close(&mut self) {
-        match self.state {
+        match self.shared.state {
             State::SynSent => self.end(Ended::Closed),
             _ => self.snd.fin = true,
         }
@@ -432,11 +318,11 @@ impl Connection {
 
     /// Ends the connection at once, with a RST where the peer knows it (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
-        if self.state == State::Closed {
+        if self.shared.state == State::Closed {
             return;
         }
-        let both_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
-        if self.state != State::SynSent && !both_closed {
+        let both_closed = matches!(self.shared.state, State::Closing | State::LastAck | State::TimeWait);
+        if self.shared.state != State::SynSent && !both_closed {
             self.snd.reset = Some(Box::new(self.reset()));
         }
         self.end(Ended::Aborted);
@@ -444,12 +330,12 @@ impl Connection {
 
     /// Connection state.
     pub fn state(&self) -> State {
-        self.state
+        self.shared.state
     }
 
     /// Whether the handshake is over.
     pub fn is_synchronised(&self) -> bool {
-        !matches!(self.state, State::SynSent | State::SynReceived)
+        self.shared.is_synchronised()
     }
 
     /// How it ended; none while it goes on. TIME-WAIT counts as ended: nothing can follow.
@@ -459,7 +345,7 @@ impl Connection {
 
     /// What happened so far.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.shared.counters
     }
 
     /// What can be watched over time.
@@ -470,12 +356,12 @@ impl Connection {
             flight: self.flight(),
             pipe: self.scoreboard.pipe(self.snd.una, self.snd.nxt).saturating_sub(self.departed()),
             snd_wnd: self.snd.wnd,
-            srtt: self.rtt.srtt(),
-            rttvar: self.rtt.rttvar(),
-            rto: self.rtt.rto(),
-            state: self.state,
+            srtt: self.shared.rtt.srtt(),
+            rttvar: self.shared.rtt.rttvar(),
+            rto: self.shared.rtt.rto(),
+            state: self.shared.state,
             phase: self.recovery.phase(),
-            retransmissions: self.counters.retransmissions,
+            retransmissions: self.shared.counters.retransmissions,
             pacing_rate: self.pacing_rate(),
         }
     }
@@ -500,22 +386,12 @@ impl Connection {
         self.snd.iss.wrapping_add(offset as u32)
     }
 
-    /// RCV.NXT.
-    fn rcv_nxt(&self) -> u64 {
-        self.rcv.buffer.next() + u64::from(self.rcv.fin_taken)
-    }
-
     /// Ends the connection; TIME-WAIT is entered elsewhere.
     fn end(&mut self, how: Ended) {
-        self.state = State::Closed;
+        self.shared.state = State::Closed;
         self.ended.get_or_insert(how);
         self.timers = Timers::default();
-        self.rcv.ack_now = false;
+        self.rcv.stop();
         self.snd.syn_pending = false;
     }
-}
-
-/// The shift count with which a buffer's whole size can be announced (RFC 7323 section 2.3).
-fn window_shift(buffer: u32) -> u8 {
-    (0..MAX_WINDOW_SHIFT).find(|&shift| buffer >> shift <= MAX_UNSCALED_WINDOW).unwrap_or(MAX_WINDOW_SHIFT)
 }

@@ -29,8 +29,8 @@ impl Connection {
         if let Some(rate) = self.cc.pacing_rate() {
             return Some(rate);
         }
-        let srtt = self.rtt.srtt().filter(|&srtt| srtt > Span::ZERO)?;
-        if self.by_rate() && !self.config.pacing {
+        let srtt = self.shared.rtt.srtt().filter(|&srtt| srtt > Span::ZERO)?;
+        if self.by_rate() && !self.shared.config.pacing {
             return None;
         }
         let slow = self.window.cwnd < self.window.ssthresh / 2;
@@ -66,7 +66,7 @@ impl Connection {
 
     /// `octets` leave now.
     pub(super) fn pace(&mut self, now: Time, octets: u32) {
-        if self.counters.data_segments_sent < UNPACED {
+        if self.shared.counters.data_segments_sent < UNPACED {
             return;
         }
         let Some(rate) = self.pacing_rate() else { return };

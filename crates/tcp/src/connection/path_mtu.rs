@@ -21,7 +21,7 @@ impl Connection {
         let ahead = seq.distance_from(self.seq(self.snd.una));
         let is_outstanding = u64::try_from(ahead).is_ok_and(|ahead| ahead < self.flight());
         let mss = largest.saturating_sub(HEADER).max(LEAST);
-        if !is_outstanding || mss >= self.path_mss || !self.is_synchronised() {
+        if !is_outstanding || mss >= self.path_mss || !self.shared.is_synchronised() {
             return false;
         }
         self.path_mss = mss;

@@ -21,21 +21,21 @@ impl Connection {
     /// Schedules a probe after data was sent or acknowledged (section 7.2).
     pub(super) fn schedule_loss_probe(&mut self, now: Time) {
         self.timers.loss_probe = None;
-        let eligible = self.config.loss_probe
-            && self.options.sack
-            && self.is_synchronised()
+        let eligible = self.shared.config.loss_probe
+            && self.shared.options.sack
+            && self.shared.is_synchronised()
             && self.flight() > 0
             && self.snd.wnd > 0
             && matches!(self.recovery.phase(), Phase::Open | Phase::Reduction)
             && self.scoreboard.sacked().octets() == 0;
         let Some(rto) = self.timers.retransmit.filter(|_| eligible) else { return };
-        let timeout = match self.rtt.srtt() {
-            None => self.config.rto.initial,
+        let timeout = match self.shared.rtt.srtt() {
+            None => self.shared.config.rto.initial,
             // A single segment may wait for a delayed acknowledgment.
             Some(srtt) if self.sent.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
         };
-        self.timers.loss_probe = Some(self.rtt.expiry(now, timeout).min(rto));
+        self.timers.loss_probe = Some(self.shared.rtt.expiry(now, timeout).min(rto));
     }
 
     /// The timer expired: new data if there is any, else the last segment again (section 7.3).
@@ -55,7 +55,7 @@ impl Connection {
 
     /// The probe was sent.
     pub(super) fn loss_probe_sent(&mut self, now: Time, again: bool) {
-        self.counters.loss_probes += 1;
+        self.shared.counters.loss_probes += 1;
         self.probe = LossProbe { due: false, again, end: NonZero::new(self.snd.nxt) };
         self.timers.loss_probe = None;
         self.restart_retransmit_timer(now);

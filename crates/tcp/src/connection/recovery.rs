@@ -196,8 +196,8 @@ impl Connection {
                     self.absolve(ack.now);
                 }
             }
-            Phase::Recovery if self.options.sack => self.update_lost(ack.now),
-            Phase::Recovery => match self.config.recovery {
+            Phase::Recovery if self.shared.options.sack => self.update_lost(ack.now),
+            Phase::Recovery => match self.shared.config.recovery {
                 Recovery::NewReno | Recovery::Linux => self.on_partial_ack(ack),
                 Recovery::Reno | Recovery::Tahoe => self.leave_recovery(),
             },
@@ -206,13 +206,13 @@ impl Connection {
 
     /// What is lost above a recovery that has ended begins the next one at once (tcp_fastretrans_alert()).
     fn look_for_further_loss(&mut self, now: Time) {
-        if self.config.rack {
+        if self.shared.config.rack {
             self.look_for_loss(now);
         }
     }
 
     fn look_for_loss(&mut self, now: Time) {
-        if self.options.sack {
+        if self.shared.options.sack {
             self.detect_loss_by_sack(now);
         }
     }
@@ -233,7 +233,7 @@ impl Connection {
         if self.grows_window(ack) {
             self.grow_window(ack);
         }
-        if self.recovery.phase == Phase::Open && self.config.rack {
+        if self.recovery.phase == Phase::Open && self.shared.config.rack {
             self.look_for_loss(ack.now);
         } else {
             self.update_lost(ack.now);
@@ -259,7 +259,7 @@ impl Connection {
     /// RFC 6582 section 3.2 step 3: a partial acknowledgment shows the next hole.
     fn on_partial_ack(&mut self, ack: &Acknowledged<'_>) {
         self.recovery.retransmit_first = true;
-        if self.config.recovery == Recovery::Linux || self.by_rate() {
+        if self.shared.config.recovery == Recovery::Linux || self.by_rate() {
             return;
         }
         // Deflate by what was acknowledged; one segment more may go for one that left.
@@ -276,14 +276,14 @@ impl Connection {
     /// RFC 6582 section 4 for partial acknowledgments).
     pub(super) fn new_ack_restarts_timer(&self) -> bool {
         let partial = self.recovery.phase == Phase::Recovery && self.snd.una < self.recovery.recover;
-        !(partial && !self.options.sack && self.config.recovery == Recovery::NewReno)
+        !(partial && !self.shared.options.sack && self.shared.config.recovery == Recovery::NewReno)
     }
 
     /// Whether the retransmission timer starts anew also where SND.UNA stands still: in Linux, with the repetition of the first segment
     /// (tcp_xmit_retransmit_queue()) and with answers to what was sent before it (tcp_clean_rtx_queue()), unless
     /// that for reordering runs.
     pub(super) fn extends_timer(&self) -> bool {
-        self.rtt.follows_linux() && self.timers.reordering.is_none() && self.snd.wnd > 0
+        self.shared.rtt.follows_linux() && self.timers.reordering.is_none() && self.snd.wnd > 0
     }
 
     fn leave_recovery(&mut self) {
@@ -292,7 +292,7 @@ impl Connection {
         if self.by_rate() {
             return;
         }
-        if !self.options.sack || self.config.prr {
+        if !self.shared.options.sack || self.shared.config.prr {
             // RFC 5681 section 3.2 step 6, RFC 6582 step 3 option 2: deflate. RFC 6937: converge.
             self.window.cwnd = self.window.ssthresh;
         }
@@ -300,7 +300,7 @@ impl Connection {
 
     /// Linux' tcp_cong_control() looks at the state after the acknowledgment, so that the one that ends a recovery grows the window already.
     fn grow_after_recovery(&mut self, ack: &Acknowledged<'_>) {
-        if self.config.whole_segments {
+        if self.shared.config.whole_segments {
             self.grow_window(ack);
         }
     }
@@ -308,26 +308,27 @@ impl Connection {
     /// Whether the window may grow: with what is acknowledged in order and, once packets were seen to overtake each other by more
     /// than signals a loss, with what is acknowledged selectively, too (tcp_may_raise_cwnd()).
     fn grows_window(&self, ack: &Acknowledged<'_>) -> bool {
-        ack.advanced || self.config.whole_segments && self.rack.reach() > self.config.dupack_threshold
+        ack.advanced
+            || self.shared.config.whole_segments && self.rack.reach() > self.shared.config.dupack_threshold
     }
 
     fn grow_window(&mut self, ack: &Acknowledged<'_>) {
         if self.by_rate()
-            || self.config.cwnd_validation && !(self.grows_window(ack) && self.is_cwnd_limited())
+            || self.shared.config.cwnd_validation && !(self.grows_window(ack) && self.is_cwnd_limited())
         {
             return;
         }
         // Linux counts what it tells of selectively, too.
-        let acked = if self.config.whole_segments { ack.delivered.charged() } else { ack.octets };
-        let sample = Ack { now: ack.now, acked, srtt: self.rtt.srtt() };
+        let acked = if self.shared.config.whole_segments { ack.delivered.charged() } else { ack.octets };
+        let sample = Ack { now: ack.now, acked, srtt: self.shared.rtt.srtt() };
         self.cc.cong_avoid(&sample, &mut self.window);
     }
 
     /// A duplicate acknowledgment: RFC 5681 section 2's with or without SACK, any with new SACK information with. Octets that it shows to
     /// have been delivered, without SACK.
     pub(super) fn on_duplicate_ack(&mut self, ack: &Acknowledged<'_>, newly_sacked: u64) -> u64 {
-        self.counters.duplicate_acks += 1;
-        if self.options.sack {
+        self.shared.counters.duplicate_acks += 1;
+        if self.shared.options.sack {
             if newly_sacked > 0 {
                 self.recovery.duplicates += 1;
                 match self.recovery.phase {
@@ -355,7 +356,9 @@ impl Connection {
                 if self.recovery.phase == Phase::Loss && self.was_timeout_spurious(ack) {
                     self.absolve(ack.now);
                 }
-                if self.recovery.duplicates == self.config.dupack_threshold && self.may_fast_retransmit() {
+                if self.recovery.duplicates == self.shared.config.dupack_threshold
+                    && self.may_fast_retransmit()
+                {
                     self.fast_retransmit(ack.now);
                 }
             }
@@ -384,16 +387,16 @@ impl Connection {
     /// RFC 6582 section 3.2 step 2: duplicates that a timeout's own repetitions caused are no new loss.
     /// RFC 5681 has no such guard, and Reno and Tahoe none either.
     fn may_fast_retransmit(&self) -> bool {
-        let guarded = matches!(self.config.recovery, Recovery::NewReno | Recovery::Linux);
+        let guarded = matches!(self.shared.config.recovery, Recovery::NewReno | Recovery::Linux);
         !guarded || self.snd.una > self.recovery.recover
     }
 
     /// RFC 5681 section 3.2 steps 2 and 3.
     fn fast_retransmit(&mut self, now: Time) {
-        self.counters.fast_retransmits += 1;
+        self.shared.counters.fast_retransmits += 1;
         self.prepare_undo();
         let prr = self.reduce(now);
-        if self.config.recovery == Recovery::Tahoe {
+        if self.shared.config.recovery == Recovery::Tahoe {
             self.window.cwnd = self.window.smss;
             self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
             // Later duplicates of the same flight are not counted afresh: they tell of the same loss.
@@ -402,9 +405,9 @@ impl Connection {
             self.recovery.duplicates = duplicates;
             return;
         }
-        let inflation = match self.config.recovery {
+        let inflation = match self.shared.config.recovery {
             Recovery::Linux => 0,
-            _ => u64::from(self.config.dupack_threshold) * self.window.smss,
+            _ => u64::from(self.shared.config.dupack_threshold) * self.window.smss,
         };
         if !self.by_rate() {
             self.window.cwnd = self.window.ssthresh + inflation;
@@ -422,19 +425,19 @@ impl Connection {
     /// RFC 6675 section 5, RFC 8985 section 6: enters recovery once an outstanding octet is lost.
     fn detect_loss_by_sack(&mut self, now: Time) {
         self.update_lost(now);
-        let lost = if self.config.rack {
+        let lost = if self.shared.config.rack {
             // Linux looks at what was given up, also where it was sent again (tcp_time_to_recover()): where losses are many, one recovery
             // goes over into the next.
             self.scoreboard.has_missing()
-                || self.config.recovery == Recovery::Linux && self.sent.has_given_up()
+                || self.shared.config.recovery == Recovery::Linux && self.sent.has_given_up()
         } else {
             let duplicates = self.recovery.duplicates;
-            self.scoreboard.is_lost(self.snd.una) || duplicates >= self.config.dupack_threshold
+            self.scoreboard.is_lost(self.snd.una) || duplicates >= self.shared.config.dupack_threshold
         };
         if !lost || self.flight() == 0 {
             return;
         }
-        self.counters.fast_retransmits += 1;
+        self.shared.counters.fast_retransmits += 1;
         self.forget_loss_probe();
         self.prepare_undo();
         // (4.2)
@@ -447,11 +450,11 @@ impl Connection {
         self.recovery = RecoveryState {
             phase: Phase::Recovery,
             recover: self.snd.nxt,
-            retransmit_first: !self.config.rack,
+            retransmit_first: !self.shared.config.rack,
             prr,
             ..RecoveryState::default()
         };
-        if self.config.rack {
+        if self.shared.config.rack {
             // In recovery there is no waiting for what may only be late.
             self.update_lost(now);
             // Where all was sent again already nothing has to leave whatever the window says.
@@ -472,33 +475,33 @@ impl Connection {
 
     /// RFC 5681 equation (4), from what was in flight or, as in Linux, from the window.
     pub(super) fn reduce_ssthresh(&mut self, now: Time, flight: u64) {
-        let flight = if self.config.ssthresh_from_cwnd {
+        let flight = if self.shared.config.ssthresh_from_cwnd {
             self.window.cwnd
         } else {
             self.recovery.flight_without_limited_transmit(flight)
         };
         let ssthresh = self.cc.ssthresh(now, &self.window, flight);
         let smss = self.window.smss;
-        let whole = self.config.whole_segments && ssthresh < u64::MAX;
+        let whole = self.shared.config.whole_segments && ssthresh < u64::MAX;
         self.window.ssthresh = if whole { ssthresh / smss * smss } else { ssthresh };
     }
 
     fn update_lost(&mut self, now: Time) {
-        if self.options.sack && self.config.rack {
+        if self.shared.options.sack && self.shared.config.rack {
             self.detect_loss_by_time(now);
         } else {
-            self.scoreboard.update_lost(self.config.dupack_threshold, self.window.smss);
+            self.scoreboard.update_lost(self.shared.config.dupack_threshold, self.window.smss);
         }
     }
 
     /// RFC 8985 section 6.2, step 5.
     fn detect_loss_by_time(&mut self, now: Time) {
         let eager = matches!(self.recovery.phase, Phase::Recovery | Phase::Loss)
-            || self.sent.sacked() >= self.config.dupack_threshold;
+            || self.sent.sacked() >= self.shared.config.dupack_threshold;
         let mut wait = Span::ZERO;
         let una = self.snd.una;
         let Self { rack, scoreboard, sent, recovery, .. } = self;
-        let verdict = rack.judge(now, self.rtt.srtt(), eager, &mut wait);
+        let verdict = rack.judge(now, self.shared.rtt.srtt(), eager, &mut wait);
         sent.judge(verdict, |range, short| {
             recovery.newly_lost = true;
             scoreboard.lose(range.start.max(una)..range.end, short);
@@ -508,7 +511,11 @@ impl Connection {
 
     /// When the reordering window is over: then, or as late as Linux' timer is (tcp_rack_mark_lost()).
     fn reordering_deadline(&self, now: Time, wait: Span) -> Time {
-        if self.config.rto.wheel { self.rtt.expiry(now, wait + TIMEOUT_MIN) } else { now + wait }
+        if self.shared.config.rto.wheel {
+            self.shared.rtt.expiry(now, wait + TIMEOUT_MIN)
+        } else {
+            now + wait
+        }
     }
 
     /// RFC 8985 section 6.3: the reordering window of a segment is over.
@@ -519,7 +526,8 @@ impl Connection {
             Phase::Open | Phase::Reduction => self.detect_loss_by_sack(now),
             Phase::Recovery | Phase::Loss => self.update_lost(now),
         }
-        if self.config.prr && !self.by_rate() && !in_recovery && self.recovery.phase == Phase::Recovery {
+        if self.shared.config.prr && !self.by_rate() && !in_recovery && self.recovery.phase == Phase::Recovery
+        {
             // Where the timer begins a recovery, as if one segment had been delivered (tcp_rack_reo_timeout()). Within one the window
             // stays: what is found lost has left the pipe, and is sent again.
             self.reduce_in_proportion(self.window.smss, false);

@@ -17,12 +17,6 @@ pub(super) struct Timers {
     pub(super) reordering: Option<Time>,
     /// Tail loss probe (RFC 8985 section 7).
     pub(super) loss_probe: Option<Time>,
-    /// Delayed acknowledgment.
-    pub(super) delayed_ack: Option<Time>,
-    /// The reader wakes up whose reading may acknowledge.
-    pub(super) reading: Option<Time>,
-    /// Acknowledgments out of order that are sent together.
-    pub(super) compressed_ack: Option<Time>,
     /// Pacing holds the next segment back until then.
     pub(super) pacing: Option<Time>,
     /// Keep-alive (RFC 9293 section 3.8.4).
@@ -41,30 +35,15 @@ impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = &self.timers;
-        let often = [timers.retransmit, timers.loss_probe, timers.delayed_ack, timers.reading, timers.pacing];
-        let seldom = [
-            timers.persist,
-            timers.reordering,
-            timers.compressed_ack,
-            timers.keepalive,
-            timers.user,
-            timers.time_wait,
-        ];
+        let often = [timers.retransmit, timers.loss_probe, timers.pacing, self.rcv.poll_timeout()];
+        let seldom = [timers.persist, timers.reordering, timers.keepalive, timers.user, timers.time_wait];
         often.into_iter().chain(seldom).flatten().min()
     }
 
     /// Does what is due at `now`; nothing if nothing is.
     pub fn handle_timeout(&mut self, now: Time) {
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
-        if due(&mut self.timers.delayed_ack) {
-            self.handle_delayed_ack_timeout();
-        }
-        if due(&mut self.timers.reading) && self.rcv.buffer.readable() == 0 {
-            self.acknowledge_reading();
-        }
-        if due(&mut self.timers.compressed_ack) {
-            self.rcv.ack_now = true;
-        }
+        self.rcv.handle_timeout(&self.shared, now);
         // Polling goes on where it was held back.
         due(&mut self.timers.pacing);
         if due(&mut self.timers.keepalive) {
@@ -94,15 +73,15 @@ impl Connection {
 
     fn handle_retransmission_timeout(&mut self, now: Time) {
         self.timers.expiries += 1;
-        self.counters.timeouts += 1;
-        let synchronised = self.is_synchronised();
-        let limit = if synchronised { self.config.retries } else { self.config.syn_retries };
+        self.shared.counters.timeouts += 1;
+        let synchronised = self.shared.is_synchronised();
+        let limit = if synchronised { self.shared.config.retries } else { self.shared.config.syn_retries };
         if self.timers.expiries > limit {
             // RFC 9293 section 3.8.3: beyond R2 the connection is closed.
             self.end(Ended::TimedOut);
             return;
         }
-        self.rtt.back_off();
+        self.shared.rtt.back_off();
         if synchronised {
             self.lose_flight(now);
             self.release_pacing(now);
@@ -122,29 +101,31 @@ impl Connection {
             matches!(phase, Phase::Recovery | Phase::Reduction) && self.snd.una < self.recovery.recover();
         // What counts as lost is under way no more, so that no report of a duplicate is waited for (tcp_timeout_mark_lost() comes first).
         let pipe = self.pipe();
-        let by_time = self.options.sack && self.config.rack;
+        let by_time = self.shared.options.sack && self.shared.config.rack;
         if by_time {
             self.lose_overdue(now);
         } else {
             self.scoreboard.lose_all(self.snd.una, self.snd.nxt);
         }
         // Linux does not reduce twice in a window; by RFC 5681 the timer always does.
-        if self.timers.expiries == 1 && !(self.config.ssthresh_from_cwnd && reduced_in_this_window) {
+        if self.timers.expiries == 1 && !(self.shared.config.ssthresh_from_cwnd && reduced_in_this_window) {
             self.prepare_undo();
             self.tell_reduction();
             // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. FlightSize stands for what the
             // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
             // new data goes out, and FlightSize would grow to several windows.
-            let flight = if self.options.sack { pipe } else { self.flight() };
+            let flight = if self.shared.options.sack { pipe } else { self.flight() };
             self.reduce_ssthresh(now, flight);
         }
         self.cc.cwnd_event(now, CwndEvent::Loss);
-        self.dupacks.on_timeout(self.config.dupack_threshold);
+        self.dupacks.on_timeout(self.shared.config.dupack_threshold);
         let kept = if by_time { self.pipe() } else { 0 };
         self.window.cwnd = kept + self.window.smss;
         self.recovery.enter_loss(self.snd.nxt);
         // RFC 5682 section 2.1, step 1: only where no earlier loss is being repaired.
-        if self.config.frto && (matches!(phase, Phase::Open | Phase::Reduction) || self.timers.expiries > 1) {
+        if self.shared.config.frto
+            && (matches!(phase, Phase::Open | Phase::Reduction) || self.timers.expiries > 1)
+        {
             *self.recovery.frto() = Frto::Repeated;
         }
     }
@@ -158,24 +139,25 @@ impl Connection {
 
     /// RFC 6298 (5.3).
     pub(super) fn restart_retransmit_timer(&mut self, now: Time) {
-        self.timers.retransmit = Some(self.rtt.expiry(now, self.rtt.rto()));
+        self.timers.retransmit = Some(self.shared.rtt.expiry(now, self.shared.rtt.rto()));
         self.timers.persist = None;
     }
 
     /// Starts the persist timer if it is off: the peer's window holds back what there is to send.
     pub(super) fn ensure_persist_timer(&mut self, now: Time) {
         if self.timers.persist.is_none() {
-            let persist = &self.config.persist;
-            let interval = self.rtt.rto().saturating_mul(1 << self.timers.probes.min(16));
+            let persist = &self.shared.config.persist;
+            let interval = self.shared.rtt.rto().saturating_mul(1 << self.timers.probes.min(16));
             let interval = interval.clamp(persist.min, persist.max.max(persist.min));
-            self.timers.persist = Some(self.rtt.expiry(now, interval));
+            self.timers.persist = Some(self.shared.rtt.expiry(now, interval));
         }
     }
 
     /// RFC 9293 section 3.6.1.
     pub(super) fn enter_time_wait(&mut self, now: Time) {
-        self.state = State::TimeWait;
+        self.shared.state = State::TimeWait;
         self.ended = Some(Ended::Closed);
-        self.timers = Timers { time_wait: Some(now + self.config.msl * 2), ..Timers::default() };
+        self.timers = Timers { time_wait: Some(now + self.shared.config.msl * 2), ..Timers::default() };
+        self.rcv.stop_timers();
     }
 }

@@ -5,26 +5,27 @@ use super::{Connection, State};
 use crate::cc::CwndEvent;
 use crate::config::NagleRule;
 use crate::rate::Snapshot;
+use crate::shared::timestamp;
 use core::ops::Range;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
-use voxpath_wire::tcp::{SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use voxpath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 
 impl Connection {
     /// The next segment to send, if any; ports are the socket's to fill in. Call until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         if let Some(reset) = self.snd.reset.take() {
-            self.counters.segments_sent += 1;
+            self.shared.counters.segments_sent += 1;
             self.ecn_flags(false);
             return Some((*reset, Payload::Empty));
         }
         if self.snd.syn_pending {
             return Some(self.syn(now));
         }
-        if core::mem::take(&mut self.rcv.ack_alone) && self.rcv.ack_now {
+        if self.rcv.is_ack_due_alone() {
             return Some(self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty));
         }
-        let may_send = !matches!(self.state, State::Closed | State::SynSent | State::SynReceived);
+        let may_send = !matches!(self.shared.state, State::Closed | State::SynSent | State::SynReceived);
         if let Some(segment) = may_send.then(|| self.data(now)).flatten() {
             return Some(segment);
         }
@@ -32,7 +33,7 @@ impl Connection {
             return Some(probe);
         }
         // RFC 9293 section 3.8.6.3: a bare acknowledgment, only if no data carried it.
-        self.rcv.ack_now.then(|| self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
+        self.rcv.is_ack_due().then(|| self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
     }
 
     /// The number that a segment without data carries: SND.NXT, but not beyond the peer's window, where the peer
@@ -93,7 +94,7 @@ impl Connection {
         if !core::mem::take(&mut self.snd.probe_pending) {
             return None;
         }
-        self.counters.probes += 1;
+        self.shared.counters.probes += 1;
         let range = self.first_outstanding();
         Some(self.retransmit(now, range))
     }
@@ -109,7 +110,7 @@ impl Connection {
     /// A segment that carried the FIN does so again, and needs no second one for it.
     fn with_fin(&self, range: Range<u64>) -> Range<u64> {
         let data_end = self.snd.buffer.end();
-        let whole = self.config.whole_segments
+        let whole = self.shared.config.whole_segments
             && range.end == data_end
             && self.snd.nxt > data_end
             && self.scoreboard.sacked_octets(data_end, self.snd.nxt) == 0;
@@ -123,7 +124,7 @@ impl Connection {
         }
         let range = self.first_outstanding();
         // Without SACK the inflated window accounts for it, unless a timeout had given these octets up before.
-        if self.options.sack || self.scoreboard.is_lost(range.start) {
+        if self.shared.options.sack || self.scoreboard.is_lost(range.start) {
             self.scoreboard.retransmitted(&range);
         }
         Some(range)
@@ -146,7 +147,7 @@ impl Connection {
     /// NextSeg() rules (3) and (4): where nothing new can be sent, octets that may be lost, and once in a recovery
     /// the last ones not SACKed, lest the acknowledgments dry up.
     fn next_rescue(&mut self) -> Option<Range<u64>> {
-        if !self.options.sack || self.config.rack || self.recovery.phase() != Phase::Recovery {
+        if !self.shared.options.sack || self.shared.config.rack || self.recovery.phase() != Phase::Recovery {
             return None;
         }
         if self.window.cwnd.saturating_sub(self.pipe()) < self.window.smss {
@@ -167,7 +168,10 @@ impl Connection {
     }
 
     pub(super) fn pipe(&self) -> u64 {
-        if self.options.sack && self.recovery.phase() == Phase::Open && !self.config.limited_transmit {
+        if self.shared.options.sack
+            && self.recovery.phase() == Phase::Open
+            && !self.shared.config.limited_transmit
+        {
             // What was SACKed would let new data out before a loss is certain: that is limited transmit.
             return self.flight() + self.sent.short();
         }
@@ -178,7 +182,8 @@ impl Connection {
     /// What a segment of so many octets is charged of the congestion window: as much as a full one, where each of them is known to be
     /// under way, lost or delivered.
     fn charge(&self, len: u64) -> u64 {
-        let in_segments = self.config.whole_segments && self.options.sack && self.config.rack;
+        let in_segments =
+            self.shared.config.whole_segments && self.shared.options.sack && self.shared.config.rack;
         if in_segments && len > 0 { len.max(self.window.smss) } else { len }
     }
 
@@ -219,7 +224,7 @@ impl Connection {
         }
         if core::mem::take(&mut self.snd.probe_pending) {
             // RFC 9293 section 3.8.6.1: an octet beyond the window, or what silly-window avoidance held back.
-            self.counters.probes += 1;
+            self.shared.counters.probes += 1;
             let probe = len.max(unsent.min(1));
             let with_fin = self.snd.fin && probe == unsent;
             // What goes to a closed window ends no silence.
@@ -234,11 +239,11 @@ impl Connection {
 
     /// Nagle's algorithm: whether a segment that is not full has to wait.
     fn holds_small(&self) -> bool {
-        let outstanding = match self.config.nagle_rule {
+        let outstanding = match self.shared.config.nagle_rule {
             NagleRule::Rfc896 => self.flight() > 0,
             NagleRule::Minshall => self.snd.small_end > self.snd.una,
         };
-        self.config.nagle && outstanding
+        self.shared.config.nagle && outstanding
     }
 
     /// Octets that wait for being sent the first time.
@@ -254,7 +259,7 @@ impl Connection {
     /// Octets beyond the window that limited transmit allows now (RFC 3042).
     fn limited_transmit(&self) -> u64 {
         // Where duplicates are counted out of the pipe they let new data out by themselves.
-        if self.config.limited_transmit && !self.options.sack && !self.counts_duplicates() {
+        if self.shared.config.limited_transmit && !self.shared.options.sack && !self.counts_duplicates() {
             self.recovery.limited_segments() * self.window.smss
         } else {
             0
@@ -264,7 +269,7 @@ impl Connection {
     /// Counts what of `len` new octets only limited transmit lets out, for FlightSize to leave it out.
     fn note_limited_transmit(&mut self, len: u64) {
         if self.recovery.phase() == Phase::Open {
-            let in_flight = if self.options.sack { self.flight() } else { self.pipe() };
+            let in_flight = if self.shared.options.sack { self.flight() } else { self.pipe() };
             self.recovery
                 .sent_by_limited_transmit((in_flight + len).saturating_sub(self.window.cwnd).min(len));
         }
@@ -281,10 +286,10 @@ impl Connection {
     pub(super) fn restart_after_silence(&mut self, now: Time) {
         let Some(last) = self.snd.last_data else { return };
         let idle = now.since(last);
-        if !self.config.idle_restart || self.by_rate() || idle <= self.rtt.rto() {
+        if !self.shared.config.idle_restart || self.by_rate() || idle <= self.shared.rtt.rto() {
             return;
         }
-        if self.config.cwnd_validation {
+        if self.shared.config.cwnd_validation {
             if self.unsent() == 0 {
                 return;
             }
@@ -317,7 +322,7 @@ impl Connection {
         let snapshot = self.rate_snapshot(now, start == self.snd.una);
         self.sent.push(self.snd.nxt, self.short(self.snd.nxt - start), now, snapshot);
         if with_fin {
-            self.state = match self.state {
+            self.shared.state = match self.shared.state {
                 State::CloseWait => State::LastAck,
                 _ => State::FinWait1,
             };
@@ -336,7 +341,7 @@ impl Connection {
     }
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
-        let stamp = self.options.timestamps.then(|| Self::timestamp(now));
+        let stamp = self.shared.options.timestamps.then(|| timestamp(now));
         if let Some(undo) = &mut self.undo {
             undo.note_repetition(range.end - range.start, stamp);
         }
@@ -348,7 +353,7 @@ impl Connection {
 
     /// Sends octets again, be it to repair a loss or to probe for one (__tcp_retransmit_skb()).
     fn repeat(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
-        self.counters.retransmissions += 1;
+        self.shared.counters.retransmissions += 1;
         // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
         let snapshot = self.rate_snapshot(now, false);
         let short = self.short(range.end - range.start);
@@ -372,10 +377,10 @@ impl Connection {
         let mut payload = Payload::Empty;
         if len > 0 {
             payload = self.snd.buffer.read(range.start, len);
-            self.counters.data_segments_sent += 1;
+            self.shared.counters.data_segments_sent += 1;
             self.snd.last_data = Some(now);
             self.pace(now, len);
-            self.note_data_sent(now);
+            self.rcv.note_data_sent(now);
             if range.end == self.snd.buffer.end() {
                 flags |= TcpFlags::PSH;
             }
@@ -395,17 +400,13 @@ impl Connection {
     /// Payload that fits beside the options that a segment carries now.
     pub(super) fn max_payload(&self) -> u32 {
         let smss = self.smss();
-        if !self.has_sacks() {
-            return smss;
-        }
-        let sack_len = 4 + 8 * self.sack_ranges().count() as u32;
-        smss - sack_len.min(smss - 1)
+        smss - self.rcv.sack_len(&self.shared).min(smss - 1)
     }
 
     /// SMSS: what a full-sized segment without SACK blocks carries.
     pub(super) fn smss(&self) -> u32 {
-        let mss = u32::from(self.config.mss.min(self.options.peer_mss)).min(self.path_mss);
-        mss.saturating_sub(self.options.len()).max(1)
+        let mss = u32::from(self.shared.config.mss.min(self.shared.options.peer_mss)).min(self.path_mss);
+        mss.saturating_sub(self.shared.options.len()).max(1)
     }
 
     fn syn(&mut self, now: Time) -> (TcpHeader, Payload) {
@@ -415,20 +416,20 @@ impl Connection {
             let snapshot = self.rate_snapshot(now, true);
             self.sent.push(1, 0, now, snapshot);
         } else {
-            self.counters.retransmissions += 1;
+            self.shared.counters.retransmissions += 1;
             let snapshot = self.rate_snapshot(now, true);
             self.sent.mark_retransmitted(0..1, 0, now, snapshot);
         }
         self.restart_retransmit_timer(now);
-        let answering = self.rcv.irs.is_some();
+        let answering = self.rcv.ack_number().is_some();
         let flags = if answering { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let setup = self.ecn_setup();
         let (mut header, payload) = self.segment(now, 0, flags, Payload::Empty);
         header.flags |= setup;
         header.options = TcpOptions {
-            mss: Some(self.config.mss),
-            window_scale: self.options.window_scaling.then_some(self.options.rcv_shift),
-            sack_permitted: self.options.sack,
+            mss: Some(self.shared.config.mss),
+            window_scale: self.shared.options.window_scaling.then_some(self.shared.options.rcv_shift),
+            sack_permitted: self.shared.options.sack,
             ..header.options
         };
         (header, payload)
@@ -438,7 +439,7 @@ impl Connection {
     pub(super) fn reset(&self) -> TcpHeader {
         TcpHeader {
             seq: self.seq(self.snd.nxt),
-            ack: self.rcv.irs.map(|irs| irs.wrapping_add(self.rcv_nxt() as u32)).unwrap_or_default(),
+            ack: self.rcv.ack_number().unwrap_or_default(),
             flags: TcpFlags::RST | TcpFlags::ACK,
             ..TcpHeader::default()
         }
@@ -452,71 +453,12 @@ impl Connection {
         flags: TcpFlags,
         payload: Payload,
     ) -> (TcpHeader, Payload) {
-        self.counters.segments_sent += 1;
+        self.shared.counters.segments_sent += 1;
         let mut header = TcpHeader { seq: self.seq(start), flags, ..TcpHeader::default() };
-        if self.is_synchronised() {
-            header.flags |= self.ecn_flags(false);
+        if self.shared.is_synchronised() {
+            self.ecn_flags(false);
         }
-        if self.options.timestamps {
-            header.options.timestamps =
-                Some(Timestamps { value: Self::timestamp(now), echo: self.rcv.ts_recent });
-        }
-        header.window = self.announce_window(flags.contains(TcpFlags::SYN));
-        if let Some(irs) = self.rcv.irs {
-            let next = self.rcv_nxt();
-            header.ack = irs.wrapping_add(next as u32);
-            header.options.sack = self.sack_blocks();
-            self.rcv.duplicate = None;
-            // The acknowledgment is on its way.
-            self.rcv.ack_now = core::mem::take(&mut self.rcv.ack_again);
-            self.note_ack_sent();
-            self.rcv.unacked = 0;
-            self.rcv.last_ack_sent = next;
-            self.timers.delayed_ack = None;
-        }
+        self.rcv.acknowledge(&self.shared, now, &mut header);
         (header, payload)
-    }
-
-    /// The window field, in whole units of its scale, and with it the right edge that the peer will see.
-    ///
-    /// Rounding may draw that edge back by less than a unit; then what was announced before still holds (RFC 7323
-    /// section 2.4, rules 1 and 2).
-    fn announce_window(&mut self, in_syn: bool) -> u16 {
-        // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let shift = if in_syn { 0 } else { self.options.rcv_shift };
-        let next = self.rcv_nxt();
-        let unread = self.rcv.window_unread.take().map(u64::from);
-        let window = unread.unwrap_or_else(|| self.window_edge().saturating_sub(next));
-        let window = (window >> shift).min(u64::from(u16::MAX));
-        self.rcv.advertised = self.rcv.advertised.max(next + (window << shift));
-        window as u16
-    }
-
-    /// The SACK blocks that fit (RFC 2018 section 3).
-    fn sack_blocks(&self) -> SackBlocks {
-        let mut blocks = SackBlocks::EMPTY;
-        if self.has_sacks()
-            && let Some(irs) = self.rcv.irs
-        {
-            let at = |offset: u64| irs.wrapping_add(offset as u32);
-            for range in self.sack_ranges() {
-                // A segment that came with the FIN is reported with it: else its sender would not know that all of it is here.
-                let with_fin = self.config.whole_segments && self.rcv.fin == Some(range.end);
-                blocks.push(SackBlock { left: at(range.start), right: at(range.end + u64::from(with_fin)) });
-            }
-        }
-        blocks
-    }
-
-    /// Whether there is something that SACK blocks would tell: mostly not, and then nobody looks for it.
-    fn has_sacks(&self) -> bool {
-        let any = self.rcv.duplicate.is_some() || self.rcv.buffer.has_holes();
-        any && self.options.sack && self.is_synchronised()
-    }
-
-    fn sack_ranges(&self) -> impl Iterator<Item = Range<u64>> {
-        let stamps = self.options.timestamps.then(Timestamps::default);
-        let room = TcpOptions { timestamps: stamps, ..TcpOptions::default() }.sack_room();
-        self.rcv.duplicate.clone().into_iter().chain(self.rcv.buffer.sack_blocks()).take(room)
     }
 }

@@ -84,7 +84,7 @@ impl Connection {
 
     /// Whether the last reduction was for nothing, as far as this acknowledgment tells.
     pub(super) fn may_undo(&self, echo: Option<Timestamps>) -> bool {
-        self.config.undo
+        self.shared.config.undo
             && self.undo.as_ref().is_some_and(|undo| {
                 undo.all_were_duplicates() || undo.answers_original(echo.map(|stamps| stamps.echo))
             })
@@ -93,7 +93,7 @@ impl Connection {
     /// Whether a hole was filled by the original, late.
     pub(super) fn was_late(&self, echo: Option<Timestamps>) -> bool {
         let answers = |undo: &Undo| undo.answers_original(echo.map(|stamps| stamps.echo));
-        self.config.undo && self.undo.as_deref().is_some_and(answers)
+        self.shared.config.undo && self.undo.as_deref().is_some_and(answers)
     }
 
     /// Takes the reduction back (Linux' tcp_undo_cwnd_reduction()).
@@ -103,7 +103,7 @@ impl Connection {
             *undo = Undo { stamp: undo.stamp, ..Undo::default() };
             before
         });
-        self.counters.undone += 1;
+        self.shared.counters.undone += 1;
         self.window.cwnd = self.cc.undo_cwnd(&self.window, cwnd);
         self.window.ssthresh = self.window.ssthresh.max(ssthresh);
     }

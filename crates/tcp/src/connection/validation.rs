@@ -20,7 +20,7 @@ pub(super) struct Usage {
 impl Connection {
     /// Notes how far the window is used, before an acknowledgment makes room.
     pub(super) fn note_usage(&mut self) {
-        if !self.config.cwnd_validation {
+        if !self.shared.config.cwnd_validation {
             return;
         }
         let sent = core::mem::take(&mut self.usage.sent);
@@ -44,7 +44,7 @@ impl Connection {
     /// RFC 2861 section 3.2, where nothing was sent for longer than a timeout (tcp_cwnd_restart()). The rest of that section, for a window
     /// of which a part is used, never comes about in Linux: each acknowledgment puts it off (`tests/scripts/unused-window-linux.pkt`).
     pub(super) fn halve_for_idleness(&mut self, idle: Span) {
-        let (rto, least) = (self.rtt.rto(), self.restart_window().min(self.window.cwnd));
+        let (rto, least) = (self.shared.rtt.rto(), self.restart_window().min(self.window.cwnd));
         // The threshold keeps most of the window (tcp_current_ssthresh()).
         let most = self.whole(self.window.cwnd / 2) + self.whole(self.window.cwnd / 4);
         self.window.ssthresh = self.window.ssthresh.max(most);
@@ -58,10 +58,10 @@ impl Connection {
 
     /// RW of RFC 5681 section 4.1.
     pub(super) fn restart_window(&self) -> u64 {
-        u64::from(self.config.initial_window) * self.window.smss
+        u64::from(self.shared.config.initial_window) * self.window.smss
     }
 
     fn whole(&self, octets: u64) -> u64 {
-        if self.config.whole_segments { octets / self.window.smss * self.window.smss } else { octets }
+        if self.shared.config.whole_segments { octets / self.window.smss * self.window.smss } else { octets }
     }
 }
