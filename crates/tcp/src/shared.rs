@@ -1,7 +1,7 @@
 //! What the sender, the receiver and loss recovery of one connection all go by.
 
 use crate::config::Config;
-use crate::connection::{Counters, State};
+use crate::connection::{Counters, Ended, State};
 use crate::rtt::RttEstimator;
 use alloc::sync::Arc;
 use voxpath_units::{Span, Time};
@@ -20,6 +20,8 @@ pub(crate) const MAX_UNSCALED_WINDOW: u32 = 65_535;
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     pub(crate) state: State,
+    /// How the connection ended; none while it goes on.
+    pub(crate) ended: Option<Ended>,
     /// Options that both ends offered.
     pub(crate) options: Negotiated,
     /// Measured by the sender; the receiver's delays follow it.
@@ -31,6 +33,7 @@ impl Shared {
     pub(crate) fn new(config: Arc<Config>, state: State) -> Self {
         Self {
             state,
+            ended: None,
             options: Negotiated::offered(&config),
             rtt: RttEstimator::new(config.clone()),
             counters: Counters::default(),

@@ -1,15 +1,13 @@
 //! Segment arrival (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
 
-use super::recovery::{Acknowledged, Phase};
 use super::{Connection, Ended, State};
-use crate::cc::{RateSample, Sample};
-use crate::sent::Delivered;
-use crate::shared::{elapsed_since, timestamp};
-use crate::unwrap_offset;
+use crate::recovery::{Acknowledged, SegmentAck};
+use crate::sender::Delivered;
+use crate::shared::elapsed_since;
 use alloc::boxed::Box;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
-use voxpath_wire::tcp::{SackBlocks, TcpFlags, TcpHeader, Timestamps};
+use voxpath_wire::tcp::{TcpFlags, TcpHeader};
 
 impl Connection {
     /// Takes a segment of this connection in.
@@ -26,7 +24,7 @@ impl Connection {
     /// Section 3.10.7.3.
     fn arrive_in_syn_sent(&mut self, now: Time, header: &TcpHeader) {
         let flags = header.flags;
-        let acks_syn = flags.contains(TcpFlags::ACK) && header.ack == self.seq(1) && self.snd.nxt == 1;
+        let acks_syn = flags.contains(TcpFlags::ACK) && header.ack == self.snd.seq(1) && self.snd.nxt == 1;
         if flags.contains(TcpFlags::ACK) && !acks_syn {
             self.snd.reset = reset_for(header, &Payload::Empty).map(Box::new);
             return;
@@ -56,7 +54,7 @@ impl Connection {
         self.take_ecn_setup(header.flags);
         self.shared.options.take_syn(&header.options);
         self.rcv.take_syn(&self.shared, header);
-        self.set_window(header, 0, 0);
+        self.snd.set_window(&self.shared, header, 0, 0);
     }
 
     /// The handshake is over: sizes the window by what both ends agreed on.
@@ -64,18 +62,9 @@ impl Connection {
         self.shared.state = State::Established;
         self.note_heard(now);
         self.snd.syn_pending = false;
-        let syn_losses = self.timers.expiries;
+        let syn_losses = self.snd.timers.expiries;
         self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
-        self.timers.retransmit = None;
-        self.timers.expiries = 0;
-        if self.shared.options.sack && self.shared.config.rack {
-            self.scoreboard.see_losses_by_time();
-        }
-        let smss = u64::from(self.smss());
-        let whole = syn_losses <= self.shared.config.tolerated_syn_losses;
-        let segments = if whole { self.shared.config.initial_window } else { 1 };
-        self.window.smss = smss;
-        self.window.cwnd = smss * u64::from(segments);
+        self.snd.establish(&self.shared, syn_losses);
         if syn_losses > 0 {
             self.shared.rtt.after_syn_timeout();
         }
@@ -159,7 +148,7 @@ impl Connection {
     /// (4.4BSD's tcp_input() takes it, too).
     fn take_late_ack(&mut self, now: Time, header: &TcpHeader, start: u64) {
         let says = header.flags.contains(TcpFlags::ACK) && !header.flags.contains(TcpFlags::SYN);
-        let ack = unwrap_offset(header.ack, self.snd.iss, self.snd.una);
+        let ack = self.snd.offset(header.ack);
         if self.shared.is_synchronised() && says && ack.is_some_and(|ack| ack > self.snd.una) {
             self.arrive_ack(now, header, start, &Payload::Empty);
         }
@@ -190,11 +179,11 @@ impl Connection {
         if !header.flags.contains(TcpFlags::ACK) {
             return;
         }
-        if header.ack != self.seq(1) || self.snd.nxt == 0 {
+        if header.ack != self.snd.seq(1) || self.snd.nxt == 0 {
             self.snd.reset = reset_for(header, &Payload::Empty).map(Box::new);
             return;
         }
-        self.set_window(header, start, 1);
+        self.snd.set_window(&self.shared, header, start, 1);
         self.establish(now, header);
     }
 
@@ -202,22 +191,23 @@ impl Connection {
     fn arrive_ack(&mut self, now: Time, header: &TcpHeader, start: u64, payload: &Payload) -> bool {
         // RFC 5961 section 5.2: neither what was never sent, nor what no segment of a window ago can mean.
         let plausible = self.snd.una.saturating_sub(self.snd.max_wnd)..=self.snd.nxt;
-        let Some(ack) =
-            unwrap_offset(header.ack, self.snd.iss, self.snd.una).filter(|ack| plausible.contains(ack))
-        else {
+        let Some(ack) = self.snd.offset(header.ack).filter(|ack| plausible.contains(ack)) else {
             self.rcv.challenge(now);
             return false;
         };
         let echo = header.options.timestamps.filter(|_| self.shared.options.timestamps);
-        let highest = self.scoreboard.sacked().as_slice().last().map_or(self.snd.una, |range| range.end);
+        let highest = self.snd.scoreboard.sacked().as_slice().last().map_or(self.snd.una, |range| range.end);
         let mut delivered = Delivered::default();
-        self.recovery.newly_lost = false;
+        self.recovery.begin_ack();
         let una = self.snd.una;
-        let (prior_in_flight, lost_before) =
-            if self.by_rate() { (self.pipe(), self.scoreboard.lost()) } else { (0, 0) };
-        self.note_usage();
-        let duplicate_told = self.take_dsack(&header.options.sack, ack);
-        let newly_sacked = self.take_sack(&header.options.sack, &mut delivered);
+        let (prior_in_flight, lost_before) = if self.snd.by_rate() {
+            (self.recovery.pipe(&self.shared, &self.snd), self.snd.scoreboard.lost())
+        } else {
+            (0, 0)
+        };
+        self.snd.note_usage(&self.shared, &self.recovery);
+        let dsack = self.recovery.take_dsack(&self.shared, &self.snd, &header.options.sack, ack);
+        let newly_sacked = self.snd.take_sack(&self.shared, &header.options.sack, &mut delivered);
         delivered.octets = newly_sacked;
         let window_before = self.snd.wnd;
         if ack >= self.snd.una {
@@ -226,10 +216,10 @@ impl Connection {
         let plain =
             payload.is_empty() && !header.flags.contains(TcpFlags::FIN) && self.snd.wnd == window_before;
         // First: an acknowledgment with an echo lets the window grow no more (RFC 3168 section 6.1.2).
-        self.take_echo(now, header.flags);
+        self.recovery.take_echo(&self.shared, &mut self.snd, now, header.flags);
         if ack > self.snd.una {
             self.acknowledge(now, ack, header, &mut delivered, highest);
-        } else if ack == self.snd.una && self.flight() > 0 && self.snd.wnd > 0 {
+        } else if ack == self.snd.una && self.snd.flight() > 0 && self.snd.wnd > 0 {
             // RFC 5681 section 2's definition of a duplicate; RFC 6675 counts new SACK information. The answers to
             // probes of a closed window look alike, but tell of no loss.
             if newly_sacked > 0 || (plain && !self.shared.options.sack) {
@@ -238,197 +228,61 @@ impl Connection {
                     if let Some(rtt) = rtt.filter(|_| self.shared.rtt.follows_linux()) {
                         self.shared.rtt.sample(rtt, self.snd.una, self.snd.nxt);
                     }
-                    self.take_delivered(now, &delivered, highest, None);
+                    self.recovery.take_delivered(&self.shared, &mut self.snd, now, &delivered, highest, None);
                 }
-                let ack =
-                    Acknowledged { now, advanced: false, octets: 0, prior: una, delivered: &delivered, echo };
-                delivered.octets += self.on_duplicate_ack(&ack, newly_sacked);
-                if delivered.is_older_than(self.sent.first_sent()) && self.extends_timer() {
-                    self.restart_retransmit_timer(now);
+                let ack = Acknowledged {
+                    now,
+                    advanced: false,
+                    octets: 0,
+                    prior: una,
+                    delivered: &delivered,
+                    max_payload: self.max_payload(),
+                    echo,
+                };
+                delivered.octets +=
+                    self.recovery.on_duplicate_ack(&mut self.shared, &mut self.snd, &ack, newly_sacked);
+                if delivered.is_older_than(self.snd.sent.first_sent())
+                    && self.recovery.extends_timer(&self.shared, &self.snd)
+                {
+                    self.snd.restart_retransmit_timer(&self.shared, now);
                 }
             }
         }
-        self.control_by_rate(now, &delivered, prior_in_flight, lost_before);
-        self.finish_ack(now, ack, una, &delivered, duplicate_told, plain && newly_sacked == 0);
-        if self.snd.wnd == 0 && self.flight() > 0 {
+        self.recovery.control_by_rate(
+            &self.shared,
+            &mut self.snd,
+            now,
+            &delivered,
+            prior_in_flight,
+            lost_before,
+        );
+        let plain = plain && newly_sacked == 0;
+        let segment = SegmentAck { now, ack, prior: una, dsack, plain };
+        self.recovery.finish_ack(&mut self.shared, &mut self.snd, segment, &delivered);
+        if self.snd.wnd == 0 && self.snd.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
             // out (RFC 9293 section 3.8.6.1).
-            self.timers.retransmit = None;
-            self.ensure_persist_timer(now);
+            self.snd.timers.retransmit = None;
+            self.snd.ensure_persist_timer(&self.shared, now);
         }
         true
     }
 
-    /// What an acknowledgment leads to once all of it was taken in: undoing, the window's reduction, the loss probe.
-    fn finish_ack(
-        &mut self,
-        now: Time,
-        ack: u64,
-        una: u64,
-        delivered: &Delivered,
-        duplicate_told: bool,
-        plain: bool,
-    ) {
-        let advanced = self.snd.una > una;
-        if duplicate_told && self.recovery.phase() != Phase::Loss && self.may_undo(None) {
-            self.take_back(now);
-        }
-        if self.has_probe_repaired(ack, duplicate_told, plain && !advanced)
-            && self.recovery.phase() == Phase::Open
-            && !self.by_rate()
-        {
-            // RFC 8985 section 7.4.2: a loss that the probe repaired was a loss.
-            self.reduce_ssthresh(now, self.flight());
-            self.window.cwnd = self.window.ssthresh;
-        }
-        if self.shared.config.prr
-            && !self.by_rate()
-            && matches!(self.recovery.phase(), Phase::Recovery | Phase::Reduction)
-        {
-            let safe = advanced && !self.recovery.newly_lost;
-            self.reduce_in_proportion(delivered.charged(), safe);
-        }
-        if advanced {
-            self.schedule_loss_probe(now);
-        }
-    }
-
-    /// Lets a congestion control that goes by the rate of delivery set the window.
-    fn control_by_rate(&mut self, now: Time, delivered: &Delivered, prior_in_flight: u64, lost_before: u64) {
-        let Some(rate) = &mut self.rate else { return };
-        let rtt = delivered.latest_rtt(now);
-        let measured = rate.measure(now, delivered, rtt);
-        let sample = RateSample {
-            now,
-            total_delivered: rate.delivered(),
-            prior_delivered: measured.prior_delivered,
-            delivered: measured.delivered,
-            interval: measured.interval,
-            app_limited: measured.app_limited,
-            acked: delivered.charged(),
-            lost: self.scoreboard.lost().saturating_sub(lost_before),
-            prior_in_flight,
-            in_flight: self.pipe(),
-            rtt,
-            srtt: self.shared.rtt.srtt(),
-            in_recovery: matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss),
-        };
-        self.cc.cong_control(&sample, &mut self.window);
-    }
-
-    /// RFC 8985 section 6.2, steps 1 to 3, and the round-trip time for congestion control.
-    fn take_delivered(&mut self, now: Time, delivered: &Delivered, highest: u64, echo: Option<Timestamps>) {
-        let rtt = delivered.latest_rtt(now);
-        if let Some(rtt) = rtt {
-            self.rack.sample(rtt);
-        }
-        if self.shared.config.rack {
-            if let Some(lowest) = delivered.lowest_original.filter(|&lowest| lowest < highest) {
-                self.note_reordering(lowest);
-            }
-            // tcp_skb_spurious_retrans()
-            let is_original = |at| {
-                echo.is_some_and(|stamps| {
-                    stamps.echo != 0 && stamps.echo.wrapping_sub(timestamp(at)).cast_signed() < 0
-                })
-            };
-            self.rack.advance(now, delivered, is_original);
-        }
-        let sample = Sample { now, rtt, una: self.snd.una, nxt: self.snd.nxt };
-        self.cc.pkts_acked(&sample, &mut self.window);
-    }
-
-    /// An original has arrived that begins at `lowest`, after what was sent later (tcp_check_sack_reordering()).
-    pub(super) fn note_reordering(&mut self, lowest: u64) {
-        let sacked = self.scoreboard.sacked().as_slice().last().filter(|range| range.end > self.snd.una);
-        let highest = sacked.map_or(self.snd.una, |range| range.end.saturating_sub(self.window.smss));
-        let reach = highest.saturating_sub(lowest).div_ceil(self.window.smss);
-        self.rack
-            .saw_reordering(u32::try_from(reach).unwrap_or(u32::MAX).min(self.shared.config.max_reordering));
-    }
-
-    /// RFC 2883 section 4: the first block reports a duplicate if it lies below the acknowledgment or inside the second one.
-    fn take_dsack(&mut self, blocks: &SackBlocks, ack: u64) -> bool {
-        let Some((first, rest)) = blocks.as_slice().split_first().filter(|_| self.shared.options.sack) else {
-            return false;
-        };
-        let offset = |seq| unwrap_offset(seq, self.snd.iss, self.snd.una);
-        let (Some(left), Some(right)) = (offset(first.left), offset(first.right)) else { return false };
-        let inside = rest.first().is_some_and(|second| {
-            offset(second.left).is_some_and(|start| start <= left)
-                && offset(second.right).is_some_and(|end| right <= end)
-        });
-        // Duplicates of what was never sent are lies.
-        let duplicate = left < right && right <= self.snd.nxt && (right <= ack || inside);
-        if duplicate {
-            self.on_dsack(right - left, right);
-        }
-        duplicate
-    }
-
-    /// Takes SACK blocks in; octets that are newly SACKed.
-    fn take_sack(&mut self, blocks: &SackBlocks, delivered: &mut Delivered) -> u64 {
-        if !self.shared.options.sack {
-            return 0;
-        }
-        let before = self.scoreboard.sacked().octets();
-        let mut ranges = [0..0, 0..0, 0..0, 0..0];
-        for (range, block) in ranges.iter_mut().zip(blocks.as_slice()) {
-            let left = unwrap_offset(block.left, self.snd.iss, self.snd.una);
-            let right = unwrap_offset(block.right, self.snd.iss, self.snd.una);
-            // What lies outside of the flight is a duplicate's report, old, or nonsense.
-            if let (Some(left), Some(right)) = (left, right)
-                && self.snd.una < left
-                && right <= self.snd.nxt
-            {
-                *range = left..right;
-            }
-        }
-        // In the order of octets, as Linux does: which one is the last to be delivered tells the round-trip time.
-        ranges.sort_unstable_by_key(|range| range.start);
-        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
-            let mut from = range.start;
-            while let Some(gap) = self.scoreboard.sacked().first_gap(from, range.end) {
-                from = gap.end;
-                self.scoreboard.sack(gap.clone());
-                self.sent.sack(gap, self.scoreboard.sacked(), delivered);
-            }
-        }
-        self.scoreboard.sacked().octets() - before
-    }
-
-    /// Takes the announced window from this segment unless it is an older one (section 3.10.7.4, WL1 and WL2). One that
-    /// acknowledges something new never is, though it may repeat old data and so be below WL1 (Linux'
-    /// tcp_may_update_window()): without its window SND.WND would count from the wrong octet.
+    /// Takes the announced window in, and goes on where a closed one had held transmission back.
     fn update_window(&mut self, now: Time, header: &TcpHeader, start: u64, ack: u64) {
-        let newer =
-            ack > self.snd.una || self.snd.wl1 < start || (self.snd.wl1 == start && self.snd.wl2 <= ack);
-        if !newer {
-            return;
-        }
-        let was_closed = self.snd.wnd == 0;
-        self.set_window(header, start, ack);
-        if self.snd.wnd > 0 && was_closed {
-            let probed = core::mem::take(&mut self.timers.probes) > 0;
-            self.timers.persist = None;
-            if self.flight() > 0 && ack == self.snd.una {
+        if self.snd.update_window(&self.shared, header, start, ack) {
+            let probed = core::mem::take(&mut self.snd.timers.probes) > 0;
+            self.snd.timers.persist = None;
+            if self.snd.flight() > 0 && ack == self.snd.una {
                 // What probed the closed window was not taken: send it again, with what may follow.
-                self.lose_refused();
-                if probed && self.sent.len() == 1 {
+                self.recovery.lose_refused(&mut self.snd);
+                if probed && self.snd.sent.len() == 1 {
                     // Else nothing is outstanding: a probe is no data to Linux (tcp_ack_update_window()).
-                    self.restart_after_silence(now);
+                    self.snd.restart_after_silence(&self.shared, now);
                 }
-                self.restart_retransmit_timer(now);
+                self.snd.restart_retransmit_timer(&self.shared, now);
             }
         }
-    }
-
-    fn set_window(&mut self, header: &TcpHeader, start: u64, ack: u64) {
-        // The window of a SYN is never scaled (RFC 7323 section 2.2), nor is that of a SYN|ACK.
-        let shift = if header.flags.contains(TcpFlags::SYN) { 0 } else { self.shared.options.snd_shift };
-        self.snd.wnd = u64::from(header.window) << shift;
-        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
-        (self.snd.wl1, self.snd.wl2) = (start, ack);
     }
 
     /// SND.UNA advances to `ack`.
@@ -443,7 +297,7 @@ impl Connection {
         let prior = self.snd.una;
         let octets = ack - prior;
         let echo = header.options.timestamps.filter(|_| self.shared.options.timestamps);
-        self.sent.acknowledge(ack, delivered);
+        self.snd.sent.acknowledge(ack, delivered);
         let timed = delivered.rtt(now);
         // A timestamp tells which copy was answered, but counts milliseconds: it serves where Karn's rule
         // leaves nothing better (RFC 7323 section 4.1).
@@ -459,36 +313,43 @@ impl Connection {
 
         let was_synchronised = self.snd.una > 0;
         // What had been SACKed left the network before: it does not clock the window now.
-        let octets = octets - self.scoreboard.sacked_octets(self.snd.una, ack);
+        let octets = octets - self.snd.scoreboard.sacked_octets(self.snd.una, ack);
         let newly_sacked = core::mem::take(&mut delivered.octets);
         self.snd.una = ack;
-        self.take_delivered(now, delivered, highest, echo);
+        self.recovery.take_delivered(&self.shared, &mut self.snd, now, delivered, highest, echo);
         let data_end = self.snd.buffer.end();
         let data_before = self.shared.counters.octets_acknowledged;
         self.shared.counters.octets_acknowledged = ack.min(data_end) - 1;
         self.snd.buffer.acknowledge(ack.min(data_end));
-        self.scoreboard.acknowledge(ack);
+        self.snd.scoreboard.acknowledge(ack);
         // Progress: time-outs and probes in a row are counted afresh.
-        (self.timers.expiries, self.timers.probes, self.timers.persist) = (0, 0, None);
+        (self.snd.timers.expiries, self.snd.timers.probes, self.snd.timers.persist) = (0, 0, None);
         if !was_synchronised {
             return;
         }
-        if self.flight() == 0 {
+        if self.snd.flight() == 0 {
             // RFC 6298 (5.2)
-            self.timers.retransmit = None;
-            self.timers.reordering = None;
-            self.probe.due = false;
-            self.timers.user = None;
-        } else if self.new_ack_restarts_timer() {
+            self.snd.timers.retransmit = None;
+            self.recovery.on_all_acknowledged();
+            self.alive.user = None;
+        } else if self.recovery.new_ack_restarts_timer(&self.shared, &self.snd) {
             // (5.3)
-            self.restart_retransmit_timer(now);
+            self.snd.restart_retransmit_timer(&self.shared, now);
         }
         self.restart_user_timeout(now);
         let octets = octets.min(self.shared.counters.octets_acknowledged - data_before);
-        delivered.octets = newly_sacked + self.uncount_duplicates(octets);
-        let acknowledged = Acknowledged { now, advanced: true, octets, prior, delivered, echo };
-        self.on_new_ack(&acknowledged);
-        if self.snd.fin && ack == self.snd_end() {
+        delivered.octets = newly_sacked + self.recovery.uncount_duplicates(&self.shared, &self.snd, octets);
+        let acknowledged = Acknowledged {
+            now,
+            advanced: true,
+            octets,
+            prior,
+            delivered,
+            max_payload: self.max_payload(),
+            echo,
+        };
+        self.recovery.on_new_ack(&mut self.shared, &mut self.snd, &acknowledged);
+        if self.snd.buffer.is_closed() && ack == self.snd.end() {
             self.our_fin_is_acknowledged(now);
         }
     }

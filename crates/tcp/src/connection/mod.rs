@@ -11,42 +11,20 @@
 
 mod alive;
 mod arrival;
-mod burst;
-mod dupacks;
 mod ecn;
-mod frto;
-mod pacing;
 mod path_mtu;
-mod probe;
-mod prr;
-mod recovery;
 mod timers;
 mod transmit;
-mod undo;
-mod validation;
 
-use crate::cc::{self, CongestionControl, Window};
 use crate::config::Config;
-use crate::rack::Rack;
-use crate::rate::RateSampler;
 use crate::receiver::Receiver;
-use crate::scoreboard::Scoreboard;
-use crate::send_buffer::SendBuffer;
-use crate::sent::SentSegments;
+use crate::recovery::LossRecovery;
+pub use crate::recovery::Phase;
+use crate::sender::Sender;
 use crate::shared::Shared;
 use alive::Alive;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use burst::Burst;
-use dupacks::DuplicateAcks;
-use ecn::EcnState;
-use pacing::Pacer;
-use probe::LossProbe;
-pub use recovery::Phase;
-use recovery::RecoveryState;
-use timers::Timers;
-use undo::Undo;
-use validation::Usage;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpHeader};
@@ -86,61 +64,12 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Connection {
     shared: Shared,
-    ended: Option<Ended>,
-    snd: Send,
+    snd: Sender,
     rcv: Receiver,
-    timers: Timers,
-    cc: Box<dyn CongestionControl>,
-    /// The rate of delivery, where the congestion control steers the window by it.
-    rate: Option<Box<RateSampler>>,
-    /// Spaces segments in time, where that is asked for.
-    pacer: Option<Box<Pacer>>,
-    burst: Burst,
-    usage: Usage,
-    window: Window,
-    /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
-    path_mss: u32,
-    scoreboard: Scoreboard,
-    recovery: RecoveryState,
-    dupacks: DuplicateAcks,
-    rack: Rack,
-    probe: LossProbe,
-    /// The last reduction of the window, once there was one.
-    undo: Option<Box<Undo>>,
-    ecn: EcnState,
+    recovery: LossRecovery,
     alive: Alive,
-    sent: SentSegments,
-}
-
-/// The send sequence variables (RFC 9293 section 3.3.1), as offsets from the SYN.
-#[derive(Debug)]
-struct Send {
-    /// Initial send sequence number.
-    iss: Seq,
-    /// SND.UNA, the first octet not acknowledged.
-    una: u64,
-    /// SND.NXT, the first octet never sent.
-    nxt: u64,
-    /// SND.WND, octets from `una` on that the peer accepts.
-    wnd: u64,
-    /// The largest window that the peer ever offered (RFC 9293 section 3.8.6.2.1).
-    max_wnd: u64,
-    /// SND.WL1 and SND.WL2: the segment that set the window.
-    wl1: u64,
-    wl2: u64,
-    buffer: SendBuffer,
-    /// The application closed: a FIN follows the buffer's last octet.
-    fin: bool,
-    /// Where the last small segment ended, for Minshall's form of Nagle's algorithm (Linux' snd_sml).
-    small_end: u64,
-    /// When the last segment with data was sent, for the idle restart.
-    last_data: Option<Time>,
-    /// The SYN has to be sent (again).
-    syn_pending: bool,
-    /// A reset that has to be sent.
-    reset: Option<Box<TcpHeader>>,
-    /// The persist timer expired: send what the window would not let through.
-    probe_pending: bool,
+    /// When TIME-WAIT is over.
+    time_wait: Option<Time>,
 }
 
 /// What happened so far; counts of segments but where said.
@@ -219,55 +148,13 @@ impl Connection {
         connection
     }
 
-    /// Whether the congestion control steers the window by the rate of delivery.
-    const fn by_rate(&self) -> bool {
-        self.rate.is_some()
-    }
-
     fn new(config: Arc<Config>, iss: Seq, state: State) -> Self {
-        let cc = cc::new(&config);
-        let by_rate = cc.has_cong_control();
-        let smss = u64::from(config.mss);
         Self {
-            ended: None,
-            snd: Send {
-                iss,
-                una: 0,
-                nxt: 0,
-                wnd: 0,
-                max_wnd: 0,
-                wl1: 0,
-                wl2: 0,
-                buffer: SendBuffer::new(config.send_buffer, 1),
-                fin: false,
-                small_end: 0,
-                last_data: None,
-                syn_pending: true,
-                reset: None,
-                probe_pending: false,
-            },
+            snd: Sender::new(&config, iss),
             rcv: Receiver::new(&config),
-            timers: Timers::default(),
-            cc,
-            rate: by_rate.then(Box::default),
-            pacer: (by_rate || config.pacing).then(Box::default),
-            burst: Burst::default(),
-            usage: Usage::default(),
-            window: Window {
-                cwnd: smss * u64::from(config.initial_window),
-                ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
-                smss,
-            },
-            path_mss: u32::MAX,
-            scoreboard: Scoreboard::default(),
-            recovery: RecoveryState::default(),
-            dupacks: DuplicateAcks::new(config.dupack_threshold),
-            rack: Rack::default(),
-            probe: LossProbe::default(),
-            undo: None,
-            ecn: EcnState::default(),
+            recovery: LossRecovery::new(config.dupack_threshold),
             alive: Alive::default(),
-            sent: SentSegments::default(),
+            time_wait: None,
             shared: Shared::new(config, state),
         }
     }
@@ -275,13 +162,17 @@ impl Connection {
     /// Takes in as much of `data` as the send buffer has room for; how many octets that is. Nothing after
     /// [`Connection::close`] or the connection's end.
     pub fn write(&mut self, data: &Payload) -> u32 {
-        if self.snd.fin || self.ended.is_some() { 0 } else { self.snd.buffer.write(data) }
+        if self.snd.buffer.is_closed() || self.shared.ended.is_some() {
+            0
+        } else {
+            self.snd.buffer.write(data)
+        }
     }
 
     /// Octets that an application should write now: what [`Connection::write`] would take, none before the handshake is
     /// over, though data written then is queued (RFC 9293 section 3.10.2).
     pub fn writable(&self) -> u32 {
-        if self.snd.fin || self.ended.is_some() || !self.shared.is_synchronised() {
+        if self.snd.buffer.is_closed() || self.shared.ended.is_some() || !self.shared.is_synchronised() {
             0
         } else {
             self.snd.buffer.room()
@@ -307,13 +198,13 @@ impl Connection {
     pub fn close(&mut self) {
         match self.shared.state {
             State::SynSent => self.end(Ended::Closed),
-            _ => self.snd.fin = true,
+            _ => self.snd.buffer.close(),
         }
     }
 
     /// Whether this end has closed its direction.
     pub fn is_closing(&self) -> bool {
-        self.snd.fin || self.ended.is_some()
+        self.snd.buffer.is_closed() || self.shared.ended.is_some()
     }
 
     /// Ends the connection at once, with a RST where the peer knows it (RFC 9293 section 3.10.5).
@@ -340,7 +231,7 @@ impl Connection {
 
     /// How it ended; none while it goes on. TIME-WAIT counts as ended: nothing can follow.
     pub fn ended(&self) -> Option<Ended> {
-        self.ended
+        self.shared.ended
     }
 
     /// What happened so far.
@@ -351,10 +242,14 @@ impl Connection {
     /// What can be watched over time.
     pub fn metrics(&self) -> Metrics {
         Metrics {
-            cwnd: self.window.cwnd,
-            ssthresh: (self.window.ssthresh < u64::MAX).then_some(self.window.ssthresh),
-            flight: self.flight(),
-            pipe: self.scoreboard.pipe(self.snd.una, self.snd.nxt).saturating_sub(self.departed()),
+            cwnd: self.snd.window.cwnd,
+            ssthresh: (self.snd.window.ssthresh < u64::MAX).then_some(self.snd.window.ssthresh),
+            flight: self.snd.flight(),
+            pipe: self
+                .snd
+                .scoreboard
+                .pipe(self.snd.una, self.snd.nxt)
+                .saturating_sub(self.recovery.departed(&self.shared, &self.snd)),
             snd_wnd: self.snd.wnd,
             srtt: self.shared.rtt.srtt(),
             rttvar: self.shared.rtt.rttvar(),
@@ -362,35 +257,20 @@ impl Connection {
             state: self.shared.state,
             phase: self.recovery.phase(),
             retransmissions: self.shared.counters.retransmissions,
-            pacing_rate: self.pacing_rate(),
+            pacing_rate: self.snd.pacing_rate(&self.shared),
         }
     }
 
     /// Octets that a full-sized segment carries: SMSS.
     pub fn segment_size(&self) -> u64 {
-        self.window.smss
-    }
-
-    /// FlightSize.
-    fn flight(&self) -> u64 {
-        self.snd.nxt - self.snd.una
-    }
-
-    /// The offset after everything that is to be sent, the FIN included.
-    fn snd_end(&self) -> u64 {
-        self.snd.buffer.end() + u64::from(self.snd.fin)
-    }
-
-    fn seq(&self, offset: u64) -> Seq {
-        // Sequence numbers are offsets modulo 2^32.
-        self.snd.iss.wrapping_add(offset as u32)
+        self.snd.window.smss
     }
 
     /// Ends the connection; TIME-WAIT is entered elsewhere.
     fn end(&mut self, how: Ended) {
         self.shared.state = State::Closed;
-        self.ended.get_or_insert(how);
-        self.timers = Timers::default();
+        self.shared.ended.get_or_insert(how);
+        self.stop_timers();
         self.rcv.stop();
         self.snd.syn_pending = false;
     }

@@ -1,8 +1,8 @@
 //! When each outstanding octet was sent, for round-trip times and for losses seen by time.
 
+use super::rate::Snapshot;
 use crate::lean::push_back;
 use crate::ranges::RangeSet;
-use crate::rate::Snapshot;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;

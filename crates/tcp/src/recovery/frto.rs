@@ -4,8 +4,10 @@
 //! acknowledgment covers then decides: originals that were never sent again have arrived, and the timeout was spurious, or a duplicate
 //! comes, and it was not. As in Linux the SACK-enhanced version (section 3) decides wherever an original is SACKed.
 
-use super::Connection;
-use super::recovery::{Acknowledged, Phase};
+use super::LossRecovery;
+use super::{Acknowledged, Phase};
+use crate::sender::Sender;
+use crate::shared::Shared;
 
 /// Where the test stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,31 +23,31 @@ pub(super) enum Frto {
     Watching,
 }
 
-impl Connection {
+impl LossRecovery {
     /// An acknowledgment after a timeout: whether that turned out to have been spurious.
-    pub(super) fn was_timeout_spurious(&mut self, ack: &Acknowledged<'_>) -> bool {
-        let recover = self.recovery.recover();
+    pub(super) fn was_timeout_spurious(&mut self, cx: &Shared, snd: &Sender, ack: &Acknowledged<'_>) -> bool {
+        let recover = self.episode.recover;
         let advanced = ack.advanced;
-        if advanced && self.may_undo(ack.echo) {
+        if advanced && self.may_undo(cx, ack.echo) {
             return true;
         }
-        if *self.recovery.frto() == Frto::Off {
+        if self.episode.frto == Frto::Off {
             return false;
         }
         // Step 3b: octets that were never sent again have arrived. Without SACK that is not known of what is acknowledged together with a
         // repetition: it may have waited behind the hole (Linux' tcp_clean_rtx_queue()).
-        let distinct = self.shared.options.sack || !ack.delivered.ambiguous;
+        let distinct = cx.options.sack || !ack.delivered.ambiguous;
         if distinct && ack.delivered.lowest_original_end.is_some_and(|end| end <= recover) {
             return true;
         }
-        let state = self.recovery.frto();
+        let state = &mut self.episode.frto;
         match *state {
             Frto::SendNew | Frto::Watching => *state = if advanced { Frto::Watching } else { Frto::Off },
-            Frto::Repeated if advanced && self.snd.una < recover => {
+            Frto::Repeated if advanced && snd.una < recover => {
                 // A whole segment: less might wait for what it should tell about.
-                let next = self.snd.nxt + u64::from(self.max_payload());
-                let may_send_new = self.snd_end() >= next && self.snd.una + self.snd.wnd >= next;
-                *self.recovery.frto() = if may_send_new { Frto::SendNew } else { Frto::Off };
+                let next = snd.nxt + u64::from(ack.max_payload);
+                let may_send_new = snd.end() >= next && snd.una + snd.wnd >= next;
+                self.episode.frto = if may_send_new { Frto::SendNew } else { Frto::Off };
             }
             _ => {}
         }
@@ -54,6 +56,6 @@ impl Connection {
 
     /// Whether repetitions wait for the verdict.
     pub(super) fn is_testing_timeout(&self) -> bool {
-        self.recovery.phase() == Phase::Loss && self.recovery.is_sending_new()
+        self.episode.phase == Phase::Loss && self.episode.frto == Frto::SendNew
     }
 }

@@ -1,7 +1,7 @@
 //! Loss detection by time (RFC 8985): a segment is lost if one that was sent later has been delivered, and a reordering window has passed
 //! since.
 
-use crate::sent::Delivered;
+use crate::sender::Delivered;
 use voxpath_units::{Span, Time};
 
 /// Recoveries after which a window that was widened for D-SACKs falls back (RFC 8985 section 6.2, step 4).
@@ -9,7 +9,7 @@ const PERSIST: u32 = 16;
 
 /// RACK's state (RFC 8985 section 5.2).
 #[derive(Debug)]
-pub(crate) struct Rack {
+pub(super) struct Rack {
     /// RACK.xmit_ts, and what orders segments sent at the same time: of the segments delivered, the one that was sent last. The RFC's
     /// RACK.end_seq orders originals alike; a repetition it would take for older than all that was sent with it and ends above.
     newest: Option<(Time, u64)>,
@@ -46,23 +46,23 @@ impl Default for Rack {
 
 impl Rack {
     /// Step 1: the smallest round-trip time of segments sent once.
-    pub(crate) fn sample(&mut self, rtt: Span) {
+    pub(super) fn sample(&mut self, rtt: Span) {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
     /// Step 2: what was sent once has arrived so many segments after what was sent later (tcp_check_sack_reordering()).
-    pub(crate) fn saw_reordering(&mut self, reach: u32) {
+    pub(super) fn saw_reordering(&mut self, reach: u32) {
         self.reordering_seen = true;
         self.reach = self.reach.max(reach);
     }
 
     /// By how many segments packets were seen to overtake each other, at the most.
-    pub(crate) const fn reach(&self) -> u32 {
+    pub(super) const fn reach(&self) -> u32 {
         self.reach
     }
 
     /// Step 3: what was delivered; `is_original` says whether what was sent again at a time has not been answered, but the original.
-    pub(crate) fn advance(
+    pub(super) fn advance(
         &mut self,
         now: Time,
         delivered: &Delivered,
@@ -78,7 +78,7 @@ impl Rack {
 
     /// Step 4: a D-SACK widens the window, once a round trip; as in Linux only after reordering was seen, for else it is not what made
     /// the repetition needless (tcp_dsack_seen()).
-    pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
+    pub(super) fn on_dsack(&mut self, una: u64, nxt: u64) {
         if !self.reordering_seen || self.dsack_round.is_some_and(|round| una < round) {
             return;
         }
@@ -88,7 +88,7 @@ impl Rack {
     }
 
     /// Step 4: a recovery ended.
-    pub(crate) fn on_recovered(&mut self) {
+    pub(super) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.multiplier = 1;
@@ -106,7 +106,7 @@ impl Rack {
     }
 
     /// Step 5: judges a segment at a time; `wait` becomes the longest time that one still has.
-    pub(crate) fn judge<'a>(
+    pub(super) fn judge<'a>(
         &self,
         now: Time,
         srtt: Option<Span>,
@@ -127,7 +127,7 @@ impl Rack {
     }
 
     /// Whether what was sent at `at` had time enough to be answered (Linux' tcp_timeout_mark_lost()).
-    pub(crate) fn is_overdue(&self, now: Time, at: Time) -> bool {
+    pub(super) fn is_overdue(&self, now: Time, at: Time) -> bool {
         now - at >= self.rtt
     }
 }

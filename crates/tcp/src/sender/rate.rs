@@ -1,7 +1,7 @@
 //! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation, `tcp_rate.c` of Linux): each segment remembers what had been
 //! delivered when it was sent.
 
-use crate::sent::Delivered;
+use super::sent::Delivered;
 use voxpath_units::{Span, Time};
 
 /// What a segment remembers of the moment at which it was sent.

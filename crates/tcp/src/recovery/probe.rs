@@ -1,7 +1,8 @@
 //! Tail loss probes (RFC 8985 section 7): where acknowledgments stop, one segment calls for one before the retransmission timer expires.
 
-use super::Connection;
-use super::recovery::Phase;
+use super::{LossRecovery, Phase};
+use crate::sender::Sender;
+use crate::shared::Shared;
 use core::num::NonZero;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
@@ -17,48 +18,58 @@ pub(super) struct LossProbe {
     end: Option<NonZero<u64>>,
 }
 
-impl Connection {
+impl LossRecovery {
     /// Schedules a probe after data was sent or acknowledged (section 7.2).
-    pub(super) fn schedule_loss_probe(&mut self, now: Time) {
+    pub(crate) fn schedule_loss_probe(&mut self, cx: &Shared, snd: &Sender, now: Time) {
         self.timers.loss_probe = None;
-        let eligible = self.shared.config.loss_probe
-            && self.shared.options.sack
-            && self.shared.is_synchronised()
-            && self.flight() > 0
-            && self.snd.wnd > 0
-            && matches!(self.recovery.phase(), Phase::Open | Phase::Reduction)
-            && self.scoreboard.sacked().octets() == 0;
-        let Some(rto) = self.timers.retransmit.filter(|_| eligible) else { return };
-        let timeout = match self.shared.rtt.srtt() {
-            None => self.shared.config.rto.initial,
+        let eligible = cx.config.loss_probe
+            && cx.options.sack
+            && cx.is_synchronised()
+            && snd.flight() > 0
+            && snd.wnd > 0
+            && matches!(self.episode.phase, Phase::Open | Phase::Reduction)
+            && snd.scoreboard.sacked().octets() == 0;
+        let Some(rto) = snd.timers.retransmit.filter(|_| eligible) else { return };
+        let timeout = match cx.rtt.srtt() {
+            None => cx.config.rto.initial,
             // A single segment may wait for a delayed acknowledgment.
-            Some(srtt) if self.sent.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
+            Some(srtt) if snd.sent.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
         };
-        self.timers.loss_probe = Some(self.shared.rtt.expiry(now, timeout).min(rto));
+        self.timers.loss_probe = Some(cx.rtt.expiry(now, timeout).min(rto));
     }
 
     /// The timer expired: new data if there is any, else the last segment again (section 7.3).
-    pub(super) fn send_loss_probe(&mut self) {
-        if self.probe.end.is_none() && self.flight() > 0 {
+    pub(super) fn send_loss_probe(&mut self, snd: &Sender) {
+        if self.probe.end.is_none() && snd.flight() > 0 {
             self.probe.due = true;
         }
     }
 
     /// What the probe that is due has to carry; none if it is new data.
-    pub(super) fn loss_probe_range(&self) -> Option<Range<u64>> {
-        let last = self.sent.last()?;
-        let data = last.end.min(self.snd.buffer.end());
-        let start = last.start.max(self.snd.una).max(data.saturating_sub(u64::from(self.max_payload())));
+    pub(crate) fn loss_probe_range(&self, snd: &Sender, max_payload: u32) -> Option<Range<u64>> {
+        let last = snd.sent.last()?;
+        let data = last.end.min(snd.buffer.end());
+        let start = last.start.max(snd.una).max(data.saturating_sub(u64::from(max_payload)));
         Some(start..last.end)
     }
 
+    /// Whether a probe is due; asking takes the order.
+    pub(crate) const fn take_probe_due(&mut self) -> bool {
+        core::mem::replace(&mut self.probe.due, false)
+    }
+
+    /// Whether a probe is due, in place of which the retransmission timer waits.
+    pub(crate) const fn is_probe_due(&self) -> bool {
+        self.probe.due
+    }
+
     /// The probe was sent.
-    pub(super) fn loss_probe_sent(&mut self, now: Time, again: bool) {
-        self.shared.counters.loss_probes += 1;
-        self.probe = LossProbe { due: false, again, end: NonZero::new(self.snd.nxt) };
+    pub(crate) fn loss_probe_sent(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time, again: bool) {
+        cx.counters.loss_probes += 1;
+        self.probe = LossProbe { due: false, again, end: NonZero::new(snd.nxt) };
         self.timers.loss_probe = None;
-        self.restart_retransmit_timer(now);
+        snd.restart_retransmit_timer(cx, now);
     }
 
     /// Whether the probe that is outstanding ended there.
