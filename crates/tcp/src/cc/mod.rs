@@ -181,7 +181,7 @@ pub trait CongestionControl: core::fmt::Debug + Send {
         None
     }
 
-    /// The window when a reduction turns out to have been for nothing, `prior` being that of before.
+    /// The window when a reduction turns out to have been spurious, `prior` being that of before.
     fn undo_cwnd(&mut self, window: &Window, prior: u64) -> u64 {
         window.cwnd.max(prior)
     }

@@ -201,11 +201,11 @@ impl Connection {
         self.recovery.begin_ack();
         let una = self.snd.una;
         let (prior_in_flight, lost_before) = if self.snd.by_rate() {
-            (self.recovery.pipe(&self.shared, &self.snd), self.snd.scoreboard.lost())
+            (self.recovery.pipe(&self.shared, &self.snd), self.snd.scoreboard.lost_ever())
         } else {
             (0, 0)
         };
-        self.snd.note_usage(&self.shared, &self.recovery);
+        self.snd.validate_cwnd(&self.shared, &self.recovery);
         let dsack = self.recovery.take_dsack(&self.shared, &self.snd, &header.options.sack, ack);
         let newly_sacked = self.snd.take_sack(&self.shared, &header.options.sack, &mut delivered);
         delivered.octets = newly_sacked;
@@ -241,7 +241,7 @@ impl Connection {
                 };
                 delivered.octets +=
                     self.recovery.on_duplicate_ack(&mut self.shared, &mut self.snd, &ack, newly_sacked);
-                if delivered.is_older_than(self.snd.sent.first_sent())
+                if delivered.is_older_than(self.snd.rtx_queue.first_sent())
                     && self.recovery.extends_timer(&self.shared, &self.snd)
                 {
                     self.snd.restart_retransmit_timer(&self.shared, now);
@@ -275,8 +275,8 @@ impl Connection {
             self.snd.timers.persist = None;
             if self.snd.flight() > 0 && ack == self.snd.una {
                 // What probed the closed window was not taken: send it again, with what may follow.
-                self.recovery.lose_refused(&mut self.snd);
-                if probed && self.snd.sent.len() == 1 {
+                self.recovery.mark_refused_lost(&mut self.snd);
+                if probed && self.snd.rtx_queue.len() == 1 {
                     // Else nothing is outstanding: a probe is no data to Linux (tcp_ack_update_window()).
                     self.snd.restart_after_silence(&self.shared, now);
                 }
@@ -297,7 +297,7 @@ impl Connection {
         let prior = self.snd.una;
         let octets = ack - prior;
         let echo = header.options.timestamps.filter(|_| self.shared.options.timestamps);
-        self.snd.sent.acknowledge(ack, delivered);
+        self.snd.rtx_queue.acknowledge(ack, delivered);
         let timed = delivered.rtt(now);
         // A timestamp tells which copy was answered, but counts milliseconds: it serves where Karn's rule
         // leaves nothing better (RFC 7323 section 4.1).
@@ -338,7 +338,7 @@ impl Connection {
         }
         self.restart_user_timeout(now);
         let octets = octets.min(self.shared.counters.octets_acknowledged - data_before);
-        delivered.octets = newly_sacked + self.recovery.uncount_duplicates(&self.shared, &self.snd, octets);
+        delivered.octets = newly_sacked + self.recovery.remove_reno_sacks(&self.shared, &self.snd, octets);
         let acknowledged = Acknowledged {
             now,
             advanced: true,

@@ -11,7 +11,7 @@ impl Connection {
     }
 
     /// Whether the segment that [`Connection::poll_transmit`] gave last may be marked (ECT(0)): new data of a connection that has
-    /// agreed on it, no repetitions, no bare acknowledgments (sections 6.1.4, 6.1.5).
+    /// agreed on it, no retransmissions, no bare acknowledgments (sections 6.1.4, 6.1.5).
     pub fn is_ecn_capable(&self) -> bool {
         self.snd.is_ect()
     }

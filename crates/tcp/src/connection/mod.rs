@@ -249,7 +249,7 @@ impl Connection {
                 .snd
                 .scoreboard
                 .pipe(self.snd.una, self.snd.nxt)
-                .saturating_sub(self.recovery.departed(&self.shared, &self.snd)),
+                .saturating_sub(self.recovery.reno_sacked(&self.shared, &self.snd)),
             snd_wnd: self.snd.wnd,
             srtt: self.shared.rtt.srtt(),
             rttvar: self.shared.rtt.rttvar(),

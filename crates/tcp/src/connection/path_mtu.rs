@@ -26,7 +26,7 @@ impl Connection {
         }
         self.snd.path_mss = mss;
         self.snd.window.smss = u64::from(self.snd.smss(&self.shared));
-        self.recovery.lose_refused(&mut self.snd);
+        self.recovery.mark_refused_lost(&mut self.snd);
         self.recovery.enter_loss(self.snd.nxt);
         true
     }

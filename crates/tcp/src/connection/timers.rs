@@ -50,12 +50,12 @@ impl Connection {
         }
         self.shared.rtt.back_off();
         if synchronised {
-            self.recovery.lose_flight(&self.shared, &mut self.snd, now);
+            self.recovery.enter_loss_by_timeout(&self.shared, &mut self.snd, now);
             self.snd.release_pacing(now);
         } else {
             self.snd.syn_pending = true;
         }
-        // RFC 6298 (5.6), already here: what holds the repetition back may also make it needless.
+        // RFC 6298 (5.6), already here: what holds the retransmission back may also make it needless.
         self.snd.restart_retransmit_timer(&self.shared, now);
     }
 

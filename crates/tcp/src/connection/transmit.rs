@@ -37,7 +37,7 @@ impl Connection {
         let max = self.max_payload();
         if self.snd.flight() > 0 {
             if self.snd.wnd == 0 {
-                return self.repeated_probe(now);
+                return self.zero_window_probe(now);
             }
             if self.recovery.take_probe_due() {
                 return self.loss_probe(now);
@@ -72,14 +72,14 @@ impl Connection {
         } else {
             let range = self.recovery.loss_probe_range(&self.snd, self.max_payload())?;
             self.snd.scoreboard.retransmitted(&range);
-            self.repeat(now, range)
+            self.retransmit_segment(now, range)
         };
         self.recovery.loss_probe_sent(&mut self.shared, &mut self.snd, now, !new);
         Some(segment)
     }
 
     /// A closed window with something outstanding, which is then what probes it (RFC 9293 section 3.8.6.1).
-    fn repeated_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+    fn zero_window_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         if !core::mem::take(&mut self.snd.probe_pending) {
             return None;
         }
@@ -163,11 +163,11 @@ impl Connection {
         if range.start == self.snd.una && self.recovery.extends_timer(&self.shared, &self.snd) {
             self.snd.restart_retransmit_timer(&self.shared, now);
         }
-        self.repeat(now, range)
+        self.retransmit_segment(now, range)
     }
 
     /// Sends octets again, be it to repair a loss or to probe for one (__tcp_retransmit_skb()).
-    fn repeat(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
+    fn retransmit_segment(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
         self.shared.counters.retransmissions += 1;
         self.snd.push_again(&self.shared, now, range.clone());
         let data_end = self.snd.buffer.end();

@@ -44,13 +44,13 @@ pub(crate) struct SegmentAck {
 impl LossRecovery {
     /// SND.UNA advanced.
     pub(crate) fn on_new_ack(&mut self, cx: &mut Shared, snd: &mut Sender, ack: &Acknowledged<'_>) {
-        self.episode.duplicates = 0;
-        self.episode.limited = 0;
+        self.episode.dupacks = 0;
+        self.episode.limited_transmit = 0;
         match self.episode.phase {
             Phase::Open => {
                 self.dupacks.clear();
                 self.grow_window(cx, snd, ack);
-                self.look_for_loss(cx, snd, ack.now);
+                self.detect_loss(cx, snd, ack.now);
             }
             Phase::Reduction => {
                 self.dupacks.clear();
@@ -59,29 +59,29 @@ impl LossRecovery {
                     self.leave_recovery(cx, snd);
                     self.grow_after_recovery(cx, snd, ack);
                 }
-                self.look_for_loss(cx, snd, ack.now);
+                self.detect_loss(cx, snd, ack.now);
             }
             Phase::Loss => self.on_ack_after_timeout(cx, snd, ack),
             Phase::Recovery if snd.una >= self.episode.recover => {
                 self.dupacks.clear();
                 if self.may_undo(cx, ack.echo) {
-                    self.take_back(cx, snd, ack.now);
+                    self.undo_recovery(cx, snd, ack.now);
                 } else {
                     self.rack.on_recovered();
                     self.leave_recovery(cx, snd);
-                    self.look_for_further_loss(cx, snd, ack.now);
+                    self.detect_further_loss(cx, snd, ack.now);
                 }
                 if self.episode.phase == Phase::Open {
                     self.grow_after_recovery(cx, snd, ack);
                 }
             }
-            // A hole was filled by the original: nothing more counts as lost for the time being, and if nothing of what was sent again is
-            // under way, nothing was lost (tcp_try_undo_partial()).
-            Phase::Recovery if self.was_late(cx, ack.echo) => {
+            // A hole was filled by the original: nothing more counts as lost for the time being, and if nothing of what was retransmitted is
+            // in flight, nothing was lost (tcp_try_undo_partial()).
+            Phase::Recovery if self.is_packet_delayed(cx, ack.echo) => {
                 self.note_reordering(cx, snd, ack.prior);
-                if snd.sent.repeated() == 0 {
+                if snd.rtx_queue.retransmitted_in_flight() == 0 {
                     self.dupacks.clear();
-                    self.absolve(cx, snd, ack.now);
+                    self.undo_loss(cx, snd, ack.now);
                 }
             }
             Phase::Recovery if cx.options.sack => self.update_lost(cx, snd, ack.now),
@@ -93,13 +93,13 @@ impl LossRecovery {
     }
 
     /// What is lost above a recovery that has ended begins the next one at once (tcp_fastretrans_alert()).
-    fn look_for_further_loss(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
+    fn detect_further_loss(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
         if cx.config.rack {
-            self.look_for_loss(cx, snd, now);
+            self.detect_loss(cx, snd, now);
         }
     }
 
-    pub(super) fn look_for_loss(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
+    pub(super) fn detect_loss(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
         if cx.options.sack {
             self.detect_loss_by_sack(cx, snd, now);
         }
@@ -107,7 +107,7 @@ impl LossRecovery {
 
     fn on_ack_after_timeout(&mut self, cx: &mut Shared, snd: &mut Sender, ack: &Acknowledged<'_>) {
         if self.was_timeout_spurious(cx, snd, ack) {
-            self.absolve(cx, snd, ack.now);
+            self.undo_loss(cx, snd, ack.now);
             snd.timers.expiries = 0;
             return;
         }
@@ -122,26 +122,26 @@ impl LossRecovery {
             self.grow_window(cx, snd, ack);
         }
         if self.episode.phase == Phase::Open && cx.config.rack {
-            self.look_for_loss(cx, snd, ack.now);
+            self.detect_loss(cx, snd, ack.now);
         } else {
             self.update_lost(cx, snd, ack.now);
         }
     }
 
-    /// The reduction was for nothing. What counts as lost all the same begins the next recovery with this acknowledgment
+    /// The reduction was spurious. What counts as lost all the same begins the next recovery with this acknowledgment
     /// (tcp_identify_packet_loss() follows each of the undoings).
-    pub(super) fn take_back(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
-        self.undo(cx, snd);
+    pub(super) fn undo_recovery(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
+        self.undo_cwnd_reduction(cx, snd);
         let recover = self.episode.recover;
         self.episode = Episode { recover, ..Episode::default() };
         self.timers.reordering = None;
-        self.look_for_loss(cx, snd, now);
+        self.detect_loss(cx, snd, now);
     }
 
-    /// As [`Connection::take_back`], and what was held lost until now is judged afresh (the `unmark_loss` of Linux).
-    fn absolve(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
-        self.forget_losses(snd);
-        self.take_back(cx, snd, now);
+    /// As [`LossRecovery::undo_recovery`], and what was marked lost until now is judged afresh (the `unmark_loss` of Linux).
+    fn undo_loss(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
+        self.unmark_lost(snd);
+        self.undo_recovery(cx, snd, now);
     }
 
     /// RFC 6582 section 3.2 step 3: a partial acknowledgment shows the next hole.
@@ -167,7 +167,7 @@ impl LossRecovery {
         !(partial && !cx.options.sack && cx.config.recovery == Recovery::NewReno)
     }
 
-    /// Whether the retransmission timer starts anew also where SND.UNA stands still: in Linux, with the repetition of the first segment
+    /// Whether the retransmission timer starts anew also where SND.UNA stands still: in Linux, with the retransmission of the first segment
     /// (tcp_xmit_retransmit_queue()) and with answers to what was sent before it (tcp_clean_rtx_queue()), unless
     /// that for reordering runs.
     pub(crate) fn extends_timer(&self, cx: &Shared, snd: &Sender) -> bool {
@@ -176,7 +176,7 @@ impl LossRecovery {
 
     fn leave_recovery(&mut self, cx: &Shared, snd: &mut Sender) {
         self.episode.phase = Phase::Open;
-        self.episode.duplicates = 0;
+        self.episode.dupacks = 0;
         if snd.by_rate() {
             return;
         }
@@ -196,7 +196,7 @@ impl LossRecovery {
     /// Whether the window may grow: with what is acknowledged in order and, once packets were seen to overtake each other by more
     /// than signals a loss, with what is acknowledged selectively, too (tcp_may_raise_cwnd()).
     fn grows_window(&self, cx: &Shared, ack: &Acknowledged<'_>) -> bool {
-        ack.advanced || cx.config.whole_segments && self.rack.reach() > cx.config.dupack_threshold
+        ack.advanced || cx.config.whole_segments && self.rack.reordering() > cx.config.dupack_threshold
     }
 
     fn grow_window(&mut self, cx: &Shared, snd: &mut Sender, ack: &Acknowledged<'_>) {
@@ -223,7 +223,7 @@ impl LossRecovery {
         cx.counters.duplicate_acks += 1;
         if cx.options.sack {
             if newly_sacked > 0 {
-                self.episode.duplicates += 1;
+                self.episode.dupacks += 1;
                 match self.episode.phase {
                     Phase::Open | Phase::Reduction => {
                         self.detect_loss_by_sack(cx, snd, ack.now);
@@ -237,8 +237,8 @@ impl LossRecovery {
             }
             return 0;
         }
-        self.episode.duplicates += 1;
-        if self.counts_duplicates(cx) {
+        self.episode.dupacks += 1;
+        if self.counts_dupacks(cx) {
             return self.on_counted_duplicate(cx, snd, ack);
         }
         match self.episode.phase {
@@ -247,10 +247,9 @@ impl LossRecovery {
             Phase::Recovery => snd.window.cwnd += snd.window.smss,
             Phase::Open | Phase::Loss | Phase::Reduction => {
                 if self.episode.phase == Phase::Loss && self.was_timeout_spurious(cx, snd, ack) {
-                    self.absolve(cx, snd, ack.now);
+                    self.undo_loss(cx, snd, ack.now);
                 }
-                if self.episode.duplicates == cx.config.dupack_threshold && self.may_fast_retransmit(cx, snd)
-                {
+                if self.episode.dupacks == cx.config.dupack_threshold && self.may_fast_retransmit(cx, snd) {
                     self.fast_retransmit(cx, snd, ack.now);
                 }
             }
@@ -260,14 +259,14 @@ impl LossRecovery {
 
     fn on_counted_duplicate(&mut self, cx: &mut Shared, snd: &mut Sender, ack: &Acknowledged<'_>) -> u64 {
         match self.episode.phase {
-            Phase::Recovery => self.count_duplicate(cx, snd),
+            Phase::Recovery => self.add_reno_sack(cx, snd),
             Phase::Loss => {
                 self.on_ack_after_timeout(cx, snd, ack);
-                // Of new data alone: repetitions after a timeout are answered by duplicates, too.
-                if snd.nxt > self.episode.recover { self.count_duplicate(cx, snd) } else { 0 }
+                // Of new data alone: retransmissions after a timeout are answered by duplicates, too.
+                if snd.nxt > self.episode.recover { self.add_reno_sack(cx, snd) } else { 0 }
             }
             Phase::Open | Phase::Reduction => {
-                let delivered = self.count_duplicate(cx, snd);
+                let delivered = self.add_reno_sack(cx, snd);
                 if self.dupacks.suffice() && self.may_fast_retransmit(cx, snd) {
                     self.fast_retransmit(cx, snd, ack.now);
                 }
@@ -287,7 +286,7 @@ impl LossRecovery {
         let SegmentAck { now, ack, prior, dsack, plain } = segment;
         let advanced = snd.una > prior;
         if dsack && self.episode.phase != Phase::Loss && self.may_undo(cx, None) {
-            self.take_back(cx, snd, now);
+            self.undo_recovery(cx, snd, now);
         }
         if self.has_probe_repaired(ack, dsack, plain && !advanced)
             && self.episode.phase == Phase::Open
@@ -300,7 +299,7 @@ impl LossRecovery {
         if cx.config.prr && !snd.by_rate() && matches!(self.episode.phase, Phase::Recovery | Phase::Reduction)
         {
             let safe = advanced && !self.episode.newly_lost;
-            self.reduce_in_proportion(cx, snd, delivered.charged(), safe);
+            self.reduce_proportionally(cx, snd, delivered.charged(), safe);
         }
         if advanced {
             self.schedule_loss_probe(cx, snd, now);
@@ -328,7 +327,7 @@ impl LossRecovery {
             interval: measured.interval,
             app_limited: measured.app_limited,
             acked: delivered.charged(),
-            lost: snd.scoreboard.lost().saturating_sub(lost_before),
+            lost: snd.scoreboard.lost_ever().saturating_sub(lost_before),
             prior_in_flight,
             in_flight: self.pipe(cx, snd),
             rtt,
@@ -373,7 +372,7 @@ impl LossRecovery {
         let sacked = snd.scoreboard.sacked().as_slice().last().filter(|range| range.end > snd.una);
         let highest = sacked.map_or(snd.una, |range| range.end.saturating_sub(snd.window.smss));
         let reach = highest.saturating_sub(lowest).div_ceil(snd.window.smss);
-        self.rack.saw_reordering(u32::try_from(reach).unwrap_or(u32::MAX).min(cx.config.max_reordering));
+        self.rack.note_reordering(u32::try_from(reach).unwrap_or(u32::MAX).min(cx.config.max_reordering));
     }
 
     /// RFC 2883 section 4: the first block reports a duplicate if it lies below the acknowledgment or inside the second one.

@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use voxpath_units::{Span, Time};
 
 impl LossRecovery {
-    /// RFC 6582 section 3.2 step 2: duplicates that a timeout's own repetitions caused are no new loss.
+    /// RFC 6582 section 3.2 step 2: duplicates that a timeout's own retransmissions caused are no new loss.
     /// RFC 5681 has no such guard, and Reno and Tahoe none either.
     pub(super) fn may_fast_retransmit(&self, cx: &Shared, snd: &Sender) -> bool {
         let guarded = matches!(cx.config.recovery, Recovery::NewReno | Recovery::Linux);
@@ -21,15 +21,15 @@ impl LossRecovery {
     /// RFC 5681 section 3.2 steps 2 and 3.
     pub(super) fn fast_retransmit(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
         cx.counters.fast_retransmits += 1;
-        self.prepare_undo(snd);
+        self.init_undo(snd);
         let prr = self.reduce(cx, snd, now);
         if cx.config.recovery == Recovery::Tahoe {
             snd.window.cwnd = snd.window.smss;
-            snd.scoreboard.lose_all(snd.una, snd.nxt);
+            snd.scoreboard.mark_all_lost(snd.una, snd.nxt);
             // Later duplicates of the same flight are not counted afresh: they tell of the same loss.
-            let duplicates = self.episode.duplicates;
+            let dupacks = self.episode.dupacks;
             self.enter_loss(snd.nxt);
-            self.episode.duplicates = duplicates;
+            self.episode.dupacks = dupacks;
             return;
         }
         let inflation = match cx.config.recovery {
@@ -42,7 +42,7 @@ impl LossRecovery {
         self.episode = Episode {
             phase: Phase::Recovery,
             recover: snd.nxt,
-            duplicates: self.episode.duplicates,
+            dupacks: self.episode.dupacks,
             retransmit_first: true,
             prr,
             ..Episode::default()
@@ -53,19 +53,19 @@ impl LossRecovery {
     pub(super) fn detect_loss_by_sack(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
         self.update_lost(cx, snd, now);
         let lost = if cx.config.rack {
-            // Linux looks at what was given up, also where it was sent again (tcp_time_to_recover()): where losses are many, one recovery
+            // Linux looks at what was marked lost, also where it was retransmitted (tcp_time_to_recover()): where losses are many, one recovery
             // goes over into the next.
-            snd.scoreboard.has_missing() || cx.config.recovery == Recovery::Linux && snd.sent.has_given_up()
+            snd.scoreboard.has_lost() || cx.config.recovery == Recovery::Linux && snd.rtx_queue.has_lost_out()
         } else {
-            let duplicates = self.episode.duplicates;
-            snd.scoreboard.is_lost(snd.una) || duplicates >= cx.config.dupack_threshold
+            let dupacks = self.episode.dupacks;
+            snd.scoreboard.is_lost(snd.una) || dupacks >= cx.config.dupack_threshold
         };
         if !lost || snd.flight() == 0 {
             return;
         }
         cx.counters.fast_retransmits += 1;
-        self.forget_loss_probe();
-        self.prepare_undo(snd);
+        self.cancel_loss_probe();
+        self.init_undo(snd);
         // (4.2)
         let prr = self.reduce(cx, snd, now);
         if !snd.by_rate() {
@@ -83,8 +83,8 @@ impl LossRecovery {
         if cx.config.rack {
             // In recovery there is no waiting for what may only be late.
             self.update_lost(cx, snd, now);
-            // Where all was sent again already nothing has to leave whatever the window says.
-            self.episode.force = snd.scoreboard.has_missing();
+            // Where all was retransmitted already nothing has to leave whatever the window says.
+            self.episode.force = snd.scoreboard.has_lost();
         }
     }
 
@@ -104,7 +104,7 @@ impl LossRecovery {
         let flight = if cx.config.ssthresh_from_cwnd {
             snd.window.cwnd
         } else {
-            flight.saturating_sub(self.episode.limited)
+            flight.saturating_sub(self.episode.limited_transmit)
         };
         let ssthresh = snd.cc.ssthresh(now, &snd.window, flight);
         let smss = snd.window.smss;
@@ -123,15 +123,15 @@ impl LossRecovery {
     /// RFC 8985 section 6.2, step 5.
     fn detect_loss_by_time(&mut self, cx: &Shared, snd: &mut Sender, now: Time) {
         let eager = matches!(self.episode.phase, Phase::Recovery | Phase::Loss)
-            || snd.sent.sacked() >= cx.config.dupack_threshold;
+            || snd.rtx_queue.sacked_out() >= cx.config.dupack_threshold;
         let mut wait = Span::ZERO;
         let una = snd.una;
         let Self { rack, episode, .. } = self;
-        let Sender { scoreboard, sent, .. } = snd;
-        let verdict = rack.judge(now, cx.rtt.srtt(), eager, &mut wait);
-        sent.judge(verdict, |range, short| {
+        let Sender { scoreboard, rtx_queue, .. } = snd;
+        let verdict = rack.detect_loss(now, cx.rtt.srtt(), eager, &mut wait);
+        rtx_queue.detect_lost(verdict, |range, short| {
             episode.newly_lost = true;
-            scoreboard.lose(range.start.max(una)..range.end, short);
+            scoreboard.mark_lost(range.start.max(una)..range.end, short);
         });
         self.timers.reordering = (wait > Span::ZERO).then(|| self.reordering_deadline(cx, now, wait));
     }
@@ -151,51 +151,51 @@ impl LossRecovery {
         }
         if cx.config.prr && !snd.by_rate() && !in_recovery && self.episode.phase == Phase::Recovery {
             // Where the timer begins a recovery, as if one segment had been delivered (tcp_rack_reo_timeout()). Within one the window
-            // stays: what is found lost has left the pipe, and is sent again.
-            self.reduce_in_proportion(cx, snd, snd.window.smss, false);
+            // stays: what is found lost has left the pipe, and is retransmitted.
+            self.reduce_proportionally(cx, snd, snd.window.smss, false);
         }
     }
 
     /// A timeout where losses are seen by time: what was sent too lately to have been answered is not lost.
-    pub(super) fn lose_overdue(&mut self, snd: &mut Sender, now: Time) {
-        if snd.scoreboard.forget_if_reneged(snd.una) {
-            snd.sent.forget_sacks();
+    pub(super) fn mark_overdue_lost(&mut self, snd: &mut Sender, now: Time) {
+        if snd.scoreboard.clear_if_reneged(snd.una) {
+            snd.rtx_queue.clear_sacks();
         }
         let (rack, una, scoreboard) = (&self.rack, snd.una, &mut snd.scoreboard);
-        snd.sent.give_up(
+        snd.rtx_queue.mark_lost(
             |at, start| start <= una || rack.is_overdue(now, at),
-            |range, short| scoreboard.lose(range.start.max(una)..range.end, short),
+            |range, short| scoreboard.mark_lost(range.start.max(una)..range.end, short),
         );
     }
 
-    /// Everything outstanding has to be sent again, though the network lost nothing of it: a router refused it for its size, or the
+    /// Everything outstanding has to be retransmitted, though the network lost nothing of it: a router refused it for its size, or the
     /// peer for its closed window.
-    pub(crate) fn lose_refused(&mut self, snd: &mut Sender) {
-        if snd.scoreboard.forget_if_reneged(snd.una) {
-            snd.sent.forget_sacks();
+    pub(crate) fn mark_refused_lost(&mut self, snd: &mut Sender) {
+        if snd.scoreboard.clear_if_reneged(snd.una) {
+            snd.rtx_queue.clear_sacks();
         }
-        snd.scoreboard.lose_all(snd.una, snd.nxt);
-        snd.sent.refuse_all();
+        snd.scoreboard.mark_all_lost(snd.una, snd.nxt);
+        snd.rtx_queue.mark_all_refused();
     }
 
     /// RFC 5681 section 3.1: the flight counts as lost, and transmission starts over from one segment.
-    pub(crate) fn lose_flight(&mut self, cx: &Shared, snd: &mut Sender, now: Time) {
-        self.forget_loss_probe();
+    pub(crate) fn enter_loss_by_timeout(&mut self, cx: &Shared, snd: &mut Sender, now: Time) {
+        self.cancel_loss_probe();
         self.timers.reordering = None;
         let phase = self.episode.phase;
         let reduced_in_this_window =
             matches!(phase, Phase::Recovery | Phase::Reduction) && snd.una < self.episode.recover;
-        // What counts as lost is under way no more, so that no report of a duplicate is waited for (tcp_timeout_mark_lost() comes first).
+        // What counts as lost is in flight no more, so that no report of a duplicate is waited for (tcp_timeout_mark_lost() comes first).
         let pipe = self.pipe(cx, snd);
         let by_time = cx.options.sack && cx.config.rack;
         if by_time {
-            self.lose_overdue(snd, now);
+            self.mark_overdue_lost(snd, now);
         } else {
-            snd.scoreboard.lose_all(snd.una, snd.nxt);
+            snd.scoreboard.mark_all_lost(snd.una, snd.nxt);
         }
         // Linux does not reduce twice in a window; by RFC 5681 the timer always does.
         if snd.timers.expiries == 1 && !(cx.config.ssthresh_from_cwnd && reduced_in_this_window) {
-            self.prepare_undo(snd);
+            self.init_undo(snd);
             snd.queue_cwr(cx);
             // Equation (4) once for a segment: later timeouts of the same one hold ssthresh. FlightSize stands for what the
             // network holds; with SACK the sender knows that better: during a recovery SND.UNA stands still while
@@ -210,7 +210,7 @@ impl LossRecovery {
         self.enter_loss(snd.nxt);
         // RFC 5682 section 2.1, step 1: only where no earlier loss is being repaired.
         if cx.config.frto && (matches!(phase, Phase::Open | Phase::Reduction) || snd.timers.expiries > 1) {
-            self.episode.frto = Frto::Repeated;
+            self.episode.frto = Frto::Retransmitted;
         }
     }
 }

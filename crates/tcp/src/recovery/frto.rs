@@ -1,7 +1,7 @@
 //! F-RTO (RFC 5682): after a timeout, new data tells whether it was spurious.
 //!
-//! The first repetition goes out. If its acknowledgment shows progress, new data follows in place of more repetitions. What the next
-//! acknowledgment covers then decides: originals that were never sent again have arrived, and the timeout was spurious, or a duplicate
+//! The first retransmission goes out. If its acknowledgment shows progress, new data follows in place of more retransmissions. What the next
+//! acknowledgment covers then decides: originals that were never retransmitted have arrived, and the timeout was spurious, or a duplicate
 //! comes, and it was not. As in Linux the SACK-enhanced version (section 3) decides wherever an original is SACKed.
 
 use super::LossRecovery;
@@ -15,11 +15,11 @@ pub(super) enum Frto {
     /// Not under test.
     #[default]
     Off,
-    /// Step 1: the first repetition is under way.
-    Repeated,
-    /// Step 2b: new data is sent, repetitions wait.
+    /// Step 1: the first retransmission is in flight.
+    Retransmitted,
+    /// Step 2b: new data is sent, retransmissions wait.
     SendNew,
-    /// Neither proof has come: repetitions go on, and originals would still be one.
+    /// Neither proof has come: retransmissions go on, and originals would still be one.
     Watching,
 }
 
@@ -34,8 +34,8 @@ impl LossRecovery {
         if self.episode.frto == Frto::Off {
             return false;
         }
-        // Step 3b: octets that were never sent again have arrived. Without SACK that is not known of what is acknowledged together with a
-        // repetition: it may have waited behind the hole (Linux' tcp_clean_rtx_queue()).
+        // Step 3b: octets that were never retransmitted have arrived. Without SACK that is not known of what is acknowledged together with a
+        // retransmission: it may have waited behind the hole (Linux' tcp_clean_rtx_queue()).
         let distinct = cx.options.sack || !ack.delivered.ambiguous;
         if distinct && ack.delivered.lowest_original_end.is_some_and(|end| end <= recover) {
             return true;
@@ -43,7 +43,7 @@ impl LossRecovery {
         let state = &mut self.episode.frto;
         match *state {
             Frto::SendNew | Frto::Watching => *state = if advanced { Frto::Watching } else { Frto::Off },
-            Frto::Repeated if advanced && snd.una < recover => {
+            Frto::Retransmitted if advanced && snd.una < recover => {
                 // A whole segment: less might wait for what it should tell about.
                 let next = snd.nxt + u64::from(ack.max_payload);
                 let may_send_new = snd.end() >= next && snd.una + snd.wnd >= next;
@@ -54,7 +54,7 @@ impl LossRecovery {
         false
     }
 
-    /// Whether repetitions wait for the verdict.
+    /// Whether retransmissions wait for the verdict.
     pub(super) fn is_testing_timeout(&self) -> bool {
         self.episode.phase == Phase::Loss && self.episode.frto == Frto::SendNew
     }

@@ -12,7 +12,7 @@
 //! | SACK | cwnd = ssthresh | pipe below cwnd | `RecoveryPoint` |
 //!
 //! With proportional rate reduction (`prr.rs`) the window moves towards ssthresh step by step in the last two. With RACK (`rack.rs`) the time
-//! tells what is lost in place of the third duplicate; where a reduction was for nothing, `undo.rs` and `frto.rs` take it back.
+//! tells what is lost in place of the third duplicate; where a reduction was spurious, `undo.rs` and `frto.rs` take it back.
 //!
 //! Tahoe goes back N as ns-2's does; 4.3BSD-Tahoe sent one segment again and left the rest to time-outs.
 //!
@@ -20,9 +20,9 @@
 //! | --- | --- |
 //! | `acks.rs` | what an acknowledgment leads to |
 //! | `detection.rs`, `rack.rs`, `dupacks.rs` | what is lost: by SACK and duplicates (RFC 5681, 6675), by time (RFC 8985), at a timeout |
-//! | `retransmit.rs`, `probe.rs` | what is to be sent again (NextSeg of RFC 6675), pipe, limited transmit; tail loss probes |
+//! | `retransmit.rs`, `probe.rs` | what is to be retransmitted (NextSeg of RFC 6675), pipe, limited transmit; tail loss probes |
 //! | `prr.rs` | proportional rate reduction (RFC 6937) |
-//! | `undo.rs`, `frto.rs` | reductions that were for nothing (RFC 3522, 3708, 5682) |
+//! | `undo.rs`, `frto.rs` | reductions that were spurious (RFC 3522, 3708, 5682) |
 
 mod acks;
 mod detection;
@@ -56,7 +56,7 @@ pub enum Phase {
     Recovery,
     /// The window is being reduced, though nothing was lost: the network has marked (RFC 3168).
     Reduction,
-    /// The retransmission timer expired, or Tahoe saw a loss: everything is sent again in slow start.
+    /// The retransmission timer expired, or Tahoe saw a loss: everything is retransmitted in slow start.
     Loss,
 }
 
@@ -100,16 +100,16 @@ struct Episode {
     /// `recover` of RFC 6582, RecoveryPoint of RFC 6675: the first octet after those outstanding when
     /// the phase began.
     recover: u64,
-    duplicates: u32,
+    dupacks: u32,
     /// Octets sent by limited transmit, which FlightSize does not count (RFC 5681 section 3.2 step 2).
-    limited: u64,
-    /// The first outstanding segment has to be sent again at once.
+    limited_transmit: u64,
+    /// The first outstanding segment has to be retransmitted at once.
     retransmit_first: bool,
     /// RFC 6582: the retransmission timer was restarted by a partial acknowledgment of this recovery.
     impatient: bool,
     /// RescueRxt of RFC 6675: this recovery had its rescue retransmission.
     rescued: bool,
-    /// The next repetition goes whatever the window says.
+    /// The next retransmission goes whatever the window says.
     force: bool,
     /// This acknowledgment has told of a further loss.
     newly_lost: bool,
@@ -133,7 +133,7 @@ impl LossRecovery {
         self.episode.phase
     }
 
-    /// Everything outstanding is to be sent again.
+    /// Everything outstanding is to be retransmitted.
     pub(crate) fn enter_loss(&mut self, nxt: u64) {
         self.episode = Episode { phase: Phase::Loss, recover: nxt, ..Episode::default() };
     }

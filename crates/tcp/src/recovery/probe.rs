@@ -13,9 +13,9 @@ pub(super) struct LossProbe {
     /// The timer expired: a probe is due.
     pub(super) due: bool,
     /// TLP.is_retrans
-    again: bool,
+    is_retrans: bool,
     /// TLP.end_seq, while one is outstanding.
-    end: Option<NonZero<u64>>,
+    end_seq: Option<NonZero<u64>>,
 }
 
 impl LossRecovery {
@@ -33,7 +33,7 @@ impl LossRecovery {
         let timeout = match cx.rtt.srtt() {
             None => cx.config.rto.initial,
             // A single segment may wait for a delayed acknowledgment.
-            Some(srtt) if snd.sent.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
+            Some(srtt) if snd.rtx_queue.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
         };
         self.timers.loss_probe = Some(cx.rtt.expiry(now, timeout).min(rto));
@@ -41,14 +41,14 @@ impl LossRecovery {
 
     /// The timer expired: new data if there is any, else the last segment again (section 7.3).
     pub(super) fn send_loss_probe(&mut self, snd: &Sender) {
-        if self.probe.end.is_none() && snd.flight() > 0 {
+        if self.probe.end_seq.is_none() && snd.flight() > 0 {
             self.probe.due = true;
         }
     }
 
     /// What the probe that is due has to carry; none if it is new data.
     pub(crate) fn loss_probe_range(&self, snd: &Sender, max_payload: u32) -> Option<Range<u64>> {
-        let last = snd.sent.last()?;
+        let last = snd.rtx_queue.last()?;
         let data = last.end.min(snd.buffer.end());
         let start = last.start.max(snd.una).max(data.saturating_sub(u64::from(max_payload)));
         Some(start..last.end)
@@ -65,16 +65,16 @@ impl LossRecovery {
     }
 
     /// The probe was sent.
-    pub(crate) fn loss_probe_sent(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time, again: bool) {
+    pub(crate) fn loss_probe_sent(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time, is_retrans: bool) {
         cx.counters.loss_probes += 1;
-        self.probe = LossProbe { due: false, again, end: NonZero::new(snd.nxt) };
+        self.probe = LossProbe { due: false, is_retrans, end_seq: NonZero::new(snd.nxt) };
         self.timers.loss_probe = None;
         snd.restart_retransmit_timer(cx, now);
     }
 
     /// Whether the probe that is outstanding ended there.
     pub(super) fn is_probe(&self, end: u64) -> bool {
-        self.probe.end.is_some_and(|probe| probe.get() == end)
+        self.probe.end_seq.is_some_and(|probe| probe.get() == end)
     }
 
     /// Whether an acknowledgment shows that the probe has repaired a loss, so that the window has to answer for it (section 7.4.2).
@@ -84,17 +84,17 @@ impl LossRecovery {
         duplicate_told: bool,
         plain_duplicate: bool,
     ) -> bool {
-        let Some(end) = self.probe.end.map(NonZero::get).filter(|&end| ack >= end) else { return false };
-        let no_loss = !self.probe.again || duplicate_told || plain_duplicate;
+        let Some(end) = self.probe.end_seq.map(NonZero::get).filter(|&end| ack >= end) else { return false };
+        let no_loss = !self.probe.is_retrans || duplicate_told || plain_duplicate;
         let repaired = !no_loss && ack > end;
         if no_loss || repaired {
-            self.probe.end = None;
+            self.probe.end_seq = None;
         }
         repaired
     }
 
     /// A recovery or a timeout has taken over.
-    pub(super) fn forget_loss_probe(&mut self) {
+    pub(super) fn cancel_loss_probe(&mut self) {
         self.probe = LossProbe::default();
         self.timers.loss_probe = None;
     }

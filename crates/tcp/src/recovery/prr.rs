@@ -27,10 +27,16 @@ impl Prr {
 impl LossRecovery {
     /// An acknowledgment during a recovery for what was charged `delivered` octets; `safe` if it advanced SND.UNA and told of no
     /// further loss (SafeACK of RFC 9937).
-    pub(super) fn reduce_in_proportion(&mut self, cx: &Shared, snd: &mut Sender, delivered: u64, safe: bool) {
+    pub(super) fn reduce_proportionally(
+        &mut self,
+        cx: &Shared,
+        snd: &mut Sender,
+        delivered: u64,
+        safe: bool,
+    ) {
         let smss = snd.window.smss;
         // Without SACK the segment that is to be repeated counts as lost until then (tcp_newreno_mark_lost()).
-        let lost = if self.counts_duplicates(cx) && self.episode.retransmit_first { smss } else { 0 };
+        let lost = if self.counts_dupacks(cx) && self.episode.retransmit_first { smss } else { 0 };
         let (pipe, ssthresh) = (self.pipe(cx, snd).saturating_sub(lost), snd.window.ssthresh);
         let prr = &mut self.episode.prr;
         if delivered == 0 || prr.prior_cwnd == 0 {
@@ -47,7 +53,7 @@ impl LossRecovery {
             let conserve = prr.delivered.saturating_sub(prr.out).max(delivered);
             (conserve + if safe { smss } else { 0 }).min(ssthresh - pipe)
         };
-        // The first repetition goes whatever the window says, and so does what follows a pipe that has run dry.
+        // The first retransmission goes whatever the window says, and so does what follows a pipe that has run dry.
         let room = if prr.out == 0 || pipe == 0 { room.max(smss) } else { room };
         snd.window.cwnd = pipe + room;
     }

@@ -1,4 +1,4 @@
-//! What is to be sent again, and what the congestion window lets out: NextSeg() and SetPipe() of RFC 6675, limited transmit (RFC 3042).
+//! What is to be retransmitted, and what the congestion window lets out: NextSeg() and SetPipe() of RFC 6675, limited transmit (RFC 3042).
 
 use super::{LossRecovery, Phase};
 use crate::sender::Sender;
@@ -6,18 +6,23 @@ use crate::shared::Shared;
 use core::ops::Range;
 
 impl LossRecovery {
-    /// What is to be sent again next, if anything may be.
+    /// What is to be retransmitted next, if anything may be.
     pub(crate) fn next_retransmission(
         &mut self,
         cx: &Shared,
         snd: &mut Sender,
         max_payload: u32,
     ) -> Option<Range<u64>> {
-        self.first_again(cx, snd, max_payload).or_else(|| self.next_lost(cx, snd, max_payload))
+        self.first_retransmission(cx, snd, max_payload).or_else(|| self.next_lost(cx, snd, max_payload))
     }
 
-    /// The repetition with which recovery begins, or goes on after a partial acknowledgment; no window holds it.
-    fn first_again(&mut self, cx: &Shared, snd: &mut Sender, max_payload: u32) -> Option<Range<u64>> {
+    /// The retransmission with which recovery begins, or goes on after a partial acknowledgment; no window holds it.
+    fn first_retransmission(
+        &mut self,
+        cx: &Shared,
+        snd: &mut Sender,
+        max_payload: u32,
+    ) -> Option<Range<u64>> {
         if !core::mem::take(&mut self.episode.retransmit_first) || self.is_testing_timeout() {
             return None;
         }
@@ -68,17 +73,17 @@ impl LossRecovery {
         if snd.end() > snd.nxt || core::mem::replace(&mut self.episode.rescued, true) {
             return None;
         }
-        // Step (C.2): HighRxt stays, or later losses below would not be sent again.
+        // Step (C.2): HighRxt stays, or later losses below would not be retransmitted.
         snd.scoreboard.last_unsacked(snd.nxt, max_payload)
     }
 
     pub(crate) fn pipe(&self, cx: &Shared, snd: &Sender) -> u64 {
         if cx.options.sack && self.episode.phase == Phase::Open && !cx.config.limited_transmit {
             // What was SACKed would let new data out before a loss is certain: that is limited transmit.
-            return snd.flight() + snd.sent.short();
+            return snd.flight() + snd.rtx_queue.short();
         }
-        let pipe = snd.scoreboard.pipe(snd.una, snd.nxt) + snd.sent.short();
-        pipe.saturating_sub(self.departed(cx, snd))
+        let pipe = snd.scoreboard.pipe(snd.una, snd.nxt) + snd.rtx_queue.short();
+        pipe.saturating_sub(self.reno_sacked(cx, snd))
     }
 
     /// Whether the congestion window lets a segment with so many new octets out.
@@ -88,13 +93,13 @@ impl LossRecovery {
 
     /// Segments beyond the window that limited transmit allows (RFC 3042).
     fn limited_segments(&self) -> u64 {
-        if self.episode.phase == Phase::Open { u64::from(self.episode.duplicates.min(2)) } else { 0 }
+        if self.episode.phase == Phase::Open { u64::from(self.episode.dupacks.min(2)) } else { 0 }
     }
 
     /// Octets beyond the window that limited transmit allows now (RFC 3042).
     fn limited_transmit(&self, cx: &Shared, snd: &Sender) -> u64 {
         // Where duplicates are counted out of the pipe they let new data out by themselves.
-        if cx.config.limited_transmit && !cx.options.sack && !self.counts_duplicates(cx) {
+        if cx.config.limited_transmit && !cx.options.sack && !self.counts_dupacks(cx) {
             self.limited_segments() * snd.window.smss
         } else {
             0
@@ -105,7 +110,7 @@ impl LossRecovery {
     pub(crate) fn note_limited_transmit(&mut self, cx: &Shared, snd: &Sender, len: u64) {
         if self.episode.phase == Phase::Open {
             let in_flight = if cx.options.sack { snd.flight() } else { self.pipe(cx, snd) };
-            self.episode.limited += (in_flight + len).saturating_sub(snd.window.cwnd).min(len);
+            self.episode.limited_transmit += (in_flight + len).saturating_sub(snd.window.cwnd).min(len);
         }
     }
 }

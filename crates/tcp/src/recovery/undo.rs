@@ -1,7 +1,7 @@
-//! Reductions of the window that turn out to have been for nothing, and their undoing.
+//! Reductions of the window that turn out to have been spurious, and their undoing.
 //!
-//! Two proofs serve: every repetition was reported as a duplicate (RFC 2883, RFC 3708), or an acknowledgment echoes a timestamp older than
-//! the first repetition, so that the original has arrived (the Eifel detection of RFC 3522). F-RTO has a third (`frto.rs`). What follows
+//! Two proofs serve: every retransmission was reported as a duplicate (RFC 2883, RFC 3708), or an acknowledgment echoes a timestamp older than
+//! the first retransmission, so that the original has arrived (the Eifel detection of RFC 3522). F-RTO has a third (`frto.rs`). What follows
 //! is Linux' response: the window and the threshold of before.
 
 use super::{LossRecovery, Phase};
@@ -14,68 +14,68 @@ use voxpath_wire::tcp::Timestamps;
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     /// SND.UNA when the window was reduced; none if there is nothing to undo.
-    marker: Option<u64>,
-    /// Octets sent again since and not yet reported as duplicates; none if nothing was sent again.
-    repeated: Option<u64>,
-    /// The timestamp of the first repetition.
-    stamp: Option<u32>,
-    cwnd: u64,
-    ssthresh: u64,
+    undo_marker: Option<u64>,
+    /// Octets retransmitted since and not yet reported as duplicates; none if nothing was retransmitted.
+    undo_retrans: Option<u64>,
+    /// The timestamp of the first retransmission.
+    retrans_stamp: Option<u32>,
+    prior_cwnd: u64,
+    prior_ssthresh: u64,
 }
 
 impl Undo {
-    /// Octets were sent again.
-    pub(super) fn note_repetition(&mut self, octets: u64, stamp: Option<u32>) {
-        self.repeated = Some(self.repeated.unwrap_or(0) + octets);
-        self.stamp = self.stamp.or(stamp);
+    /// Octets were retransmitted.
+    pub(super) fn note_retransmission(&mut self, octets: u64, stamp: Option<u32>) {
+        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + octets);
+        self.retrans_stamp = self.retrans_stamp.or(stamp);
     }
 
     /// A D-SACK reported `octets` that end with `end`.
     fn note_duplicate(&mut self, octets: u64, end: u64) {
-        if self.marker.is_some_and(|marker| end > marker)
-            && let Some(repeated) = &mut self.repeated
+        if self.undo_marker.is_some_and(|marker| end > marker)
+            && let Some(undo_retrans) = &mut self.undo_retrans
         {
-            *repeated = repeated.saturating_sub(octets);
+            *undo_retrans = undo_retrans.saturating_sub(octets);
         }
     }
 
     /// Whether an acknowledgment that echoes this stamp answers the original (Linux' tcp_packet_delayed()).
     fn answers_original(&self, echo: Option<u32>) -> bool {
-        let (Some(stamp), Some(echo)) = (self.stamp, echo) else { return false };
-        self.marker.is_some() && echo != 0 && echo.wrapping_sub(stamp).cast_signed() < 0
+        let (Some(stamp), Some(echo)) = (self.retrans_stamp, echo) else { return false };
+        self.undo_marker.is_some() && echo != 0 && echo.wrapping_sub(stamp).cast_signed() < 0
     }
 
-    /// Whether every repetition was reported as a duplicate.
-    fn all_were_duplicates(&self) -> bool {
-        self.marker.is_some() && self.repeated == Some(0)
+    /// Whether every retransmission was reported as a duplicate.
+    fn are_all_retransmissions_spurious(&self) -> bool {
+        self.undo_marker.is_some() && self.undo_retrans == Some(0)
     }
 }
 
 impl LossRecovery {
     /// The window is about to be reduced.
-    pub(super) fn prepare_undo(&mut self, snd: &Sender) {
+    pub(super) fn init_undo(&mut self, snd: &Sender) {
         let ssthresh = match self.episode.phase {
             Phase::Recovery | Phase::Reduction => snd.window.ssthresh,
             // Linux' tcp_current_ssthresh()
             Phase::Open | Phase::Loss => snd.window.ssthresh.max(snd.window.cwnd / 4 * 3),
         };
-        // What an earlier reduction sent again may still be reported as a duplicate, or be answered (tcp_init_undo()).
-        let under_way = snd.sent.repeated();
-        let is_answered = under_way == 0 && !snd.sent.has_repeated_first();
+        // What an earlier reduction retransmitted may still be reported as a duplicate, or be answered (tcp_init_undo()).
+        let in_flight = snd.rtx_queue.retransmitted_in_flight();
+        let is_answered = in_flight == 0 && !snd.rtx_queue.is_first_retransmitted();
         let undo = self.undo.get_or_insert_default();
         **undo = Undo {
-            marker: Some(snd.una),
-            repeated: (under_way > 0).then_some(under_way),
-            stamp: undo.stamp.filter(|_| !is_answered),
-            cwnd: snd.window.cwnd,
-            ssthresh,
+            undo_marker: Some(snd.una),
+            undo_retrans: (in_flight > 0).then_some(in_flight),
+            retrans_stamp: undo.retrans_stamp.filter(|_| !is_answered),
+            prior_cwnd: snd.window.cwnd,
+            prior_ssthresh: ssthresh,
         };
     }
 
-    /// Octets are sent again to repair a loss.
+    /// Octets are retransmitted to repair a loss.
     pub(crate) fn note_retransmission(&mut self, cx: &Shared, now: Time, octets: u64) {
         if let Some(undo) = &mut self.undo {
-            undo.note_repetition(octets, cx.options.timestamps.then(|| timestamp(now)));
+            undo.note_retransmission(octets, cx.options.timestamps.then(|| timestamp(now)));
         }
     }
 
@@ -91,25 +91,26 @@ impl LossRecovery {
         }
     }
 
-    /// Whether the last reduction was for nothing, as far as this acknowledgment tells.
+    /// Whether the last reduction was spurious, as far as this acknowledgment tells.
     pub(super) fn may_undo(&self, cx: &Shared, echo: Option<Timestamps>) -> bool {
         cx.config.undo
             && self.undo.as_ref().is_some_and(|undo| {
-                undo.all_were_duplicates() || undo.answers_original(echo.map(|stamps| stamps.echo))
+                undo.are_all_retransmissions_spurious()
+                    || undo.answers_original(echo.map(|stamps| stamps.echo))
             })
     }
 
     /// Whether a hole was filled by the original, late.
-    pub(super) fn was_late(&self, cx: &Shared, echo: Option<Timestamps>) -> bool {
+    pub(super) fn is_packet_delayed(&self, cx: &Shared, echo: Option<Timestamps>) -> bool {
         let answers = |undo: &Undo| undo.answers_original(echo.map(|stamps| stamps.echo));
         cx.config.undo && self.undo.as_deref().is_some_and(answers)
     }
 
     /// Takes the reduction back (Linux' tcp_undo_cwnd_reduction()).
-    pub(super) fn undo(&mut self, cx: &mut Shared, snd: &mut Sender) {
+    pub(super) fn undo_cwnd_reduction(&mut self, cx: &mut Shared, snd: &mut Sender) {
         let (cwnd, ssthresh) = self.undo.as_deref_mut().map_or((0, 0), |undo| {
-            let before = (undo.cwnd, undo.ssthresh);
-            *undo = Undo { stamp: undo.stamp, ..Undo::default() };
+            let before = (undo.prior_cwnd, undo.prior_ssthresh);
+            *undo = Undo { retrans_stamp: undo.retrans_stamp, ..Undo::default() };
             before
         });
         cx.counters.undone += 1;
@@ -117,10 +118,10 @@ impl LossRecovery {
         snd.window.ssthresh = snd.window.ssthresh.max(ssthresh);
     }
 
-    /// Nothing outstanding counts as lost any more. Not where a recovery has ended or every repetition was reported: what lies above
+    /// Nothing outstanding counts as lost any more. Not where a recovery has ended or every retransmission was reported: what lies above
     /// may be lost all the same.
-    pub(super) fn forget_losses(&mut self, snd: &mut Sender) {
-        snd.scoreboard.forget_losses(snd.una);
-        snd.sent.forget_losses();
+    pub(super) fn unmark_lost(&mut self, snd: &mut Sender) {
+        snd.scoreboard.unmark_lost(snd.una);
+        snd.rtx_queue.unmark_lost();
     }
 }

@@ -55,7 +55,7 @@ impl Sender {
         if !cx.config.segmentation_offload || self.continues_burst(now) {
             return false;
         }
-        let Some(sent) = self.sent.first_sent().filter(|_| self.sent_lately(now)) else { return false };
+        let Some(sent) = self.rtx_queue.first_sent().filter(|_| self.sent_lately(now)) else { return false };
         if matches!(recovery.phase(), Phase::Recovery | Phase::Loss) {
             return false;
         }

@@ -5,18 +5,18 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `send_buffer.rs` | what the application has written |
-//! | `sent.rs`, `scoreboard.rs` | what is outstanding: when it was sent, and what is known of it (RFC 6675) |
+//! | `retransmission_queue.rs`, `scoreboard.rs` | what is outstanding: when it was sent, and what is known of it (RFC 6675) |
 //! | `pacing.rs`, `burst.rs` | when the next segment leaves |
-//! | `validation.rs` | whether the congestion window is used (RFC 7661), and what an idle one becomes (RFC 5681, 2861) |
+//! | `cwnd_validation.rs` | whether the congestion window is used (RFC 7661), and what an idle one becomes (RFC 5681, 2861) |
 //! | `rate.rs` | the delivery rate |
 
 mod burst;
+mod cwnd_validation;
 mod pacing;
 mod rate;
+mod retransmission_queue;
 mod scoreboard;
 mod send_buffer;
-mod sent;
-mod validation;
 
 use crate::cc::{self, CongestionControl, Window};
 use crate::config::{Config, NagleRule};
@@ -25,12 +25,12 @@ use crate::unwrap_offset;
 use alloc::boxed::Box;
 use burst::Burst;
 use core::ops::Range;
+use cwnd_validation::CwndUsage;
 use pacing::Pacer;
 use rate::{RateSampler, Snapshot};
+pub(crate) use retransmission_queue::{Delivered, RetransmissionQueue};
 pub(crate) use scoreboard::Scoreboard;
 use send_buffer::SendBuffer;
-pub(crate) use sent::{Delivered, SentSegments};
-use validation::Usage;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader};
@@ -69,12 +69,12 @@ pub(crate) struct Sender {
     /// Spaces segments in time, where that is asked for.
     pacer: Option<Box<Pacer>>,
     burst: Burst,
-    usage: Usage,
+    usage: CwndUsage,
     pub(crate) window: Window,
     /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
     pub(crate) path_mss: u32,
     pub(crate) scoreboard: Scoreboard,
-    pub(crate) sent: SentSegments,
+    pub(crate) rtx_queue: RetransmissionQueue,
     /// CWR is due with the next new data (RFC 3168 section 6.1.2).
     cwr: bool,
     /// The segment given out last may be marked (ECT(0), RFC 3168 section 6.1.4).
@@ -120,7 +120,7 @@ impl Sender {
             rate: by_rate.then(Box::default),
             pacer: (by_rate || config.pacing).then(Box::default),
             burst: Burst::default(),
-            usage: Usage::default(),
+            usage: CwndUsage::default(),
             window: Window {
                 cwnd: smss * u64::from(config.initial_window),
                 ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
@@ -128,7 +128,7 @@ impl Sender {
             },
             path_mss: u32::MAX,
             scoreboard: Scoreboard::default(),
-            sent: SentSegments::default(),
+            rtx_queue: RetransmissionQueue::default(),
             cwr: false,
             ect: false,
         }
@@ -239,14 +239,14 @@ impl Sender {
             while let Some(gap) = self.scoreboard.sacked().first_gap(from, range.end) {
                 from = gap.end;
                 self.scoreboard.sack(gap.clone());
-                self.sent.sack(gap, self.scoreboard.sacked(), delivered);
+                self.rtx_queue.sack(gap, self.scoreboard.sacked(), delivered);
             }
         }
         self.scoreboard.sacked().octets() - before
     }
 
     /// What a segment of so many octets is charged of the congestion window: as much as a full one, where each of them is known to be
-    /// under way, lost or delivered.
+    /// in flight, lost or delivered.
     pub(crate) fn charge(&self, cx: &Shared, len: u64) -> u64 {
         let in_segments = cx.config.whole_segments && cx.options.sack && cx.config.rack;
         if in_segments && len > 0 { len.max(self.window.smss) } else { len }
@@ -292,7 +292,7 @@ impl Sender {
         }
         self.usage.sent = true;
         let snapshot = self.rate_snapshot(now, start == self.una);
-        self.sent.push(self.nxt, self.short(cx, self.nxt - start), now, snapshot);
+        self.rtx_queue.push(self.nxt, self.short(cx, self.nxt - start), now, snapshot);
     }
 
     /// These octets leave again in one segment.
@@ -300,7 +300,7 @@ impl Sender {
         // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
         let snapshot = self.rate_snapshot(now, false);
         let short = self.short(cx, range.end - range.start);
-        self.sent.mark_retransmitted(range, short, now, snapshot);
+        self.rtx_queue.mark_retransmitted(range, short, now, snapshot);
     }
 
     /// The SYN leaves; whether it had been sent before.
@@ -309,15 +309,15 @@ impl Sender {
         let again = self.nxt > 0;
         let snapshot = self.rate_snapshot(now, true);
         if again {
-            self.sent.mark_retransmitted(0..1, 0, now, snapshot);
+            self.rtx_queue.mark_retransmitted(0..1, 0, now, snapshot);
         } else {
             self.nxt = 1;
-            self.sent.push(1, 0, now, snapshot);
+            self.rtx_queue.push(1, 0, now, snapshot);
         }
         again
     }
 
-    /// The application has less to send than the window allows, with `pipe` octets under way.
+    /// The application has less to send than the window allows, with `pipe` octets in flight.
     pub(crate) fn note_application_limit(&mut self, pipe: u64) {
         let limited = pipe < self.window.cwnd;
         if let Some(rate) = self.rate.as_mut().filter(|_| limited) {
@@ -378,7 +378,7 @@ impl Sender {
         }
     }
 
-    /// The connection has ended, or is in TIME-WAIT: nothing is sent again any more.
+    /// The connection has ended, or is in TIME-WAIT: nothing is retransmitted any more.
     pub(crate) fn stop_timers(&mut self) {
         self.timers = SendTimers::default();
     }

@@ -57,7 +57,7 @@ impl Sender {
         is_held
     }
 
-    /// The repetition that a timeout calls for does not wait (tcp_retransmit_timer() sends it itself).
+    /// The retransmission that a timeout calls for does not wait (tcp_retransmit_timer() sends it itself).
     pub(crate) fn release_pacing(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.next = pacer.next.min(now);

@@ -9,39 +9,41 @@ use voxpath_units::{Span, Time};
 
 /// How far the congestion window was used of late.
 #[derive(Debug, Default)]
-pub(crate) struct Usage {
-    /// SND.NXT when this was noted, its lower half: less than 2^31 octets are outstanding.
-    until: u32,
-    /// What was outstanding then, as charged but for what was SACKed or lost, in octets: also less than 2^31.
-    most: u32,
+pub(crate) struct CwndUsage {
+    /// SND.NXT when this was noted (`cwnd_usage_seq`), its lower half: less than 2^31 octets are outstanding.
+    seq: u32,
+    /// What was outstanding then (`max_packets_out`), as charged but for what was SACKed or lost, in octets: also less than 2^31.
+    max_out: u32,
     /// Whether the congestion window was all that held the sender back.
-    limited: bool,
+    is_cwnd_limited: bool,
     /// New data left since this was looked at last.
     pub(crate) sent: bool,
 }
 
 impl Sender {
     /// Notes how far the window is used, before an acknowledgment makes room.
-    pub(crate) fn note_usage(&mut self, cx: &Shared, recovery: &LossRecovery) {
+    pub(crate) fn validate_cwnd(&mut self, cx: &Shared, recovery: &LossRecovery) {
         if !cx.config.cwnd_validation {
             return;
         }
         let sent = core::mem::take(&mut self.usage.sent);
-        let limited = self.waited_for_cwnd() || recovery.pipe(cx, self) + self.window.smss > self.window.cwnd;
-        if !sent && !limited {
+        let is_cwnd_limited =
+            self.waited_for_cwnd() || recovery.pipe(cx, self) + self.window.smss > self.window.cwnd;
+        if !sent && !is_cwnd_limited {
             return;
         }
-        let outstanding = (self.flight() + self.sent.short()) as u32;
-        let is_over = (self.una as u32).wrapping_sub(self.usage.until) as i32 >= 0;
-        if is_over || limited || (!self.usage.limited && outstanding > self.usage.most) {
-            self.usage = Usage { until: self.nxt as u32, most: outstanding, limited, sent: false };
+        let outstanding = (self.flight() + self.rtx_queue.short()) as u32;
+        let is_over = (self.una as u32).wrapping_sub(self.usage.seq) as i32 >= 0;
+        if is_over || is_cwnd_limited || (!self.usage.is_cwnd_limited && outstanding > self.usage.max_out) {
+            self.usage =
+                CwndUsage { seq: self.nxt as u32, max_out: outstanding, is_cwnd_limited, sent: false };
         }
     }
 
     /// Whether the window may grow; slow start, which doubles it, needs half of it used.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
-        self.usage.limited
-            || (self.window.in_slow_start() && self.window.cwnd < 2 * u64::from(self.usage.most))
+        self.usage.is_cwnd_limited
+            || (self.window.in_slow_start() && self.window.cwnd < 2 * u64::from(self.usage.max_out))
     }
 
     /// Before new data leaves, where nothing is outstanding.
@@ -62,7 +64,7 @@ impl Sender {
             if self.unsent() == 0 {
                 return;
             }
-            self.halve_for_idleness(cx, idle);
+            self.restart_cwnd(cx, idle);
         } else {
             self.window.cwnd = self.window.cwnd.min(self.restart_window(cx));
         }
@@ -81,7 +83,7 @@ impl Sender {
 
     /// RFC 2861 section 3.2, where nothing was sent for longer than a timeout (tcp_cwnd_restart()). The rest of that section, for a window
     /// of which a part is used, never comes about in Linux: each acknowledgment puts it off (`tests/scripts/unused-window-linux.pkt`).
-    fn halve_for_idleness(&mut self, cx: &Shared, idle: Span) {
+    fn restart_cwnd(&mut self, cx: &Shared, idle: Span) {
         let (rto, least) = (cx.rtt.rto(), self.restart_window(cx).min(self.window.cwnd));
         // The threshold keeps most of the window (tcp_current_ssthresh()).
         let most = self.whole(cx, self.window.cwnd / 2) + self.whole(cx, self.window.cwnd / 4);
