@@ -16,6 +16,7 @@ mod path_mtu;
 mod timers;
 mod transmit;
 
+use crate::cc::{CongestionControl, CongestionFactory, CongestionMetrics};
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::recovery::LossRecovery;
@@ -136,21 +137,48 @@ impl Connection {
     /// Opens a connection actively: its SYN is ready to be sent. `iss` is the initial send sequence number.
     /// Connections of one stack share it.
     pub fn connect(config: impl Into<Arc<Config>>, iss: Seq) -> Self {
-        Self::new(config.into(), iss, State::SynSent)
+        let config = config.into();
+        let congestion = config.congestion;
+        Self::connect_with(config, iss, &congestion)
+    }
+
+    /// As [`Connection::connect`], with a congestion control that `congestion` makes in place of the one that the parameters name.
+    pub fn connect_with(
+        config: impl Into<Arc<Config>>,
+        iss: Seq,
+        congestion: &impl CongestionFactory,
+    ) -> Self {
+        let config = config.into();
+        let cc = congestion.build(&config);
+        Self::new(config, iss, State::SynSent, cc)
     }
 
     /// Answers a peer's SYN, for a socket in LISTEN. `iss` is the initial send sequence number.
     pub fn accept(config: impl Into<Arc<Config>>, iss: Seq, syn: &TcpHeader) -> Self {
-        let mut connection = Self::new(config.into(), iss, State::SynReceived);
+        let config = config.into();
+        let congestion = config.congestion;
+        Self::accept_with(config, iss, syn, &congestion)
+    }
+
+    /// As [`Connection::accept`], with a congestion control that `congestion` makes in place of the one that the parameters name.
+    pub fn accept_with(
+        config: impl Into<Arc<Config>>,
+        iss: Seq,
+        syn: &TcpHeader,
+        congestion: &impl CongestionFactory,
+    ) -> Self {
+        let config = config.into();
+        let cc = congestion.build(&config);
+        let mut connection = Self::new(config, iss, State::SynReceived, cc);
         connection.shared.counters.segments_received = 1;
         connection.take_syn(syn);
         connection.rcv.open_window(&connection.shared);
         connection
     }
 
-    fn new(config: Arc<Config>, iss: Seq, state: State) -> Self {
+    fn new(config: Arc<Config>, iss: Seq, state: State, cc: Box<dyn CongestionControl>) -> Self {
         Self {
-            snd: Sender::new(&config, iss),
+            snd: Sender::new(&config, iss, cc),
             rcv: Receiver::new(&config),
             recovery: LossRecovery::new(config.dupack_threshold),
             alive: Alive::default(),
@@ -241,9 +269,10 @@ impl Connection {
 
     /// What can be watched over time.
     pub fn metrics(&self) -> Metrics {
+        let CongestionMetrics { cwnd, ssthresh, .. } = self.congestion_metrics();
         Metrics {
-            cwnd: self.snd.window.cwnd,
-            ssthresh: (self.snd.window.ssthresh < u64::MAX).then_some(self.snd.window.ssthresh),
+            cwnd,
+            ssthresh,
             flight: self.snd.flight(),
             pipe: self
                 .snd
@@ -259,6 +288,11 @@ impl Connection {
             retransmissions: self.shared.counters.retransmissions,
             pacing_rate: self.snd.pacing_rate(&self.shared),
         }
+    }
+
+    /// What the congestion control shows of itself.
+    pub fn congestion_metrics(&self) -> CongestionMetrics {
+        self.snd.cc.metrics(&self.snd.window)
     }
 
     /// Octets that a full-sized segment carries: SMSS.

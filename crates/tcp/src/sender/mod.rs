@@ -18,7 +18,7 @@ mod retransmission_queue;
 mod scoreboard;
 mod send_buffer;
 
-use crate::cc::{self, CongestionControl, Window};
+use crate::cc::{CongestionControl, Window};
 use crate::config::{Config, NagleRule};
 use crate::shared::Shared;
 use crate::unwrap_offset;
@@ -97,8 +97,7 @@ pub(crate) struct SendTimers {
 }
 
 impl Sender {
-    pub(crate) fn new(config: &Config, iss: Seq) -> Self {
-        let cc = cc::new(config);
+    pub(crate) fn new(config: &Config, iss: Seq, cc: Box<dyn CongestionControl>) -> Self {
         let by_rate = cc.has_cong_control();
         let smss = u64::from(config.mss);
         Self {
