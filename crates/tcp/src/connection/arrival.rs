@@ -1,7 +1,7 @@
 //! Segment arrival (RFC 9293 section 3.10.7), with the checks of RFC 5961 and RFC 7323.
 
 use super::{Connection, Ended, State};
-use crate::recovery::{Acknowledged, SegmentAck};
+use crate::recovery::{Acknowledged, Phase, SegmentAck};
 use crate::sender::Delivered;
 use crate::shared::elapsed_since;
 use alloc::boxed::Box;
@@ -236,7 +236,7 @@ impl Connection {
                     octets: 0,
                     prior: una,
                     delivered: &delivered,
-                    max_payload: self.max_payload(),
+                    max_payload: self.max_payload_after_timeout(),
                     echo,
                 };
                 delivered.octets +=
@@ -345,13 +345,18 @@ impl Connection {
             octets,
             prior,
             delivered,
-            max_payload: self.max_payload(),
+            max_payload: self.max_payload_after_timeout(),
             echo,
         };
         self.recovery.on_new_ack(&mut self.shared, &mut self.snd, &acknowledged);
         if self.snd.buffer.is_closed() && ack == self.snd.end() {
             self.our_fin_is_acknowledged(now);
         }
+    }
+
+    /// What F-RTO has to know while it tests a timeout; nobody else asks.
+    fn max_payload_after_timeout(&self) -> u32 {
+        if self.recovery.phase() == Phase::Loss { self.max_payload() } else { 0 }
     }
 
     fn our_fin_is_acknowledged(&mut self, now: Time) {

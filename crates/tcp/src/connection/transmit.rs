@@ -34,13 +34,19 @@ impl Connection {
     }
 
     fn data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+        let (flight, waiting) = (self.snd.flight(), self.snd.end() - self.snd.nxt);
+        if flight == 0 && waiting == 0 {
+            self.note_application_limit();
+            return None;
+        }
+        // What options leave: the same for all that may be sent now.
         let max = self.max_payload();
-        if self.snd.flight() > 0 {
+        if flight > 0 {
             if self.snd.wnd == 0 {
-                return self.zero_window_probe(now);
+                return self.zero_window_probe(now, max);
             }
             if self.recovery.take_probe_due() {
-                return self.loss_probe(now);
+                return self.loss_probe(now, max);
             }
             if self.snd.is_held_by_pacing(now) {
                 return None;
@@ -49,28 +55,33 @@ impl Connection {
                 return Some(self.retransmit(now, range));
             }
         }
-        if self.snd.end() > self.snd.nxt
+        if waiting > 0
             && let Some(segment) = self.new_data(now, max)
         {
             return Some(segment);
         }
-        if self.snd.by_rate() && self.snd.end() - self.snd.nxt < self.snd.window.smss {
-            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd));
-        }
+        self.note_application_limit();
         let range = self.recovery.next_rescue(&self.shared, &mut self.snd, max)?;
         Some(self.retransmit(now, range))
     }
 
+    /// Tells where the rate of delivery is the application's, not the network's.
+    fn note_application_limit(&mut self) {
+        if self.snd.by_rate() && self.snd.end() - self.snd.nxt < self.snd.window.smss {
+            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd));
+        }
+    }
+
     /// The probe of RFC 8985 section 7.3: a new segment, whatever the congestion window says, else the last one again.
-    fn loss_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+    fn loss_probe(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
         let (unsent, usable) = (self.snd.unsent(), self.snd.usable());
-        let len = unsent.min(u64::from(self.max_payload())).min(usable);
+        let len = unsent.min(u64::from(max)).min(usable);
         let new = len > 0;
         let segment = if new {
             let with_fin = self.snd.buffer.is_closed() && len == unsent && usable > len;
-            self.transmit_new(now, len as u32, with_fin)
+            self.transmit_new(now, len as u32, with_fin, max)
         } else {
-            let range = self.recovery.loss_probe_range(&self.snd, self.max_payload())?;
+            let range = self.recovery.loss_probe_range(&self.snd, max)?;
             self.snd.scoreboard.retransmitted(&range);
             self.retransmit_segment(now, range)
         };
@@ -79,12 +90,12 @@ impl Connection {
     }
 
     /// A closed window with something outstanding, which is then what probes it (RFC 9293 section 3.8.6.1).
-    fn zero_window_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+    fn zero_window_probe(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
         if !core::mem::take(&mut self.snd.probe_pending) {
             return None;
         }
         self.shared.counters.probes += 1;
-        let range = self.snd.first_outstanding(&self.shared, self.max_payload());
+        let range = self.snd.first_outstanding(&self.shared, max);
         Some(self.retransmit(now, range))
     }
 
@@ -92,14 +103,13 @@ impl Connection {
     /// (RFC 9293 section 3.8.6.2.1).
     fn new_data(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
         self.snd.restart_after_idle(&self.shared, now);
-        let max = u64::from(max);
         let (unsent, usable) = (self.snd.unsent(), self.snd.usable());
 
-        let len = unsent.min(max).min(usable);
+        let len = unsent.min(u64::from(max)).min(usable);
         let everything = len == unsent;
         let idle = self.snd.flight() == 0;
         let may_be_small = !self.snd.holds_small(&self.shared);
-        let worth_sending = len == max
+        let worth_sending = len == u64::from(max)
             || (everything && (may_be_small || self.snd.buffer.is_closed()))
             || (len > 0 && len * 2 >= self.snd.max_wnd && may_be_small);
         // The FIN, too, takes its octet of the window.
@@ -113,7 +123,7 @@ impl Connection {
             }
             self.recovery.note_limited_transmit(&self.shared, &self.snd, len);
             self.snd.note_idle(now);
-            return Some(self.transmit_new(now, len as u32, with_fin));
+            return Some(self.transmit_new(now, len as u32, with_fin, max));
         }
         if !idle {
             // An acknowledgment will come, and with it a new look.
@@ -126,7 +136,7 @@ impl Connection {
             let with_fin = self.snd.buffer.is_closed() && probe == unsent;
             // What goes to a closed window ends no silence.
             let last = self.snd.last_data;
-            let segment = self.transmit_new(now, probe as u32, with_fin);
+            let segment = self.transmit_new(now, probe as u32, with_fin, max);
             self.snd.last_data = last;
             return Some(segment);
         }
@@ -134,11 +144,11 @@ impl Connection {
         None
     }
 
-    fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool) -> (TcpHeader, Payload) {
+    fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool, max: u32) -> (TcpHeader, Payload) {
         let start = self.snd.nxt;
         let end = start + u64::from(len);
         let ends_burst = len > 0 && self.snd.take_from_burst(&self.shared, &self.recovery, now);
-        self.snd.push_new(&self.shared, now, len, with_fin, self.max_payload());
+        self.snd.push_new(&self.shared, now, len, with_fin, max);
         if with_fin {
             self.shared.state = match self.shared.state {
                 State::CloseWait => State::LastAck,

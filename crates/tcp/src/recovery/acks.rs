@@ -21,7 +21,7 @@ pub(crate) struct Acknowledged<'a> {
     /// SND.UNA before it.
     pub(crate) prior: u64,
     pub(crate) delivered: &'a Delivered,
-    /// What a segment that leaves now carries at most.
+    /// What a segment that leaves now carries at most; 0 outside of [`Phase::Loss`].
     pub(crate) max_payload: u32,
     /// Its timestamps, where those are in use.
     pub(crate) echo: Option<Timestamps>,
