@@ -41,7 +41,7 @@ pub struct Config {
     pub recovery: Recovery,
     /// Initial window in segments (RFC 5681 section 3.1, RFC 6928).
     pub initial_window: u32,
-    /// Repetitions of the SYN after which the initial window is still whole, and not one segment (RFC 5681 section 3.1).
+    /// Retransmissions of the SYN after which the initial window is still whole, and not one segment (RFC 5681 section 3.1).
     pub tolerated_syn_losses: u32,
     /// Initial slow-start threshold in bytes; none is "arbitrarily high" (RFC 5681 section 3.1).
     pub initial_ssthresh: Option<u32>,
@@ -58,7 +58,7 @@ pub struct Config {
     pub prr: bool,
     /// Report duplicates (D-SACK, RFC 2883).
     pub dsack: bool,
-    /// Take reductions back that turn out to have been for nothing, by D-SACK (RFC 3708) or timestamps (RFC 3522).
+    /// Take reductions back that turn out to have been spurious, by D-SACK (RFC 3708) or timestamps (RFC 3522).
     pub undo: bool,
     /// Test whether a timeout was spurious (F-RTO, RFC 5682).
     pub frto: bool,

@@ -6,16 +6,17 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `connection/` | the state machine of RFC 9293: `arrival.rs`, `transmit.rs`, `timers.rs` |
-//! | `connection/recovery.rs` | duplicate acknowledgments, fast retransmit and recovery (RFC 5681, 6582, 6675) |
+//! | `connection/` | the state machine of RFC 9293, which joins the parts: `arrival.rs`, `transmit.rs`, `timers.rs`; ECN's handshake, path MTU, keep-alive and user timeout |
+//! | `receiver/` | the receiving half: reassembly, SACK blocks, receive window, delayed acknowledgments |
+//! | `sender/` | the sending half: send buffer, sequence numbers, what is outstanding, windows, pacing |
+//! | `recovery/` | loss recovery: detection (RFC 5681, 6675, RACK), PRR, tail loss probes, undoing, F-RTO |
 //! | `cc/` | congestion control (RFC 5681, 9438, 9406; Vegas, BBR) |
-//! | `connection/prr.rs`, `probe.rs`, `undo.rs`, `frto.rs` | proportional rate reduction, tail loss probes, undoing, spurious timeouts (RFC 6937, 8985, 3522, 5682) |
-//! | `connection/acks.rs`, `ecn.rs`, `pacing.rs`, `alive.rs` | delayed acknowledgments, ECN (RFC 3168), pacing, keep-alive and user timeout |
-//! | `rack.rs`, `rate.rs` | losses seen by time (RFC 8985); the delivery rate |
+//! | `shared.rs` | what the parts have in common: parameters, state, options, round-trip time, counters |
 //! | `rtt.rs` | round-trip time and retransmission timeout (RFC 6298) |
-//! | `scoreboard.rs` | what is known of outstanding octets (RFC 6675) |
-//! | `reassembly.rs` | the receive buffer and SACK blocks (RFC 2018) |
-//! | `send_buffer.rs`, `sent.rs`, `ranges.rs` | what is to be sent, when it was, sets of octets |
+//! | `ranges.rs` | sets of octets |
+//!
+//! A part has its own state and is lent what it needs of the others: the receiver knows nothing of the other two, loss recovery acts on
+//! the sender, and the connection alone sees all three.
 //!
 //! Inside, octets are numbered from 0 (the SYN) in 64 bits; sequence numbers modulo 2^32 exist only in headers.
 #![no_std]
@@ -27,15 +28,21 @@ pub mod cc;
 pub mod config;
 mod connection;
 mod lean;
-mod rack;
 mod ranges;
-mod rate;
-mod reassembly;
+mod receiver;
+mod recovery;
 mod rtt;
-mod scoreboard;
-mod send_buffer;
-mod sent;
+mod sender;
+mod shared;
 
 pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};
+
+use voxpath_wire::tcp::Seq;
+
+/// The offset that `seq` stands for, counted from `base`, near `reference`; none if before `base`.
+fn unwrap_offset(seq: Seq, base: Seq, reference: u64) -> Option<u64> {
+    let near = base.wrapping_add(reference as u32);
+    reference.checked_add_signed(i64::from(seq.distance_from(near)))
+}

@@ -5,7 +5,7 @@
 //! for which what was delivered stands in.
 
 use super::minmax::WindowedMax;
-use super::{Ack, CongestionControl, CwndEvent, RateSample, Window};
+use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, RateSample, Window};
 use crate::config::Config;
 use voxpath_units::{Span, Time};
 
@@ -355,6 +355,21 @@ impl CongestionControl for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         (self.pacing_rate > 0).then_some(self.pacing_rate)
+    }
+
+    fn metrics(&self, window: &Window) -> CongestionMetrics {
+        let state = match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeBandwidth => "probe_bw",
+            Mode::ProbeRtt => "probe_rtt",
+        };
+        let bandwidth = Some(self.bandwidth.get()).filter(|&bandwidth| bandwidth > 0);
+        let own = [
+            bandwidth.map(|bandwidth| ("bandwidth_bytes_per_second", bandwidth)),
+            self.min_rtt.map(|rtt| ("min_rtt_ns", rtt.as_nanos())),
+        ];
+        CongestionMetrics { state, own, ..CongestionMetrics::of(window) }
     }
 
     fn undo_cwnd(&mut self, window: &Window, _prior: u64) -> u64 {

@@ -49,15 +49,51 @@ macro_rules! algorithms {
             }
         }
 
-        /// The algorithm that `config` names.
-        pub fn new(config: &Config) -> Box<dyn CongestionControl> {
-            match config.congestion {
-                $(Congestion::$algorithm => Box::new($module::$algorithm::new(config)),)*
+        impl CongestionFactory for Congestion {
+            fn build(&self, config: &Config) -> Box<dyn CongestionControl> {
+                match self {
+                    $(Self::$algorithm => Box::new($module::$algorithm::new(config)),)*
+                }
             }
         }
     };
 }
 use algorithms;
+
+/// Makes the congestion control of a connection: one of those listed, or any other, which may share a state with those of other connections
+/// ([`Connection::connect_with`](crate::Connection::connect_with)).
+pub trait CongestionFactory {
+    /// The algorithm at the start of a connection with these parameters.
+    fn build(&self, config: &Config) -> Box<dyn CongestionControl>;
+}
+
+/// What an algorithm shows of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CongestionMetrics {
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes; none while "arbitrarily high".
+    pub ssthresh: Option<u64>,
+    /// What it is doing, by the algorithm's own name for it: `slow_start`, `congestion_avoidance`, `probe_bw`, …
+    pub state: &'static str,
+    /// Values of its own, each with a name that ends with the unit; none where they are not known.
+    pub own: [Option<(&'static str, u64)>; CongestionMetrics::OWN],
+}
+
+impl CongestionMetrics {
+    /// How many values of its own an algorithm may show.
+    pub const OWN: usize = 2;
+
+    /// What any algorithm can show: the window, and on which side of the threshold it is.
+    pub fn of(window: &Window) -> Self {
+        Self {
+            cwnd: window.cwnd,
+            ssthresh: (window.ssthresh < u64::MAX).then_some(window.ssthresh),
+            state: if window.in_slow_start() { "slow_start" } else { "congestion_avoidance" },
+            own: [None; Self::OWN],
+        }
+    }
+}
 
 /// The window that an algorithm steers, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,9 +217,14 @@ pub trait CongestionControl: core::fmt::Debug + Send {
         None
     }
 
-    /// The window when a reduction turns out to have been for nothing, `prior` being that of before.
+    /// The window when a reduction turns out to have been spurious, `prior` being that of before.
     fn undo_cwnd(&mut self, window: &Window, prior: u64) -> u64 {
         window.cwnd.max(prior)
+    }
+
+    /// What it shows of itself, with the window that it steers. Asked when somebody looks, not for each segment.
+    fn metrics(&self, window: &Window) -> CongestionMetrics {
+        CongestionMetrics::of(window)
     }
 
     /// Takes notice of an event.

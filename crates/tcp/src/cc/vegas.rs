@@ -2,7 +2,7 @@
 //! round-trip time tells.
 
 use super::hystart::SlowStart;
-use super::{Ack, CongestionControl, CwndEvent, Sample, Window};
+use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, Sample, Window};
 use crate::config::Config;
 use voxpath_units::{Span, Time};
 
@@ -86,6 +86,11 @@ impl CongestionControl for Vegas {
         self.bytes_acked = 0;
         self.begin_round();
         (flight / 2).max(2 * window.smss)
+    }
+
+    fn metrics(&self, window: &Window) -> CongestionMetrics {
+        let own = [self.base.map(|rtt| ("base_rtt_ns", rtt.as_nanos())), None];
+        CongestionMetrics { own, ..CongestionMetrics::of(window) }
     }
 
     fn pkts_acked(&mut self, sample: &Sample, _window: &mut Window) {

@@ -6,7 +6,7 @@ use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{TcpFlags, TcpHeader};
 
-/// Keep-alive's state; idle where it is off.
+/// The state of keep-alive and user timeout; idle where they are off.
 #[derive(Debug, Default)]
 pub(super) struct Alive {
     /// When something came from the peer.
@@ -15,37 +15,47 @@ pub(super) struct Alive {
     unanswered: u32,
     /// A probe is due.
     due: bool,
+    /// When to probe, or to look again.
+    pub(super) keepalive: Option<Time>,
+    /// User timeout (RFC 5482).
+    pub(super) user: Option<Time>,
+}
+
+impl Alive {
+    pub(super) fn stop_timers(&mut self) {
+        (self.keepalive, self.user) = (None, None);
+    }
 }
 
 impl Connection {
     /// Something came from the peer.
     pub(super) fn note_heard(&mut self, now: Time) {
-        if let Some(keepalive) = &self.config.keepalive {
+        if let Some(keepalive) = &self.shared.config.keepalive {
             (self.alive.heard, self.alive.unanswered) = (now, 0);
-            if self.is_synchronised() && self.ended.is_none() {
+            if self.shared.is_synchronised() && self.shared.ended.is_none() {
                 // Not moved on with every segment: when it expires, it looks again.
-                self.timers.keepalive.get_or_insert(now + keepalive.idle);
+                self.alive.keepalive.get_or_insert(now + keepalive.idle);
             }
         }
     }
 
     /// The timer expired: probes an idle connection, and gives up a dead one.
     pub(super) fn handle_keepalive_timeout(&mut self, now: Time) {
-        let Some(keepalive) = &self.config.keepalive else { return };
+        let Some(keepalive) = &self.shared.config.keepalive else { return };
         let (idle, interval, probes) = (keepalive.idle, keepalive.interval, keepalive.probes);
         let quiet = now.since(self.alive.heard);
         if quiet < idle {
-            self.timers.keepalive = Some(self.alive.heard + idle);
-        } else if self.flight() > 0 {
+            self.alive.keepalive = Some(self.alive.heard + idle);
+        } else if self.snd.flight() > 0 {
             // Outstanding data asks by itself.
-            self.timers.keepalive = Some(now + idle);
+            self.alive.keepalive = Some(now + idle);
         } else if self.alive.unanswered >= probes {
             self.snd.reset = Some(Box::new(self.reset()));
             self.end(Ended::TimedOut);
         } else {
             self.alive.unanswered += 1;
             self.alive.due = true;
-            self.timers.keepalive = Some(now + interval);
+            self.alive.keepalive = Some(now + interval);
         }
     }
 
@@ -57,8 +67,8 @@ impl Connection {
 
     /// Octets are outstanding since `now`, or progress was made: they have the user timeout from here.
     pub(super) fn restart_user_timeout(&mut self, now: Time) {
-        if let Some(timeout) = self.config.user_timeout {
-            self.timers.user = (self.flight() > 0).then(|| now + timeout);
+        if let Some(timeout) = self.shared.config.user_timeout {
+            self.alive.user = (self.snd.flight() > 0).then(|| now + timeout);
         }
     }
 

@@ -9,49 +9,23 @@
 //! 3. [`Connection::poll_timeout`], when to call `handle_timeout`;
 //! 4. the getters ([`state`](Connection::state), [`readable`](Connection::readable), [`metrics`](Connection::metrics) …).
 
-mod acks;
 mod alive;
 mod arrival;
-mod burst;
-mod dupacks;
 mod ecn;
-mod frto;
-mod pacing;
 mod path_mtu;
-mod probe;
-mod prr;
-mod recovery;
-mod room;
 mod timers;
 mod transmit;
-mod undo;
-mod validation;
 
-use crate::cc::{self, CongestionControl, Window};
+use crate::cc::{CongestionControl, CongestionFactory, CongestionMetrics};
 use crate::config::Config;
-use crate::rack::Rack;
-use crate::rate::RateSampler;
-use crate::reassembly::Reassembly;
-use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
-use crate::send_buffer::SendBuffer;
-use crate::sent::SentSegments;
-use acks::AckPolicy;
+use crate::receiver::Receiver;
+use crate::recovery::LossRecovery;
+pub use crate::recovery::Phase;
+use crate::sender::Sender;
+use crate::shared::Shared;
 use alive::Alive;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use burst::Burst;
-use core::ops::Range;
-use dupacks::DuplicateAcks;
-use ecn::EcnState;
-use pacing::Pacer;
-use probe::LossProbe;
-pub use recovery::Phase;
-use recovery::RecoveryState;
-use room::Space;
-use timers::Timers;
-use undo::Undo;
-use validation::Usage;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpHeader};
@@ -87,138 +61,16 @@ pub enum Ended {
     TimedOut,
 }
 
-/// The default of RFC 9293 section 3.7.1 where the peer announces no maximum segment size.
-const DEFAULT_MSS: u16 = 536;
-
-/// The largest shift count (RFC 7323 section 2.3).
-const MAX_WINDOW_SHIFT: u8 = 14;
-
-/// The largest window without scaling.
-const MAX_UNSCALED_WINDOW: u32 = 65_535;
-
 /// A TCP endpoint.
 #[derive(Debug)]
 pub struct Connection {
-    config: Arc<Config>,
-    state: State,
-    ended: Option<Ended>,
-    /// Options that both ends offered.
-    options: Negotiated,
-    snd: Send,
-    rcv: Receive,
-    timers: Timers,
-    rtt: RttEstimator,
-    cc: Box<dyn CongestionControl>,
-    /// The rate of delivery, where the congestion control steers the window by it.
-    rate: Option<Box<RateSampler>>,
-    /// Spaces segments in time, where that is asked for.
-    pacer: Option<Box<Pacer>>,
-    burst: Burst,
-    usage: Usage,
-    window: Window,
-    /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
-    path_mss: u32,
-    scoreboard: Scoreboard,
-    recovery: RecoveryState,
-    dupacks: DuplicateAcks,
-    rack: Rack,
-    probe: LossProbe,
-    /// The last reduction of the window, once there was one.
-    undo: Option<Box<Undo>>,
-    ecn: EcnState,
+    shared: Shared,
+    snd: Sender,
+    rcv: Receiver,
+    recovery: LossRecovery,
     alive: Alive,
-    sent: SentSegments,
-    counters: Counters,
-}
-
-/// The send sequence variables (RFC 9293 section 3.3.1), as offsets from the SYN.
-#[derive(Debug)]
-struct Send {
-    /// Initial send sequence number.
-    iss: Seq,
-    /// SND.UNA, the first octet not acknowledged.
-    una: u64,
-    /// SND.NXT, the first octet never sent.
-    nxt: u64,
-    /// SND.WND, octets from `una` on that the peer accepts.
-    wnd: u64,
-    /// The largest window that the peer ever offered (RFC 9293 section 3.8.6.2.1).
-    max_wnd: u64,
-    /// SND.WL1 and SND.WL2: the segment that set the window.
-    wl1: u64,
-    wl2: u64,
-    buffer: SendBuffer,
-    /// The application closed: a FIN follows the buffer's last octet.
-    fin: bool,
-    /// Where the last small segment ended, for Minshall's form of Nagle's algorithm (Linux' snd_sml).
-    small_end: u64,
-    /// When the last segment with data was sent, for the idle restart.
-    last_data: Option<Time>,
-    /// The SYN has to be sent (again).
-    syn_pending: bool,
-    /// A reset that has to be sent.
-    reset: Option<Box<TcpHeader>>,
-    /// The persist timer expired: send what the window would not let through.
-    probe_pending: bool,
-}
-
-/// The receive sequence variables, as offsets from the peer's SYN.
-#[derive(Debug)]
-struct Receive {
-    /// Initial receive sequence number; none before the peer's SYN.
-    irs: Option<Seq>,
-    buffer: Reassembly,
-    /// The right edge of the window announced last.
-    advertised: u64,
-    /// Offset of the peer's FIN, once it is known.
-    fin: Option<u64>,
-    /// RCV.NXT includes the FIN.
-    fin_taken: bool,
-    /// An acknowledgment has to be sent now.
-    ack_now: bool,
-    /// It leaves before any data: Linux completes the handshake with a segment of its own (tcp_rcv_synsent_state_process()).
-    ack_alone: bool,
-    /// Another one follows it.
-    ack_again: bool,
-    /// The window that it announces, where the application has read since.
-    window_unread: Option<u32>,
-    /// Octets in order since the last acknowledgment.
-    unacked: u64,
-    /// The largest segment seen: what "full-sized" means here.
-    full_size: u32,
-    /// TS.Recent (RFC 7323 section 4.3).
-    ts_recent: u32,
-    /// When it was taken.
-    ts_recent_at: Time,
-    /// Last.ACK.sent (RFC 7323 section 4.3).
-    last_ack_sent: u64,
-    challenges: arrival::Challenges,
-    /// When to acknowledge.
-    policy: AckPolicy,
-    /// Octets that came twice, for the next acknowledgment to report.
-    duplicate: Option<Range<u64>>,
-    space: Space,
-}
-
-/// What both SYNs agreed on.
-#[derive(Debug, Clone, Copy)]
-struct Negotiated {
-    timestamps: bool,
-    sack: bool,
-    window_scaling: bool,
-    /// Snd.Wind.Shift: how far to shift windows that arrive.
-    snd_shift: u8,
-    /// Rcv.Wind.Shift: how far windows that leave are shifted.
-    rcv_shift: u8,
-    /// The peer's maximum segment size, bytes.
-    peer_mss: u16,
-}
-
-impl Negotiated {
-    /// Octets of options in each segment, SACK blocks aside.
-    const fn len(&self) -> u32 {
-        if self.timestamps { 12 } else { 0 }
-    }
+    /// When TIME-WAIT is over.
+    time_wait: Option<Time>,
 }
 
 /// What happened so far; counts of segments but where said.
@@ -285,112 +137,70 @@ impl Connection {
     /// Opens a connection actively: its SYN is ready to be sent. `iss` is the initial send sequence number.
     /// Connections of one stack share it.
     pub fn connect(config: impl Into<Arc<Config>>, iss: Seq) -> Self {
-        Self::new(config.into(), iss, State::SynSent)
+        let config = config.into();
+        let congestion = config.congestion;
+        Self::connect_with(config, iss, &congestion)
+    }
+
+    /// As [`Connection::connect`], with a congestion control that `congestion` makes in place of the one that the parameters name.
+    pub fn connect_with(
+        config: impl Into<Arc<Config>>,
+        iss: Seq,
+        congestion: &impl CongestionFactory,
+    ) -> Self {
+        let config = config.into();
+        let cc = congestion.build(&config);
+        Self::new(config, iss, State::SynSent, cc)
     }
 
     /// Answers a peer's SYN, for a socket in LISTEN. `iss` is the initial send sequence number.
     pub fn accept(config: impl Into<Arc<Config>>, iss: Seq, syn: &TcpHeader) -> Self {
-        let mut connection = Self::new(config.into(), iss, State::SynReceived);
-        connection.counters.segments_received = 1;
+        let config = config.into();
+        let congestion = config.congestion;
+        Self::accept_with(config, iss, syn, &congestion)
+    }
+
+    /// As [`Connection::accept`], with a congestion control that `congestion` makes in place of the one that the parameters name.
+    pub fn accept_with(
+        config: impl Into<Arc<Config>>,
+        iss: Seq,
+        syn: &TcpHeader,
+        congestion: &impl CongestionFactory,
+    ) -> Self {
+        let config = config.into();
+        let cc = congestion.build(&config);
+        let mut connection = Self::new(config, iss, State::SynReceived, cc);
+        connection.shared.counters.segments_received = 1;
         connection.take_syn(syn);
-        let window = room::first_window(&connection.config, connection.options.len());
-        connection.rcv.buffer = Reassembly::new(window, 1);
+        connection.rcv.open_window(&connection.shared);
         connection
     }
 
-    /// Whether the congestion control steers the window by the rate of delivery.
-    const fn by_rate(&self) -> bool {
-        self.rate.is_some()
-    }
-
-    fn new(config: Arc<Config>, iss: Seq, state: State) -> Self {
-        let cc = cc::new(&config);
-        let by_rate = cc.has_cong_control();
-        let smss = u64::from(config.mss);
+    fn new(config: Arc<Config>, iss: Seq, state: State, cc: Box<dyn CongestionControl>) -> Self {
         Self {
-            state,
-            ended: None,
-            options: Negotiated {
-                timestamps: config.timestamps,
-                sack: config.sack,
-                window_scaling: config.window_scaling,
-                snd_shift: 0,
-                rcv_shift: if config.window_scaling { window_shift(config.receive_buffer) } else { 0 },
-                peer_mss: DEFAULT_MSS,
-            },
-            snd: Send {
-                iss,
-                una: 0,
-                nxt: 0,
-                wnd: 0,
-                max_wnd: 0,
-                wl1: 0,
-                wl2: 0,
-                buffer: SendBuffer::new(config.send_buffer, 1),
-                fin: false,
-                small_end: 0,
-                last_data: None,
-                syn_pending: true,
-                reset: None,
-                probe_pending: false,
-            },
-            rcv: Receive {
-                irs: None,
-                buffer: Reassembly::new(room::first_window(&config, 0), 1),
-                advertised: 1,
-                fin: None,
-                fin_taken: false,
-                ack_now: false,
-                ack_alone: false,
-                ack_again: false,
-                window_unread: None,
-                unacked: 0,
-                full_size: 0,
-                ts_recent: 0,
-                ts_recent_at: Time::ZERO,
-                last_ack_sent: 0,
-                challenges: arrival::Challenges::default(),
-                policy: AckPolicy::default(),
-                duplicate: None,
-                space: Space::new(&config),
-            },
-            timers: Timers::default(),
-            rtt: RttEstimator::new(config.clone()),
-            cc,
-            rate: by_rate.then(Box::default),
-            pacer: (by_rate || config.pacing).then(Box::default),
-            burst: Burst::default(),
-            usage: Usage::default(),
-            window: Window {
-                cwnd: smss * u64::from(config.initial_window),
-                ssthresh: config.initial_ssthresh.map_or(u64::MAX, u64::from),
-                smss,
-            },
-            path_mss: u32::MAX,
-            scoreboard: Scoreboard::default(),
-            recovery: RecoveryState::default(),
-            dupacks: DuplicateAcks::new(config.dupack_threshold),
-            rack: Rack::default(),
-            probe: LossProbe::default(),
-            undo: None,
-            ecn: EcnState::default(),
+            snd: Sender::new(&config, iss, cc),
+            rcv: Receiver::new(&config),
+            recovery: LossRecovery::new(config.dupack_threshold),
             alive: Alive::default(),
-            sent: SentSegments::default(),
-            counters: Counters::default(),
-            config,
+            time_wait: None,
+            shared: Shared::new(config, state),
         }
     }
 
     /// Takes in as much of `data` as the send buffer has room for; how many octets that is. Nothing after
     /// [`Connection::close`] or the connection's end.
     pub fn write(&mut self, data: &Payload) -> u32 {
-        if self.snd.fin || self.ended.is_some() { 0 } else { self.snd.buffer.write(data) }
+        if self.snd.buffer.is_closed() || self.shared.ended.is_some() {
+            0
+        } else {
+            self.snd.buffer.write(data)
+        }
     }
 
     /// Octets that an application should write now: what [`Connection::write`] would take, none before the handshake is
     /// over, though data written then is queued (RFC 9293 section 3.10.2).
     pub fn writable(&self) -> u32 {
-        if self.snd.fin || self.ended.is_some() || !self.is_synchronised() {
+        if self.snd.buffer.is_closed() || self.shared.ended.is_some() || !self.shared.is_synchronised() {
             0
         } else {
             self.snd.buffer.room()
@@ -399,44 +209,39 @@ impl Connection {
 
     /// Gives out at most `max` octets received in order; empty if there are none.
     pub fn read(&mut self, max: u32) -> Payload {
-        let data = self.rcv.buffer.read(max);
-        if !data.is_empty() {
-            self.announce_room();
-            self.acknowledge_reading();
-        }
-        data
+        self.rcv.read(&self.shared, max)
     }
 
     /// Octets that can be read.
     pub fn readable(&self) -> u64 {
-        self.rcv.buffer.readable()
+        self.rcv.readable()
     }
 
     /// Whether the peer has closed and everything before that was read.
     pub fn is_at_end(&self) -> bool {
-        self.rcv.fin_taken && self.rcv.buffer.readable() == 0
+        self.rcv.is_at_end()
     }
 
     /// Closes this end's direction: a FIN follows what was written (RFC 9293 section 3.10.4).
     pub fn close(&mut self) {
-        match self.state {
+        match self.shared.state {
             State::SynSent => self.end(Ended::Closed),
-            _ => self.snd.fin = true,
+            _ => self.snd.buffer.close(),
         }
     }
 
     /// Whether this end has closed its direction.
     pub fn is_closing(&self) -> bool {
-        self.snd.fin || self.ended.is_some()
+        self.snd.buffer.is_closed() || self.shared.ended.is_some()
     }
 
     /// Ends the connection at once, with a RST where the peer knows it (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
-        if self.state == State::Closed {
+        if self.shared.state == State::Closed {
             return;
         }
-        let both_closed = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
-        if self.state != State::SynSent && !both_closed {
+        let both_closed = matches!(self.shared.state, State::Closing | State::LastAck | State::TimeWait);
+        if self.shared.state != State::SynSent && !both_closed {
             self.snd.reset = Some(Box::new(self.reset()));
         }
         self.end(Ended::Aborted);
@@ -444,78 +249,63 @@ impl Connection {
 
     /// Connection state.
     pub fn state(&self) -> State {
-        self.state
+        self.shared.state
     }
 
     /// Whether the handshake is over.
     pub fn is_synchronised(&self) -> bool {
-        !matches!(self.state, State::SynSent | State::SynReceived)
+        self.shared.is_synchronised()
     }
 
     /// How it ended; none while it goes on. TIME-WAIT counts as ended: nothing can follow.
     pub fn ended(&self) -> Option<Ended> {
-        self.ended
+        self.shared.ended
     }
 
     /// What happened so far.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.shared.counters
     }
 
     /// What can be watched over time.
     pub fn metrics(&self) -> Metrics {
+        let CongestionMetrics { cwnd, ssthresh, .. } = self.congestion_metrics();
         Metrics {
-            cwnd: self.window.cwnd,
-            ssthresh: (self.window.ssthresh < u64::MAX).then_some(self.window.ssthresh),
-            flight: self.flight(),
-            pipe: self.scoreboard.pipe(self.snd.una, self.snd.nxt).saturating_sub(self.departed()),
+            cwnd,
+            ssthresh,
+            flight: self.snd.flight(),
+            pipe: self
+                .snd
+                .scoreboard
+                .pipe(self.snd.una, self.snd.nxt)
+                .saturating_sub(self.recovery.reno_sacked(&self.shared, &self.snd)),
             snd_wnd: self.snd.wnd,
-            srtt: self.rtt.srtt(),
-            rttvar: self.rtt.rttvar(),
-            rto: self.rtt.rto(),
-            state: self.state,
+            srtt: self.shared.rtt.srtt(),
+            rttvar: self.shared.rtt.rttvar(),
+            rto: self.shared.rtt.rto(),
+            state: self.shared.state,
             phase: self.recovery.phase(),
-            retransmissions: self.counters.retransmissions,
-            pacing_rate: self.pacing_rate(),
+            retransmissions: self.shared.counters.retransmissions,
+            pacing_rate: self.snd.pacing_rate(&self.shared),
         }
+    }
+
+    /// What the congestion control shows of itself.
+    pub fn congestion_metrics(&self) -> CongestionMetrics {
+        self.snd.cc.metrics(&self.snd.window)
     }
 
     /// Octets that a full-sized segment carries: SMSS.
     pub fn segment_size(&self) -> u64 {
-        self.window.smss
-    }
-
-    /// FlightSize.
-    fn flight(&self) -> u64 {
-        self.snd.nxt - self.snd.una
-    }
-
-    /// The offset after everything that is to be sent, the FIN included.
-    fn snd_end(&self) -> u64 {
-        self.snd.buffer.end() + u64::from(self.snd.fin)
-    }
-
-    fn seq(&self, offset: u64) -> Seq {
-        // Sequence numbers are offsets modulo 2^32.
-        self.snd.iss.wrapping_add(offset as u32)
-    }
-
-    /// RCV.NXT.
-    fn rcv_nxt(&self) -> u64 {
-        self.rcv.buffer.next() + u64::from(self.rcv.fin_taken)
+        self.snd.window.smss
     }
 
     /// Ends the connection; TIME-WAIT is entered elsewhere.
     fn end(&mut self, how: Ended) {
-        self.state = State::Closed;
-        self.ended.get_or_insert(how);
-        self.timers = Timers::default();
-        self.rcv.ack_now = false;
+        self.shared.state = State::Closed;
+        self.shared.ended.get_or_insert(how);
+        self.stop_timers();
+        self.rcv.stop();
         self.snd.syn_pending = false;
     }
-}
-
-/// The shift count with which a buffer's whole size can be announced (RFC 7323 section 2.3).
-fn window_shift(buffer: u32) -> u8 {
-    (0..MAX_WINDOW_SHIFT).find(|&shift| buffer >> shift <= MAX_UNSCALED_WINDOW).unwrap_or(MAX_WINDOW_SHIFT)
 }

@@ -18,15 +18,15 @@ impl Connection {
     /// What does not belong to anything outstanding is not believed (RFC 5927 section 7), nor what would enlarge segments:
     /// it is late.
     pub fn handle_too_big(&mut self, largest: u32, seq: Seq) -> bool {
-        let ahead = seq.distance_from(self.seq(self.snd.una));
-        let is_outstanding = u64::try_from(ahead).is_ok_and(|ahead| ahead < self.flight());
+        let ahead = seq.distance_from(self.snd.seq(self.snd.una));
+        let is_outstanding = u64::try_from(ahead).is_ok_and(|ahead| ahead < self.snd.flight());
         let mss = largest.saturating_sub(HEADER).max(LEAST);
-        if !is_outstanding || mss >= self.path_mss || !self.is_synchronised() {
+        if !is_outstanding || mss >= self.snd.path_mss || !self.shared.is_synchronised() {
             return false;
         }
-        self.path_mss = mss;
-        self.window.smss = u64::from(self.smss());
-        self.lose_refused();
+        self.snd.path_mss = mss;
+        self.snd.window.smss = u64::from(self.snd.smss(&self.shared));
+        self.recovery.mark_refused_lost(&mut self.snd);
         self.recovery.enter_loss(self.snd.nxt);
         true
     }

@@ -1,30 +1,26 @@
 //! What to send next.
 
-use super::recovery::Phase;
 use super::{Connection, State};
-use crate::cc::CwndEvent;
-use crate::config::NagleRule;
-use crate::rate::Snapshot;
 use core::ops::Range;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
-use voxpath_wire::tcp::{SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use voxpath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 
 impl Connection {
     /// The next segment to send, if any; ports are the socket's to fill in. Call until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         if let Some(reset) = self.snd.reset.take() {
-            self.counters.segments_sent += 1;
-            self.ecn_flags(false);
+            self.shared.counters.segments_sent += 1;
+            self.snd.mark_ect(&self.shared, false);
             return Some((*reset, Payload::Empty));
         }
         if self.snd.syn_pending {
             return Some(self.syn(now));
         }
-        if core::mem::take(&mut self.rcv.ack_alone) && self.rcv.ack_now {
-            return Some(self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty));
+        if self.rcv.is_ack_due_alone() {
+            return Some(self.segment(now, self.snd.acceptable_seq(), TcpFlags::ACK, Payload::Empty));
         }
-        let may_send = !matches!(self.state, State::Closed | State::SynSent | State::SynReceived);
+        let may_send = !matches!(self.shared.state, State::Closed | State::SynSent | State::SynReceived);
         if let Some(segment) = may_send.then(|| self.data(now)).flatten() {
             return Some(segment);
         }
@@ -32,186 +28,102 @@ impl Connection {
             return Some(probe);
         }
         // RFC 9293 section 3.8.6.3: a bare acknowledgment, only if no data carried it.
-        self.rcv.ack_now.then(|| self.segment(now, self.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
-    }
-
-    /// The number that a segment without data carries: SND.NXT, but not beyond the peer's window, where the peer
-    /// would refuse it. A probe that was not taken has moved SND.NXT there (Linux' tcp_acceptable_seq()).
-    fn acceptable_seq(&self) -> u64 {
-        self.snd.nxt.min((self.snd.una + self.snd.wnd).max(1))
+        self.rcv
+            .is_ack_due()
+            .then(|| self.segment(now, self.snd.acceptable_seq(), TcpFlags::ACK, Payload::Empty))
     }
 
     fn data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        if self.flight() > 0 {
+        let (flight, waiting) = (self.snd.flight(), self.snd.end() - self.snd.nxt);
+        if flight == 0 && waiting == 0 {
+            self.note_application_limit();
+            return None;
+        }
+        // What options leave: the same for all that may be sent now.
+        let max = self.max_payload();
+        if flight > 0 {
             if self.snd.wnd == 0 {
-                return self.repeated_probe(now);
+                return self.zero_window_probe(now, max);
             }
-            if core::mem::take(&mut self.probe.due) {
-                return self.loss_probe(now);
+            if self.recovery.take_probe_due() {
+                return self.loss_probe(now, max);
             }
-            if self.is_held_by_pacing(now) {
+            if self.snd.is_held_by_pacing(now) {
                 return None;
             }
-            if let Some(range) = self.first_again().or_else(|| self.next_lost()) {
+            if let Some(range) = self.recovery.next_retransmission(&self.shared, &mut self.snd, max) {
                 return Some(self.retransmit(now, range));
             }
         }
-        if self.snd_end() > self.snd.nxt
-            && let Some(segment) = self.new_data(now)
+        if waiting > 0
+            && let Some(segment) = self.new_data(now, max)
         {
             return Some(segment);
         }
-        if self.by_rate() && self.snd_end() - self.snd.nxt < self.window.smss {
-            let pipe = self.pipe();
-            let limited = pipe < self.window.cwnd;
-            if let Some(rate) = self.rate.as_mut().filter(|_| limited) {
-                rate.limit_by_application(pipe);
-            }
+        self.note_application_limit();
+        let range = self.recovery.next_rescue(&self.shared, &mut self.snd, max)?;
+        Some(self.retransmit(now, range))
+    }
+
+    /// Tells where the rate of delivery is the application's, not the network's.
+    fn note_application_limit(&mut self) {
+        if self.snd.by_rate() && self.snd.end() - self.snd.nxt < self.snd.window.smss {
+            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd));
         }
-        self.next_rescue().map(|range| self.retransmit(now, range))
     }
 
     /// The probe of RFC 8985 section 7.3: a new segment, whatever the congestion window says, else the last one again.
-    fn loss_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        let (unsent, usable) = (self.unsent(), self.usable());
-        let len = unsent.min(u64::from(self.max_payload())).min(usable);
+    fn loss_probe(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
+        let (unsent, usable) = (self.snd.unsent(), self.snd.usable());
+        let len = unsent.min(u64::from(max)).min(usable);
         let new = len > 0;
         let segment = if new {
-            let with_fin = self.snd.fin && len == unsent && usable > len;
-            self.transmit_new(now, len as u32, with_fin)
+            let with_fin = self.snd.buffer.is_closed() && len == unsent && usable > len;
+            self.transmit_new(now, len as u32, with_fin, max)
         } else {
-            let range = self.loss_probe_range()?;
-            self.scoreboard.retransmitted(&range);
-            self.repeat(now, range)
+            let range = self.recovery.loss_probe_range(&self.snd, max)?;
+            self.snd.scoreboard.retransmitted(&range);
+            self.retransmit_segment(now, range)
         };
-        self.loss_probe_sent(now, !new);
+        self.recovery.loss_probe_sent(&mut self.shared, &mut self.snd, now, !new);
         Some(segment)
     }
 
     /// A closed window with something outstanding, which is then what probes it (RFC 9293 section 3.8.6.1).
-    fn repeated_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
+    fn zero_window_probe(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
         if !core::mem::take(&mut self.snd.probe_pending) {
             return None;
         }
-        self.counters.probes += 1;
-        let range = self.first_outstanding();
+        self.shared.counters.probes += 1;
+        let range = self.snd.first_outstanding(&self.shared, max);
         Some(self.retransmit(now, range))
-    }
-
-    /// The first segment's worth of outstanding octets, up to what was SACKed.
-    fn first_outstanding(&self) -> Range<u64> {
-        let end = self.snd.nxt.min(self.snd.una + u64::from(self.max_payload()));
-        let end =
-            self.scoreboard.first_sacked().filter(|&at| at > self.snd.una).map_or(end, |at| end.min(at));
-        self.with_fin(self.snd.una..end)
-    }
-
-    /// A segment that carried the FIN does so again, and needs no second one for it.
-    fn with_fin(&self, range: Range<u64>) -> Range<u64> {
-        let data_end = self.snd.buffer.end();
-        let whole = self.config.whole_segments
-            && range.end == data_end
-            && self.snd.nxt > data_end
-            && self.scoreboard.sacked_octets(data_end, self.snd.nxt) == 0;
-        range.start..range.end + u64::from(whole)
-    }
-
-    /// The repetition with which recovery begins, or goes on after a partial acknowledgment; no window holds it.
-    fn first_again(&mut self) -> Option<Range<u64>> {
-        if !self.recovery.take_retransmit_first() || self.is_testing_timeout() {
-            return None;
-        }
-        let range = self.first_outstanding();
-        // Without SACK the inflated window accounts for it, unless a timeout had given these octets up before.
-        if self.options.sack || self.scoreboard.is_lost(range.start) {
-            self.scoreboard.retransmitted(&range);
-        }
-        Some(range)
-    }
-
-    /// RFC 6675's NextSeg() rule (1) under its step (C): lost octets, while the pipe has room.
-    fn next_lost(&mut self) -> Option<Range<u64>> {
-        if self.is_testing_timeout() {
-            return None;
-        }
-        let range = self.with_fin(self.scoreboard.next_lost(self.max_payload())?);
-        let room = self.window.cwnd.saturating_sub(self.pipe());
-        if !self.recovery.take_force() && room < self.charge(range.end - range.start).min(self.window.smss) {
-            return None;
-        }
-        self.scoreboard.retransmitted(&range);
-        Some(range)
-    }
-
-    /// NextSeg() rules (3) and (4): where nothing new can be sent, octets that may be lost, and once in a recovery
-    /// the last ones not SACKed, lest the acknowledgments dry up.
-    fn next_rescue(&mut self) -> Option<Range<u64>> {
-        if !self.options.sack || self.config.rack || self.recovery.phase() != Phase::Recovery {
-            return None;
-        }
-        if self.window.cwnd.saturating_sub(self.pipe()) < self.window.smss {
-            return None;
-        }
-        let max = self.max_payload();
-        if let Some(range) = self.scoreboard.next_unsacked(max) {
-            self.scoreboard.retransmitted(&range);
-            return Some(range);
-        }
-        // Where only the peer's window holds new data back, rule (4) would apply, too, by the letter: for a sender that is
-        // limited by that window, one useless copy in every recovery. Its SHOULD is not followed there.
-        if self.snd_end() > self.snd.nxt || !self.recovery.take_rescue() {
-            return None;
-        }
-        // Step (C.2): HighRxt stays, or later losses below would not be sent again.
-        self.scoreboard.last_unsacked(self.snd.nxt, max)
-    }
-
-    pub(super) fn pipe(&self) -> u64 {
-        if self.options.sack && self.recovery.phase() == Phase::Open && !self.config.limited_transmit {
-            // What was SACKed would let new data out before a loss is certain: that is limited transmit.
-            return self.flight() + self.sent.short();
-        }
-        let pipe = self.scoreboard.pipe(self.snd.una, self.snd.nxt) + self.sent.short();
-        pipe.saturating_sub(self.departed())
-    }
-
-    /// What a segment of so many octets is charged of the congestion window: as much as a full one, where each of them is known to be
-    /// under way, lost or delivered.
-    fn charge(&self, len: u64) -> u64 {
-        let in_segments = self.config.whole_segments && self.options.sack && self.config.rack;
-        if in_segments && len > 0 { len.max(self.window.smss) } else { len }
-    }
-
-    fn short(&self, len: u64) -> u32 {
-        (self.charge(len) - len) as u32
     }
 
     /// New data, a FIN, or a probe, as far as both windows and the sender's silly-window avoidance let them
     /// (RFC 9293 section 3.8.6.2.1).
-    fn new_data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        self.restart_after_idle(now);
-        let max = u64::from(self.max_payload());
-        let (unsent, usable) = (self.unsent(), self.usable());
+    fn new_data(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
+        self.snd.restart_after_idle(&self.shared, now);
+        let (unsent, usable) = (self.snd.unsent(), self.snd.usable());
 
-        let len = unsent.min(max).min(usable);
+        let len = unsent.min(u64::from(max)).min(usable);
         let everything = len == unsent;
-        let idle = self.flight() == 0;
-        let may_be_small = !self.holds_small();
-        let worth_sending = len == max
-            || (everything && (may_be_small || self.snd.fin))
+        let idle = self.snd.flight() == 0;
+        let may_be_small = !self.snd.holds_small(&self.shared);
+        let worth_sending = len == u64::from(max)
+            || (everything && (may_be_small || self.snd.buffer.is_closed()))
             || (len > 0 && len * 2 >= self.snd.max_wnd && may_be_small);
         // The FIN, too, takes its octet of the window.
-        let with_fin = self.snd.fin && everything && usable > len;
+        let with_fin = self.snd.buffer.is_closed() && everything && usable > len;
         if worth_sending && (len > 0 || with_fin) {
-            if self.pipe() + self.charge(len) > self.window.cwnd + self.limited_transmit() {
+            if !self.recovery.lets_out(&self.shared, &self.snd, len) {
                 return None;
             }
-            if self.is_held_by_pacing(now) || self.defers_burst(now) {
+            if self.snd.is_held_by_pacing(now) || self.snd.defers_burst(&self.shared, &self.recovery, now) {
                 return None;
             }
-            self.note_limited_transmit(len);
-            self.note_idle(now);
-            return Some(self.transmit_new(now, len as u32, with_fin));
+            self.recovery.note_limited_transmit(&self.shared, &self.snd, len);
+            self.snd.note_idle(now);
+            return Some(self.transmit_new(now, len as u32, with_fin, max));
         }
         if !idle {
             // An acknowledgment will come, and with it a new look.
@@ -219,163 +131,71 @@ impl Connection {
         }
         if core::mem::take(&mut self.snd.probe_pending) {
             // RFC 9293 section 3.8.6.1: an octet beyond the window, or what silly-window avoidance held back.
-            self.counters.probes += 1;
+            self.shared.counters.probes += 1;
             let probe = len.max(unsent.min(1));
-            let with_fin = self.snd.fin && probe == unsent;
+            let with_fin = self.snd.buffer.is_closed() && probe == unsent;
             // What goes to a closed window ends no silence.
             let last = self.snd.last_data;
-            let segment = self.transmit_new(now, probe as u32, with_fin);
+            let segment = self.transmit_new(now, probe as u32, with_fin, max);
             self.snd.last_data = last;
             return Some(segment);
         }
-        self.ensure_persist_timer(now);
+        self.snd.ensure_persist_timer(&self.shared, now);
         None
     }
 
-    /// Nagle's algorithm: whether a segment that is not full has to wait.
-    fn holds_small(&self) -> bool {
-        let outstanding = match self.config.nagle_rule {
-            NagleRule::Rfc896 => self.flight() > 0,
-            NagleRule::Minshall => self.snd.small_end > self.snd.una,
-        };
-        self.config.nagle && outstanding
-    }
-
-    /// Octets that wait for being sent the first time.
-    pub(super) fn unsent(&self) -> u64 {
-        self.snd.buffer.end().saturating_sub(self.snd.nxt)
-    }
-
-    /// The usable window (RFC 1122 section 4.2.3.4): octets that the peer's window still lets out.
-    pub(super) fn usable(&self) -> u64 {
-        (self.snd.una + self.snd.wnd).saturating_sub(self.snd.nxt)
-    }
-
-    /// Octets beyond the window that limited transmit allows now (RFC 3042).
-    fn limited_transmit(&self) -> u64 {
-        // Where duplicates are counted out of the pipe they let new data out by themselves.
-        if self.config.limited_transmit && !self.options.sack && !self.counts_duplicates() {
-            self.recovery.limited_segments() * self.window.smss
-        } else {
-            0
-        }
-    }
-
-    /// Counts what of `len` new octets only limited transmit lets out, for FlightSize to leave it out.
-    fn note_limited_transmit(&mut self, len: u64) {
-        if self.recovery.phase() == Phase::Open {
-            let in_flight = if self.options.sack { self.flight() } else { self.pipe() };
-            self.recovery
-                .sent_by_limited_transmit((in_flight + len).saturating_sub(self.window.cwnd).min(len));
-        }
-    }
-
-    /// Before new data leaves, where nothing is outstanding.
-    fn restart_after_idle(&mut self, now: Time) {
-        if self.flight() == 0 && self.usable() > 0 {
-            self.restart_after_silence(now);
-        }
-    }
-
-    /// RFC 5681 section 4.1, or by halves.
-    pub(super) fn restart_after_silence(&mut self, now: Time) {
-        let Some(last) = self.snd.last_data else { return };
-        let idle = now.since(last);
-        if !self.config.idle_restart || self.by_rate() || idle <= self.rtt.rto() {
-            return;
-        }
-        if self.config.cwnd_validation {
-            if self.unsent() == 0 {
-                return;
-            }
-            self.halve_for_idleness(idle);
-        } else {
-            self.window.cwnd = self.window.cwnd.min(self.restart_window());
-        }
-        self.note_idle(now);
-    }
-
-    /// Tells the congestion control how long nothing was sent or outstanding.
-    fn note_idle(&mut self, now: Time) {
-        if self.flight() == 0
-            && let Some(last) = self.snd.last_data.replace(now)
-            && now > last
-        {
-            self.cc.cwnd_event(now, CwndEvent::TxStart { idle: now - last });
-        }
-    }
-
-    fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool) -> (TcpHeader, Payload) {
+    fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool, max: u32) -> (TcpHeader, Payload) {
         let start = self.snd.nxt;
         let end = start + u64::from(len);
-        let ends_burst = len > 0 && self.take_from_burst(now);
-        self.snd.nxt = end + u64::from(with_fin);
-        if len < self.max_payload() {
-            self.snd.small_end = self.snd.nxt;
-        }
-        self.usage.sent = true;
-        let snapshot = self.rate_snapshot(now, start == self.snd.una);
-        self.sent.push(self.snd.nxt, self.short(self.snd.nxt - start), now, snapshot);
+        let ends_burst = len > 0 && self.snd.take_from_burst(&self.shared, &self.recovery, now);
+        self.snd.push_new(&self.shared, now, len, with_fin, max);
         if with_fin {
-            self.state = match self.state {
+            self.shared.state = match self.shared.state {
                 State::CloseWait => State::LastAck,
                 _ => State::FinWait1,
             };
         }
-        if self.flight() == end + u64::from(with_fin) - start {
+        if self.snd.flight() == end + u64::from(with_fin) - start {
             self.restart_user_timeout(now);
         }
         let (mut header, payload) = self.transmit(now, start..end, with_fin);
-        header.flags |= self.ecn_flags(len > 0);
+        header.flags |= self.snd.mark_ect(&self.shared, len > 0);
         if ends_burst {
             header.flags |= TcpFlags::PSH;
         }
         let segment = (header, payload);
-        self.schedule_loss_probe(now);
+        self.recovery.schedule_loss_probe(&self.shared, &self.snd, now);
         segment
     }
 
     fn retransmit(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
-        let stamp = self.options.timestamps.then(|| Self::timestamp(now));
-        if let Some(undo) = &mut self.undo {
-            undo.note_repetition(range.end - range.start, stamp);
+        self.recovery.note_retransmission(&self.shared, now, range.end - range.start);
+        if range.start == self.snd.una && self.recovery.extends_timer(&self.shared, &self.snd) {
+            self.snd.restart_retransmit_timer(&self.shared, now);
         }
-        if range.start == self.snd.una && self.extends_timer() {
-            self.restart_retransmit_timer(now);
-        }
-        self.repeat(now, range)
+        self.retransmit_segment(now, range)
     }
 
     /// Sends octets again, be it to repair a loss or to probe for one (__tcp_retransmit_skb()).
-    fn repeat(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
-        self.counters.retransmissions += 1;
-        // Not idle, though all may count as lost: that is a guess (tcp_rate_skb_sent()).
-        let snapshot = self.rate_snapshot(now, false);
-        let short = self.short(range.end - range.start);
-        self.sent.mark_retransmitted(range.clone(), short, now, snapshot);
+    fn retransmit_segment(&mut self, now: Time, range: Range<u64>) -> (TcpHeader, Payload) {
+        self.shared.counters.retransmissions += 1;
+        self.snd.push_again(&self.shared, now, range.clone());
         let data_end = self.snd.buffer.end();
-        let with_fin = self.snd.fin && range.end > data_end;
+        let with_fin = self.snd.buffer.is_closed() && range.end > data_end;
         self.transmit(now, range.start..range.end.min(data_end), with_fin)
-    }
-
-    /// What a segment remembers that is sent now, `idle` if nothing is outstanding.
-    fn rate_snapshot(&mut self, now: Time, idle: bool) -> Option<Snapshot> {
-        self.rate.as_mut().map(|rate| rate.snapshot(now, idle))
     }
 
     /// Sends the octets of `range`, which have offsets now.
     fn transmit(&mut self, now: Time, range: Range<u64>, with_fin: bool) -> (TcpHeader, Payload) {
         let len = (range.end - range.start) as u32;
-        let charge = self.charge(u64::from(len) + u64::from(with_fin));
-        self.recovery.prr().note_sent(charge);
+        let charge = self.snd.charge(&self.shared, u64::from(len) + u64::from(with_fin));
+        self.recovery.note_sent(charge);
         let mut flags = TcpFlags::ACK;
         let mut payload = Payload::Empty;
         if len > 0 {
-            payload = self.snd.buffer.read(range.start, len);
-            self.counters.data_segments_sent += 1;
-            self.snd.last_data = Some(now);
-            self.pace(now, len);
-            self.note_data_sent(now);
+            self.shared.counters.data_segments_sent += 1;
+            payload = self.snd.take_payload(&self.shared, now, range.start, len);
+            self.rcv.note_data_sent(now);
             if range.end == self.snd.buffer.end() {
                 flags |= TcpFlags::PSH;
             }
@@ -385,50 +205,31 @@ impl Connection {
         }
         // RFC 6298 (5.1); a closed window is the persist timer's (RFC 9293 section 3.8.6.1).
         if self.snd.wnd > 0 {
-            self.ensure_retransmit_timer(now);
+            self.snd.ensure_retransmit_timer(&self.shared, now);
         } else {
-            self.ensure_persist_timer(now);
+            self.snd.ensure_persist_timer(&self.shared, now);
         }
         self.segment(now, range.start, flags, payload)
     }
 
     /// Payload that fits beside the options that a segment carries now.
     pub(super) fn max_payload(&self) -> u32 {
-        let smss = self.smss();
-        if !self.has_sacks() {
-            return smss;
-        }
-        let sack_len = 4 + 8 * self.sack_ranges().count() as u32;
-        smss - sack_len.min(smss - 1)
-    }
-
-    /// SMSS: what a full-sized segment without SACK blocks carries.
-    pub(super) fn smss(&self) -> u32 {
-        let mss = u32::from(self.config.mss.min(self.options.peer_mss)).min(self.path_mss);
-        mss.saturating_sub(self.options.len()).max(1)
+        let smss = self.snd.smss(&self.shared);
+        smss - self.rcv.sack_len(&self.shared).min(smss - 1)
     }
 
     fn syn(&mut self, now: Time) -> (TcpHeader, Payload) {
-        self.snd.syn_pending = false;
-        if self.snd.nxt == 0 {
-            self.snd.nxt = 1;
-            let snapshot = self.rate_snapshot(now, true);
-            self.sent.push(1, 0, now, snapshot);
-        } else {
-            self.counters.retransmissions += 1;
-            let snapshot = self.rate_snapshot(now, true);
-            self.sent.mark_retransmitted(0..1, 0, now, snapshot);
-        }
-        self.restart_retransmit_timer(now);
-        let answering = self.rcv.irs.is_some();
+        self.shared.counters.retransmissions += u64::from(self.snd.push_syn(now));
+        self.snd.restart_retransmit_timer(&self.shared, now);
+        let answering = self.rcv.ack_number().is_some();
         let flags = if answering { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
         let setup = self.ecn_setup();
         let (mut header, payload) = self.segment(now, 0, flags, Payload::Empty);
         header.flags |= setup;
         header.options = TcpOptions {
-            mss: Some(self.config.mss),
-            window_scale: self.options.window_scaling.then_some(self.options.rcv_shift),
-            sack_permitted: self.options.sack,
+            mss: Some(self.shared.config.mss),
+            window_scale: self.shared.options.window_scaling.then_some(self.shared.options.rcv_shift),
+            sack_permitted: self.shared.options.sack,
             ..header.options
         };
         (header, payload)
@@ -437,8 +238,8 @@ impl Connection {
     /// The reset that aborts this connection (RFC 9293 section 3.10.5).
     pub(super) fn reset(&self) -> TcpHeader {
         TcpHeader {
-            seq: self.seq(self.snd.nxt),
-            ack: self.rcv.irs.map(|irs| irs.wrapping_add(self.rcv_nxt() as u32)).unwrap_or_default(),
+            seq: self.snd.seq(self.snd.nxt),
+            ack: self.rcv.ack_number().unwrap_or_default(),
             flags: TcpFlags::RST | TcpFlags::ACK,
             ..TcpHeader::default()
         }
@@ -452,71 +253,12 @@ impl Connection {
         flags: TcpFlags,
         payload: Payload,
     ) -> (TcpHeader, Payload) {
-        self.counters.segments_sent += 1;
-        let mut header = TcpHeader { seq: self.seq(start), flags, ..TcpHeader::default() };
-        if self.is_synchronised() {
-            header.flags |= self.ecn_flags(false);
+        self.shared.counters.segments_sent += 1;
+        let mut header = TcpHeader { seq: self.snd.seq(start), flags, ..TcpHeader::default() };
+        if self.shared.is_synchronised() {
+            self.snd.mark_ect(&self.shared, false);
         }
-        if self.options.timestamps {
-            header.options.timestamps =
-                Some(Timestamps { value: Self::timestamp(now), echo: self.rcv.ts_recent });
-        }
-        header.window = self.announce_window(flags.contains(TcpFlags::SYN));
-        if let Some(irs) = self.rcv.irs {
-            let next = self.rcv_nxt();
-            header.ack = irs.wrapping_add(next as u32);
-            header.options.sack = self.sack_blocks();
-            self.rcv.duplicate = None;
-            // The acknowledgment is on its way.
-            self.rcv.ack_now = core::mem::take(&mut self.rcv.ack_again);
-            self.note_ack_sent();
-            self.rcv.unacked = 0;
-            self.rcv.last_ack_sent = next;
-            self.timers.delayed_ack = None;
-        }
+        self.rcv.acknowledge(&self.shared, now, &mut header);
         (header, payload)
-    }
-
-    /// The window field, in whole units of its scale, and with it the right edge that the peer will see.
-    ///
-    /// Rounding may draw that edge back by less than a unit; then what was announced before still holds (RFC 7323
-    /// section 2.4, rules 1 and 2).
-    fn announce_window(&mut self, in_syn: bool) -> u16 {
-        // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let shift = if in_syn { 0 } else { self.options.rcv_shift };
-        let next = self.rcv_nxt();
-        let unread = self.rcv.window_unread.take().map(u64::from);
-        let window = unread.unwrap_or_else(|| self.window_edge().saturating_sub(next));
-        let window = (window >> shift).min(u64::from(u16::MAX));
-        self.rcv.advertised = self.rcv.advertised.max(next + (window << shift));
-        window as u16
-    }
-
-    /// The SACK blocks that fit (RFC 2018 section 3).
-    fn sack_blocks(&self) -> SackBlocks {
-        let mut blocks = SackBlocks::EMPTY;
-        if self.has_sacks()
-            && let Some(irs) = self.rcv.irs
-        {
-            let at = |offset: u64| irs.wrapping_add(offset as u32);
-            for range in self.sack_ranges() {
-                // A segment that came with the FIN is reported with it: else its sender would not know that all of it is here.
-                let with_fin = self.config.whole_segments && self.rcv.fin == Some(range.end);
-                blocks.push(SackBlock { left: at(range.start), right: at(range.end + u64::from(with_fin)) });
-            }
-        }
-        blocks
-    }
-
-    /// Whether there is something that SACK blocks would tell: mostly not, and then nobody looks for it.
-    fn has_sacks(&self) -> bool {
-        let any = self.rcv.duplicate.is_some() || self.rcv.buffer.has_holes();
-        any && self.options.sack && self.is_synchronised()
-    }
-
-    fn sack_ranges(&self) -> impl Iterator<Item = Range<u64>> {
-        let stamps = self.options.timestamps.then(Timestamps::default);
-        let room = TcpOptions { timestamps: stamps, ..TcpOptions::default() }.sack_room();
-        self.rcv.duplicate.clone().into_iter().chain(self.rcv.buffer.sack_blocks()).take(room)
     }
 }

@@ -1,7 +1,13 @@
 //! How the congestion window moves: RFC 5681 section 3.1 and 4.1, RFC 3465, RFC 7661, RFC 9438.
 
 use crate::ladder::{Ladder, ack, data, ms, plain, span_ms};
-use voxpath_tcp::{Config, Congestion, Phase};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use voxpath_tcp::cc::{Ack, CongestionControl, CongestionFactory, CongestionMetrics, Window};
+use voxpath_tcp::{Config, Congestion, Connection, Phase};
+use voxpath_units::Time;
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 
 const MSS: u32 = 1460;
 
@@ -156,4 +162,82 @@ fn the_first_sample_is_that_of_the_handshake() {
     t.expect(crate::ladder::syn()).at(ms(80)).recv(crate::ladder::syn_ack().mss(1460)).expect(ack(1));
     let metrics = t.tcp.metrics();
     assert_eq!((metrics.srtt, metrics.rttvar), (Some(span_ms(80)), Some(span_ms(40))));
+}
+
+/// A congestion control of connections that share a state, as coupled ones do (RFC 6356): the window of each grows with what all deliver.
+#[derive(Debug, Clone, Default)]
+struct Coupled(Arc<AtomicU64>);
+
+impl CongestionFactory for Coupled {
+    fn build(&self, _config: &Config) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+}
+
+impl CongestionControl for Coupled {
+    fn ssthresh(&mut self, _now: Time, window: &Window, _flight: u64) -> u64 {
+        window.ssthresh
+    }
+
+    fn cong_avoid(&mut self, ack: &Ack, window: &mut Window) {
+        window.cwnd += self.0.fetch_add(ack.acked, Ordering::Relaxed) + ack.acked;
+    }
+
+    fn metrics(&self, window: &Window) -> CongestionMetrics {
+        let own = [Some(("delivered_bytes", self.0.load(Ordering::Relaxed))), None];
+        CongestionMetrics { state: "coupled", own, ..CongestionMetrics::of(window) }
+    }
+}
+
+#[test]
+fn a_congestion_control_from_outside_may_share_a_state_among_connections() {
+    let coupled = Coupled::default();
+    let config = || Config { initial_window: 2, ..plain() };
+    let answer = |ack, flags| TcpHeader {
+        ack: Seq(ack),
+        flags: flags | TcpFlags::ACK,
+        window: 60_000,
+        ..TcpHeader::default()
+    };
+    let syn = TcpHeader { flags: TcpFlags::SYN, window: 60_000, ..TcpHeader::default() };
+    let mut ends = [
+        Connection::connect_with(config(), Seq(0), &coupled),
+        Connection::accept_with(config(), Seq(0), &syn, &coupled),
+    ];
+    for (end, flags) in ends.iter_mut().zip([TcpFlags::SYN, TcpFlags::NONE]) {
+        while end.poll_transmit(ms(0)).is_some() {}
+        let seq = Seq(u32::from(flags == TcpFlags::NONE));
+        end.handle_segment(ms(0), &TcpHeader { seq, ..answer(1, flags) }, &Payload::Empty);
+        assert_eq!(end.write(&Payload::pattern(0, 0, 5000)), 5000);
+        while end.poll_transmit(ms(0)).is_some() {}
+        let before = end.metrics().cwnd;
+        end.handle_segment(
+            ms(50),
+            &TcpHeader { seq: Seq(1), ..answer(101, TcpFlags::NONE) },
+            &Payload::Empty,
+        );
+        let grown = end.metrics().cwnd - before;
+        assert_eq!(end.congestion_metrics().own[0], Some(("delivered_bytes", grown)));
+    }
+    assert_eq!(ends.map(|end| end.metrics().cwnd), [2 * 536 + 100, 2 * 536 + 200]);
+}
+
+#[test]
+fn each_algorithm_shows_what_it_goes_by() {
+    for &(name, congestion) in Congestion::ALL {
+        let mut t = two_out(Config { congestion, ..plain() });
+        t.recv(ack(s(1))).skip();
+        let (shown, metrics) = (t.tcp.congestion_metrics(), t.tcp.metrics());
+        assert_eq!((shown.cwnd, shown.ssthresh), (metrics.cwnd, metrics.ssthresh), "{name}");
+        let expected: (&str, [Option<&str>; 2]) = match congestion {
+            Congestion::Bbr => ("startup", [Some("bandwidth_bytes_per_second"), Some("min_rtt_ns")]),
+            Congestion::Vegas => ("slow_start", [Some("base_rtt_ns"), None]),
+            // The others have nothing to show before a loss.
+            _ => ("slow_start", [None, None]),
+        };
+        assert_eq!((shown.state, shown.own.map(|value| value.map(|(name, _)| name))), expected, "{name}");
+    }
+    let mut t = two_out(Config { congestion: Congestion::Cubic, ..plain() });
+    t.recv(ack(1)).recv(ack(1)).recv(ack(1)).skip();
+    assert_eq!(t.tcp.congestion_metrics().own[0], Some(("w_max_bytes", 2 * 1460)));
 }

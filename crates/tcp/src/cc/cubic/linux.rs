@@ -59,6 +59,11 @@ struct Epoch {
 }
 
 impl Linux {
+    /// W_max (`last_max_cwnd`), segments; none before the first loss, and after a timeout.
+    pub(super) fn w_max(&self) -> Option<f64> {
+        (self.last_max_cwnd > 0).then(|| f64::from(self.last_max_cwnd))
+    }
+
     /// The algorithm before its first congestion event.
     pub(super) fn new(config: &Config) -> Self {
         Self {

@@ -3,7 +3,7 @@
 mod linux;
 mod rfc9438;
 
-use super::{Ack, CongestionControl, CwndEvent, Sample, Window};
+use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, Sample, Window};
 use crate::config::{Config, CubicVariant};
 use linux::Linux;
 use rfc9438::Rfc9438;
@@ -44,6 +44,15 @@ impl CongestionControl for Cubic {
 
     fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
         self.variant().pkts_acked(sample, window);
+    }
+
+    fn metrics(&self, window: &Window) -> CongestionMetrics {
+        let w_max = match self {
+            Self::Rfc9438(cubic) => cubic.w_max(),
+            Self::Linux(cubic) => cubic.w_max(),
+        };
+        let w_max = w_max.map(|segments| ("w_max_bytes", (segments * window.smss as f64) as u64));
+        CongestionMetrics { own: [w_max, None], ..CongestionMetrics::of(window) }
     }
 
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {

@@ -51,6 +51,11 @@ impl Rfc9438 {
             whole_segments: config.whole_segments,
         }
     }
+
+    /// W_max, segments; none before the first congestion event.
+    pub(super) const fn w_max(&self) -> Option<f64> {
+        self.w_max
+    }
 }
 
 impl CongestionControl for Rfc9438 {

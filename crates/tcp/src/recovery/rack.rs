@@ -1,7 +1,7 @@
 //! Loss detection by time (RFC 8985): a segment is lost if one that was sent later has been delivered, and a reordering window has passed
 //! since.
 
-use crate::sent::Delivered;
+use crate::sender::Delivered;
 use voxpath_units::{Span, Time};
 
 /// Recoveries after which a window that was widened for D-SACKs falls back (RFC 8985 section 6.2, step 4).
@@ -9,9 +9,9 @@ const PERSIST: u32 = 16;
 
 /// RACK's state (RFC 8985 section 5.2).
 #[derive(Debug)]
-pub(crate) struct Rack {
+pub(super) struct Rack {
     /// RACK.xmit_ts, and what orders segments sent at the same time: of the segments delivered, the one that was sent last. The RFC's
-    /// RACK.end_seq orders originals alike; a repetition it would take for older than all that was sent with it and ends above.
+    /// RACK.end_seq orders originals alike; a retransmission it would take for older than all that was sent with it and ends above.
     newest: Option<(Time, u64)>,
     /// RACK.rtt.
     rtt: Span,
@@ -20,7 +20,7 @@ pub(crate) struct Rack {
     /// RACK.reordering_seen.
     reordering_seen: bool,
     /// By how many segments packets were seen to overtake each other, at the most (Linux' tp->reordering).
-    reach: u32,
+    reordering: u32,
     /// RACK.reo_wnd_mult.
     multiplier: u32,
     /// RACK.reo_wnd_persist.
@@ -36,7 +36,7 @@ impl Default for Rack {
             rtt: Span::ZERO,
             min_rtt: None,
             reordering_seen: false,
-            reach: 0,
+            reordering: 0,
             multiplier: 1,
             persist: 0,
             dsack_round: None,
@@ -46,30 +46,30 @@ impl Default for Rack {
 
 impl Rack {
     /// Step 1: the smallest round-trip time of segments sent once.
-    pub(crate) fn sample(&mut self, rtt: Span) {
+    pub(super) fn sample(&mut self, rtt: Span) {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
     /// Step 2: what was sent once has arrived so many segments after what was sent later (tcp_check_sack_reordering()).
-    pub(crate) fn saw_reordering(&mut self, reach: u32) {
+    pub(super) fn note_reordering(&mut self, reordering: u32) {
         self.reordering_seen = true;
-        self.reach = self.reach.max(reach);
+        self.reordering = self.reordering.max(reordering);
     }
 
     /// By how many segments packets were seen to overtake each other, at the most.
-    pub(crate) const fn reach(&self) -> u32 {
-        self.reach
+    pub(super) const fn reordering(&self) -> u32 {
+        self.reordering
     }
 
-    /// Step 3: what was delivered; `is_original` says whether what was sent again at a time has not been answered, but the original.
-    pub(crate) fn advance(
+    /// Step 3: what was delivered; `is_original` says whether what was retransmitted at a time has not been answered, but the original.
+    pub(super) fn advance(
         &mut self,
         now: Time,
         delivered: &Delivered,
         is_original: impl FnOnce(Time) -> bool,
     ) {
         let Some((at, order, retransmitted)) = delivered.newest else { return };
-        // A repetition that cannot have been answered yet: it was the original, too. What was sent once counts all the same.
+        // A retransmission that cannot have been answered yet: it was the original, too. What was sent once counts all the same.
         let too_soon = retransmitted && (self.min_rtt.is_some_and(|min| now - at < min) || is_original(at));
         let Some(newest) = (if too_soon { delivered.newest_once } else { Some((at, order)) }) else { return };
         self.rtt = now - newest.0;
@@ -77,8 +77,8 @@ impl Rack {
     }
 
     /// Step 4: a D-SACK widens the window, once a round trip; as in Linux only after reordering was seen, for else it is not what made
-    /// the repetition needless (tcp_dsack_seen()).
-    pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
+    /// the retransmission needless (tcp_dsack_seen()).
+    pub(super) fn on_dsack(&mut self, una: u64, nxt: u64) {
         if !self.reordering_seen || self.dsack_round.is_some_and(|round| una < round) {
             return;
         }
@@ -88,7 +88,7 @@ impl Rack {
     }
 
     /// Step 4: a recovery ended.
-    pub(crate) fn on_recovered(&mut self) {
+    pub(super) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
             self.multiplier = 1;
@@ -106,7 +106,7 @@ impl Rack {
     }
 
     /// Step 5: judges a segment at a time; `wait` becomes the longest time that one still has.
-    pub(crate) fn judge<'a>(
+    pub(super) fn detect_loss<'a>(
         &self,
         now: Time,
         srtt: Option<Span>,
@@ -127,7 +127,7 @@ impl Rack {
     }
 
     /// Whether what was sent at `at` had time enough to be answered (Linux' tcp_timeout_mark_lost()).
-    pub(crate) fn is_overdue(&self, now: Time, at: Time) -> bool {
+    pub(super) fn is_overdue(&self, now: Time, at: Time) -> bool {
         now - at >= self.rtt
     }
 }

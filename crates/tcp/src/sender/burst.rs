@@ -1,8 +1,9 @@
 //! Bursts: the segments that Linux makes of one buffer (generic segmentation offload), as many as a millisecond at the rate of pacing has, two at
 //! least (tcp_tso_autosize(), tcp_cwnd_test()); and the waiting of a burst that the next acknowledgment may make larger (tcp_tso_should_defer()).
 
-use super::Connection;
-use super::recovery::Phase;
+use super::Sender;
+use crate::recovery::{LossRecovery, Phase};
+use crate::shared::Shared;
 use voxpath_units::{Span, Time};
 
 /// tcp_min_tso_segs
@@ -18,7 +19,7 @@ const WINDOW_DIVISOR: u64 = 3;
 
 /// The burst that is leaving.
 #[derive(Debug, Default)]
-pub(super) struct Burst {
+pub(crate) struct Burst {
     at: Time,
     /// Its segments that have not left.
     left: u16,
@@ -28,19 +29,19 @@ pub(super) struct Burst {
     waits_for_cwnd: bool,
 }
 
-impl Connection {
+impl Sender {
     /// Whether the next segment belongs to the burst that is leaving.
-    pub(super) const fn continues_burst(&self, now: Time) -> bool {
+    pub(crate) const fn continues_burst(&self, now: Time) -> bool {
         self.burst.left > 0 && self.burst.at.as_nanos() == now.as_nanos()
     }
 
     /// A segment of new data leaves; whether it is the last of a burst of several, which has PSH (__tcp_transmit_skb()).
-    pub(super) fn take_from_burst(&mut self, now: Time) -> bool {
-        if !self.config.segmentation_offload {
+    pub(crate) fn take_from_burst(&mut self, cx: &Shared, recovery: &LossRecovery, now: Time) -> bool {
+        if !cx.config.segmentation_offload {
             return false;
         }
         if !self.continues_burst(now) {
-            let size = self.burst_size();
+            let size = self.burst_size(cx, recovery);
             // A buffer has 45 segments of the usual size, 65 535 at most.
             self.burst = Burst { at: now, left: size as u16, several: size > 1, waits_for_cwnd: false };
         }
@@ -49,26 +50,26 @@ impl Connection {
     }
 
     /// Whether the next burst waits because it may become larger (tcp_tso_should_defer()).
-    pub(super) fn defers_burst(&mut self, now: Time) -> bool {
+    pub(crate) fn defers_burst(&mut self, cx: &Shared, recovery: &LossRecovery, now: Time) -> bool {
         self.burst.waits_for_cwnd = false;
-        if !self.config.segmentation_offload || self.continues_burst(now) {
+        if !cx.config.segmentation_offload || self.continues_burst(now) {
             return false;
         }
-        let Some(sent) = self.sent.first_sent().filter(|_| self.sent_lately(now)) else { return false };
-        if matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss) {
+        let Some(sent) = self.rtx_queue.first_sent().filter(|_| self.sent_lately(now)) else { return false };
+        if matches!(recovery.phase(), Phase::Recovery | Phase::Loss) {
             return false;
         }
         let smss = self.window.smss;
-        let buffer = self.next_buffer();
+        let buffer = self.next_buffer(cx, recovery);
         let unsent = self.unsent();
-        let (cwnd_room, usable) = (self.cwnd_room(), self.usable());
+        let (cwnd_room, usable) = (self.cwnd_room(cx, recovery), self.usable());
         let limit = cwnd_room.min(usable);
         let is_enough = buffer <= smss
-            || limit >= self.burst_goal() * smss
+            || limit >= self.burst_goal(cx) * smss
             || (buffer < unsent && limit >= buffer)
-            || limit >= self.snd.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
-            || (limit > buffer && self.snd.fin);
-        let srtt = self.rtt.srtt().unwrap_or_default();
+            || limit >= self.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
+            || (limit > buffer && self.buffer.is_closed());
+        let srtt = cx.rtt.srtt().unwrap_or_default();
         if is_enough || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
             return false;
         }
@@ -77,7 +78,7 @@ impl Connection {
     }
 
     /// Whether the congestion window is what a burst has waited for since this was asked last.
-    pub(super) const fn waited_for_cwnd(&mut self) -> bool {
+    pub(crate) const fn waited_for_cwnd(&mut self) -> bool {
         core::mem::replace(&mut self.burst.waits_for_cwnd, false)
     }
 
@@ -85,37 +86,37 @@ impl Connection {
         self.last_departure().is_some_and(|last| now.since(last) <= LATELY)
     }
 
-    fn burst_size(&self) -> u64 {
+    fn burst_size(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
         let (unsent, usable) = (self.unsent(), self.usable());
         let segments = if unsent <= usable { unsent.div_ceil(smss) } else { usable / smss };
-        self.burst_quota().min(segments).min(self.next_buffer().div_ceil(smss)).max(1)
+        self.burst_quota(cx, recovery).min(segments).min(self.next_buffer(cx, recovery).div_ceil(smss)).max(1)
     }
 
     /// Segments that a burst is to have at this rate (tcp_tso_autosize()).
-    fn burst_goal(&self) -> u64 {
-        let rate = self.usual_rate().unwrap_or(u64::MAX);
+    fn burst_goal(&self, cx: &Shared) -> u64 {
+        let rate = self.usual_rate(cx).unwrap_or(u64::MAX);
         let least = if self.by_rate() && rate < SLOW { 1 } else { LEAST };
         ((rate >> 10).min(MOST) / self.window.smss).max(least)
     }
 
     /// Segments of them that the congestion window lets out at once (tcp_cwnd_test()).
-    fn burst_quota(&self) -> u64 {
+    fn burst_quota(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
-        self.burst_goal().min(self.cwnd_room() / smss).min(self.window.cwnd / smss / 2).max(1)
+        self.burst_goal(cx).min(self.cwnd_room(cx, recovery) / smss).min(self.window.cwnd / smss / 2).max(1)
     }
 
     /// Octets of the buffer that is next. An application fills buffers as large as half of the largest window lets them be
     /// (tcp_xmit_size_goal()); one that a burst has left little of is filled up from the next (tcp_grow_skb()).
-    fn next_buffer(&self) -> u64 {
+    fn next_buffer(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
-        let whole = (MOST.min(self.snd.max_wnd / 2) / smss).max(1) * smss;
-        let left = whole - (self.snd.nxt - 1) % whole;
-        let asked = self.burst_quota() * smss;
+        let whole = (MOST.min(self.max_wnd / 2) / smss).max(1) * smss;
+        let left = whole - (self.nxt - 1) % whole;
+        let asked = self.burst_quota(cx, recovery) * smss;
         left.max(asked.min(left + whole)).min(self.unsent())
     }
 
-    fn cwnd_room(&self) -> u64 {
-        self.window.cwnd.saturating_sub(self.pipe())
+    fn cwnd_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        self.window.cwnd.saturating_sub(recovery.pipe(cx, self))
     }
 }

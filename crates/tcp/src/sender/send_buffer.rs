@@ -11,6 +11,8 @@ use voxpath_wire::Payload;
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     capacity: u32,
+    /// The application closed: a FIN follows the last octet.
+    closed: bool,
     /// Offset of the first octet held.
     start: u64,
     len: u64,
@@ -22,12 +24,21 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer whose first octet will have the offset `start`.
     pub(crate) fn new(capacity: u32, start: u64) -> Self {
-        Self { capacity, start, len: 0, chunks: VecDeque::new() }
+        Self { capacity, closed: false, start, len: 0, chunks: VecDeque::new() }
     }
 
     /// The offset after the last octet written.
     pub(crate) const fn end(&self) -> u64 {
         self.start + self.len
+    }
+
+    /// Nothing more is written: a FIN follows.
+    pub(crate) const fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Octets that still fit.

@@ -1,7 +1,8 @@
 //! When an acknowledgment is delayed, and for how long (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3), with Linux' quick-ACK mode and
 //! its delay that follows the rhythm of the data (`icsk_ack`).
 
-use super::Connection;
+use super::Receiver;
+use crate::shared::Shared;
 use voxpath_units::{Span, Time};
 
 /// TCP_ATO_MIN, TCP_DELACK_MIN.
@@ -41,31 +42,31 @@ pub(super) struct AckPolicy {
     compressed: u32,
 }
 
-impl Connection {
+impl Receiver {
     /// Data in order has arrived: acknowledges it now or later.
-    pub(super) fn acknowledge_data(&mut self, now: Time, len: u64, pushed: bool) {
-        let mut unread = self.rcv.buffer.held();
-        if self.config.delayed_ack.adaptive {
-            self.follow_rhythm(now);
+    pub(super) fn acknowledge_data(&mut self, cx: &Shared, now: Time, len: u64, pushed: bool) {
+        let mut unread = self.buffer.held();
+        if cx.config.delayed_ack.adaptive {
+            self.follow_rhythm(cx, now);
             unread = unread.max(self.wake_reader(now, len));
         }
-        self.grow_receive_buffer(unread);
-        let full = u64::from(self.rcv.full_size);
-        let config = &self.config.delayed_ack;
+        self.grow_receive_buffer(cx, unread);
+        let full = u64::from(self.full_size);
+        let config = &cx.config.delayed_ack;
         if !config.adaptive {
-            if self.rcv.unacked >= u64::from(config.max_segments) * full {
-                self.rcv.ack_now = true;
+            if self.unacked >= u64::from(config.max_segments) * full {
+                self.ack_now = true;
             } else {
-                self.delay_ack(now, config.max_delay);
+                self.delay_ack(cx, now, config.max_delay);
             }
             return;
         }
-        let moves = self.window_moves(unread);
-        let policy = &mut self.rcv.policy;
+        let moves = self.window_moves(cx, unread);
+        let policy = &mut self.policy;
         policy.pushed |= pushed;
-        let enough = self.rcv.unacked > u64::from(self.config.delayed_ack.max_segments - 1) * full;
+        let enough = self.unacked > u64::from(cx.config.delayed_ack.max_segments - 1) * full;
         if enough && moves || (policy.quick > 0 && !policy.interactive) {
-            self.rcv.ack_now = true;
+            self.ack_now = true;
             return;
         }
         if enough || policy.pushed && !policy.interactive {
@@ -73,18 +74,18 @@ impl Connection {
             self.timers.reading = Some(policy.reader.0);
         }
         let delay =
-            if self.config.delayed_ack.max_delay == Span::ZERO { Span::ZERO } else { self.adaptive_delay() };
+            if cx.config.delayed_ack.max_delay == Span::ZERO { Span::ZERO } else { self.adaptive_delay(cx) };
         // What is nearly due is sent now (tcp_send_delayed_ack()).
-        if self.timers.delayed_ack.is_some_and(|due| due <= now + delay / 4) {
-            self.rcv.ack_now = true;
+        if self.timers.delayed.is_some_and(|due| due <= now + delay / 4) {
+            self.ack_now = true;
         } else {
-            self.delay_ack(now, delay);
+            self.delay_ack(cx, now, delay);
         }
     }
 
     /// Data has arrived for the reader; how much it has not read, if it needs as long as always to wake up.
     fn wake_reader(&mut self, now: Time, len: u64) -> u64 {
-        let (awake, unread) = &mut self.rcv.policy.reader;
+        let (awake, unread) = &mut self.policy.reader;
         if *awake <= now {
             (*awake, *unread) = (now + WAKING, 0);
         }
@@ -93,17 +94,17 @@ impl Connection {
     }
 
     /// Data beyond a gap has arrived: tells of it at once, or together with what follows within a millisecond (__tcp_ack_snd_check()).
-    pub(super) fn acknowledge_out_of_order(&mut self, now: Time, len: u64) {
+    pub(super) fn acknowledge_out_of_order(&mut self, cx: &Shared, now: Time, len: u64) {
         // Without SACK a window that grew would make a duplicate acknowledgment none. What came takes no memory yet (tcp_data_queue_ofo()).
-        if self.options.sack {
-            self.grow_receive_buffer(self.rcv.buffer.held().saturating_sub(len));
+        if cx.options.sack {
+            self.grow_receive_buffer(cx, self.buffer.held().saturating_sub(len));
         }
-        let next = self.rcv.buffer.next();
-        let full = u64::from(self.rcv.full_size);
-        let policy = &mut self.rcv.policy;
-        let at_once = !self.config.delayed_ack.adaptive
-            || !self.options.sack
-            || self.rcv.unacked > full
+        let next = self.buffer.next();
+        let full = u64::from(self.full_size);
+        let policy = &mut self.policy;
+        let at_once = !cx.config.delayed_ack.adaptive
+            || !cx.options.sack
+            || self.unacked > full
             || (policy.quick > 0 && !policy.interactive)
             || policy.compressed >= COMPRESSED;
         if policy.duplicates.0 != next {
@@ -111,27 +112,27 @@ impl Connection {
         }
         if at_once || policy.duplicates.1 < DUPLICATES {
             policy.duplicates.1 += u32::from(!at_once);
-            self.rcv.ack_now = true;
+            self.ack_now = true;
             return;
         }
-        let share = self.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
+        let share = cx.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
         if share == Span::ZERO {
-            self.rcv.ack_now = true;
+            self.ack_now = true;
             return;
         }
         policy.compressed += 1;
-        if self.timers.compressed_ack.is_none() {
-            self.timers.compressed_ack = Some(now + share.min(COMPRESSION));
+        if self.timers.compressed.is_none() {
+            self.timers.compressed = Some(now + share.min(COMPRESSION));
         }
     }
 
     /// tcp_event_data_recv()
-    fn follow_rhythm(&mut self, now: Time) {
-        let rto = self.rtt.rto();
-        let policy = &mut self.rcv.policy;
+    fn follow_rhythm(&mut self, cx: &Shared, now: Time) {
+        let rto = cx.rtt.rto();
+        let policy = &mut self.policy;
         let Some(ato) = policy.ato else {
             (policy.ato, policy.last) = (Some(ATO_MIN), now);
-            self.acknowledge_quickly(self.config.delayed_ack.quick);
+            self.acknowledge_quickly(cx.config.delayed_ack.quick);
             return;
         };
         let gap = now - policy.last;
@@ -142,55 +143,55 @@ impl Connection {
             policy.ato = Some((ato / 2 + gap).min(rto));
         } else if gap > rto {
             // The sender has paused, and may have gone back to a small window.
-            self.acknowledge_quickly(self.config.delayed_ack.quick);
+            self.acknowledge_quickly(cx.config.delayed_ack.quick);
         }
     }
 
     /// tcp_incr_quickack(): the next segments are acknowledged at once, `most` of them and as many as half of the window holds.
     fn acknowledge_quickly(&mut self, most: u32) {
-        let window = self.rcv.advertised.saturating_sub(self.rcv_nxt());
-        let half = window / (2 * u64::from(self.rcv.full_size.max(1)));
+        let window = self.advertised.saturating_sub(self.nxt());
+        let half = window / (2 * u64::from(self.full_size.max(1)));
         let segments = u32::try_from(half).unwrap_or(u32::MAX).max(2).min(most);
-        self.rcv.policy.quick = self.rcv.policy.quick.max(segments);
+        self.policy.quick = self.policy.quick.max(segments);
     }
 
     /// tcp_enter_quickack_mode(): something is wrong on the way, and the sender should know soon.
-    pub(super) fn enter_quick_mode(&mut self, most: u32) {
-        if self.config.delayed_ack.adaptive {
-            self.acknowledge_quickly(most.min(self.config.delayed_ack.quick));
-            self.rcv.policy.interactive = false;
-            self.rcv.policy.ato = Some(ATO_MIN);
+    pub(super) fn enter_quick_mode(&mut self, cx: &Shared, most: u32) {
+        if cx.config.delayed_ack.adaptive {
+            self.acknowledge_quickly(most.min(cx.config.delayed_ack.quick));
+            self.policy.interactive = false;
+            self.policy.ato = Some(ATO_MIN);
         }
     }
 
     /// The window grows (tcp_grow_window()).
-    pub(super) fn acknowledge_growth(&mut self) {
-        if self.config.delayed_ack.adaptive {
-            self.rcv.policy.quick |= 1;
+    pub(super) fn acknowledge_growth(&mut self, cx: &Shared) {
+        if cx.config.delayed_ack.adaptive {
+            self.policy.quick |= 1;
         }
     }
 
-    fn adaptive_delay(&self) -> Span {
-        let ato = self.rcv.policy.ato.unwrap_or(ATO_MIN);
-        let bound = self.rtt.srtt().map_or(DELAY_MAX, |srtt| srtt.max(ATO_MIN));
-        ato.max(self.config.delayed_ack.max_delay).min(bound.max(ATO_MIN)).min(DELAY_MAX)
+    fn adaptive_delay(&self, cx: &Shared) -> Span {
+        let ato = self.policy.ato.unwrap_or(ATO_MIN);
+        let bound = cx.rtt.srtt().map_or(DELAY_MAX, |srtt| srtt.max(ATO_MIN));
+        ato.max(cx.config.delayed_ack.max_delay).min(bound.max(ATO_MIN)).min(DELAY_MAX)
     }
 
     /// Starts the timer unless it runs already.
-    fn delay_ack(&mut self, now: Time, delay: Span) {
+    fn delay_ack(&mut self, cx: &Shared, now: Time, delay: Span) {
         if delay == Span::ZERO {
-            self.rcv.ack_now = true;
+            self.ack_now = true;
         } else {
-            let due = if self.config.rto.wheel { self.rtt.expiry(now, delay) } else { now + delay };
-            self.timers.delayed_ack = Some(self.timers.delayed_ack.map_or(due, |earlier| earlier.min(due)));
+            let due = if cx.config.rto.wheel { cx.rtt.expiry(now, delay) } else { now + delay };
+            self.timers.delayed = Some(self.timers.delayed.map_or(due, |earlier| earlier.min(due)));
         }
     }
 
     /// The timer expired: nothing came to carry the acknowledgment (tcp_delack_timer_handler()).
-    pub(super) fn handle_delayed_ack_timeout(&mut self) {
-        self.rcv.ack_now = true;
-        let rto = self.rtt.rto();
-        let policy = &mut self.rcv.policy;
+    pub(super) fn handle_delayed_ack_timeout(&mut self, cx: &Shared) {
+        self.ack_now = true;
+        let rto = cx.rtt.rto();
+        let policy = &mut self.policy;
         if core::mem::take(&mut policy.interactive) {
             policy.ato = policy.ato.map(|_| ATO_MIN);
         } else {
@@ -200,10 +201,10 @@ impl Connection {
 
     /// A segment that acknowledges is leaving (tcp_event_ack_sent()).
     pub(super) fn note_ack_sent(&mut self) {
-        let policy = &mut self.rcv.policy;
+        let policy = &mut self.policy;
         policy.pushed = false;
         policy.compressed = 0;
-        self.timers.compressed_ack = None;
+        self.timers.compressed = None;
         self.timers.reading = None;
         if policy.quick > 0 {
             policy.quick -= 1;
@@ -214,8 +215,8 @@ impl Connection {
     }
 
     /// A segment with data is leaving (tcp_event_data_sent()).
-    pub(super) fn note_data_sent(&mut self, now: Time) {
-        let policy = &mut self.rcv.policy;
+    pub(crate) fn note_data_sent(&mut self, now: Time) {
+        let policy = &mut self.policy;
         if policy.ato.is_some_and(|ato| now.since(policy.last) < ato) {
             policy.interactive = true;
         }
@@ -223,13 +224,13 @@ impl Connection {
 
     /// The application has read: tells the sender of two segments that were not acknowledged as they came, and if all that it had to
     /// say was read (tcp_cleanup_rbuf()).
-    pub(super) fn acknowledge_reading(&mut self) {
-        let policy = &self.rcv.policy;
-        if self.timers.reading.is_some() || !self.config.delayed_ack.adaptive || !self.is_synchronised() {
+    pub(super) fn acknowledge_reading(&mut self, cx: &Shared) {
+        let policy = &self.policy;
+        if self.timers.reading.is_some() || !cx.config.delayed_ack.adaptive || !cx.is_synchronised() {
             return;
         }
-        let enough = self.rcv.unacked > u64::from(self.rcv.full_size);
-        let ended = policy.pushed && !policy.interactive && self.rcv.buffer.readable() == 0;
-        self.rcv.ack_now |= enough || ended && self.rcv.unacked > 0;
+        let enough = self.unacked > u64::from(self.full_size);
+        let ended = policy.pushed && !policy.interactive && self.buffer.readable() == 0;
+        self.ack_now |= enough || ended && self.unacked > 0;
     }
 }

@@ -1,8 +1,8 @@
 //! When each outstanding octet was sent, for round-trip times and for losses seen by time.
 
+use super::rate::Snapshot;
 use crate::lean::push_back;
 use crate::ranges::RangeSet;
-use crate::rate::Snapshot;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -10,50 +10,50 @@ use voxpath_units::{Span, Time};
 
 /// Outstanding segments, oldest first; together they are SND.UNA..SND.NXT.
 #[derive(Debug, Default)]
-pub(crate) struct SentSegments {
-    segments: VecDeque<Sent>,
+pub(crate) struct RetransmissionQueue {
+    segments: VecDeque<Segment>,
     /// The end of the last segment acknowledged: where the first outstanding one begins.
     start: u64,
     /// What few connections need, once it was needed.
     more: Option<Box<More>>,
-    /// Originals below this are delivered, lost or sent again: no more to be judged by time.
-    judged: u64,
+    /// Originals below this are delivered, lost or retransmitted: no more to be judged by time.
+    first_undecided: u64,
     sums: Sums,
 }
 
 /// What is counted of the segments, kept as they change.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
-    /// By how much those that are under way fall short of what they are charged.
+    /// By how much those that are in flight fall short of what they are charged.
     short: u64,
-    /// How many are SACKed.
-    sacked: u32,
-    /// How many were given up, sent again or not, and have not arrived (`lost_out`).
-    given_up: u32,
+    /// How many are SACKed (`sacked_out`).
+    sacked_out: u32,
+    /// How many are marked lost, retransmitted or not, and have not arrived (`lost_out`).
+    lost_out: u32,
 }
 
 impl Sums {
-    /// A segment is given up; by how much it had fallen short of its charge.
-    fn give_up(&mut self, sent: &mut Sent) -> u64 {
-        let short = sent.short_under_way();
+    /// A segment is marked lost; by how much it had fallen short of its charge.
+    fn mark_lost(&mut self, sent: &mut Segment) -> u64 {
+        let short = sent.short_in_flight();
         self.short -= short;
-        self.given_up += u32::from(!sent.given_up);
-        (sent.lost, sent.given_up) = (true, true);
+        self.lost_out += u32::from(!sent.marked_lost);
+        (sent.lost, sent.marked_lost) = (true, true);
         short
     }
 }
 
-/// What is kept where a rate of delivery is asked for, or something was sent again.
+/// What is kept where a rate of delivery is asked for, or something was retransmitted.
 #[derive(Debug, Default)]
 struct More {
     /// What each segment remembers, in step with them; empty where no rate of delivery is asked for.
     snapshots: VecDeque<Snapshot>,
-    /// Segments sent again, in the order of time; some may have been delivered, or sent again, since.
-    again: VecDeque<Again>,
+    /// Segments retransmitted, in the order of time; some may have been delivered, or retransmitted, since.
+    retransmissions: VecDeque<Retransmission>,
 }
 
 #[derive(Debug)]
-struct Sent {
+struct Segment {
     end: u64,
     /// When it was sent last.
     at: Time,
@@ -63,21 +63,21 @@ struct Sent {
     short: u32,
     retransmitted: bool,
     sacked: bool,
-    /// Given up, and not sent again since.
+    /// Marked lost, and not retransmitted since.
     lost: bool,
-    /// Given up, and not known to have arrived since.
-    given_up: bool,
+    /// Marked lost, and not known to have arrived since.
+    marked_lost: bool,
 }
 
-impl Sent {
-    /// What it adds to what is charged of those under way.
-    const fn short_under_way(&self) -> u64 {
+impl Segment {
+    /// What it adds to what is charged of those in flight.
+    const fn short_in_flight(&self) -> u64 {
         if self.sacked || self.lost { 0 } else { self.short as u64 }
     }
 }
 
 #[derive(Debug)]
-struct Again {
+struct Retransmission {
     end: u64,
     at: Time,
     order: u64,
@@ -117,7 +117,7 @@ impl Delivered {
         self.octets + self.short
     }
 
-    fn take(&mut self, sent: &Sent, start: u64, snapshot: Option<Snapshot>) {
+    fn take(&mut self, sent: &Segment, start: u64, snapshot: Option<Snapshot>) {
         self.short += u64::from(sent.short);
         let order = (sent.at, sent.order);
         if self.newest.is_none_or(|(at, order_then, _)| (at, order_then) < order) {
@@ -162,7 +162,7 @@ impl Delivered {
     }
 }
 
-impl SentSegments {
+impl RetransmissionQueue {
     /// When the first outstanding segment was sent last.
     pub(crate) fn first_sent(&self) -> Option<Time> {
         self.segments.front().map(|sent| sent.at)
@@ -171,7 +171,7 @@ impl SentSegments {
     /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
     pub(crate) fn push(&mut self, end: u64, short: u32, now: Time, snapshot: Option<Snapshot>) {
         self.sums.short += u64::from(short);
-        let sent = Sent {
+        let sent = Segment {
             end,
             at: now,
             order: end,
@@ -179,7 +179,7 @@ impl SentSegments {
             retransmitted: false,
             sacked: false,
             lost: false,
-            given_up: false,
+            marked_lost: false,
         };
         push_back(&mut self.segments, sent);
         if let Some(snapshot) = snapshot {
@@ -187,7 +187,7 @@ impl SentSegments {
         }
     }
 
-    /// These octets were sent again in one segment, for which `short` more are charged of the congestion window.
+    /// These octets were retransmitted in one segment, for which `short` more are charged of the congestion window.
     pub(crate) fn mark_retransmitted(
         &mut self,
         range: Range<u64>,
@@ -199,14 +199,14 @@ impl SentSegments {
         let order = self.segments.back().map_or(range.end, |last| last.end);
         let more = self.more.get_or_insert_default();
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
-            self.sums.short -= sent.short_under_way();
+            self.sums.short -= sent.short_in_flight();
             (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
             sent.short = core::mem::take(&mut short);
-            self.sums.short += sent.short_under_way();
+            self.sums.short += sent.short_in_flight();
             if let (Some(known), Some(snapshot)) = (more.snapshots.get_mut(index), snapshot) {
                 *known = snapshot;
             }
-            more.again.push_back(Again { end: sent.end, at: now, order });
+            more.retransmissions.push_back(Retransmission { end: sent.end, at: now, order });
             if sent.end >= range.end {
                 break;
             }
@@ -220,9 +220,9 @@ impl SentSegments {
             delivered.ambiguous |= sent.retransmitted;
             delivered.newest_original = Some(sent.at);
             let snapshot = self.more.as_mut().and_then(|more| more.snapshots.pop_front());
-            sums.short -= sent.short_under_way();
-            sums.sacked -= u32::from(sent.sacked);
-            sums.given_up -= u32::from(sent.given_up);
+            sums.short -= sent.short_in_flight();
+            sums.sacked_out -= u32::from(sent.sacked);
+            sums.lost_out -= u32::from(sent.marked_lost);
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
@@ -233,12 +233,12 @@ impl SentSegments {
         }
         if let Some(first) = segments.front_mut().filter(|_| self.start < una) {
             // A part arrived of what was sent in one piece, or again in several: that had the charge, what is left is free.
-            sums.short -= first.short_under_way();
+            sums.short -= first.short_in_flight();
             delivered.short += if first.sacked { 0 } else { u64::from(first.short) };
             first.short = 0;
         }
         if let Some(more) = &mut self.more {
-            while more.again.pop_front_if(|again| again.end <= una).is_some() {}
+            while more.retransmissions.pop_front_if(|sent| sent.end <= una).is_some() {}
         }
     }
 
@@ -254,10 +254,10 @@ impl SentSegments {
             let covered = gap.start <= start && sent.end <= gap.end
                 || sacked.containing(start).is_some_and(|range| sent.end <= range.end);
             if covered && !sent.sacked {
-                self.sums.short -= sent.short_under_way();
-                self.sums.sacked += 1;
-                self.sums.given_up -= u32::from(sent.given_up);
-                (sent.sacked, sent.lost, sent.given_up) = (true, false, false);
+                self.sums.short -= sent.short_in_flight();
+                self.sums.sacked_out += 1;
+                self.sums.lost_out -= u32::from(sent.marked_lost);
+                (sent.sacked, sent.lost, sent.marked_lost) = (true, false, false);
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
                     delivered.first_sacked.get_or_insert(sent.at);
@@ -268,20 +268,20 @@ impl SentSegments {
         }
     }
 
-    /// Judges segments in the order of time: `verdict(sent at, SND.NXT then)` of each one under way is whether it is lost, or none for it and
+    /// Looks for losses among segments in the order of time: `verdict(sent at, SND.NXT then)` of each one in flight is whether it is lost, or none for it and
     /// all that were sent later. Those lost are given to `lose`, with what they fall short of their charge.
-    pub(crate) fn judge(
+    pub(crate) fn detect_lost(
         &mut self,
         mut verdict: impl FnMut(Time, u64) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut more = self.more.take();
         if let Some(more) = &mut more {
-            self.judge_repetitions(&mut more.again, &mut verdict, &mut lose);
+            self.detect_lost_retransmissions(&mut more.retransmissions, &mut verdict, &mut lose);
         }
         self.more = more;
         // Originals, by their number.
-        let first = self.index_of(self.judged);
+        let first = self.index_of(self.first_undecided);
         let mut start = self.start_of(first);
         let mut undecided = None;
         for sent in self.segments.range_mut(first..) {
@@ -292,7 +292,7 @@ impl SentSegments {
                         break;
                     }
                     Some(true) => {
-                        let short = self.sums.give_up(sent);
+                        let short = self.sums.mark_lost(sent);
                         lose(start..sent.end, short);
                     }
                     Some(false) => {
@@ -302,55 +302,56 @@ impl SentSegments {
             }
             start = sent.end;
         }
-        self.judged = undecided.unwrap_or(start);
+        self.first_undecided = undecided.unwrap_or(start);
     }
 
-    /// Judges what was sent again, of which the front is the oldest.
-    fn judge_repetitions(
+    /// Looks for losses among what was retransmitted, of which the front is the oldest.
+    fn detect_lost_retransmissions(
         &mut self,
-        again: &mut VecDeque<Again>,
+        retransmissions: &mut VecDeque<Retransmission>,
         mut verdict: impl FnMut(Time, u64) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut at = 0;
-        while let Some(repetition) = again.get(at) {
-            if let Some(index) = self.under_way(repetition) {
-                match verdict(repetition.at, repetition.order) {
+        while let Some(retransmission) = retransmissions.get(at) {
+            if let Some(index) = self.in_flight(retransmission) {
+                match verdict(retransmission.at, retransmission.order) {
                     None => break,
                     Some(false) => {
                         at += 1;
                         continue;
                     }
                     Some(true) => {
-                        let short = self.sums.give_up(&mut self.segments[index]);
-                        lose(self.start_of(index)..repetition.end, short);
+                        let short = self.sums.mark_lost(&mut self.segments[index]);
+                        lose(self.start_of(index)..retransmission.end, short);
                     }
                 }
             }
-            again.remove(at);
+            retransmissions.remove(at);
         }
     }
 
-    /// The segment that was sent again, if nothing is known of that yet.
-    fn under_way(&self, again: &Again) -> Option<usize> {
-        let index = self.index_of(again.end - 1);
+    /// The segment that was retransmitted, if nothing is known of that yet.
+    fn in_flight(&self, retransmission: &Retransmission) -> Option<usize> {
+        let index = self.index_of(retransmission.end - 1);
         let sent = self.segments.get(index)?;
-        (sent.end == again.end && sent.at == again.at && !sent.sacked && !sent.lost).then_some(index)
+        (sent.end == retransmission.end && sent.at == retransmission.at && !sent.sacked && !sent.lost)
+            .then_some(index)
     }
 
-    /// Octets that were sent again and are under way.
-    pub(crate) fn repeated(&self) -> u64 {
-        let again = self.more.iter().flat_map(|more| &more.again);
-        again.filter_map(|again| Some(again.end - self.start_of(self.under_way(again)?))).sum()
+    /// Octets that were retransmitted and are in flight.
+    pub(crate) fn retransmitted_in_flight(&self) -> u64 {
+        let retransmissions = self.more.iter().flat_map(|more| &more.retransmissions);
+        retransmissions.filter_map(|sent| Some(sent.end - self.start_of(self.in_flight(sent)?))).sum()
     }
 
-    /// Whether the first outstanding segment was sent again.
-    pub(crate) fn has_repeated_first(&self) -> bool {
+    /// Whether the first outstanding segment was retransmitted.
+    pub(crate) fn is_first_retransmitted(&self) -> bool {
         self.segments.front().is_some_and(|sent| sent.retransmitted)
     }
 
-    /// A timeout: gives up what is under way and `hopeless(sent at, start)`, telling `lose`.
-    pub(crate) fn give_up(
+    /// A timeout: marks lost what is in flight and `hopeless(sent at, start)`, telling `lose`.
+    pub(crate) fn mark_lost(
         &mut self,
         mut hopeless: impl FnMut(Time, u64) -> bool,
         mut lose: impl FnMut(Range<u64>, u64),
@@ -358,54 +359,54 @@ impl SentSegments {
         let mut start = self.start;
         for sent in &mut self.segments {
             if !sent.sacked && hopeless(sent.at, start) {
-                let short = self.sums.give_up(sent);
+                let short = self.sums.mark_lost(sent);
                 lose(start..sent.end, short);
             }
             start = sent.end;
         }
     }
 
-    /// All of it has to be sent again, though the network lost nothing: whom it was for has refused it.
-    pub(crate) fn refuse_all(&mut self) {
+    /// All of it has to be retransmitted, though the network lost nothing: whom it was for has refused it.
+    pub(crate) fn mark_all_refused(&mut self) {
         for sent in &mut self.segments {
-            self.sums.short -= sent.short_under_way();
+            self.sums.short -= sent.short_in_flight();
             sent.lost |= !sent.sacked;
         }
     }
 
     /// Forgets that anything was SACKed: the receiver reneged (RFC 2018 section 8).
-    pub(crate) fn forget_sacks(&mut self) {
+    pub(crate) fn clear_sacks(&mut self) {
         for sent in &mut self.segments {
-            self.sums.short -= sent.short_under_way();
+            self.sums.short -= sent.short_in_flight();
             sent.sacked = false;
-            self.sums.short += sent.short_under_way();
+            self.sums.short += sent.short_in_flight();
         }
-        (self.judged, self.sums.sacked) = (0, 0);
+        (self.first_undecided, self.sums.sacked_out) = (0, 0);
     }
 
     /// Forgets that anything was lost: it was not, as far as is known now.
-    pub(crate) fn forget_losses(&mut self) {
+    pub(crate) fn unmark_lost(&mut self) {
         for sent in &mut self.segments {
-            self.sums.short -= sent.short_under_way();
-            (sent.lost, sent.given_up) = (false, false);
-            self.sums.short += sent.short_under_way();
+            self.sums.short -= sent.short_in_flight();
+            (sent.lost, sent.marked_lost) = (false, false);
+            self.sums.short += sent.short_in_flight();
         }
-        (self.judged, self.sums.given_up) = (0, 0);
+        (self.first_undecided, self.sums.lost_out) = (0, 0);
     }
 
-    /// Whether something was given up that is not known to have arrived, sent again or not.
-    pub(crate) const fn has_given_up(&self) -> bool {
-        self.sums.given_up > 0
+    /// Whether something was marked lost that is not known to have arrived, retransmitted or not.
+    pub(crate) const fn has_lost_out(&self) -> bool {
+        self.sums.lost_out > 0
     }
 
-    /// By how much the segments under way fall short of what they are charged of the congestion window.
+    /// By how much the segments in flight fall short of what they are charged of the congestion window.
     pub(crate) const fn short(&self) -> u64 {
         self.sums.short
     }
 
     /// How many segments are SACKed.
-    pub(crate) const fn sacked(&self) -> u32 {
-        self.sums.sacked
+    pub(crate) const fn sacked_out(&self) -> u32 {
+        self.sums.sacked_out
     }
 
     /// How many segments are outstanding.
@@ -438,44 +439,44 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Send { len: u64, short: u32 },
-        Repeat { from: u64, len: u64, short: u32 },
+        Retransmit { from: u64, len: u64, short: u32 },
         Acknowledge { octets: u64 },
         Sack { from: u64, len: u64 },
-        Judge { since: u64 },
-        GiveUp { since: u64 },
-        ForgetSacks,
-        ForgetLosses,
-        RefuseAll,
+        DetectLost { since: u64 },
+        MarkLost { since: u64 },
+        ClearSacks,
+        UnmarkLost,
+        MarkAllRefused,
     }
 
     fn step() -> impl Strategy<Value = Step> {
         let len = 1..300_u64;
         prop_oneof![
             4 => (len.clone(), 0..100_u32).prop_map(|(len, short)| Step::Send { len, short }),
-            3 => (any::<u64>(), len.clone(), 0..100_u32).prop_map(|(from, len, short)| Step::Repeat { from, len, short }),
+            3 => (any::<u64>(), len.clone(), 0..100_u32).prop_map(|(from, len, short)| Step::Retransmit { from, len, short }),
             2 => len.clone().prop_map(|octets| Step::Acknowledge { octets }),
             3 => (any::<u64>(), len).prop_map(|(from, len)| Step::Sack { from, len }),
-            2 => any::<u64>().prop_map(|since| Step::Judge { since }),
-            1 => any::<u64>().prop_map(|since| Step::GiveUp { since }),
-            1 => Just(Step::ForgetSacks),
-            1 => Just(Step::ForgetLosses),
-            1 => Just(Step::RefuseAll),
+            2 => any::<u64>().prop_map(|since| Step::DetectLost { since }),
+            1 => any::<u64>().prop_map(|since| Step::MarkLost { since }),
+            1 => Just(Step::ClearSacks),
+            1 => Just(Step::UnmarkLost),
+            1 => Just(Step::MarkAllRefused),
         ]
     }
 
-    fn counted(sent: &SentSegments) -> Sums {
-        let count = |what: fn(&Sent) -> bool| sent.segments.iter().filter(|one| what(one)).count() as u32;
+    fn counted(sent: &RetransmissionQueue) -> Sums {
+        let count = |what: fn(&Segment) -> bool| sent.segments.iter().filter(|one| what(one)).count() as u32;
         Sums {
-            short: sent.segments.iter().map(Sent::short_under_way).sum(),
-            sacked: count(|one| one.sacked),
-            given_up: count(|one| one.given_up),
+            short: sent.segments.iter().map(Segment::short_in_flight).sum(),
+            sacked_out: count(|one| one.sacked),
+            lost_out: count(|one| one.marked_lost),
         }
     }
 
     proptest! {
         #[test]
         fn the_sums_are_those_of_the_segments(steps in prop::collection::vec(step(), 1..120)) {
-            let (mut sent, mut sacked) = (SentSegments::default(), RangeSet::default());
+            let (mut sent, mut sacked) = (RetransmissionQueue::default(), RangeSet::default());
             let (mut una, mut nxt) = (0, 0);
             for (at, step) in steps.into_iter().enumerate() {
                 let now = Time::from_nanos(at as u64);
@@ -491,7 +492,7 @@ mod tests {
                         sent.push(nxt, short, now, None);
                     }
                     _ if una == nxt => {}
-                    Step::Repeat { from, len, short } => sent.mark_retransmitted(within(from, len), short, now, None),
+                    Step::Retransmit { from, len, short } => sent.mark_retransmitted(within(from, len), short, now, None),
                     Step::Acknowledge { octets } => {
                         una = nxt.min(una + octets);
                         sacked.remove_below(una);
@@ -504,14 +505,14 @@ mod tests {
                             sent.sack(range, &sacked, &mut delivered);
                         }
                     }
-                    Step::Judge { since } => sent.judge(|at, _| Some(old(since, at)), |_, _| ()),
-                    Step::GiveUp { since } => sent.give_up(|at, _| old(since, at), |_, _| ()),
-                    Step::ForgetSacks => {
+                    Step::DetectLost { since } => sent.detect_lost(|at, _| Some(old(since, at)), |_, _| ()),
+                    Step::MarkLost { since } => sent.mark_lost(|at, _| old(since, at), |_, _| ()),
+                    Step::ClearSacks => {
                         sacked.clear();
-                        sent.forget_sacks();
+                        sent.clear_sacks();
                     }
-                    Step::ForgetLosses => sent.forget_losses(),
-                    Step::RefuseAll => sent.refuse_all(),
+                    Step::UnmarkLost => sent.unmark_lost(),
+                    Step::MarkAllRefused => sent.mark_all_refused(),
                 }
                 prop_assert_eq!(&sent.sums, &counted(&sent));
                 prop_assert!(sent.segments.front().is_none_or(|first| first.end > una));

@@ -1,7 +1,8 @@
 //! The window that is announced: what of the receive buffer, and when (RFC 9293 section 3.8.6.2.2).
 
-use super::{Connection, MAX_UNSCALED_WINDOW};
+use super::Receiver;
 use crate::config::{Config, ReceiveAccounting};
+use crate::shared::{MAX_UNSCALED_WINDOW, Shared, elapsed_since};
 use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::Timestamps;
 
@@ -74,18 +75,18 @@ pub(super) fn first_window(config: &Config, options: u32) -> u32 {
     if counts_octets || space < segment { space } else { space - space % segment }
 }
 
-impl Connection {
+impl Receiver {
     /// Measures the round trip by a segment with so many octets: from an acknowledgment to the first full one that was sent on it
     /// (tcp_rcv_rtt_measure_ts()), and from one window to the next (tcp_rcv_rtt_measure()), which lasts as long at least.
-    pub(super) fn measure_as_receiver(&mut self, now: Time, stamps: Option<Timestamps>, len: u32) {
-        if !autotunes(&self.config) || len == 0 {
+    pub(crate) fn measure_rtt(&mut self, cx: &Shared, now: Time, stamps: Option<Timestamps>, len: u32) {
+        if !autotunes(&cx.config) || len == 0 {
             return;
         }
-        let echo = stamps.filter(|_| self.options.timestamps).map_or(0, |stamps| stamps.echo);
-        let new = core::mem::replace(&mut self.rcv.space.echo, echo) != echo && len >= self.rcv.full_size;
-        let by_stamps = self.elapsed_since(now, echo).filter(|&rtt| new && rtt > Span::ZERO);
-        let (next, right) = (self.rcv.buffer.next(), self.rcv.advertised);
-        let space = &mut self.rcv.space;
+        let echo = stamps.filter(|_| cx.options.timestamps).map_or(0, |stamps| stamps.echo);
+        let new = core::mem::replace(&mut self.space.echo, echo) != echo && len >= self.full_size;
+        let by_stamps = elapsed_since(now, echo).filter(|&rtt| new && rtt > Span::ZERO);
+        let (next, right) = (self.buffer.next(), self.advertised);
+        let space = &mut self.space;
         if let Some(rtt) = by_stamps {
             space.take_round_trip(rtt, true);
         }
@@ -101,27 +102,27 @@ impl Connection {
 
     /// Lets the memory grow with what the application takes in a round trip: twice that, and as much more as it grew by, so that the sender's
     /// window may double (tcp_rcv_space_adjust(), tcp_rcvbuf_grow()).
-    pub(super) fn adjust_receive_space(&mut self, now: Time) {
-        if !autotunes(&self.config) {
+    pub(super) fn adjust_receive_space(&mut self, cx: &Shared, now: Time) {
+        if !autotunes(&cx.config) {
             return;
         }
-        let space = &mut self.rcv.space;
+        let space = &mut self.space;
         if space.rtt.is_none_or(|rtt| now.since(space.since) < rtt) {
             return;
         }
-        let waiting = self.rcv.buffer.readable();
-        let read = self.rcv.buffer.next() - waiting;
+        let waiting = self.buffer.readable();
+        let read = self.buffer.next() - waiting;
         let taken = (read - space.from).saturating_sub(waiting);
         (space.from, space.since) = (read, now);
-        if taken <= space.taken || self.rcv.full_size == 0 {
+        if taken <= space.taken || self.full_size == 0 {
             return;
         }
         let double = taken * 2;
         let window = double + double * (taken - space.taken) / space.taken * 2;
         space.taken = taken;
-        let headers = HEADERS + self.options.len();
-        let memory = window * SHARES / share_of_data(self.rcv.full_size, headers);
-        let most = most_memory(&self.config);
+        let headers = HEADERS + cx.options.len();
+        let memory = window * SHARES / share_of_data(self.full_size, headers);
+        let most = most_memory(&cx.config);
         space.memory = space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
     }
 
@@ -129,114 +130,114 @@ impl Connection {
     /// 3.8.6.2.2; two segments or half the buffer, one segment if the window was closed).
     ///
     /// Linux tells only when the window has at least doubled (tcp_cleanup_rbuf()).
-    pub(super) fn announce_room(&mut self) {
-        let (edge, next) = (self.window_edge(), self.rcv_nxt());
-        if self.config.receive_accounting == ReceiveAccounting::Memory {
-            let announced = self.rcv.advertised.saturating_sub(next);
-            let before = self.rcv.window_unread.map_or(announced, u64::from);
+    pub(super) fn announce_room(&mut self, cx: &Shared) {
+        let (edge, next) = (self.window_edge(cx), self.nxt());
+        if cx.config.receive_accounting == ReceiveAccounting::Memory {
+            let announced = self.advertised.saturating_sub(next);
+            let before = self.window_unread.map_or(announced, u64::from);
             let now = edge.saturating_sub(next);
-            let worth = now > 0 && now >= 2 * before && 2 * before <= u64::from(self.rcv.buffer.capacity());
-            if worth && self.is_synchronised() && !self.rcv.fin_taken {
+            let worth = now > 0 && now >= 2 * before && 2 * before <= u64::from(self.buffer.capacity());
+            if worth && cx.is_synchronised() && !self.fin_taken {
                 // An acknowledgment from before the application read comes first.
-                self.rcv.ack_again = self.rcv.window_unread.is_some();
-                self.rcv.ack_now = true;
+                self.ack_again = self.window_unread.is_some();
+                self.ack_now = true;
             }
             return;
         }
-        let gained = edge.saturating_sub(self.rcv.advertised);
-        let segment = u64::from(self.rcv.full_size.max(1));
-        let closed = self.rcv.advertised <= self.rcv_nxt();
+        let gained = edge.saturating_sub(self.advertised);
+        let segment = u64::from(self.full_size.max(1));
+        let closed = self.advertised <= self.nxt();
         let worth = if closed { segment } else { 2 * segment };
-        if self.is_synchronised()
-            && gained >= worth.min(u64::from(self.rcv.buffer.capacity()) / 2)
-            && !self.rcv.fin_taken
+        if cx.is_synchronised()
+            && gained >= worth.min(u64::from(self.buffer.capacity()) / 2)
+            && !self.fin_taken
         {
-            self.rcv.ack_now = true;
+            self.ack_now = true;
         }
     }
 
     /// The right edge that can be announced: never to the left of an earlier one, and moved only by a
     /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2).
-    pub(super) fn window_edge(&self) -> u64 {
-        let shift = self.options.rcv_shift;
-        let mut room = self.receive_room().min(MAX_UNSCALED_WINDOW << shift);
-        let capacity = self.rcv.buffer.capacity();
-        let mut step = (capacity / 2).min(u32::from(self.config.mss));
-        if self.config.receive_accounting == ReceiveAccounting::Memory {
+    pub(super) fn window_edge(&self, cx: &Shared) -> u64 {
+        let shift = cx.options.rcv_shift;
+        let mut room = self.receive_room(cx).min(MAX_UNSCALED_WINDOW << shift);
+        let capacity = self.buffer.capacity();
+        let mut step = (capacity / 2).min(u32::from(cx.config.mss));
+        if cx.config.receive_accounting == ReceiveAccounting::Memory {
             // __tcp_select_window(): whole segments, or where it is scaled all there is, rounded up.
-            step = if shift > 0 { 0 } else { step.min(self.rcv.full_size) };
-            if shift > 0 && room >= self.rcv.full_size.max(1) {
+            step = if shift > 0 { 0 } else { step.min(self.full_size) };
+            if shift > 0 && room >= self.full_size.max(1) {
                 room = room.next_multiple_of(1 << shift).min(MAX_UNSCALED_WINDOW << shift);
             } else {
-                room -= room % self.rcv.full_size.max(1).min(capacity);
+                room -= room % self.full_size.max(1).min(capacity);
             }
         }
-        let edge = self.rcv.buffer.next() + u64::from(room);
-        if edge < self.rcv.advertised + u64::from(step) { self.rcv.advertised } else { edge }
+        let edge = self.buffer.next() + u64::from(room);
+        if edge < self.advertised + u64::from(step) { self.advertised } else { edge }
     }
 
     /// What a gap is filled with waits for the application while it is acknowledged: so Linux does, whatever the application makes of
     /// it then.
-    pub(super) fn acknowledge_before_reading(&mut self) {
-        if self.config.receive_accounting == ReceiveAccounting::Memory {
-            let window = self.window_edge().saturating_sub(self.rcv_nxt());
+    pub(super) fn acknowledge_before_reading(&mut self, cx: &Shared) {
+        if cx.config.receive_accounting == ReceiveAccounting::Memory {
+            let window = self.window_edge(cx).saturating_sub(self.nxt());
             // At most what a scaled window can tell.
-            self.rcv.window_unread = Some(window as u32);
+            self.window_unread = Some(window as u32);
         }
-        self.rcv.ack_now = true;
+        self.ack_now = true;
     }
 
     /// Octets for which there is room. Where packets take memory, also those beyond a gap do, though they lie within the window
     /// (tcp_space(), __tcp_select_window()).
-    fn receive_room(&self) -> u32 {
-        let (buffer, held) = (&self.rcv.buffer, self.rcv.buffer.held());
-        if self.config.receive_accounting == ReceiveAccounting::Octets {
+    fn receive_room(&self, cx: &Shared) -> u32 {
+        let (buffer, held) = (&self.buffer, self.buffer.held());
+        if cx.config.receive_accounting == ReceiveAccounting::Octets {
             return buffer.room();
         }
-        self.room_with(held)
+        self.room_with(cx, held)
     }
 
     /// The window beside so many octets that wait (__tcp_select_window()).
-    fn room_with(&self, held: u64) -> u32 {
-        let capacity = self.rcv.buffer.capacity();
+    fn room_with(&self, cx: &Shared, held: u64) -> u32 {
+        let capacity = self.buffer.capacity();
         if held == 0 {
             return capacity;
         }
-        let room = self.room_beside(held);
-        let is_nothing = room < self.rcv.full_size || room < self.room_beside(0) / 16;
+        let room = self.room_beside(cx, held);
+        let is_nothing = room < self.full_size || room < self.room_beside(cx, 0) / 16;
         if is_nothing { 0 } else { room.min(capacity) }
     }
 
     /// Whether the window's right edge would move as far as what came, were it announced while so much is unread: else Linux leaves
     /// acknowledging to the reader (__tcp_ack_snd_check()).
-    pub(super) fn window_moves(&self, unread: u64) -> bool {
-        let announced = self.rcv.advertised.saturating_sub(self.rcv.last_ack_sent);
-        let unit = 1 << self.options.rcv_shift;
-        self.config.receive_accounting == ReceiveAccounting::Octets
-            || u64::from(self.room_with(unread)).next_multiple_of(unit) >= announced
+    pub(super) fn window_moves(&self, cx: &Shared, unread: u64) -> bool {
+        let announced = self.advertised.saturating_sub(self.last_ack_sent);
+        let unit = 1 << cx.options.rcv_shift;
+        cx.config.receive_accounting == ReceiveAccounting::Octets
+            || u64::from(self.room_with(cx, unread)).next_multiple_of(unit) >= announced
     }
 
     /// Lets the window grow by two segments, towards what full ones have shown that there is room for beside so many octets
     /// (tcp_grow_window()).
-    pub(super) fn grow_receive_buffer(&mut self, beside: u64) {
-        if self.config.receive_accounting == ReceiveAccounting::Octets {
+    pub(super) fn grow_receive_buffer(&mut self, cx: &Shared, beside: u64) {
+        if cx.config.receive_accounting == ReceiveAccounting::Octets {
             return;
         }
-        let segment = self.rcv.full_size;
-        let limit = MAX_UNSCALED_WINDOW << self.options.rcv_shift;
-        let most = self.room_beside(beside).min(limit);
-        let capacity = self.rcv.buffer.capacity();
+        let segment = self.full_size;
+        let limit = MAX_UNSCALED_WINDOW << cx.options.rcv_shift;
+        let most = self.room_beside(cx, beside).min(limit);
+        let capacity = self.buffer.capacity();
         if capacity < most {
-            self.rcv.buffer.grow(capacity.saturating_add(2 * segment).min(most));
-            self.acknowledge_growth();
+            self.buffer.grow(capacity.saturating_add(2 * segment).min(most));
+            self.acknowledge_growth(cx);
         }
     }
 
     /// Octets for which memory has room beside so many, which came in full segments (tcp_space()).
-    fn room_beside(&self, held: u64) -> u32 {
-        let segment = self.rcv.full_size.max(1);
+    fn room_beside(&self, cx: &Shared, held: u64) -> u32 {
+        let segment = self.full_size.max(1);
         let packets = held.div_ceil(u64::from(segment));
-        room_in_memory(self.rcv.space.memory, packets, segment, HEADERS + self.options.len())
+        room_in_memory(self.space.memory, packets, segment, HEADERS + cx.options.len())
     }
 }
 
@@ -265,41 +266,44 @@ fn room_in_memory(memory: u32, packets: u64, segment: u32, headers: u32) -> u32 
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Connection, FIRST_MEMORY, Space, room_in_memory};
+    use super::{Config, FIRST_MEMORY, Receiver, Shared, Space, room_in_memory};
     use crate::config::Profile;
+    use crate::connection::State;
+    use alloc::sync::Arc;
     use voxpath_units::{Span, Time};
     use voxpath_wire::Payload;
-    use voxpath_wire::tcp::Seq;
 
     /// An end whose application reads at once.
     struct Reader {
-        end: Connection,
+        end: Receiver,
+        shared: Shared,
         taken: u64,
     }
 
     impl Reader {
         fn new(config: Config) -> Self {
-            let mut end = Connection::connect(config, Seq(0));
-            end.rcv.space.rtt = Some(Span::from_millis(50));
-            (end.rcv.full_size, end.options.timestamps) = (1448, true);
-            Self { end, taken: 0 }
+            let mut end = Receiver::new(&config);
+            end.space.rtt = Some(Span::from_millis(50));
+            let mut shared = Shared::new(Arc::new(config), State::Established);
+            (end.full_size, shared.options.timestamps) = (1448, true);
+            Self { end, shared, taken: 0 }
         }
 
         /// So many segments arrive.
         fn take(&mut self, segments: u32) {
             let len = segments * 1448;
-            self.end.rcv.buffer.insert(1 + self.taken, &Payload::pattern(0, self.taken, len));
-            self.taken += u64::from(self.end.rcv.buffer.read(len).len());
+            self.end.buffer.insert(1 + self.taken, &Payload::pattern(0, self.taken, len));
+            self.taken += u64::from(self.end.buffer.read(len).len());
         }
 
         /// The memory after round trips that brought so many segments.
         fn memory_after(mut self, rounds: &[u32]) -> u32 {
             for (round, &segments) in (1..).zip(rounds) {
-                self.end.adjust_receive_space(Time::ZERO + Span::from_millis(60) * round);
+                self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_millis(60) * round);
                 self.take(segments);
             }
-            self.end.adjust_receive_space(Time::ZERO + Span::from_secs(10));
-            self.end.rcv.space.memory
+            self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_secs(10));
+            self.end.space.memory
         }
     }
 
@@ -339,9 +343,9 @@ mod tests {
         // __tcp_select_window(): less than the MSS of 1460, for which RFC 9293 section 3.8.6.2.2 would wait.
         let edge = |config| {
             let mut reader = Reader::new(config);
-            reader.end.rcv.advertised = reader.end.window_edge();
+            reader.end.advertised = reader.end.window_edge(&reader.shared);
             reader.take(1);
-            reader.end.window_edge() - reader.end.rcv.advertised
+            reader.end.window_edge(&reader.shared) - reader.end.advertised
         };
         let linux = edge(Profile::Linux.config());
         assert!((1448 - 128..1448 + 128).contains(&linux), "{linux}");

@@ -1,7 +1,7 @@
 //! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation, `tcp_rate.c` of Linux): each segment remembers what had been
 //! delivered when it was sent.
 
-use crate::sent::Delivered;
+use super::retransmission_queue::Delivered;
 use voxpath_units::{Span, Time};
 
 /// What a segment remembers of the moment at which it was sent.
@@ -55,7 +55,7 @@ impl RateSampler {
         }
     }
 
-    /// The application has less to send than the window allows, with `pipe` octets under way (section 3.4).
+    /// The application has less to send than the window allows, with `pipe` octets in flight (section 3.4).
     pub(crate) fn limit_by_application(&mut self, pipe: u64) {
         self.app_limited = Some(self.delivered + pipe);
     }

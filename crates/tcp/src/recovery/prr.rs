@@ -1,6 +1,8 @@
 //! Proportional rate reduction (RFC 6937, as RFC 9937 and Linux have it): during a recovery, how much may be sent for what was delivered.
 
-use super::Connection;
+use super::LossRecovery;
+use crate::sender::Sender;
+use crate::shared::Shared;
 
 /// RFC 6937 section 3's variables; RecoverFS is the window before, as in Linux.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,15 +24,21 @@ impl Prr {
     }
 }
 
-impl Connection {
+impl LossRecovery {
     /// An acknowledgment during a recovery for what was charged `delivered` octets; `safe` if it advanced SND.UNA and told of no
     /// further loss (SafeACK of RFC 9937).
-    pub(super) fn reduce_in_proportion(&mut self, delivered: u64, safe: bool) {
-        let smss = self.window.smss;
+    pub(super) fn reduce_proportionally(
+        &mut self,
+        cx: &Shared,
+        snd: &mut Sender,
+        delivered: u64,
+        safe: bool,
+    ) {
+        let smss = snd.window.smss;
         // Without SACK the segment that is to be repeated counts as lost until then (tcp_newreno_mark_lost()).
-        let lost = if self.counts_duplicates() && self.recovery.is_first_due() { smss } else { 0 };
-        let (pipe, ssthresh) = (self.pipe().saturating_sub(lost), self.window.ssthresh);
-        let prr = self.recovery.prr();
+        let lost = if self.counts_dupacks(cx) && self.episode.retransmit_first { smss } else { 0 };
+        let (pipe, ssthresh) = (self.pipe(cx, snd).saturating_sub(lost), snd.window.ssthresh);
+        let prr = &mut self.episode.prr;
         if delivered == 0 || prr.prior_cwnd == 0 {
             return;
         }
@@ -45,8 +53,8 @@ impl Connection {
             let conserve = prr.delivered.saturating_sub(prr.out).max(delivered);
             (conserve + if safe { smss } else { 0 }).min(ssthresh - pipe)
         };
-        // The first repetition goes whatever the window says, and so does what follows a pipe that has run dry.
+        // The first retransmission goes whatever the window says, and so does what follows a pipe that has run dry.
         let room = if prr.out == 0 || pipe == 0 { room.max(smss) } else { room };
-        self.window.cwnd = pipe + room;
+        snd.window.cwnd = pipe + room;
     }
 }

@@ -1,11 +1,11 @@
-//! What is known of the octets between SND.UNA and SND.NXT: selectively acknowledged, lost, sent again.
+//! What is known of the octets between SND.UNA and SND.NXT: selectively acknowledged, lost, retransmitted.
 //!
 //! The names are those of RFC 6675 section 2. Everything is derived from three things: the set of octets
 //! that were SACKed, an edge below which what is not SACKed counts as lost, and `HighRxt`. The same three serve
 //! a sender without SACK: a timeout moves the edge to SND.NXT, which is "go back N".
 //!
-//! Where losses are seen by time (RFC 8985) there is no such edge: a segment may be lost, sent again and lost again, whatever lies
-//! around it. Then a second set holds what is lost and was not sent again since.
+//! Where losses are seen by time (RFC 8985) there is no such edge: a segment may be lost, retransmitted and lost again, whatever lies
+//! around it. Then a second set holds what is lost and was not retransmitted since.
 
 use crate::ranges::RangeSet;
 use core::ops::Range;
@@ -16,25 +16,25 @@ pub(crate) struct Scoreboard {
     sacked: RangeSet,
     /// Octets below this that are not SACKed are lost.
     lost_below: u64,
-    /// HighRxt: octets below this have been sent again, unless they were SACKed.
+    /// HighRxt: octets below this have been retransmitted, unless they were SACKed.
     high_rxt: u64,
-    /// Losses are seen by time: `missing` in place of the two edges.
+    /// Losses are seen by time: `lost` in place of the two edges.
     by_time: bool,
-    /// Octets lost and not sent again since.
-    missing: RangeSet,
-    /// What was charged for the octets ever given up by time, for some of them more than once.
-    lost: u64,
+    /// Octets lost and not retransmitted since.
+    lost: RangeSet,
+    /// What was charged for the octets ever marked lost by time, for some of them more than once.
+    lost_ever: u64,
 }
 
 impl Scoreboard {
-    /// From now on losses are told by [`Scoreboard::lose`].
+    /// From now on losses are told by [`Scoreboard::mark_lost`].
     pub(crate) fn see_losses_by_time(&mut self) {
         self.by_time = true;
     }
 
     /// Takes the octets of a SACK block in.
     pub(crate) fn sack(&mut self, block: Range<u64>) {
-        self.missing.remove(block.clone());
+        self.lost.remove(block.clone());
         self.sacked.insert(block);
     }
 
@@ -44,28 +44,28 @@ impl Scoreboard {
     }
 
     /// These octets are lost, but for those of them that were SACKed; `short` more were charged for them.
-    pub(crate) fn lose(&mut self, range: Range<u64>, short: u64) {
-        self.lost += short;
+    pub(crate) fn mark_lost(&mut self, range: Range<u64>, short: u64) {
+        self.lost_ever += short;
         let mut from = range.start;
         while let Some(gap) = self.sacked.first_gap(from, range.end) {
             from = gap.end;
-            self.lost += self.missing.insert(gap);
+            self.lost_ever += self.lost.insert(gap);
         }
     }
 
-    /// What was charged for the octets ever given up by time.
-    pub(crate) const fn lost(&self) -> u64 {
-        self.lost
+    /// What was charged for the octets ever marked lost by time.
+    pub(crate) const fn lost_ever(&self) -> u64 {
+        self.lost_ever
     }
 
-    /// Whether octets are lost and not sent again.
-    pub(crate) fn has_missing(&self) -> bool {
-        self.missing.octets() > 0
+    /// Whether octets are lost and not retransmitted.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost.octets() > 0
     }
 
     /// Nothing was lost: what seemed so was late.
-    pub(crate) fn forget_losses(&mut self, una: u64) {
-        self.missing.clear();
+    pub(crate) fn unmark_lost(&mut self, una: u64) {
+        self.lost.clear();
         self.lost_below = una;
         self.high_rxt = una;
     }
@@ -73,7 +73,7 @@ impl Scoreboard {
     /// SND.UNA advanced.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         self.sacked.remove_below(una);
-        self.missing.remove_below(una);
+        self.lost.remove_below(una);
         self.lost_below = self.lost_below.max(una);
         self.high_rxt = self.high_rxt.max(una);
     }
@@ -95,26 +95,26 @@ impl Scoreboard {
     /// Whether the first outstanding octet counts as lost.
     pub(crate) fn is_lost(&self, octet: u64) -> bool {
         if self.by_time {
-            return self.missing.containing(octet).is_some();
+            return self.lost.containing(octet).is_some();
         }
         octet < self.lost_below && self.sacked.count_within(octet..octet + 1) == 0
     }
 
-    /// A timeout: everything that was not SACKed counts as lost, nothing as sent again.
+    /// A timeout: everything that was not SACKed counts as lost, nothing as retransmitted.
     ///
     /// What was SACKed is kept (RFC 6675 section 5.1), unless the first outstanding octet is among it: a receiver that
     /// does not acknowledge what it reported has reneged (RFC 2018 section 8).
-    pub(crate) fn lose_all(&mut self, una: u64, nxt: u64) {
-        self.forget_if_reneged(una);
+    pub(crate) fn mark_all_lost(&mut self, una: u64, nxt: u64) {
+        self.clear_if_reneged(una);
         self.lost_below = nxt;
         self.high_rxt = una;
         if self.by_time {
-            self.lose(una..nxt, 0);
+            self.mark_lost(una..nxt, 0);
         }
     }
 
     /// Forgets what was SACKed if the first outstanding octet is among it; whether it was.
-    pub(crate) fn forget_if_reneged(&mut self, una: u64) -> bool {
+    pub(crate) fn clear_if_reneged(&mut self, una: u64) -> bool {
         let reneged = self.sacked.count_within(una..una + 1) > 0;
         if reneged {
             self.sacked.clear();
@@ -122,7 +122,7 @@ impl Scoreboard {
         reneged
     }
 
-    /// A new episode of recovery: nothing was sent again yet.
+    /// A new episode of recovery: nothing was retransmitted yet.
     pub(crate) fn start_recovery(&mut self, una: u64) {
         self.high_rxt = una;
     }
@@ -130,24 +130,24 @@ impl Scoreboard {
     /// The next octets to send again, at most `max`: NextSeg() rule (1).
     pub(crate) fn next_lost(&self, max: u32) -> Option<Range<u64>> {
         let gap = if self.by_time {
-            self.missing.as_slice().first()?.clone()
+            self.lost.as_slice().first()?.clone()
         } else {
             self.sacked.first_gap(self.high_rxt, self.lost_below)?
         };
         Some(gap.start..gap.end.min(gap.start + u64::from(max)))
     }
 
-    /// The first octets not SACKed below the highest SACKed one that were not sent again: NextSeg() rule (3).
+    /// The first octets not SACKed below the highest SACKed one that were not retransmitted: NextSeg() rule (3).
     pub(crate) fn next_unsacked(&self, max: u32) -> Option<Range<u64>> {
         let highest = self.sacked.as_slice().last()?.end;
         let gap = self.sacked.first_gap(self.high_rxt.max(self.lost_below), highest)?;
         Some(gap.start..gap.end.min(gap.start + u64::from(max)))
     }
 
-    /// Octets were sent again.
+    /// Octets were retransmitted.
     pub(crate) fn retransmitted(&mut self, range: &Range<u64>) {
         self.high_rxt = self.high_rxt.max(range.end);
-        self.missing.remove(range.clone());
+        self.lost.remove(range.clone());
     }
 
     /// Octets SACKed.
@@ -161,7 +161,7 @@ impl Scoreboard {
     }
 
     /// At most `max` octets that end with the highest outstanding one not SACKed: NextSeg() rule (4). None if that one
-    /// was sent again in this recovery: it is under way, and a copy of the copy rescues nothing.
+    /// was retransmitted in this recovery: it is in flight, and a copy of the copy rescues nothing.
     pub(crate) fn last_unsacked(&self, nxt: u64, max: u32) -> Option<Range<u64>> {
         let ranges = self.sacked.as_slice();
         let (end, below) = match ranges.split_last() {
@@ -176,7 +176,7 @@ impl Scoreboard {
     /// SetPipe(): an estimate of the octets on their way.
     pub(crate) fn pipe(&self, una: u64, nxt: u64) -> u64 {
         if self.by_time {
-            return nxt - una - self.sacked.octets() - self.missing.octets();
+            return nxt - una - self.sacked.octets() - self.lost.octets();
         }
         let unsacked = |range: Range<u64>| (range.end - range.start) - self.sacked.count_within(range);
         let not_lost = unsacked(self.lost_below.clamp(una, nxt)..nxt);
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn after_a_timeout_everything_is_sent_again_in_order() {
         let mut board = board(&[1, 2, 3]);
-        board.lose_all(1000, 2000);
+        board.mark_all_lost(1000, 2000);
         assert_eq!(board.pipe(1000, 2000), 0);
         assert_eq!(board.next_lost(100), Some(1000..1100));
         board.retransmitted(&(1000..1100));

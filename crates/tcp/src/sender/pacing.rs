@@ -1,7 +1,8 @@
 //! Pacing: segments leave one by one at a rate, in place of as many at once as the window allows (`tcp_update_pacing_rate()` and the internal
 //! pacing of Linux).
 
-use super::Connection;
+use super::Sender;
+use crate::shared::Shared;
 use voxpath_units::{Span, Time};
 
 /// Segments at the start that Linux does not pace.
@@ -12,25 +13,25 @@ const AVOIDANCE_RATIO: u64 = 120;
 
 /// When the next segment may leave.
 #[derive(Debug, Default)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     next: Time,
     /// What of the time that was missed before this burst is not made good yet.
     missed: Span,
 }
 
-impl Connection {
+impl Sender {
     /// The rate in bytes a second; none where nothing is paced.
-    pub(super) fn pacing_rate(&self) -> Option<u64> {
-        self.pacer.as_ref().and_then(|_| self.usual_rate())
+    pub(crate) fn pacing_rate(&self, cx: &Shared) -> Option<u64> {
+        self.pacer.as_ref().and_then(|_| self.usual_rate(cx))
     }
 
     /// The rate at which it would be paced, in bytes a second; none before there was a round trip.
-    pub(super) fn usual_rate(&self) -> Option<u64> {
+    pub(crate) fn usual_rate(&self, cx: &Shared) -> Option<u64> {
         if let Some(rate) = self.cc.pacing_rate() {
             return Some(rate);
         }
-        let srtt = self.rtt.srtt().filter(|&srtt| srtt > Span::ZERO)?;
-        if self.by_rate() && !self.config.pacing {
+        let srtt = cx.rtt.srtt().filter(|&srtt| srtt > Span::ZERO)?;
+        if self.by_rate() && !cx.config.pacing {
             return None;
         }
         let slow = self.window.cwnd < self.window.ssthresh / 2;
@@ -41,13 +42,13 @@ impl Connection {
     }
 
     /// When data left last; where it is paced, until when that keeps the next from leaving (tcp_wstamp_ns).
-    pub(super) fn last_departure(&self) -> Option<Time> {
+    pub(crate) fn last_departure(&self) -> Option<Time> {
         let next = self.pacer.as_ref().map_or(Time::ZERO, |pacer| pacer.next);
-        self.snd.last_data.map(|last| last.max(next))
+        self.last_data.map(|last| last.max(next))
     }
 
     /// Whether a segment has to wait; if so, the timer is set.
-    pub(super) fn is_held_by_pacing(&mut self, now: Time) -> bool {
+    pub(crate) fn is_held_by_pacing(&mut self, now: Time) -> bool {
         let Some(next) = self.pacer.as_ref().map(|pacer| pacer.next) else { return false };
         let is_held = now < next && !self.continues_burst(now);
         if is_held {
@@ -56,8 +57,8 @@ impl Connection {
         is_held
     }
 
-    /// The repetition that a timeout calls for does not wait (tcp_retransmit_timer() sends it itself).
-    pub(super) fn release_pacing(&mut self, now: Time) {
+    /// The retransmission that a timeout calls for does not wait (tcp_retransmit_timer() sends it itself).
+    pub(crate) fn release_pacing(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.next = pacer.next.min(now);
         }
@@ -65,11 +66,11 @@ impl Connection {
     }
 
     /// `octets` leave now.
-    pub(super) fn pace(&mut self, now: Time, octets: u32) {
-        if self.counters.data_segments_sent < UNPACED {
+    pub(crate) fn pace(&mut self, cx: &Shared, now: Time, octets: u32) {
+        if cx.counters.data_segments_sent < UNPACED {
             return;
         }
-        let Some(rate) = self.pacing_rate() else { return };
+        let Some(rate) = self.pacing_rate(cx) else { return };
         let Some(pacer) = &mut self.pacer else { return };
         let nanos = u64::from(octets) * 1_000_000_000 / rate.max(1);
         // What was missed is made good by half of a burst at most (tcp_update_skb_after_send()).
