@@ -12,7 +12,7 @@
 //! | ping | [`Pinger`](ping::Pinger) sends and counts answers | [`Echo`](ping::Echo) sends back |
 //!
 //! An application is a file here, its `mod` line and its entry, and a file of its name in `python/voxpath/scenario/apps/`. Plans,
-//! scenarios, results, runs on real hosts and property tests learn it from there.
+//! scenarios, results, runs on real hosts and property tests learn it from there. docs/extending.md adds one.
 
 pub mod bulk;
 pub mod cbr;
