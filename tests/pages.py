@@ -100,12 +100,14 @@ class Session:
         directory: Where.
         environment: Of the commands, beside that of this process.
         make: Performs a target of the Makefile; without it a target only has to be there.
+        is_patched: Whether the page's diffs of several files are there already.
         differs: Told of each command of a console that prints something else than the page says.
     """
 
     directory: Path
     environment: dict[str, str] = field(default_factory=dict)
     make: Callable[[str], None] | None = None
+    is_patched: bool = False
     differs: Callable[[Difference], None] = raised
 
     def follow(self, block: Block) -> None:
@@ -121,8 +123,10 @@ class Session:
             case "sh":
                 for command in _commands(block.text):
                     self._command(block, command)
-            case "diff":
+            case "diff" if "file" in block.words:
                 self._edit(block)
+            case "diff":
+                self._patch(block)
             case "python" | "toml" | "rust" | "text" if "file" in block.words:
                 path = self.directory / block.words["file"]
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -187,6 +191,22 @@ class Session:
                 raise PageError(f"{block.place}: this stands {text.count(old)} times in {path}:\n{old}")
             text = text.replace(old, new)
         path.write_text(text)
+
+    def _patch(self, block: Block) -> None:
+        """Applies a diff of several files as `git apply` does; no repository around the directory counts."""
+        if self.is_patched:
+            return
+        done = subprocess.run(
+            ["git", "apply", "-"],
+            cwd=self.directory,
+            env={**os.environ, "GIT_CEILING_DIRECTORIES": str(self.directory.parent)},
+            input=block.text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise PageError(f"{block.place}: the diff does not apply\n{done.stderr}")
 
     def _run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
         programs = Path(sys.executable).parent
@@ -258,20 +278,47 @@ def _printed(lines: list[str]) -> list[str]:
 
 
 TUTORIAL_BUILD = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tutorial"
+_EXTENDED = TUTORIAL_BUILD / "extended"
 
 
 def session_of(page: Path, scratch: Path) -> Session:
     """Where a page is followed: in an empty directory with our scenarios, or in a copy of the tree."""
     if page.name.endswith("-own-congestion-control.md"):
-        return _copy_of_the_tree()
+        return _copy_of_the_tree(TUTORIAL_BUILD / "tree")
+    if page.name == "extending.md":
+        return _extended(page)
     (scratch / "scenarios").symlink_to(ROOT / "scenarios")
     (scratch / ".venv").symlink_to(sys.prefix)
     return Session(scratch)
 
 
-def _copy_of_the_tree() -> Session:
+def _extended(page: Path) -> Session:
+    """A copy of the tree with all diffs of a page, built once for all of them."""
+    diffs = [block for block in blocks(page.read_text(), page.name) if block.language == "diff"]
+    names = {name for diff in diffs for name in files_of(diff.text)}
+    built = {
+        path: (path.read_bytes(), path.stat()) for path in map(_EXTENDED.joinpath, names) if path.exists()
+    }
+    session = _copy_of_the_tree(_EXTENDED)
+    for diff in diffs:
+        session.follow(diff)
+    for path, (contents, was) in built.items():
+        if path.read_bytes() == contents:
+            # What the build has seen already it need not see again.
+            os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    session.is_patched = True
+    assert session.make is not None
+    session.make("setup")
+    return session
+
+
+def files_of(diff: str) -> list[str]:
+    """The files that a diff touches."""
+    return re.findall(r"^diff --git a/(\S+) b/\1$", diff, re.MULTILINE)
+
+
+def _copy_of_the_tree(tree: Path) -> Session:
     """The copy stays, as its build does: only what an edit touches is built again."""
-    tree = TUTORIAL_BUILD / "tree"
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

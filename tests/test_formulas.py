@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from voxpath.backends.formula.cardwell import (
     slow_start_segments,
     slow_start_window,
 )
-from voxpath.backends.formula.limits import medium_rate, window_rate
+from voxpath.backends.formula.limits import medium_rate, window_limit, window_rate
 from voxpath.backends.formula.mathis import mathis_rate
 from voxpath.backends.formula.pftk import approximate_rate, backoff, delivered_rate, send_rate, timeout_share
 from voxpath.backends.formula.queueing import (
@@ -490,6 +491,14 @@ LOSSY = {"delay": "20 ms", "down": {"loss": "1 %"}}
 )
 def test_a_formula_says_where_it_does_not_apply(estimator: str, link: dict, host: dict, why: str):
     assert why in reason(scenario(link, host), estimator)
+
+
+def test_the_window_limit_is_not_that_of_a_congestion_control_that_nobody_knows():
+    """Whoever adds one (docs/extending.md) may leave slow start out."""
+    known = transfer(scenario(IDLE))
+    assert window_limit(known)["completion_s"] > 0
+    with pytest.raises(NotApplicableError, match="runs mine, of whose slow start nothing is known"):
+        window_limit(replace(known, congestion="mine"))
 
 
 @pytest.mark.parametrize(

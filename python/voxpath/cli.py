@@ -85,6 +85,17 @@ class Command(click.Command):
         del ctx
 
 
+class StudyCommand(Command):
+    """The command of studies, whose help lists those that are there."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes what the command does, and what its argument can be."""
+        super().format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"NAME: {', '.join(_studies())}.")
+
+
 def _verbatim(text: str | None, formatter: click.HelpFormatter) -> None:
     if text:
         formatter.write_paragraph()
@@ -401,7 +412,7 @@ def show(run: Path, **options: Any) -> int:
 
 
 @cli.command(
-    cls=Command,
+    cls=StudyCommand,
     epilog="""
 Examples:
   voxpath study sarkar2022 --quick
@@ -426,10 +437,7 @@ Examples:
 @_jobs
 @_force
 def study(name: str, **options: Any) -> int:
-    """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page.
-
-    NAME: ficiu2023, karaoui2023, ramli2018, sarkar2022.
-    """
+    """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page."""
     from voxpath import commands
 
     return commands.study(name, commands.StudyOptions(**options))

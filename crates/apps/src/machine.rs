@@ -6,7 +6,7 @@ use crate::socket::{Datagrams, Stream};
 use alloc::boxed::Box;
 use voxpath_units::Time;
 
-pub use crate::registry::{DatagramApplication, StreamApplication};
+pub use crate::apps::{DatagramApplication, StreamApplication};
 
 /// One end of an application over a byte stream.
 pub trait StreamMachine {

@@ -12,7 +12,7 @@ use voxpath_units::Time;
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
 
-pub use crate::registry::{ProcessApp, ProcessMachine};
+pub use crate::apps::{ProcessApp, ProcessMachine};
 
 /// A socket of a process: a connection, or a UDP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

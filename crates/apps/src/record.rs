@@ -1,8 +1,8 @@
 //! What an application saw.
 
+use crate::apps::speech::Account;
 use crate::entity::EntityOf;
 use crate::socket::Stream;
-use crate::speech::Account;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use voxpath_net::table::{Meaning, Of, TableOf};

@@ -1,21 +1,20 @@
-//! Every application, in one list.
+//! What is made of the lists in `apps/mod.rs`: enumerations of all applications and processes, which pass each call on.
 
-use crate::datagrams::DatagramRecord;
-use crate::entity::Entity;
-use crate::machine::{DatagramMachine, Machine, StreamMachine};
-use crate::process::{Process, ProcessSettings, Sockets};
-use crate::record::Record;
-use crate::settings::{FlowContext, Over, Settings};
-use crate::socket::{Datagrams, Stream};
-use crate::{bulk, cbr, dialogue, onoff, ping, proxy, push, speech, web};
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-use core::any::Any;
-use core::net::IpAddr;
-use serde::{Deserialize, Serialize};
-use voxpath_net::element::Draw;
-use voxpath_units::Time;
-use voxpath_units::check::Check;
+// Whoever has a list has these names, of which the enumerations are made.
+pub(crate) use crate::datagrams::DatagramRecord;
+pub(crate) use crate::entity::Entity;
+pub(crate) use crate::machine::{DatagramMachine, Machine, StreamMachine};
+pub(crate) use crate::process::{Process, ProcessSettings, Sockets};
+pub(crate) use crate::record::Record;
+pub(crate) use crate::settings::{FlowContext, Over, Settings};
+pub(crate) use crate::socket::{Datagrams, Stream};
+pub(crate) use alloc::vec::Vec;
+pub(crate) use core::any::Any;
+pub(crate) use core::net::IpAddr;
+pub(crate) use serde::{Deserialize, Serialize};
+pub(crate) use voxpath_net::element::Draw;
+pub(crate) use voxpath_units::Time;
+pub(crate) use voxpath_units::check::Check;
 
 /// Makes of each line `"kind" Variant(settings), over streams: ends, over datagrams: ends;` a variant of [`App`], and of
 /// each end one of [`StreamApplication`] or [`DatagramApplication`].
@@ -175,29 +174,7 @@ macro_rules! applications {
         } )+)?)+
     };
 }
-
-applications! {
-    /// Bulk transfer.
-    "bulk" Bulk(bulk::Bulk), over streams: BulkSource(bulk::Source), BulkSink(bulk::Sink);
-    /// Requests and answers in turn.
-    "download" Download(dialogue::Download),
-        over streams: DialogueClient(dialogue::Client), DialogueServer(dialogue::Server);
-    /// Requests in blocks, with partial answers.
-    "voice" Voice(dialogue::Voice);
-    /// Datagrams at a constant rate.
-    "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
-    /// Datagrams that come back.
-    "ping" Ping(ping::Ping), over datagrams: Pinger(Box<ping::Pinger>), Echo(Box<ping::Echo>);
-    /// A user of the web.
-    "web" Web(web::Web), over streams: WebClient(Box<web::Client>), WebServer(Box<web::Server>);
-    /// A source that is on and off in turn.
-    "onoff" OnOff(onoff::OnOff), over streams: OnOffSource(Box<onoff::Source>);
-    /// Updates that a server has for a client.
-    "push" Push(push::Push), over streams: PushClient(Box<push::Client>), PushServer(Box<push::Server>);
-    /// A session of speech recognition.
-    "speech" Speech(Box<speech::Speech>),
-        over streams: SpeechClient(speech::Client), SpeechServer(Box<speech::Server>);
-}
+pub(crate) use applications;
 
 /// Makes of each line `"kind" Variant(settings), machine;` a variant of [`ProcessApp`] and one of [`ProcessMachine`].
 macro_rules! processes {
@@ -273,8 +250,4 @@ macro_rules! processes {
         } )+
     };
 }
-
-processes! {
-    /// Passes on what comes to some of its ports.
-    "proxy" Proxy(proxy::Proxy), proxy::Relay;
-}
+pub(crate) use processes;

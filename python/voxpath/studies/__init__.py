@@ -8,13 +8,14 @@ lays ours beside theirs and makes the report, `figures.py` draws; beside them on
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from voxpath.studies.base import Study
 
-NAMES = ("ficiu2023", "karaoui2023", "ramli2018", "sarkar2022")
-"""Every study."""
+NAMES = tuple(sorted(found.name for found in iter_modules(__path__) if found.ispkg))
+"""Every study: each folder here is one."""
 
 
 def load(name: str) -> Study:

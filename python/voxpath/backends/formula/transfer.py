@@ -232,8 +232,16 @@ def need_reno(transfer: Transfer) -> None:
         raise NotApplicableError(f"the sender runs {transfer.congestion}, the form is of Reno")
 
 
+_SLOW_START = frozenset({"tahoe", "reno", "cubic", "vegas", "bbr"})
+"""Senders that are known to begin with slow start, or as fast; others have not been held against the form."""
+
+
 def need_free_slow_start(transfer: Transfer) -> None:
-    """Raises where a first threshold ends slow start early."""
+    """Raises where nothing is known of the sender's slow start, or a first threshold ends it early."""
+    if transfer.congestion not in _SLOW_START:
+        raise NotApplicableError(
+            f"the sender runs {transfer.congestion}, of whose slow start nothing is known"
+        )
     threshold = transfer.initial_ssthresh
     if threshold is not None and threshold < transfer.window_bytes:
         raise NotApplicableError("slow start ends before the window is reached")

@@ -1,4 +1,4 @@
-"""Applications: what the two ends of a flow do. Each has a file here, and one in `crates/apps/src`."""
+"""Applications: what the two ends of a flow do. Each has a file here, and one in `crates/apps/src/apps`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.table import TCP, AppTable, OneTransfer
+from voxpath.scenario.apps.summaries import TCP
+from voxpath.scenario.apps.table import AppTable, OneTransfer
 from voxpath.scenario.quantities import PositiveSize
 from voxpath.scenario.table import Keys
 

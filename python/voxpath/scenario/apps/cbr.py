@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.summaries import Datagrams
-from voxpath.scenario.apps.table import DATAGRAMS, AppTable, ConstantRate
+from voxpath.scenario.apps.summaries import DATAGRAMS, Datagrams
+from voxpath.scenario.apps.table import AppTable, ConstantRate
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan
 from voxpath.scenario.table import Keys
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.summaries import RESPONSES
-from voxpath.scenario.apps.table import TCP, AppTable, OneTransfer
+from voxpath.scenario.apps.summaries import RESPONSES, TCP
+from voxpath.scenario.apps.table import AppTable, OneTransfer
 from voxpath.scenario.quantities import PositiveSize, Several, Span
 
 if TYPE_CHECKING:

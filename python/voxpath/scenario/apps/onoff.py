@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.apps.summaries import Datagrams
-from voxpath.scenario.apps.table import DATAGRAMS, AppTable, default
+from voxpath.scenario.apps.summaries import DATAGRAMS, Datagrams
+from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan, Rate, Span
 from voxpath.scenario.table import From, Keys, faults
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from voxpath.scenario.apps.summaries import Delays
-from voxpath.scenario.apps.table import TCP, AppTable, default
+from voxpath.scenario.apps.summaries import TCP, Delays
+from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Span
 from voxpath.scenario.table import From, Keys, faults
 from voxpath.scenario.tcp import Socket

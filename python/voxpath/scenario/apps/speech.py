@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeV
 from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from voxpath import _engine, handshake
-from voxpath.scenario.apps.summaries import Sessions
-from voxpath.scenario.apps.table import TCP, AppTable, default
+from voxpath.scenario.apps.summaries import TCP, Sessions
+from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.elements.traces import TraceError
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Size, Span

@@ -18,6 +18,28 @@ _SENDER = "sending application"
 _NS_PER_S = 1e9
 
 
+TCP = (
+    "server_packets_sent",
+    "client_packets_sent",
+    "server_retransmissions",
+    "client_retransmissions",
+    "server_timeouts",
+    "client_timeouts",
+)
+"""What is summarised of every flow over TCP."""
+
+DATAGRAMS = (
+    "goodput_bps",
+    "delay_p50_ns",
+    "delay_p95_ns",
+    "delay_max_ns",
+    "jitter_ns",
+    "datagrams_lost",
+    "datagrams_sent",
+)
+"""What is summarised of every flow of datagrams."""
+
+
 class Summary(Protocol):
     """Columns of `flows` from the rows of one table."""
 

@@ -18,27 +18,6 @@ if TYPE_CHECKING:
     from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.problems import Path
 
-TCP = (
-    "server_packets_sent",
-    "client_packets_sent",
-    "server_retransmissions",
-    "client_retransmissions",
-    "server_timeouts",
-    "client_timeouts",
-)
-"""What is summarised of every flow over TCP."""
-
-DATAGRAMS = (
-    "goodput_bps",
-    "delay_p50_ns",
-    "delay_p95_ns",
-    "delay_max_ns",
-    "jitter_ns",
-    "datagrams_lost",
-    "datagrams_sent",
-)
-"""What is summarised of every flow of datagrams."""
-
 
 @dataclass(frozen=True)
 class OneTransfer:
@@ -69,7 +48,7 @@ class ConstantRate:
 
 
 class AppTable(Table):
-    """What the two ends of a flow do. Its settings, its machines and its checks are in `crates/apps/src`.
+    """What the two ends of a flow do. Settings, machines and checks are in `crates/apps/src/apps`.
 
     Attributes:
         METRICS: What is summarised of a flow over its runs; names of the metric dictionary.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.summaries import RESPONSES, Delays
-from voxpath.scenario.apps.table import TCP, AppTable
+from voxpath.scenario.apps.summaries import RESPONSES, TCP, Delays
+from voxpath.scenario.apps.table import AppTable
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Several, Size, Span
 
 if TYPE_CHECKING:

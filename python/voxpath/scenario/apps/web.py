@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.summaries import RESPONSES, Delays
-from voxpath.scenario.apps.table import TCP, AppTable, default
+from voxpath.scenario.apps.summaries import RESPONSES, TCP, Delays
+from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.quantities import PositiveSize, Several, Size, Span
 from voxpath.scenario.table import Keys, Outside, Table
 

@@ -29,7 +29,7 @@ class Passed:
 
 
 class ProcessTable(Table):
-    """What a process does. Its settings, its machine and its checks are in `crates/apps/src`."""
+    """What a process does. Its settings, its machine and its checks are in `crates/apps/src/apps`."""
 
     kind: str
 

@@ -2,7 +2,7 @@
 
 use super::decoder::Decoder;
 use super::{Account, CLOSE, Speech, SpeechResult, frame, masked};
-use crate::bulk::write_pattern;
+use crate::apps::bulk::write_pattern;
 use crate::machine::StreamMachine;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;

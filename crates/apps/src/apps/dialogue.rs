@@ -6,7 +6,7 @@
 //!
 //! Both ends know how long everything is and count octets: how the stream is cut on its way cannot deceive them.
 
-use crate::bulk::write_pattern;
+use crate::apps::bulk::write_pattern;
 use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
 use crate::record::{MESSAGES, Message, REQUESTS, Record, Request, Verifier};

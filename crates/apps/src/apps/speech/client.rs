@@ -6,7 +6,7 @@
 //! [`LOW`] do.
 
 use super::{Account, CLOSE, Speech, frame, masked};
-use crate::bulk::write_pattern;
+use crate::apps::bulk::write_pattern;
 use crate::machine::StreamMachine;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;

@@ -3,10 +3,10 @@
 //! Datagram `n` carries the octets `n × size ..` of a pattern, so the receiver knows which one it has. Its delay counts
 //! from when it was due, which the sender tells at the end.
 
+use crate::apps::onoff::Switch;
 use crate::datagrams::{self, DATAGRAMS, DatagramRecord};
 use crate::entity::Entity;
 use crate::machine::{DatagramMachine, Machine};
-use crate::onoff::Switch;
 use crate::settings::{FlowContext, Over, Settings, sample_count};
 use crate::socket::Datagrams;
 use alloc::boxed::Box;

@@ -3,8 +3,8 @@
 //! Only the time that it is on counts: a block that an on-time had no room for leaves as far into the next one as was
 //! missing, so that the mean rate is the rate times the share of time that the source is on.
 
-use crate::bulk::{self, write_pattern};
-use crate::cbr::{Pace, Schedule};
+use crate::apps::bulk::{self, write_pattern};
+use crate::apps::cbr::{Pace, Schedule};
 use crate::datagrams::{self, DATAGRAMS};
 use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};

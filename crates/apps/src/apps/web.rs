@@ -5,7 +5,7 @@
 //! and reads the page before it asks for the next. How large objects are both ends draw from one stream, so that a
 //! request is no more than its octets; how long the user takes the client draws from another.
 
-use crate::bulk::write_pattern;
+use crate::apps::bulk::write_pattern;
 use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
 use crate::record::{PAGES, Page, REQUESTS, Record, Request, Verifier};

@@ -9,7 +9,7 @@
 //! Sizes are known to both ends, but not how many updates an answer has. As a `Content-Length` does, its first octets
 //! ([`LENGTH`]) say how long its updates are together; that is real content, and the rest is a pattern.
 
-use crate::bulk::write_pattern;
+use crate::apps::bulk::write_pattern;
 use crate::entity::Entity;
 use crate::machine::{Machine, StreamMachine};
 use crate::record::{MESSAGES, Message, Record, Verifier};

@@ -1,0 +1,56 @@
+//! Every application and every process, in one list each.
+//!
+//! | | opens the flow | answers |
+//! | --- | --- | --- |
+//! | bulk | [`Source`](bulk::Source) writes and closes | [`Sink`](bulk::Sink) reads to the end |
+//! | download, voice | [`Client`](dialogue::Client) asks | [`Server`](dialogue::Server) answers and closes |
+//! | web | [`Client`](web::Client) loads pages | [`Server`](web::Server) answers |
+//! | speech | [`Client`](speech::Client) sends an utterance | [`Server`](speech::Server) decodes, tells and closes |
+//! | push | [`Client`](push::Client) asks for updates | [`Server`](push::Server) tells them and closes |
+//! | on and off | [`Source`](onoff::Source) writes in bursts | [`Sink`](bulk::Sink) reads to the end |
+//! | constant bit rate, on and off by datagrams | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
+//! | ping | [`Pinger`](ping::Pinger) sends and counts answers | [`Echo`](ping::Echo) sends back |
+//!
+//! An application is a file here, its `mod` line and its entry, and a file of its name in `python/voxpath/scenario/apps/`. Plans,
+//! scenarios, results, runs on real hosts and property tests learn it from there. docs/extending.md adds one.
+
+pub mod bulk;
+pub mod cbr;
+pub mod dialogue;
+pub mod onoff;
+pub mod ping;
+pub mod proxy;
+pub mod push;
+pub mod speech;
+pub mod web;
+
+use crate::registry::*;
+use alloc::boxed::Box;
+
+applications! {
+    /// Bulk transfer.
+    "bulk" Bulk(bulk::Bulk), over streams: BulkSource(bulk::Source), BulkSink(bulk::Sink);
+    /// Requests and answers in turn.
+    "download" Download(dialogue::Download),
+        over streams: DialogueClient(dialogue::Client), DialogueServer(dialogue::Server);
+    /// Requests in blocks, with partial answers.
+    "voice" Voice(dialogue::Voice);
+    /// Datagrams at a constant rate.
+    "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
+    /// Datagrams that come back.
+    "ping" Ping(ping::Ping), over datagrams: Pinger(Box<ping::Pinger>), Echo(Box<ping::Echo>);
+    /// A user of the web.
+    "web" Web(web::Web), over streams: WebClient(Box<web::Client>), WebServer(Box<web::Server>);
+    /// A source that is on and off in turn.
+    "onoff" OnOff(onoff::OnOff), over streams: OnOffSource(Box<onoff::Source>);
+    /// Updates that a server has for a client.
+    "push" Push(push::Push), over streams: PushClient(Box<push::Client>), PushServer(Box<push::Server>);
+    /// A session of speech recognition.
+    "speech" Speech(Box<speech::Speech>),
+        over streams: SpeechClient(speech::Client), SpeechServer(Box<speech::Server>);
+}
+
+processes! {
+    /// Passes on what comes to some of its ports.
+    "proxy" Proxy(proxy::Proxy), proxy::Relay;
+}
