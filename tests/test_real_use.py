@@ -27,7 +27,7 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from conftest import PATIENCE_S, ROOT, process
+from conftest import PATIENCE_S, ROOT, of_the_run, process
 from processes import until
 from voxpath import live, packages, realtime, terminal
 from voxpath.backends.real import relays
@@ -423,7 +423,7 @@ def test_programs_run_from_python(tmp_path: Path):
         result = net.finish()
     assert left_running.returncode is not None
     assert result.flows["status"].to_list() == ["completed"]
-    assert [problem for problem in result.problems if "late" not in problem] == []
+    assert of_the_run(result.problems) == []
     assert result.valid == (not result.problems)
     assert result.tables["elements"]["packets_in"].sum() > 0
     assert list(result.captures) == ["server"]
@@ -550,7 +550,7 @@ def test_known_programs_run_from_their_scenarios(
     called = voxpath("run", f"scenarios/{name}.toml", "--backend", "real", "--observe", "tcp")
     (folder,) = (tmp_path / "runs").iterdir()
     verdict = json.loads((folder / "verdict.json").read_text())
-    assert [problem for problem in verdict["problems"] if "late" not in problem] == []
+    assert of_the_run(verdict["problems"]) == []
     assert called.code == (0 if verdict["valid"] else 1)
     programs = pl.read_parquet(folder / "programs.parquet")
     assert set(programs["exit_code"].drop_nulls()) <= {0}
@@ -652,7 +652,7 @@ def test_a_kernel_is_behind_every_kind_of_element(link: dict[str, object], place
         net.wait()
         result = net.finish()
     assert result.flows.select("status", "bytes_delivered", "bytes_wrong").row(0) == ("completed", 500_000, 0)
-    assert [problem for problem in result.problems if "late" not in problem] == []
+    assert of_the_run(result.problems) == []
     elements = result.tables["elements"].filter(pl.col("element") == place)
     assert elements[f"packets_{column}"].sum() > 0
 

@@ -92,7 +92,7 @@ def dask_crew(address: str, stores: Collection[Path]) -> Iterator[Crew]:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Dask logs each cancelled task and each connection that ends with a traceback; we say what it means."""
-    names = ("distributed.client", "distributed.core", "tornado.application")
+    names = ("distributed", "distributed.client", "tornado.application")
     loggers = [logging.getLogger(name) for name in names]
     before = [logger.level for logger in loggers]
     for logger in loggers:
