@@ -278,13 +278,14 @@ def _printed(lines: list[str]) -> list[str]:
 
 
 TUTORIAL_BUILD = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tutorial"
-_EXTENDED = TUTORIAL_BUILD / "extended"
+_TREE = TUTORIAL_BUILD / "tree"
+"""One for all pages: in one target directory cargo mistakes the build of one tree for that of another."""
 
 
 def session_of(page: Path, scratch: Path) -> Session:
     """Where a page is followed: in an empty directory with our scenarios, or in a copy of the tree."""
     if page.name.endswith("-own-congestion-control.md"):
-        return _copy_of_the_tree(TUTORIAL_BUILD / "tree")
+        return _copy_of_the_tree()
     if page.name == "extending.md":
         return _extended(page)
     (scratch / "scenarios").symlink_to(ROOT / "scenarios")
@@ -296,10 +297,8 @@ def _extended(page: Path) -> Session:
     """A copy of the tree with all diffs of a page, built once for all of them."""
     diffs = [block for block in blocks(page.read_text(), page.name) if block.language == "diff"]
     names = {name for diff in diffs for name in files_of(diff.text)}
-    built = {
-        path: (path.read_bytes(), path.stat()) for path in map(_EXTENDED.joinpath, names) if path.exists()
-    }
-    session = _copy_of_the_tree(_EXTENDED)
+    built = {path: (path.read_bytes(), path.stat()) for path in map(_TREE.joinpath, names) if path.exists()}
+    session = _copy_of_the_tree()
     for diff in diffs:
         session.follow(diff)
     for path, (contents, was) in built.items():
@@ -317,7 +316,7 @@ def files_of(diff: str) -> list[str]:
     return re.findall(r"^diff --git a/(\S+) b/\1$", diff, re.MULTILINE)
 
 
-def _copy_of_the_tree(tree: Path) -> Session:
+def _copy_of_the_tree() -> Session:
     """The copy stays, as its build does: only what an edit touches is built again."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -327,11 +326,11 @@ def _copy_of_the_tree(tree: Path) -> Session:
         check=True,
     )
     files = {Path(name) for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
-    for path in [path for path in tree.rglob("*") if path.is_file()]:
-        if path.relative_to(tree) not in files:
+    for path in [path for path in _TREE.rglob("*") if path.is_file()]:
+        if path.relative_to(_TREE) not in files:
             path.unlink()
     for name in files:
-        contents, copy = (ROOT / name).read_bytes(), tree / name
+        contents, copy = (ROOT / name).read_bytes(), _TREE / name
         if not copy.is_file() or copy.read_bytes() != contents:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(contents)
@@ -342,7 +341,7 @@ def _copy_of_the_tree(tree: Path) -> Session:
         "CARGO_PROFILE_TEST_DEBUG": "0",
         "PYO3_BUILD_EXTENSION_MODULE": "1",
         "PYO3_PYTHON": sys.executable,
-        "PYTHONPATH": str(tree / "python"),
+        "PYTHONPATH": str(_TREE / "python"),
     }
 
     def make(target: str) -> None:
@@ -350,13 +349,13 @@ def _copy_of_the_tree(tree: Path) -> Session:
         assert target == "setup", target
         subprocess.run(
             ["cargo", "build", "--quiet", "--locked", "--profile", "test", "-p", "voxpath-py"],
-            cwd=tree,
+            cwd=_TREE,
             env={**os.environ, **environment},
             check=True,
         )
-        shutil.copy2(TUTORIAL_BUILD / "debug" / "lib_engine.so", tree / "python/voxpath/_engine.abi3.so")
+        shutil.copy2(TUTORIAL_BUILD / "debug" / "lib_engine.so", _TREE / "python/voxpath/_engine.abi3.so")
 
-    return Session(tree, environment, make)
+    return Session(_TREE, environment, make)
 
 
 def renew(page: Path) -> int:
