@@ -7,7 +7,7 @@
 //!
 //! | module | what is in | what is not |
 //! | --- | --- | --- |
-//! | [`payload`] | pattern or shared bytes | |
+//! | [`payload`] | pattern, shared bytes, or a rope of them | |
 //! | [`ip`] | IPv4 and IPv6 as one header value; patches in place | IP options, extension headers, reassembly |
 //! | [`tcp`] | header, MSS, window scale, SACK, timestamps | urgent data; other options are skipped |
 //! | [`udp`] | header | UDP-Lite, UDP options |

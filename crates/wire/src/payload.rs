@@ -4,8 +4,8 @@
 //! A receiver that is handed `Pattern { stream, offset, len }` knows exactly which bytes it got, so
 //! reassembly is verified without moving data; where real bytes are needed (a device, a capture),
 //! [`Payload::write_to`] materialises the same bytes each time. Applications with real content send
-//! shared slices instead. A message of both, a header before a pattern, is a rope of them, and so is a segment across
-//! the border of two writes: nothing is materialised for either.
+//! shared slices instead. A header before a pattern is a rope of both, and so is a segment that
+//! spans two writes. Neither is materialised.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -26,8 +26,8 @@ pub enum Payload {
         /// How many bytes the run has; never zero.
         len: u32,
     },
-    /// A shared slice of real bytes; never empty. Boxed: of a simulation's millions of payloads only those of ICMP
-    /// errors have them; where hosts are real, each frame pays an allocation for it.
+    /// A shared slice of real bytes; never empty. Boxed, because few of a simulation's payloads have them; where
+    /// hosts are real, each frame pays an allocation for it.
     Bytes(Box<Bytes>),
     /// Several runs, one after the other.
     Rope(Box<Rope>),
