@@ -114,7 +114,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and path.name != "environment.json"
+        if path.is_file() and path.stem != "environment"
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 from conftest import SMALL, without_progress
 from processes import Tool, WorkerStarts, until
 from voxpath import halts
+from voxpath.results.packs import Packs
 
 
 def interrupted(
@@ -33,8 +34,13 @@ def interrupted(
 
 
 def _runs(directory: Path) -> list[Path]:
-    """Whatever a store has, hidden or not."""
-    return list((directory / "runs").iterdir()) if (directory / "runs").is_dir() else []
+    """Whatever a store has, hidden or not, but for packs that are what was written."""
+    store = directory / "runs"
+    packs = Packs(store)
+    for name in packs.names():
+        packs.find(name)
+    whole = {packs.directory} if list(packs.directory.glob(".*")) == [] else set()
+    return [path for path in store.iterdir() if path not in whole] if store.is_dir() else []
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_what_a_killed_writer_left_is_cleaned_and_a_live_writer_is_not(tmp_path:
 import os, sys, threading
 from pathlib import Path
 from voxpath.results.store import Store
-with Store(Path({str(tmp_path)!r}))._partial("b") as partial:
+with Store(Path({str(tmp_path)!r})).partial("b") as partial:
     (partial / "half").write_bytes(b"x")
     print("writing", flush=True)
     threading.Event().wait()

@@ -16,6 +16,7 @@ import voxpath as voxpath_package
 from conftest import PATIENCE_S, SMALL, contents, process
 from processes import Tool
 from voxpath import _engine, halts
+from voxpath.results.packs import WHOSE, Packs
 from voxpath.scenario import parse
 from voxpath.scenario.sweep import split
 
@@ -118,7 +119,7 @@ def test_the_same_replication_has_the_same_random_streams_in_every_cell(tmp_path
 def test_a_sweep_runs_every_cell_and_replication_and_prints_each_cell(voxpath, swept: Path, tmp_path: Path):
     called = voxpath("sweep", swept, "--jobs", "2", "--save", "flows.csv")
     assert called.code == 0, called.err
-    assert len(list((tmp_path / "runs").iterdir())) == 24
+    assert len(finished(tmp_path / "runs")) == 24
     lines = [line.split() for line in called.out.splitlines() if " sim " in line]
     assert [line[:4] for line in lines][:2] == [["0", "%", "20", "kB"], ["0", "%", "50", "kB"]]
     assert len(lines) == 6
@@ -132,11 +133,12 @@ def test_a_finished_sweep_is_not_repeated_and_a_wider_one_makes_only_what_is_new
     voxpath, swept: Path, tmp_path: Path
 ):
     voxpath("sweep", swept)
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    made = environments(tmp_path / "runs")
+    assert len(made) == 24
     assert "24 of them there already" in voxpath("sweep", swept).out
     assert "24 of them there already" in voxpath("sweep", swept, "--replications", "5").out
-    assert times.items() <= {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}.items()
-    assert len(list((tmp_path / "runs").iterdir())) == 30
+    assert made.items() <= environments(tmp_path / "runs").items()
+    assert len(finished(tmp_path / "runs")) == 30
 
 
 def test_a_cell_and_the_same_scenario_alone_are_one_run(voxpath, swept: Path, tmp_path: Path):
@@ -182,6 +184,7 @@ BLOWS: list[tuple[halts.Point, int, str]] = [
     ("run.begins", 3, "a worker"),
     ("run.noted", 1, "the command"),
     ("run.noted", 2, "everything"),
+    ("packs.merged", 1, "the command"),
 ]
 """The point of the kill, how often a process reaches it before that, and who is killed."""
 
@@ -214,17 +217,20 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_bytes_of_an_undist
         else:
             assert code == -signal.SIGKILL
         kept = finished(store)
-        assert before <= kept < finished(tmp_path / "whole"), point
-        assert {path: data for path, data in contents(store).items() if path.split("/")[0] in kept} == {
-            path: data for path, data in whole.items() if path.split("/")[0] in kept
-        }, "a run is there as a whole or not at all"
-    made = {path: (store / path / "environment.json").read_bytes() for path in finished(store)}
-    assert made
+        assert before <= kept, point
+        assert (kept == finished(tmp_path / "whole")) == (point == "packs.merged"), point
+        for table in ("flows", "connections", "requests", "elements") if kept else ():
+            there, those = (
+                Packs(root).table(sorted(kept), table).sort(WHOSE, maintain_order=True)
+                for root in (store, tmp_path / "whole")
+            )
+            assert there.equals(those), "as a whole or not at all"
+    made = environments(store)
     called = voxpath(*sweep)
     assert called.code == 0, called.err
+    assert "180 of them there already" in called.out
     assert contents(store) == whole
-    for path, environment in made.items():
-        assert (store / path / "environment.json").read_bytes() == environment, "no run is repeated"
+    assert environments(store) == made, "no run is repeated"
 
 
 def test_a_run_that_is_killed_while_it_replaces_another_is_made_again(voxpath, small: Path, tmp_path: Path):
@@ -234,7 +240,7 @@ def test_a_run_that_is_killed_while_it_replaces_another_is_made_again(voxpath, s
     tool = Tool(tmp_path, "run", small, "--force", halt_at="store.moved-away")
     try:
         tool.halted()
-        assert finished(tmp_path / "runs") == set()
+        assert list((tmp_path / "runs").glob("[!.]*")) == []
         tool.popen.kill()
         tool.ended()
     finally:
@@ -244,8 +250,14 @@ def test_a_run_that_is_killed_while_it_replaces_another_is_made_again(voxpath, s
 
 
 def finished(store: Path) -> set[str]:
-    """Names of the runs that are there."""
-    return {path.name for path in store.glob("*") if not path.name.startswith(".")}
+    """Names of the packed runs that are there."""
+    return set(Packs(store).names())
+
+
+def environments(store: Path) -> dict[str, bytes]:
+    """Where, when and how fast each of them was made."""
+    packs = Packs(store)
+    return {name: packs.described(name)["environment.json"] for name in packs.names()}
 
 
 @pytest.mark.parametrize(
@@ -268,7 +280,7 @@ def test_an_interrupt_leaves_finished_runs_alone(
     kept = finished(tmp_path / "runs")
     assert before <= kept
     assert len(kept) < 180
-    assert [path.name for path in tmp_path.glob("runs/.*")] == []
+    assert list(tmp_path.glob("runs/**/.*")) == []
 
 
 def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(voxpath, swept: Path, tmp_path: Path):
@@ -282,9 +294,7 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_bytes(voxpath, swept: Pa
         tool.killed()
     assert code == 0, err
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    workers = {
-        json.loads(path.read_bytes())["process"] for path in (tmp_path / "there").glob("*/environment.json")
-    }
+    workers = {json.loads(told)["process"] for told in environments(tmp_path / "there").values()}
     assert workers == halted, "both processes of the cluster have worked"
     assert tool.popen.pid not in workers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from voxpath.results.result import Result as Result  # noqa: PLC0414 - `voxpath.Result` comes from here
 
@@ -174,11 +174,12 @@ def compare(
     from voxpath.results.identity import Observe
     from voxpath.sweeps.workers import Workers
 
-    folders = [Path(source) for source in sources if _is_folder(source)]
-    documents = [_document(source) for source in sources if not _is_folder(source)]
+    kept = [_is_kept(source) for source in sources]
+    runs = [Path(str(source)) for source, is_kept in zip(sources, kept, strict=True) if is_kept]
+    documents = [_document(source) for source, is_kept in zip(sources, kept, strict=True) if not is_kept]
     asked = _backends(backends, Path(out), Observe(), Workers(jobs, dask), False, formulas)
     found = _answers(documents, replications, asked)
-    return Answers([*found.variants, *kept_runs(folders)])
+    return Answers([*found.variants, *kept_runs(runs)])
 
 
 def real(
@@ -282,8 +283,10 @@ def _document(source: Source) -> Document:
     return source if isinstance(source, Document) else load(source)
 
 
-def _is_folder(source: Source) -> TypeGuard[Path | str]:
-    return isinstance(source, (str, Path)) and Path(source).is_dir()
+def _is_kept(source: Source) -> bool:
+    from voxpath.results.kept import in_pack
+
+    return isinstance(source, (str, Path)) and (Path(source).is_dir() or in_pack(Path(source)) is not None)
 
 
 def _backends(

@@ -22,6 +22,7 @@ from voxpath.backends.sim import OBSERVABLE, observation
 from voxpath.names import did_you_mean
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
+from voxpath.results.kept import is_run
 from voxpath.results.selection import chosen
 from voxpath.results.store import Store, StoreError
 from voxpath.scenario import Document, ScenarioError, cells, read
@@ -201,13 +202,13 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
-    folders = [source for source in sources if (source / "verdict.json").is_file()]
-    documents = {str(source): read_scenario(source) for source in sources if source not in folders}
+    runs = _runs_among(sources)
+    documents = {str(source): read_scenario(source) for source in sources if source not in runs}
     asked = {
         source: (document, range(options.replications or _sweep_replications(document)))
         for source, document in documents.items()
     }
-    kept = _kept(folders)
+    kept = _kept(runs)
     _check_save(options.save)
     answers = _answers(asked, options, Observe(), "compare") if asked else Answers([])
     if isinstance(answers, int):
@@ -342,9 +343,16 @@ def _command(path: Path, options: ReportOptions) -> str:
     return shlex.join(parts)
 
 
-def _kept(folders: Sequence[Path]) -> list[Variant]:
+def _runs_among(sources: Sequence[Path]) -> list[Path]:
     try:
-        return kept_runs(folders)
+        return [source for source in sources if is_run(source)]
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _kept(runs: Sequence[Path]) -> list[Variant]:
+    try:
+        return kept_runs(runs)
     except StoreError as error:
         raise click.ClickException(str(error)) from None
 
@@ -513,9 +521,7 @@ def _print_runs(outcomes: Sequence[Outcome]) -> int:
     out = terminal.console()
     reused = sum(outcome.reused for outcome in outcomes)
     where = (
-        outcomes[0].folder
-        if len(outcomes) == 1
-        else f"{len(outcomes)} folders of {outcomes[0].folder.parent}"
+        outcomes[0].folder if len(outcomes) == 1 else f"{len(outcomes)} runs in {outcomes[0].folder.parent}"
     )
     out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
     for outcome in outcomes:

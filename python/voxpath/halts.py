@@ -25,6 +25,7 @@ Point = Literal[
     "launch.told",
     "launch.unblocked",
     "network.begins",
+    "packs.merged",
     "pool.task-submitted",
     "pool.worker-begins",
     "run.begins",

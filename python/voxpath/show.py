@@ -12,9 +12,10 @@ from rich.console import Console
 from voxpath import files, tables, terminal
 from voxpath.names import did_you_mean
 from voxpath.results.intervals import quantile
-from voxpath.results.kept import Kept, readable
+from voxpath.results.kept import Kept, is_run, readable, tables_of
 from voxpath.results.kept import table as kept_table
 from voxpath.results.metrics import dictionary
+from voxpath.results.packs import Packs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,10 +68,12 @@ def show_run(run: Path, out: Path, table: str | None, series: Sequence[str], sav
 
 def _find(run: Path, out: Path) -> Path:
     """The folder of a run: itself, or the only one of the store whose name begins so."""
-    if (run / "verdict.json").is_file():
+    if is_run(run):
         return run
     if run.name == str(run) and out.is_dir():
-        found = sorted(path for path in out.glob(f"{run.name}*") if (path / "verdict.json").is_file())
+        alone = {path for path in out.glob(f"{run.name}*") if (path / "verdict.json").is_file()}
+        packed = {out / name for name in Packs(out).names() if name.startswith(run.name)}
+        found = sorted(alone | packed)
         if len(found) == 1:
             return found[0]
         if found:
@@ -92,7 +95,8 @@ def _show_all(kept: Kept) -> None:
     flows = kept_table(folder, "flows")
     if not flows.is_empty():
         _print_vertical("flows", flows)
-    if (folder / "requests.parquet").exists() and not (requests := kept_table(folder, "requests")).is_empty():
+    written = tables_of(folder)
+    if "requests" in written and not (requests := kept_table(folder, "requests")).is_empty():
         _print_requests(requests)
     tables.print_programs([("", folder)])
     remarkable = pl.any_horizontal(
@@ -103,17 +107,16 @@ def _show_all(kept: Kept) -> None:
         out.print("no element dropped, duplicated, marked or held a packet")
     else:
         _print_horizontal("elements that dropped, duplicated, marked or held packets", elements)
-    if (folder / "series.parquet").exists():
+    if "series" in written:
         known = kept_table(folder, "series").get_column("metric").unique().sort().to_list()
         out.print(
             f"series: {', '.join(known)}; voxpath show {folder} --series {known[0] if known else 'NAME'}"
         )
-    written = sorted(path.stem for path in folder.glob("*.parquet"))
     out.print(f"tables: {', '.join(written)}; voxpath show {folder} --table {written[0]}")
 
 
 def _show_table(folder: Path, name: str, save: Path | None) -> None:
-    known = sorted(path.stem for path in folder.glob("*.parquet"))
+    known = tables_of(folder)
     if name not in known:
         hint = " (--observe records series and packets)" if name in {"series", "packets"} else ""
         there = f"it has {', '.join(known)}" if name in dictionary() else did_you_mean(name, known)
@@ -128,7 +131,7 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
 
 
 def _show_series(folder: Path, names: Sequence[str], save: Path | None) -> None:
-    if not (folder / "series.parquet").exists():
+    if "series" not in tables_of(folder):
         raise ShowError("the run has no series: run it with --observe tcp")
     frame = kept_table(folder, "series")
     known = frame.get_column("metric").unique().sort().to_list()

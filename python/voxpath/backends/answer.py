@@ -85,7 +85,8 @@ def kept_runs(folders: Sequence[Path]) -> list[Variant]:
     found: list[tuple[_Kind, Outcome]] = []
     for folder in folders:
         kept = Kept.read(folder)
-        outcome = Outcome(folder, kept.identity["replication"], reused=True, valid=kept.verdict["valid"])
+        replication, valid = kept.identity["replication"], kept.verdict["valid"]
+        outcome = Outcome(folder, replication, reused=True, valid=valid, packed=kept.packed)
         found.append(((kept.identity["plan_sha256"], kept.identity["backend"]), outcome))
     try:
         return _variants(found)

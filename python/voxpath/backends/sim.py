@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from voxpath.backends.base import refuse_programs
 from voxpath.names import did_you_mean
-from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
 from voxpath.results.rows import Row
 from voxpath.results.summaries import of_kinds
+from voxpath.results.tables import tables
 from voxpath.scenario.apps import APPS
 from voxpath.sweeps.runs import Task, perform_all
 from voxpath.sweeps.workers import Workers
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 OBSERVABLE = ("tcp", "packets")
 """What a run can record besides its results and captures."""
+
+_MOST_FOLDERS = 100
+"""So many runs of one scenario have a folder each, which people look into."""
 
 METRICS: Mapping[str, tuple[str, ...]] = {kind: app.METRICS for kind, app in APPS.items()}
 """What is summarised of a flow, by its application; names of the metric dictionary."""
@@ -70,7 +73,13 @@ class SimBackend:
         return [rows(frame, self.name) for frame in self.frames]
 
     def run(self, questions: Sequence[Question]) -> list[list[Outcome]]:
-        """The runs of each question."""
+        """The runs of each question.
+
+        Those of several questions, and many of one, are packed where they record nothing but their tables.
+        """
+        packed = len(questions) > 1 or any(
+            len(question.replications) > _MOST_FOLDERS for question in questions
+        )
         tasks = [
             Task(
                 question.document.plan.json,
@@ -79,6 +88,7 @@ class SimBackend:
                 question.observe or self.observe,
                 str(self.root),
                 self.force,
+                packed,
             )
             for question in questions
             for replication in question.replications

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.document import Axis, Curve, Plot
-from voxpath.results.frames import tables
 from voxpath.results.metrics import dictionary, shown
+from voxpath.results.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ _MOST_POINTS = 3000
 
 def series_plots(outcomes: Sequence[Outcome]) -> list[Plot]:
     """The series of the first run that has them: a plot per metric, its liveliest ends as curves."""
+    # A run in a pack has recorded none.
     observed = [outcome for outcome in outcomes if (outcome.folder / "series.parquet").exists()][:1]
     (frame,) = tables([observed], "series")
     if frame.is_empty():

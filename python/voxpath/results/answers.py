@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from voxpath.results.frames import tables
 from voxpath.results.intervals import Quantile, Summary, paired, quantile
 from voxpath.results.metrics import shown, unit_of
 from voxpath.results.rows import Wholes
+from voxpath.results.tables import tables
 from voxpath.scenario.quantities import in_one_unit
 from voxpath.scenario.sweep import text_of
 

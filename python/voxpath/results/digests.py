@@ -1,4 +1,4 @@
-"""Digests of a run's files: a bit that flips on a disk, or in a copy, is noticed and not taken for a result.
+"""Digests of the files of a run or a pack: a bit that flips on a disk is noticed and not taken for a result.
 
 They guard against accidents. Whoever may write to a store may write the digests, too.
 """
@@ -15,7 +15,7 @@ from voxpath.canonical import canonical
 from voxpath.results.problems import DamagedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 FILE = "digests.json"
@@ -23,6 +23,11 @@ FILE = "digests.json"
 
 ENVIRONMENT = "environment.json"
 """It differs between runs of one identity; so its own digest stands within it, and `FILE` does not differ."""
+
+ENVIRONMENTS = "environment.parquet"
+"""Of the runs of a pack, likewise; its digest stands in `ENVIRONMENT`."""
+
+_DIFFERING = frozenset((ENVIRONMENT, ENVIRONMENTS))
 
 _OWN = "sha256"
 """The key of that digest."""
@@ -34,7 +39,7 @@ _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 def of(files: Mapping[str, bytes]) -> bytes:
     """What `FILE` says of some files."""
     return canonical(
-        {path: None if path == ENVIRONMENT else _hex(data) for path, data in files.items()}
+        {path: None if path in _DIFFERING else _hex(data) for path, data in files.items()}
     ).encode()
 
 
@@ -43,8 +48,18 @@ def sealed(environment: Mapping[str, Any]) -> bytes:
     return json.dumps({**environment, _OWN: _hex(canonical(environment).encode())}, indent=2).encode()
 
 
-def check(folder: Path) -> None:
-    """Checks that all files of a run are what was written.
+def sealing(environments: bytes) -> bytes:
+    """The contents of `ENVIRONMENT` in a pack, of those of `ENVIRONMENTS`."""
+    return sealed({ENVIRONMENTS: _hex(environments)})
+
+
+def check(folder: Path, needed: str, among: Collection[str] | None = None) -> None:
+    """Checks that all files of a run or a pack are what was written.
+
+    Args:
+        folder: Where they are.
+        needed: A file that it must have.
+        among: Look at these files alone.
 
     Raises:
         DamagedError: One is not.
@@ -53,9 +68,11 @@ def check(folder: Path) -> None:
     """
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for path, told in _told(folder, place).items():
+        for path, told in _told(folder, place, needed).items():
+            if among is not None and path not in among:
+                continue
             try:
-                intact = _is_intact(place, path) if path == ENVIRONMENT else _digest(place, path) == told
+                intact = _is_what_was_written(place, path, told)
             except FileNotFoundError:
                 raise DamagedError(folder, f"{path} is missing") from None
             except _NotRegularError:
@@ -70,7 +87,16 @@ class _NotRegularError(Exception):
     pass
 
 
-def _told(folder: Path, place: int) -> dict[str, str | None]:
+def _is_what_was_written(place: int, path: str, told: str | None) -> bool:
+    if path == ENVIRONMENT:
+        return _environment(place) is not None
+    if path == ENVIRONMENTS:
+        environment = _environment(place)
+        return environment is not None and environment.get(path) == _digest(place, path)
+    return _digest(place, path) == told
+
+
+def _told(folder: Path, place: int, needed: str) -> dict[str, str | None]:
     try:
         raw = _read(place, FILE)
         told = json.loads(raw)
@@ -80,18 +106,18 @@ def _told(folder: Path, place: int) -> dict[str, str | None]:
         raise DamagedError(folder, f"{FILE} is missing") from None
     except (ValueError, RecursionError, _NotRegularError):
         told = None
-    if not isinstance(told, dict) or "verdict.json" not in told or any("\0" in path for path in told):
+    if not isinstance(told, dict) or needed not in told or any("\0" in path for path in told):
         raise DamagedError(folder, f"{FILE} is not what was written")
     return told
 
 
-def _is_intact(place: int, path: str) -> bool:
-    """Whether a file has its own digest within it."""
+def _environment(place: int) -> dict[str, Any] | None:
+    """What `ENVIRONMENT` says, if it has its own digest within it."""
     try:
-        told = json.loads(_read(place, path))
-        return bool(told.pop(_OWN) == _hex(canonical(told).encode()))
+        told: dict[str, Any] = json.loads(_read(place, ENVIRONMENT))
+        return told if told.pop(_OWN) == _hex(canonical(told).encode()) else None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return False
+        return None
 
 
 def _hex(data: bytes) -> str:

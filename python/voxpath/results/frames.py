@@ -3,56 +3,120 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from voxpath.results.kept import UNREADABLE, table
-from voxpath.results.metrics import misfit
-from voxpath.results.problems import StoreError
 from voxpath.results.summaries import summarised
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from voxpath.results.outcome import Outcome
+    from collections.abc import Sequence
 
 _DTYPES = {"u64": "<u8", "f64": "<f8"}
 
-_PATH = "_path"
-"""A column for the file that a row comes from; no metric is called so."""
+RUN = "run"
+"""A column for the run that a row is of; no metric is called so."""
 
-Column = tuple[str, "bytes | list[str]", "bytes | list[str] | None"]
-"""Kind, values and extra of a column, as `crates/py/src/run.rs` tabulates them."""
+_ROW = "_row"
+
+Column = tuple[str, Any, Any]
+"""Kind, values and extra of a column, as `crates/py/src/run.rs` tabulates them: of numbers their bytes and
+which are there, of texts these, of labels the bytes of their indices and all labels."""
+
+Tables = Mapping[str, Mapping[str, Column]]
+"""The tables of a run as the engine gives them, column by column."""
+
+
+def framed(tables: Tables) -> dict[str, pl.DataFrame]:
+    """All tables of a run, the flows with their summaries."""
+    return {name: frame.drop(RUN) for name, frame in together([tables]).items()}
+
+
+def together(runs: Sequence[Tables]) -> dict[str, pl.DataFrame]:
+    """All tables of runs of one shape; before each table's own columns stands the run's index, `RUN`.
+
+    A frame costs by its columns what a thousand rows cost, so short runs are not framed one by one.
+    """
+    frames = {name: _joined([run[name] for run in runs]) for name in runs[0]}
+    return frames | {"flows": _with_summaries(frames)}
+
+
+def shape(tables: Tables) -> tuple[object, ...]:
+    """What runs have in common whose frames have the same columns: tables, and the kinds of their flows."""
+    kinds = set(
+        zip(*(frame({name: tables["flows"][name]}).to_series() for name in ("app", "transport")), strict=True)
+    )
+    columns = (
+        (name, *((column, kind) for column, (kind, *_) in table.items())) for name, table in tables.items()
+    )
+    return (*columns, *sorted(kinds))
 
 
 def frame(table: Mapping[str, Column]) -> pl.DataFrame:
     """A frame of a table of the engine."""
-    return pl.DataFrame([_series(name, column) for name, column in table.items()])
+    return _joined([table]).drop(RUN)
 
 
-def _series(name: str, column: Column) -> pl.Series:
-    match column:
-        case ("u64" | "f64" as kind, bytes(values), None):
-            return pl.Series(name, np.frombuffer(values, _DTYPES[kind]))
-        case ("u64" | "f64" as kind, bytes(values), bytes(validity)):
-            series = pl.Series(name, np.frombuffer(values, _DTYPES[kind]))
-            present = pl.Series(np.frombuffer(validity, np.bool_))
+def _joined(tables: Sequence[Mapping[str, Column]]) -> pl.DataFrame:
+    """A frame of a table of several runs, and before its columns the run's index."""
+    found = [_series(name, [table[name] for table in tables]) for name in tables[0]]
+    heights = [_height(next(iter(table.values()))) for table in tables]
+    return pl.DataFrame([pl.Series(RUN, np.repeat(np.arange(len(tables), dtype=np.uint32), heights)), *found])
+
+
+_WIDTHS = {"u64": 8, "f64": 8, "label": 4}
+
+
+def _height(column: Column) -> int:
+    kind, values, _ = column
+    return len(values) // _WIDTHS.get(kind, 1)
+
+
+def _series(name: str, columns: Sequence[Column]) -> pl.Series:
+    """A column of several runs, one after the other."""
+    match columns[0][0]:
+        case "u64" | "f64" as kind:
+            series = pl.Series(
+                name, np.frombuffer(b"".join(values for _, values, _ in columns), _DTYPES[kind])
+            )
+            if all(validity is None for _, _, validity in columns):
+                return series
+            present = b"".join(
+                b"\1" * _height(column) if column[2] is None else column[2] for column in columns
+            )
             # One null stands for all: `pl.repeat` would start a query for every column of every run.
-            return series.zip_with(present, pl.Series([None], dtype=series.dtype))
-        case ("text", list(values), None):
-            return pl.Series(name, values, dtype=pl.String)
-        case ("label", bytes(indices), list(names)):
+            return series.zip_with(
+                pl.Series(np.frombuffer(present, np.bool_)), pl.Series([None], dtype=series.dtype)
+            )
+        case "text":
+            return pl.Series(name, [text for _, texts, _ in columns for text in texts], dtype=pl.String)
+        case "label":
+            names = [label for _, _, labels in columns for label in labels]
+            offsets = np.cumsum([0, *(len(labels) for _, _, labels in columns[:-1])])
+            indices = [
+                np.frombuffer(indices, "<u4") + offset
+                for (_, indices, _), offset in zip(columns, offsets, strict=True)
+            ]
             # By index, not `gather`, which would start a query.
-            return pl.Series(name, names, dtype=pl.String)[np.frombuffer(indices, "<u4")]
-    raise ValueError(f"column {name!r} has the kind {column[0]!r}, which is unknown here")
+            return pl.Series(name, names, dtype=pl.String)[np.concatenate(indices)]
+    raise ValueError(f"column {name!r} has the kind {columns[0][0]!r}, which is unknown here")
 
 
-def framed(tables: Mapping[str, Mapping[str, Column]]) -> dict[str, pl.DataFrame]:
-    """All tables of a run, the flows with their summaries."""
-    frames = {name: frame(table) for name, table in tables.items()}
-    return frames | {"flows": summarised(frames)}
+def _with_summaries(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The flows of several runs with their summaries."""
+    flows = frames["flows"]
+    # The same name is another flow in another run, so flows go by their row here.
+    rows = flows.select(RUN, "flow", pl.int_range(pl.len()).alias(_ROW))
+    keyed = {
+        name: table.join(rows, on=[RUN, "flow"], how="left", maintain_order="left")
+        .with_columns(pl.col(_ROW).alias("flow"))
+        .drop(RUN, _ROW)
+        for name, table in frames.items()
+        if "flow" in table.columns
+    }
+    return summarised(keyed).with_columns(flows.get_column("flow")).insert_column(0, flows.get_column(RUN))
 
 
 def parquet(data: pl.DataFrame) -> bytes:
@@ -60,51 +124,3 @@ def parquet(data: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     data.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
-
-
-def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
-    """A table of the runs of several questions, with the column `replication` before its own.
-
-    All files are read by one query: opening a thousand small ones each by its own takes seconds.
-
-    Raises:
-        StoreError: A run cannot be read.
-    """
-    outcomes = list(dict.fromkeys(outcome for some in asked for outcome in some))
-    if not outcomes:
-        return [pl.DataFrame() for _ in asked]
-    paths = [str(outcome.folder / f"{name}.parquet") for outcome in outcomes]
-    try:
-        whole = _read(paths)
-        if wrong := misfit(name, whole.schema):
-            raise pl.exceptions.SchemaError(wrong)
-    except (*UNREADABLE, OSError) as error:
-        # Which one is it?
-        for outcome in outcomes:
-            if wrong := misfit(name, table(outcome.folder, name).schema):
-                raise StoreError(f"{outcome.folder} cannot be read: {wrong}") from None
-        raise StoreError(f"the runs' {name} do not fit together: {error}") from None
-    by_path = {str(path): rows for (path,), rows in whole.group_by(_PATH, maintain_order=True)}
-    empty = whole.clear()
-    rows = dict(zip(outcomes, (by_path.get(path, empty) for path in paths), strict=True))
-    return [
-        pl.concat(
-            rows[outcome].select(
-                pl.lit(outcome.replication, pl.Int64).alias("replication"), pl.exclude(_PATH)
-            )
-            for outcome in some
-        )
-        for some in asked
-    ]
-
-
-def _read(paths: list[str]) -> pl.DataFrame:
-    """Several files of a table, with the column `_PATH`; a column that one lacks has no values there.
-
-    What a flow has columns for depends on its application, so the files of a sweep may differ in them.
-    """
-    try:
-        return pl.read_parquet(paths, glob=False, include_file_paths=_PATH)
-    except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
-        each = (pl.read_parquet(path, glob=False, include_file_paths=_PATH) for path in paths)
-        return pl.concat(each, how="diagonal")

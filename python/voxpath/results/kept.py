@@ -1,4 +1,4 @@
-"""A run's folder as anybody may hand it over: read, or refused with its name."""
+"""A run as anybody may hand it over, by its folder or its name in a store: read, or refused by that name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 from voxpath import files
 from voxpath.results import digests
 from voxpath.results.identity import FORMAT
+from voxpath.results.packs import WHOSE, Packs
 from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Kept:
     """A run that was kept.
 
     Attributes:
-        folder: Where.
+        folder: Where; a run in a pack has none of this name.
         identity: What it is.
         verdict: Whether it is worth anything.
         plan: What was run.
@@ -46,19 +47,59 @@ class Kept:
         Raises:
             StoreError: They are not, or this is no run.
         """
+        packed = in_pack(folder)
+        described = None if packed is None else packed.described(folder.name)
         # First of all: digests, tables and columns of other versions are others.
-        identity = _object(folder, "identity.json", _IDENTITY)
+        identity = _object(folder, described, "identity.json", _IDENTITY)
         if identity["format"] != FORMAT:
             raise StoreError(
                 f"{folder} was kept by another version of voxpath: run its scenario again, or read it by"
                 " that version"
             )
         try:
-            digests.check(folder)
+            if packed is None:
+                digests.check(folder, "verdict.json")
         except OSError as error:
             raise StoreError(f"{folder} cannot be read: {error.strerror or error}") from None
-        verdict, plan = _object(folder, "verdict.json", _VERDICT), _object(folder, "plan.json", _PLAN)
+        verdict = _object(folder, described, "verdict.json", _VERDICT)
+        plan = _object(folder, described, "plan.json", _PLAN)
         return cls(folder, identity, verdict, plan)
+
+    @property
+    def packed(self) -> bool:
+        """Whether it lies in a pack, and not in a folder."""
+        return not self.folder.is_dir()
+
+
+def in_pack(folder: Path) -> Packs | None:
+    """The packs in which a run lies that has no folder.
+
+    Raises:
+        StoreError: Its pack is not what was written, or of another version.
+    """
+    if folder.exists():
+        return None
+    packs = Packs(folder.parent)
+    return None if packs.find(folder.name) is None else packs
+
+
+def is_run(place: Path) -> bool:
+    """Whether a run is kept there, in a folder or in a pack.
+
+    Raises:
+        StoreError: As `in_pack`.
+    """
+    return (place / "verdict.json").is_file() or in_pack(place) is not None
+
+
+def tables_of(folder: Path) -> list[str]:
+    """Names of the tables of a run."""
+    packed = in_pack(folder)
+    return (
+        sorted(path.stem for path in folder.glob("*.parquet"))
+        if packed is None
+        else packed.tables(folder.name)
+    )
 
 
 def table(folder: Path, name: str) -> pl.DataFrame:
@@ -68,7 +109,10 @@ def table(folder: Path, name: str) -> pl.DataFrame:
         StoreError: It cannot be read.
     """
     try:
+        packed = in_pack(folder)
         with readable(folder):
+            if packed is not None:
+                return packed.table([folder.name], name).drop(WHOSE)
             return pl.read_parquet(folder / f"{name}.parquet", glob=False)
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {error}") from None
@@ -92,9 +136,11 @@ def readable(folder: Path) -> Iterator[None]:
         raise StoreError(f"{folder} cannot be read: {said[0] if said else type(error).__name__}") from None
 
 
-def _object(folder: Path, name: str, keys: Mapping[str, type]) -> dict[str, Any]:
+def _object(
+    folder: Path, described: Mapping[str, bytes] | None, name: str, keys: Mapping[str, type]
+) -> dict[str, Any]:
     try:
-        found: Any = json.loads(files.read(folder / name))
+        found: Any = json.loads(files.read(folder / name) if described is None else described[name])
     except OSError as error:
         raise StoreError(f"{folder} is no run: {name}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

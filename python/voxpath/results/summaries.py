@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath.scenario.apps import APPS
-from voxpath.scenario.apps.summaries import CONNECTIONS
+from voxpath.scenario.apps.summaries import CONNECTIONS, seconds
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def summarised(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         tables: All tables of the run, as the engine gives them.
     """
     flows = tables["flows"].with_columns(
-        ((pl.col("completed_ns") - pl.col("start_ns")) / 1e9).alias("completion_s")
+        seconds(pl.col("completed_ns") - pl.col("start_ns")).alias("completion_s")
     )
     for summary in of_kinds(flows.get_column("app").unique(maintain_order=True)):
         if summary.table not in tables:

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
 import time
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from voxpath import _engine, halts
 from voxpath.results import digests
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.outcome import Outcome
+from voxpath.results.packs import Packable, Packs
 from voxpath.results.problems import DamagedError
 from voxpath.results.store import Store
-from voxpath.sweeps.crew import unfit
+from voxpath.sweeps.crew import Crew, unfit
 from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
 
-    from voxpath.sweeps.crew import Crew
+    from voxpath.results.frames import Tables
     from voxpath.sweeps.workers import Workers
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _BATCH_SECONDS = 0.2
 """How often the progress of short runs is told, about."""
+
+_GATHERED = 1000
+"""After so many runs it is looked whether there are loose packs to gather."""
 
 _LOOK_SECONDS = 1.0
 """How often it is looked after workers from whom nothing comes."""
@@ -48,6 +53,7 @@ class Task:
         observe: What is recorded.
         root: Directory of the store.
         force: Make the run though it is there already.
+        together: Keep it in a pack with others, if it records nothing but its tables.
     """
 
     plan: str
@@ -56,6 +62,12 @@ class Task:
     observe: Observe
     root: str
     force: bool = False
+    together: bool = False
+
+    @property
+    def packed(self) -> bool:
+        """Whether it is to be kept in a pack, should it be valid."""
+        return self.together and self.observe == Observe()
 
     @property
     def identity(self) -> Identity:
@@ -64,7 +76,7 @@ class Task:
 
 
 def perform(task: Task) -> Outcome:
-    """Makes a run, or finds it finished.
+    """Makes a run that has a folder, or finds it finished.
 
     Raises:
         RuntimeError: The engine failed; this is a bug of ours.
@@ -78,17 +90,71 @@ def perform(task: Task) -> Outcome:
         damage = error.reason
     from voxpath.results.frames import framed, parquet
 
+    made = _made(task)
+    files = {f"{name}.parquet": parquet(rows) for name, rows in framed(made.tables).items()}
+    files |= {f"captures/{host}.pcapng": packets for host, packets in made.captures.items()}
+    return replace(_keep(task, made, files), damage=damage)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A run as the engine gives it."""
+
+    tables: Tables
+    verdict: str
+    captures: Mapping[str, bytes]
+    environment: dict[str, Any]
+
+    @property
+    def valid(self) -> bool:
+        return bool(json.loads(self.verdict)["valid"])
+
+
+def _made(task: Task) -> _Made:
     halts.reached("run.begins")
     started = datetime.now(UTC)
     wall, processor = time.perf_counter_ns(), time.thread_time_ns()
     tables, verdict, captures = _engine.run(task.plan, task.replication, task.observe.json)
     wall, processor = time.perf_counter_ns() - wall, time.thread_time_ns() - processor
-    files = {f"{name}.parquet": parquet(rows) for name, rows in framed(tables).items()}
-    files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
     environment = {"started": started.isoformat(), "wall_ns": wall, "processor_ns": processor}
-    found = Found(verdict, files, environment)
-    outcome = keep(Path(task.root), task.identity, task.scenario, task.replication, found)
-    return replace(outcome, damage=damage)
+    return _Made(tables, verdict, captures, environment)
+
+
+def _keep(task: Task, made: _Made, files: Mapping[str, bytes]) -> Outcome:
+    found = Found(made.verdict, files, made.environment)
+    return keep(Path(task.root), task.identity, task.scenario, task.replication, found)
+
+
+def pack(tasks: Sequence[Task]) -> list[Outcome]:
+    """Makes runs, and keeps those of one shape together.
+
+    Raises:
+        RuntimeError: The engine failed; this is a bug of ours.
+        StoreError: The results cannot be written.
+    """
+    from voxpath.results.frames import framed, parquet, shape, together
+
+    made = [_made(task) for task in tasks]
+    outcomes: dict[int, Outcome] = {}
+    alike: dict[tuple[str, object], list[int]] = {}
+    for index, (task, run) in enumerate(zip(tasks, made, strict=True)):
+        if run.valid:
+            alike.setdefault((task.root, shape(run.tables)), []).append(index)
+        else:
+            # A fault of ours, to be looked into.
+            files = {f"{name}.parquet": parquet(rows) for name, rows in framed(run.tables).items()}
+            outcomes[index] = _keep(task, run, files)
+    for (root, _), indices in alike.items():
+        packable = [_packable(tasks[index], made[index]) for index in indices]
+        Packs(Path(root)).keep(packable, together([made[index].tables for index in indices]))
+        for index, one in zip(indices, packable, strict=True):
+            folder, replication = Path(root) / one.identity.name, tasks[index].replication
+            outcomes[index] = Outcome(folder, replication, reused=False, valid=True, packed=True)
+    return [outcomes[index] for index in range(len(tasks))]
+
+
+def _packable(task: Task, made: _Made) -> Packable:
+    return Packable(task.identity, task.scenario, made.verdict, made.environment | _machine())
 
 
 @dataclass(frozen=True)
@@ -134,13 +200,16 @@ def keep(
 
 
 def finished(root: Path, identity: Identity, replication: int) -> Outcome | None:
-    """The run as it was made before.
+    """The run as it was made before, in a folder; from a pack it is copied into one.
 
     Raises:
         DamagedError: Its files are not those that were written.
-        StoreError: The store cannot be read.
+        StoreError: The store cannot be read, or not be written to.
     """
-    folder = Store(root).find(identity.name)
+    store = Store(root)
+    folder = store.find(identity.name)
+    if folder is None and store.packs.find(identity.name) is not None:
+        folder = store.keep(identity.name, store.packs.files(identity.name))
     return Outcome(folder, replication, reused=True, valid=True) if folder else None
 
 
@@ -159,37 +228,65 @@ def perform_all(
         StoreError: As `perform`.
         ClusterError: The cluster cannot be used; nothing has been run.
     """
-    roots = {Path(task.root) for task in tasks}
-    new_roots = {root for root in roots if not root.exists()}
+    stores = {task.root: Store(Path(task.root)) for task in tasks}
+    new_roots = {store.root for store in stores.values() if not store.root.exists()}
     outcomes: dict[int, Outcome] = {}
+    damage: dict[int, str] = {}
     try:
-        for root in roots:
-            Store(root).clean()
+        for store in stores.values():
+            store.clean()
         missing: dict[tuple[str, str], int] = {}
-        for index, task in enumerate(tasks):
-            with contextlib.suppress(DamagedError):
-                if found := _finished(task):
+        names = [task.identity.name for task in tasks]
+        for index, (task, name) in enumerate(zip(tasks, names, strict=True)):
+            try:
+                if found := _found(stores[task.root], name, task):
                     outcomes[index] = found
                     on_done(found)
-            # Who makes it finds the damage again, and tells of it.
-            if index not in outcomes:
-                missing.setdefault((task.root, task.identity.name), index)
+                    continue
+            except DamagedError as error:
+                damage[index] = error.reason
+            missing.setdefault((task.root, name), index)
         for index, outcome in _performed(tasks, list(missing.values()), workers):
-            outcomes[index] = outcome
-            on_done(outcome)
+            outcomes[index] = replace(outcome, damage=damage.get(index))
+            on_done(outcomes[index])
             halts.reached("run.noted")
+            if outcome.packed and len(outcomes) % _GATHERED == 0:
+                stores[tasks[index].root].packs.gather()
         # Cells may resolve into one plan; such a run is made once.
-        for index, task in enumerate(tasks):
+        for index, (task, name) in enumerate(zip(tasks, names, strict=True)):
             if index not in outcomes:
-                outcomes[index] = outcomes[missing[task.root, task.identity.name]]
+                outcomes[index] = outcomes[missing[task.root, name]]
                 on_done(outcomes[index])
+        if any(task.packed for task in tasks):
+            for store in stores.values():
+                store.packs.seal()
     except BaseException:
-        for root in roots:
-            Store(root).clean()
-            if root in new_roots and root.is_dir() and not any(root.iterdir()):
-                root.rmdir()
+        for store in stores.values():
+            store.clean()
+            if store.root in new_roots:
+                for directory in (store.packs.directory, store.root):
+                    if directory.is_dir() and not any(directory.iterdir()):
+                        directory.rmdir()
         raise
     return [outcomes[index] for index in range(len(tasks))]
+
+
+def _found(store: Store, name: str, task: Task) -> Outcome | None:
+    """The run as it was made before, unless it is to be made anew.
+
+    Raises:
+        DamagedError: Its files are not those that were written.
+        StoreError: The store cannot be read, or not be written to.
+    """
+    if task.force:
+        return None
+    if not task.packed:
+        return finished(store.root, task.identity, task.replication)
+    folder = store.find(name)
+    packed = folder is None and store.packs.find(name) is not None
+    if folder is None and not packed:
+        return None
+    return Outcome(store.root / name, task.replication, reused=True, valid=True, packed=packed)
 
 
 def _performed(
@@ -197,8 +294,7 @@ def _performed(
 ) -> Iterator[tuple[int, Outcome]]:
     """Performs some of the tasks; outcomes come as they are done, with the task's index."""
     if workers.dask is None and min(workers.jobs, len(indices)) <= 1:
-        for index in indices:
-            yield index, perform(tasks[index])
+        yield from _spread(Crew(_Here(), 1), {index: tasks[index] for index in indices})
     elif indices:
         stores = {tasks[index].root: Path(tasks[index].root).absolute() for index in indices}
         with crew(workers, len(indices), set(stores.values())) as found:
@@ -206,6 +302,15 @@ def _performed(
             sent = {index: replace(tasks[index], root=str(stores[tasks[index].root])) for index in indices}
             for index, outcome in _spread(found, sent):
                 yield index, replace(outcome, folder=Path(tasks[index].root) / outcome.folder.name)
+
+
+class _Here(Executor):
+    """This process, at once."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        future: Future[_T] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
 
 
 def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outcome]]:
@@ -249,7 +354,10 @@ def perform_batch(tasks: Sequence[Task], build: str, marks: Sequence[Path]) -> t
     if reason := unfit(build, marks):
         raise RuntimeError(f"a worker on {platform.node()} {reason}")
     started = time.perf_counter()
-    return [perform(task) for task in tasks], time.perf_counter() - started
+    packed = [index for index, task in enumerate(tasks) if task.packed]
+    outcomes = dict(zip(packed, pack([tasks[index] for index in packed]), strict=True))
+    outcomes |= {index: perform(task) for index, task in enumerate(tasks) if not task.packed}
+    return [outcomes[index] for index in range(len(tasks))], time.perf_counter() - started
 
 
 def _finished(task: Task) -> Outcome | None:

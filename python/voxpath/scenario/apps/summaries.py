@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _CLIENT = "client application"
 _RECEIVER = "receiving application"
 _SENDER = "sending application"
-_NS_PER_S = 1e9
 
 
 TCP = (
@@ -213,9 +212,9 @@ class Sessions:
 
         shares = ("network_ns", "waiting_ns", "decoding_ns", "end_pointing_ns")
         return rows.with_columns(
-            (pl.sum_horizontal(*shares, ignore_nulls=False) / _NS_PER_S).alias("final_latency_s"),
+            seconds(pl.sum_horizontal(*shares, ignore_nulls=False)).alias("final_latency_s"),
             # A result may come before the audio ends.
-            (pl.col("final_ns") / _NS_PER_S - pl.col("audio_last_ns") / _NS_PER_S).alias("after_audio_s"),
+            (seconds(pl.col("final_ns")) - seconds(pl.col("audio_last_ns"))).alias("after_audio_s"),
             ((pl.col("final_ns") - pl.col("audio_first_ns")) / pl.col("audio_ns")).alias("total_factor"),
             (pl.col("decoding_total_ns") / pl.col("audio_ns")).alias("decoding_factor"),
         )
@@ -279,6 +278,14 @@ RESPONSES = Delays(
     counted="Requests whose answer was delivered whole",
     what="response delay: from last_byte_sent_ns of a request to its completed_ns",
 )
+
+
+def seconds(ns: pl.Expr) -> pl.Expr:
+    """Nanoseconds as seconds, the nearest number to each.
+
+    By a number, polars divides a column of one row alone; others it multiplies by the reciprocal.
+    """
+    return ns / (0.0 * ns + 1e9)
 
 
 def _spans(name: str, measures: Iterable[str], what: str, where: str) -> dict[str, Metric]:

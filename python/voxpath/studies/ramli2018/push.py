@@ -12,8 +12,8 @@ import polars as pl
 
 from voxpath.backends.base import Question
 from voxpath.document import Cell, Table
-from voxpath.results.frames import tables
 from voxpath.results.intervals import summarise
+from voxpath.results.tables import tables
 from voxpath.scenario import from_dict
 from voxpath.studies.base import shown
 from voxpath.studies.ramli2018 import region

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from voxpath.backends.base import Question
-from voxpath.results.frames import tables
 from voxpath.results.intervals import Summary, summarise
+from voxpath.results.tables import tables
 from voxpath.speech.samples import GROWING
 from voxpath.studies.ramli2018 import candidates, push, region
 from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs

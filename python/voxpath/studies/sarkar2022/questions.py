@@ -10,9 +10,9 @@ import polars as pl
 
 from voxpath.backends.base import Question
 from voxpath.backends.sim import rows
-from voxpath.results.frames import tables
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
+from voxpath.results.tables import tables
 from voxpath.studies.sarkar2022.scenario import (
     AS_PUBLISHED,
     LOSSES,

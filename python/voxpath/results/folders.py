@@ -1,0 +1,132 @@
+"""Folders that are there as a whole or not at all.
+
+A folder is written under a temporary name, whose writer holds a lock on it, and then renamed. What a killed
+process left has no lock and is removed by the next `clean`. This guards against processes that die, not
+against a machine that loses power.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+from typing import TYPE_CHECKING
+
+from voxpath import halts
+from voxpath.results import digests
+from voxpath.results.problems import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_PARTIAL = ".partial-"
+
+
+class Folders:
+    """Folders below one directory, which is made when the first of them is kept."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def names(self) -> list[str]:
+        """Of the folders that are there, in order."""
+        try:
+            return sorted(entry.name for entry in os.scandir(self.root) if not entry.name.startswith("."))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreError(f"cannot read {self.root}: {error.strerror or error}") from error
+
+    def keep(self, name: str, files: Mapping[str, bytes]) -> Path:
+        """Keeps a folder under its name, in place of what is there, and returns it.
+
+        Args:
+            name: The folder's name.
+            files: Contents by path inside the folder; their digests are kept with them.
+
+        Raises:
+            StoreError: The files cannot be written; nothing is left of them.
+        """
+        try:
+            return self._keep(name, files)
+        except OSError as error:
+            raise StoreError(f"cannot write a run to {self.root}: {error.strerror or error}") from error
+
+    def _keep(self, name: str, files: Mapping[str, bytes]) -> Path:
+        self.root.mkdir(parents=True, exist_ok=True)
+        folder = self.root / name
+        with self.partial(name) as partial:
+            for path, contents in {**files, digests.FILE: digests.of(files)}.items():
+                target = partial / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(contents)
+                halts.reached("store.half-written")
+            halts.reached("store.written")
+            # Writers of one name take turns: between the two renames the name is free.
+            with locked(self.root, fcntl.LOCK_EX):
+                if folder.exists():
+                    folder.rename(partial.with_name(f"{partial.name}-old"))
+                    halts.reached("store.moved-away")
+                partial.rename(folder)
+        halts.reached("store.renamed")
+        shutil.rmtree(partial.with_name(f"{partial.name}-old"), ignore_errors=True)
+        return folder
+
+    def remove(self, name: str) -> None:
+        """Removes a folder, if it is there; whoever is killed meanwhile leaves all of it or nothing.
+
+        Raises:
+            StoreError: It cannot be removed.
+        """
+        going = self.root / f"{_PARTIAL}{name}-{secrets.token_hex(4)}"
+        try:
+            (self.root / name).rename(going)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"cannot remove {self.root / name}: {error.strerror or error}") from error
+        shutil.rmtree(going, ignore_errors=True)
+
+    def clean(self) -> int:
+        """Removes what killed processes left; returns how many folders that were."""
+        if not self.root.is_dir():
+            return 0
+        removed = 0
+        with locked(self.root, fcntl.LOCK_EX):
+            for partial in self.root.glob(f"{_PARTIAL}*"):
+                with (
+                    contextlib.suppress(BlockingIOError, FileNotFoundError),
+                    locked(partial, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                ):
+                    shutil.rmtree(partial, ignore_errors=True)
+                    removed += 1
+        return removed
+
+    @contextlib.contextmanager
+    def partial(self, name: str) -> Iterator[Path]:
+        """A new folder, locked; removed at the end if it still has its temporary name."""
+        partial = self.root / f"{_PARTIAL}{name}-{secrets.token_hex(4)}"
+        with contextlib.ExitStack() as stack:
+            # `clean` waits until the folder is made and locked.
+            with locked(self.root, fcntl.LOCK_SH):
+                partial.mkdir()
+                halts.reached("store.folder-made")
+                stack.enter_context(locked(partial, fcntl.LOCK_EX))
+            try:
+                yield partial
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(directory: Path, operation: int) -> Iterator[None]:
+    """Holds a lock on a directory; the kernel gives it back when the process ends, however it ends."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, operation)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,246 @@
+"""Runs that lie together: what a folder would have of each, whoever packed them and in which order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpath as voxpath_package
+from conftest import SCENARIOS, SMALL, contents
+from test_damage import bits, flipped
+from voxpath.results import digests, packs
+from voxpath.results.identity import Observe
+from voxpath.results.packs import Packs
+from voxpath.results.problems import DamagedError, StoreError
+from voxpath.results.store import Store
+from voxpath.scenario import parse, read
+from voxpath.sweeps.runs import Task, pack, perform, perform_all
+from voxpath.sweeps.workers import Workers
+
+SWEEP = f"""{SMALL}
+[sweep]
+"topology.link.loss" = ["0 %", "3 %"]
+replications = 4
+"""
+
+
+def tasks(text: str, root: Path, replications: int) -> list[Task]:
+    return [
+        Task(cell.document.plan.json, cell.document.written, number, Observe(), str(root), together=True)
+        for cell in parse(text).cells()
+        for number in range(replications)
+    ]
+
+
+def files(root: Path, names: list[str]) -> dict[str, dict[str, bytes]]:
+    """The files of packed runs, but for their environment."""
+    return {
+        name: {path: data for path, data in Packs(root).files(name).items() if path != digests.ENVIRONMENT}
+        for name in names
+    }
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_packed_run_has_the_bytes_that_its_folder_would_have(path: Path, tmp_path: Path):
+    """Of every scenario; two replications lie together with another scenario."""
+    document = read(path)
+    small = read_small(tmp_path)
+    some = [
+        Task(document.plan.json, document.written, number, Observe(), str(tmp_path / "packed"), together=True)
+        for number in (0, 1)
+    ]
+    some.insert(1, replace(some[0], plan=small.plan, scenario=small.scenario))
+    outcomes = pack(some)
+    for task, outcome in zip(some, outcomes, strict=True):
+        alone = perform(replace(task, root=str(tmp_path / "alone"), together=False)).folder
+        if not outcome.packed:
+            continue
+        packed = Packs(tmp_path / "packed").files(outcome.folder.name)
+        del packed[digests.ENVIRONMENT]
+        assert packed | {digests.FILE: contents(alone)[digests.FILE]} == contents(alone)
+    assert outcomes[1].packed
+
+
+def read_small(directory: Path) -> Task:
+    document = parse(SMALL)
+    return Task(document.plan.json, document.written, 0, Observe(), str(directory), together=True)
+
+
+def test_what_is_in_sealed_packs_depends_on_the_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In one sweep or in many, in any order, gathered on the way or not, in packs of three runs or in one."""
+    monkeypatch.setattr(packs, "_GATHERED", 2)
+    for most in (3, packs.MOST_RUNS):
+        monkeypatch.setattr(packs, "MOST_RUNS", most)
+        one, many = tmp_path / f"one {most}", tmp_path / f"many {most}"
+        perform_all(tasks(SWEEP, one, 4), Workers())
+        for task in reversed(tasks(SWEEP, many, 4)):
+            pack([task])
+            Packs(many).gather()
+        assert all(folder.name.startswith("loose-") for folder in (many / "packs").iterdir())
+        perform_all(tasks(SWEEP, many, 4), Workers())
+        assert contents(one) == contents(many)
+        assert len(list((one / "packs").iterdir())) == -(-8 // most)
+
+
+def test_a_sweep_that_grows_takes_the_small_packs_that_are_there_into_its_own(tmp_path: Path):
+    for replications in (1, 2, 3, 8):
+        perform_all(tasks(SWEEP, tmp_path, replications), Workers())
+        assert len(list((tmp_path / "packs").iterdir())) == 1
+    large = list((tmp_path / "packs").iterdir())
+    perform_all(tasks(SWEEP, tmp_path, 9), Workers())
+    found = list((tmp_path / "packs").iterdir())
+    assert len(found) == 2, "two runs do not have sixteen written again"
+    assert set(large) < set(found)
+    assert len(Packs(tmp_path).names()) == 18
+
+
+def test_runs_with_other_columns_lie_in_other_packs(tmp_path: Path):
+    app = '{ kind = "cbr", packet = "500 B", interval = "20 ms", packets = "50 packets" }'
+    other = '{ kind = "download", request = "1 B", response = "1 kB" }'
+    text = f'{SMALL}\n[sweep]\n"flows[0].app" = [{app}, {other}]\n'
+    answers = voxpath_package.sweep(parse(text), replications=2, out=tmp_path)
+    assert len(list((tmp_path / "packs").iterdir())) == 2
+    for folder in (tmp_path / "packs").iterdir():
+        flows = pl.read_parquet(folder / "tables" / "flows.parquet")
+        assert ("delay_p50_ns" in flows.columns) == (flows["transport"][0] == "udp")
+        assert flows["run"].to_list() == [0, 1]
+    assert answers.flows["app"].to_list() == ["cbr", "cbr", "download", "download"]
+
+
+def test_a_folder_and_a_pack_answer_for_each_other(tmp_path: Path):
+    alone = [perform(replace(task, together=False)) for task in tasks(SWEEP, tmp_path, 4)[:3]]
+    outcomes = perform_all(tasks(SWEEP, tmp_path, 4), Workers())
+    assert [outcome.reused for outcome in outcomes] == [True] * 3 + [False] * 5
+    assert [outcome.packed for outcome in outcomes] == [False] * 3 + [True] * 5
+    assert [outcome.folder for outcome in outcomes[:3]] == [outcome.folder for outcome in alone]
+    last = replace(tasks(SWEEP, tmp_path, 4)[-1], together=False)
+    copied = perform(last)
+    assert copied.reused
+    assert json.loads((copied.folder / "environment.json").read_bytes())["processor_ns"] > 0
+    assert contents(perform(replace(last, root=str(tmp_path / "other"))).folder) == contents(copied.folder)
+
+
+def test_runs_that_are_made_anew_take_the_place_of_those_before(tmp_path: Path):
+    perform_all(tasks(SWEEP, tmp_path, 1), Workers())
+    before = {name: Packs(tmp_path).described(name) for name in Packs(tmp_path).names()}
+    perform_all([replace(task, force=True) for task in tasks(SWEEP, tmp_path, 1)], Workers())
+    after = {name: Packs(tmp_path).described(name) for name in Packs(tmp_path).names()}
+    assert before.keys() == after.keys()
+    for name, described in after.items():
+        assert described.pop(digests.ENVIRONMENT) != before[name].pop(digests.ENVIRONMENT)
+        assert described == before[name]
+
+
+def test_one_bit_anywhere_in_a_pack_makes_its_runs_again_and_tells_of_it(tmp_path: Path):
+    some = tasks(SWEEP, tmp_path, 2)
+    perform_all(some, Workers())
+    (folder,) = (tmp_path / "packs").iterdir()
+    whole = contents(tmp_path)
+    tried = 0
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = str(path.relative_to(folder))
+        for bit in bits(path, 3):
+            flipped(path, bit)
+            outcomes = perform_all(some, Workers())
+            assert [outcome.reused for outcome in outcomes] == [False] * 4, (name, bit)
+            (told,) = {outcome.damage for outcome in outcomes}
+            assert told == f"packs/{folder.name}: {name} is not what was written" or name in {
+                digests.FILE,
+                digests.ENVIRONMENT,
+                digests.ENVIRONMENTS,
+            }
+            assert told is not None
+            assert contents(tmp_path) == whole
+            tried += 1
+    assert tried > 30
+
+
+def test_a_damaged_run_of_a_pack_is_refused_by_show_and_compare(voxpath, tmp_path: Path):
+    perform_all(tasks(SWEEP, tmp_path / "runs", 1), Workers())
+    name = Packs(tmp_path / "runs").names()[0]
+    (table,) = tmp_path.rglob("flows.parquet")
+    flipped(table, 800)
+    for command in ("show", "compare"):
+        called = voxpath(command, f"runs/{name}")
+        assert called.code == 2
+        assert f"runs/{name} is damaged: packs/" in called.err
+        assert "Traceback" not in called.err
+    with pytest.raises(DamagedError):
+        Packs(tmp_path / "runs").find(name)
+
+
+def test_a_packed_run_is_shown_and_compared_like_one_in_a_folder(voxpath, tmp_path: Path):
+    outcomes = perform_all(tasks(SWEEP, tmp_path / "runs", 1), Workers())
+    for task in tasks(SWEEP, tmp_path / "solo", 1):
+        perform(replace(task, together=False))
+    for outcome in outcomes:
+        name = outcome.folder.name
+        for arguments in ([], ["--table", "flows"], ["--table", "requests"], ["--table", "nothing"]):
+            packed = voxpath("show", f"runs/{name}", *arguments)
+            alone = voxpath("show", f"solo/{name}", *arguments)
+            assert packed.code == alone.code
+            assert packed.out == alone.out.replace("solo/", "runs/")
+            assert packed.err == alone.err
+    name = outcomes[0].folder.name
+    assert voxpath("show", name[:6], "--out", "runs").out == voxpath("show", f"runs/{name}").out
+    names = [outcome.folder.name for outcome in outcomes]
+    compared = [voxpath("compare", *(f"{root}/{name}" for name in names)) for root in ("runs", "solo")]
+    assert compared[0].code == 0, compared[0].err
+    assert compared[0].out == compared[1].out.replace("solo", "runs")
+
+
+def test_a_pack_of_another_version_is_refused_by_its_name(voxpath, tmp_path: Path):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    assert voxpath("sweep", "sweep.toml").code == 0
+    (folder,) = (tmp_path / "runs" / "packs").iterdir()
+    written = {name: data for name, data in contents(folder).items() if name != digests.FILE}
+    written["environment.json"] = (folder / "environment.json").read_bytes()
+    written["environment.parquet"] = (folder / "environment.parquet").read_bytes()
+    head = json.loads(written["pack.json"]) | {"format": packs.FORMAT + 1}
+    Store(folder.parent).keep(folder.name, written | {"pack.json": packs.canonical(head).encode()})
+    called = voxpath("sweep", "sweep.toml")
+    assert called.code == 1
+    assert f"{folder.name} was kept by another version of voxpath" in called.err
+
+
+def test_somebodys_own_directory_called_packs_does_not_matter(voxpath, tmp_path: Path):
+    (tmp_path / "packs" / "rucksack").mkdir(parents=True)
+    assert voxpath("show", "nothing").err.startswith("Error: nothing is no run")
+
+
+def test_who_reads_while_others_merge_finds_everything(tmp_path: Path):
+    some = tasks(SWEEP, tmp_path, 2)
+    for task in some:
+        pack([task])
+    reader = Packs(tmp_path)
+    names = reader.names()
+    Packs(tmp_path).seal()
+    assert reader.table(names, "flows").height == 4
+    assert reader.tables(names[0])
+    with pytest.raises(FileNotFoundError):
+        reader.table(names, "series")
+    with pytest.raises(StoreError, match="is no run"):
+        reader.table(["00"], "flows")
+
+
+def test_an_invalid_run_of_a_sweep_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from voxpath import _engine
+
+    run = _engine.run
+
+    def invalid(plan: str, replication: int, observe: str):
+        tables, verdict, captures = run(plan, replication, observe)
+        return tables, json.dumps(json.loads(verdict) | {"valid": replication != 1}), captures
+
+    monkeypatch.setattr(_engine, "run", invalid)
+    outcomes = perform_all(tasks(SMALL, tmp_path, 3), Workers())
+    assert [(outcome.valid, outcome.packed) for outcome in outcomes] == [
+        (True, True),
+        (False, False),
+        (True, True),
+    ]
+    assert (outcomes[1].folder / "verdict.json").is_file()
