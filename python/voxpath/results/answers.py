@@ -115,7 +115,7 @@ class Answers:
 
     @property
     def folders(self) -> list[Path]:
-        """Where these runs are."""
+        """Where these runs are: folders, or names of runs that lie in packs (`Outcome.folder`)."""
         return [outcome.folder for outcome in self.outcomes]
 
     @cached_property

@@ -393,6 +393,7 @@ class Packs:
         with self._merging():
             for pack in self._damaged:
                 self._folders.remove(pack.name)
+            self._damaged.clear()
             for shape, loose in self._loose().items():
                 contents = _Contents.joined([_Contents.read(pack) for pack in loose])
                 runs = contents.manifest.height
@@ -426,7 +427,8 @@ class Packs:
             try:
                 yield
             finally:
-                self._forget()
+                self._held = None
+                self._checked.clear()
 
     def _loose(self) -> dict[str, list[Path]]:
         """Loose packs that are what was written, by their shape."""
@@ -496,11 +498,6 @@ class Packs:
                 if before is not None and all(pack.is_dir() for pack in set(before.values())):
                     raise
         return read()
-
-    def _forget(self) -> None:
-        self._held = None
-        self._damaged.clear()
-        self._checked.clear()
 
 
 def _manifest(pack: Path, *columns: str) -> pl.DataFrame:

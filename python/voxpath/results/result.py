@@ -22,7 +22,8 @@ class Result:
         flows: One row per replication and flow; columns as in the metric dictionary, and `backend` where
             more than one made runs.
         rows: Means and intervals of runs, and the formulas' estimates.
-        folders: The runs, replication by replication, and those in virtual time before those in real time.
+        folders: The runs, replication by replication, and those in virtual time before those in real time. Of
+            many replications these are names, as `voxpath show` and `compare` take them.
     """
 
     flows: pl.DataFrame

@@ -84,16 +84,26 @@ def perform(task: Task) -> Outcome:
     """
     damage = None
     try:
-        if outcome := _finished(task):
-            return outcome
+        if not task.force and (found := finished(Store(Path(task.root)), task.identity, task.replication)):
+            return found
     except DamagedError as error:
         damage = error.reason
+    return replace(_alone(task), damage=damage)
+
+
+def _alone(task: Task) -> Outcome:
+    """Makes a run that has a folder.
+
+    Raises:
+        RuntimeError: As `perform`.
+        StoreError: As `perform`.
+    """
     from voxpath.results.frames import framed, parquet
 
     made = _made(task)
     files = {f"{name}.parquet": parquet(rows) for name, rows in framed(made.tables).items()}
     files |= {f"captures/{host}.pcapng": packets for host, packets in made.captures.items()}
-    return replace(_keep(task, made, files), damage=damage)
+    return _keep(task, made, files)
 
 
 @dataclass(frozen=True)
@@ -199,14 +209,13 @@ def keep(
     return Outcome(folder, replication, reused=False, valid=bool(json.loads(found.verdict)["valid"]))
 
 
-def finished(root: Path, identity: Identity, replication: int) -> Outcome | None:
+def finished(store: Store, identity: Identity, replication: int) -> Outcome | None:
     """The run as it was made before, in a folder; from a pack it is copied into one.
 
     Raises:
         DamagedError: Its files are not those that were written.
         StoreError: The store cannot be read, or not be written to.
     """
-    store = Store(root)
     folder = store.find(identity.name)
     if folder is None and store.packs.find(identity.name) is not None:
         folder = store.keep(identity.name, store.packs.files(identity.name))
@@ -281,7 +290,7 @@ def _found(store: Store, name: str, task: Task) -> Outcome | None:
     if task.force:
         return None
     if not task.packed:
-        return finished(store.root, task.identity, task.replication)
+        return finished(store, task.identity, task.replication)
     folder = store.find(name)
     packed = folder is None and store.packs.find(name) is not None
     if folder is None and not packed:
@@ -356,18 +365,8 @@ def perform_batch(tasks: Sequence[Task], build: str, marks: Sequence[Path]) -> t
     started = time.perf_counter()
     packed = [index for index, task in enumerate(tasks) if task.packed]
     outcomes = dict(zip(packed, pack([tasks[index] for index in packed]), strict=True))
-    outcomes |= {index: perform(task) for index, task in enumerate(tasks) if not task.packed}
+    outcomes |= {index: _alone(task) for index, task in enumerate(tasks) if not task.packed}
     return [outcomes[index] for index in range(len(tasks))], time.perf_counter() - started
-
-
-def _finished(task: Task) -> Outcome | None:
-    """The run as it was made before, unless it is to be made anew.
-
-    Raises:
-        DamagedError: As `finished`.
-        StoreError: As `finished`.
-    """
-    return None if task.force else finished(Path(task.root), task.identity, task.replication)
 
 
 def _machine() -> dict[str, Any]:

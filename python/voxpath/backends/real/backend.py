@@ -109,10 +109,11 @@ class RealBackend:
         found: dict[str, Outcome] = {}
         # Cells may resolve into one plan; such a run is made once.
         missing = {run.identity.name: run for run in runs}
+        store = Store(self.root)
         damage: dict[str, str] = {}
         for name, run in missing.items():
             try:
-                if not self.force and (outcome := finished(self.root, run.identity, run.replication)):
+                if not self.force and (outcome := finished(store, run.identity, run.replication)):
                     found[name] = replace(outcome, rejected=_rejected(outcome.folder))
                     self.on_done(found[name])
             except DamagedError as error:
