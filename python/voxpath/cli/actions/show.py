@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
 import plotille
 import polars as pl
 from rich.console import Console
@@ -15,6 +17,7 @@ from voxpath.results.intervals import quantile
 from voxpath.results.kept import Kept, readable
 from voxpath.results.kept import table as kept_table
 from voxpath.results.metrics import dictionary
+from voxpath.results.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +35,29 @@ _REQUEST_TIMES = (
     ("response, ms", "last_byte_sent_ns", "completed_ns"),
 )
 """What is told of requests, from which column to which."""
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """Options of `voxpath show`, as `cli.show` describes them."""
+
+    table: str | None
+    series: tuple[str, ...]
+    save: Path | None
+    out: Path
+
+
+def show(run_: Path, options: ShowOptions) -> int:
+    """Shows what a run found; 0.
+
+    Raises:
+        click.ClickException: There is no such run, or nothing of that name in it.
+    """
+    try:
+        show_run(run_, options.out, options.table, options.series, options.save)
+    except (ShowError, StoreError) as error:
+        raise click.ClickException(str(error)) from None
+    return 0
 
 
 class ShowError(Exception):

@@ -1,4 +1,4 @@
-"""Commands on real hosts that have our terminal: `voxpath exec` and `voxpath shell`."""
+"""What `voxpath exec` and `voxpath shell` do: commands on real hosts that have our terminal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LINK_KEYS = ("rate", "delay", "queue", "loss", "corrupt", "duplicate", "reorder"
 
 @dataclass(frozen=True)
 class ExecOptions:
-    """Options of `voxpath exec`, as `cli` describes them.
+    """Options of `voxpath exec`, as `cli.real` describes them.
 
     Attributes:
         link: Values of the link's keys, those of one direction below `up` and `down`.

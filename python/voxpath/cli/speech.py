@@ -1,9 +1,10 @@
-"""`voxpath speech ...`: what the commands take; what they do stands in `commands.py`."""
+"""`voxpath speech ...`."""
 
 from __future__ import annotations
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound="Callable[..., object]")
 _PORT = 8888
+_PACKAGES = ("aiohttp", "av", "pocketsphinx")
+"""Of the extra `speech`."""
 
 
 class _File(click.Path):
@@ -225,12 +228,10 @@ def utterance(file: str, **options: object) -> int:
 
 
 def _profiles() -> ModuleType:
-    from voxpath.speech import needs
+    _check_extra()
+    from voxpath.cli.actions import speech_profiles
 
-    needs.check()
-    from voxpath.speech import profile
-
-    return profile
+    return speech_profiles
 
 
 @speech.command()
@@ -243,9 +244,16 @@ def recognisers(names: tuple[str, ...], **options: object) -> int:
 
 
 def _commands() -> ModuleType:
-    from voxpath.speech import needs
+    _check_extra()
+    from voxpath.cli.actions import speech
 
-    needs.check()
-    from voxpath.speech import commands
+    return speech
 
-    return commands
+
+def _check_extra() -> None:
+    """Says what is missing of the extra, before anything of it is imported, and how to get it."""
+    from voxpath.extras import install
+
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise click.UsageError(f"{', '.join(missing)} missing: {install('speech')}")

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxpath import _engine
+from voxpath import _engine, terminal
 from voxpath.packages import NEEDED, OF_EXAMPLES, missing
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ class Finding:
     detail: str
     serves: str
     required: bool = False
+
+
+def doctor() -> int:
+    """Prints what works here; 1 where voxpath itself does not."""
+    findings = examine()
+    rows = [[found.name, "works" if found.works else "no", found.detail, found.serves] for found in findings]
+    terminal.print_table(None, ["part", "state", "detail", "serves"], rows, ["serves"])
+    return 1 if any(found.required and not found.works for found in findings) else 0
 
 
 def examine() -> list[Finding]:

@@ -1,4 +1,4 @@
-"""What `voxpath vowels` does; `cli` says how it is called."""
+"""What `voxpath vowels ...` does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """How formants are looked for, as `cli` describes it."""
+    """How formants are looked for, as `cli.vowels` describes it."""
 
     method: Method
     ceiling: float

@@ -1,4 +1,4 @@
-"""`voxpath aec`: cancels the echo of a recording, or of a stream of blocks as it comes."""
+"""What `voxpath aec` does: it cancels the echo of a recording, or of a stream of blocks as it comes."""
 
 from __future__ import annotations
 

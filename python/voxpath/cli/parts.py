@@ -1,0 +1,91 @@
+"""What commands are made of: help that keeps its examples, completion, options that several have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Decorated = TypeVar("Decorated", bound="Callable[..., Any]")
+
+FAILED, BAD_INPUT = 1, 2
+DEFAULT_OUT = Path("runs")
+
+
+class Group(click.Group):
+    """Commands whose help keeps the layout of its examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples as they are."""
+        _verbatim(self.epilog, formatter)
+        del ctx
+
+
+class Command(click.Command):
+    """A command whose help keeps the layout of its examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples as they are."""
+        _verbatim(self.epilog, formatter)
+        del ctx
+
+
+def _verbatim(text: str | None, formatter: click.HelpFormatter) -> None:
+    if text:
+        formatter.write_paragraph()
+        formatter.write(text.strip("\n") + "\n")
+
+
+def names(known: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Completes the last of some names with commas between; they are looked up when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        del context, parameter
+        before, comma, begun = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in known() if name.startswith(begun)]
+
+    return complete
+
+
+def backends() -> Iterable[str]:
+    """Who may be asked, for completion."""
+    from voxpath.backends.base import BACKENDS
+
+    return BACKENDS
+
+
+class Directory(click.Path):
+    """A directory's path; an empty text, which would be the current directory, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuses an empty text."""
+        if not value:
+            self.fail("is empty: it names a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUT = click.option(
+    "--out",
+    type=Directory(path_type=Path),
+    default=DEFAULT_OUT,
+    show_default=True,
+    help="Directory of the runs; a finished run that is there already is not repeated.",
+)
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=None,
+    help="Worker processes; by default one per processor. The results do not depend on it. With the backend "
+    "real, runs that go on at the same time; by default one.",
+)
+FORCE = click.option("--force", is_flag=True, help="Make runs anew that are there already.")
+
+
+def save(what: str, *, formats: bool = True) -> Callable[[Decorated], Decorated]:
+    """The option --save, for what a command writes to a file."""
+    suffix = ": .csv, .json or .parquet" if formats else ""
+    return click.option("--save", type=click.Path(path_type=Path), help=f"Write {what} to a file{suffix}.")
