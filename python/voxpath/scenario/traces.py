@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from voxpath import _engine, files
-from voxpath.scenario.planning import PlanError
+from voxpath.scenario.problems import PlanError
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read."""
