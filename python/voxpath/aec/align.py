@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 _LONGEST_S = 60.0
 """Of the recording that is looked at."""

@@ -12,7 +12,7 @@ from voxpath._engine import EchoFilter
 from voxpath.aec.paths import Paths
 
 if TYPE_CHECKING:
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 Precision = Literal["single", "double"]
 

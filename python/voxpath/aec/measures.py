@@ -9,7 +9,7 @@ from scipy.signal import welch
 
 if TYPE_CHECKING:
     from voxpath.aec.paths import Paths
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 
 def misalignment(truth: Paths, known: Paths) -> float:

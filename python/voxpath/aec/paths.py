@@ -9,7 +9,7 @@ import numpy as np
 from scipy.signal import fftconvolve
 
 if TYPE_CHECKING:
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 Place = tuple[float, float, float]
 """In metres from a corner: length, width, height."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import gcd
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.signal import fftconvolve, lfilter, resample_poly
@@ -14,8 +14,7 @@ from voxpath.aec.paths import Paths
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Samples: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
-"""Samples of a channel, or of left and right in rows."""
+    from voxpath.aec.samples import Samples
 
 
 def autoregressive(count: int, poles: Sequence[complex], seed: int) -> Samples:

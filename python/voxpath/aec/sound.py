@@ -14,7 +14,7 @@ from voxpath import files
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 
 class SoundError(Exception):

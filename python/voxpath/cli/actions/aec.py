@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voxpath.aec.filters import Canceller
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 _EARLY_S = 0.005
 """The echo is looked for from so much before the delay that was found: the loudest way is not the first."""

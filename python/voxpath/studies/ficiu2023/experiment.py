@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from voxpath.aec import Canceller
     from voxpath.aec.filters import Reading
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
 
 Source = Literal["noise", "speech", "recorded"]
 """What the far talker is: AR(1) noise, synthetic syllables, or recorded speech, again and again."""

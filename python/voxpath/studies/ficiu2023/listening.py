@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from voxpath.aec import Canceller
-    from voxpath.aec.signals import Samples
+    from voxpath.aec.samples import Samples
     from voxpath.document import Part
 
 _LENGTH = 256
