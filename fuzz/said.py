@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import av
 import numpy as np
 
-from voxpath.speech.formats import RATE
+from voxpath.speech.pcm import RATE
 from voxpath.speech.samples import samples
 
 if TYPE_CHECKING:

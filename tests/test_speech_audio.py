@@ -17,8 +17,9 @@ import pocketsphinx
 import pytest
 
 from voxpath.speech.endpoint import Endpointer
-from voxpath.speech.formats import RATE, Encoding, FormatError, Raw, Reader, Resampler, reader_of, to_pcm
+from voxpath.speech.formats import reader_of
 from voxpath.speech.hearing import Hearing
+from voxpath.speech.pcm import RATE, Encoding, FormatError, Raw, Reader, Resampler, to_pcm
 from voxpath.speech.recognisers import load
 from voxpath.speech.samples import samples
 from voxpath.speech.session import Final, Partial, Session

@@ -16,7 +16,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from voxpath.speech.formats import RATE, reader_of
+from voxpath.speech.formats import reader_of
+from voxpath.speech.pcm import RATE
 from voxpath.speech.recognisers import NAMES, Heard, Recogniser, UnavailableError, load
 from voxpath.speech.samples import samples
 from voxpath.speech.session import Final, Partial, Session

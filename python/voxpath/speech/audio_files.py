@@ -10,7 +10,8 @@ from pathlib import Path
 from voxpath import files
 from voxpath.handshake import WAV, raw_type
 from voxpath.speech.client import Audio
-from voxpath.speech.formats import RATE, FormatError, reader_of
+from voxpath.speech.formats import reader_of
+from voxpath.speech.pcm import RATE, FormatError
 from voxpath.speech.samples import SCHEME, samples
 from voxpath.speech.sniffing import media_type
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from voxpath.speech.formats import Encoding, FormatError, Raw
+from voxpath.speech.pcm import Encoding, FormatError, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from voxpath.speech.formats import Samples
+    from voxpath.speech.pcm import Samples
 
 _OPTIONS = {
     # It says what is in it at its beginning, and is not to be waited for.

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voxpath.speech.formats import RATE
+from voxpath.speech.pcm import RATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

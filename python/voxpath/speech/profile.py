@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpath.speech.events import as_told, farewell
-from voxpath.speech.formats import RATE, reader_of
+from voxpath.speech.formats import reader_of
+from voxpath.speech.pcm import RATE
 from voxpath.speech.session import Final, Partial, Session
 from voxpath.speech.worker import PIECE
 

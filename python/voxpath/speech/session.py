@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from voxpath.speech.endpoint import Begin, End, Endpointer, Frame
-from voxpath.speech.formats import to_pcm
 from voxpath.speech.hearing import Hearing
+from voxpath.speech.pcm import to_pcm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from voxpath.speech.formats import Reader, Samples
+    from voxpath.speech.pcm import Reader, Samples
     from voxpath.speech.recognisers import Recogniser, Word
 
 PARTIAL_EVERY_S = 0.25

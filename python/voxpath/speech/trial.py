@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voxpath.speech.formats import RATE, reader_of
+from voxpath.speech.formats import reader_of
+from voxpath.speech.pcm import RATE
 from voxpath.speech.session import Final, Session
 from voxpath.speech.words import word_errors
 

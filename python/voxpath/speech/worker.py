@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 
 from voxpath.speech.events import as_told, farewell
-from voxpath.speech.formats import FormatError, reader_of
+from voxpath.speech.formats import reader_of
 from voxpath.speech.hearing import Hearing, read
+from voxpath.speech.pcm import FormatError
 from voxpath.speech.protocol import (
     ADAPTATION_TYPE,
     EOS,

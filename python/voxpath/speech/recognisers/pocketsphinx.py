@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pocketsphinx
 
-from voxpath.speech.formats import RATE
+from voxpath.speech.pcm import RATE
 from voxpath.speech.recognisers import Heard, Word
 
 if TYPE_CHECKING:

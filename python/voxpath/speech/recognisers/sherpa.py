@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sherpa_onnx
 
-from voxpath.speech.formats import RATE
+from voxpath.speech.pcm import RATE
 from voxpath.speech.recognisers import Heard, UnavailableError, Word
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import vosk
 
-from voxpath.speech.formats import RATE
+from voxpath.speech.pcm import RATE
 from voxpath.speech.recognisers import Heard, UnavailableError, Word
 
 if TYPE_CHECKING:

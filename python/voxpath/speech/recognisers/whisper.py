@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import faster_whisper
 import numpy as np
 
-from voxpath.speech.formats import RATE
+from voxpath.speech.pcm import RATE
 from voxpath.speech.recognisers import Heard, UnavailableError, Word
 from voxpath.speech.words import words
 
