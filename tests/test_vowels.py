@@ -31,8 +31,8 @@ from voxpath.phonetics import (
     textgrid,
     tract,
 )
-from voxpath.phonetics.formants import Settings
 from voxpath.phonetics.problems import SilentError
+from voxpath.phonetics.settings import Settings
 from voxpath.phonetics.textgrid import Interval
 from voxpath.results.intervals import Summary
 

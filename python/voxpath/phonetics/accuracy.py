@@ -14,7 +14,7 @@ from voxpath.phonetics import formants, klatt, praat
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from voxpath.phonetics.formants import Settings
+    from voxpath.phonetics.settings import Settings
 
 MEN = {
     "i": (270.0, 2290.0, 3010.0),

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.document import Mark
-    from voxpath.phonetics.formants import Settings, Vowel
+    from voxpath.phonetics.formants import Vowel
+    from voxpath.phonetics.settings import Settings
     from voxpath.phonetics.textgrid import TextGrid
     from voxpath.results.intervals import Summary
 

@@ -18,15 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpath.phonetics.settings import PITCH_HZ
+
 if TYPE_CHECKING:
-    from voxpath.phonetics.formants import Settings
-
-PITCH_HZ = (60.0, 500.0)
-"""Where a voice's pitch is looked for."""
-
-PERIODS_PER_S = 120.0
-"""Of the voice in the window, for each second of Praat's window: 3 for 25 ms, whatever the pitch. With a
-whole number of periods, harmonics lie at the zeros of each other's Hann window."""
+    from voxpath.phonetics.settings import Settings
 
 TOLERANCE = 4.0
 """Of the harmonics' power: it scatters around the model as a gamma distribution of this shape, about 2 dB.
@@ -60,11 +55,6 @@ def usual_bandwidth(frequency_hz: Array) -> Array:
     """Of a formant: 50 (1 + F² / 6 MHz²) Hz (Tappert, Mártony and Fant 1963)."""
     found: Array = 50 * (1 + frequency_hz**2 / 6e6)
     return found
-
-
-def periods(settings: Settings) -> float:
-    """Of the voice, in a window."""
-    return PERIODS_PER_S * settings.window_s
 
 
 def pitch(sound: Any, times_s: Array) -> Array:
@@ -114,7 +104,7 @@ def _harmonics(sound: Any, times_s: Array, voice_hz: Array, settings: Settings) 
     most = int(settings.ceiling_hz // voice_hz.min())
     power, noise = np.zeros((2, len(times_s), most))
     for row, (time, hz) in enumerate(zip(times_s, voice_hz, strict=True)):
-        half = periods(settings) / hz / 2
+        half = settings.periods / hz / 2
         first = max(0, math.ceil((time - half - origin) * rate))
         last = min(len(values), math.floor((time + half - origin) * rate) + 1)
         away = np.arange(first, last) / rate + origin - time

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpath.phonetics import discrete, praat
+from voxpath.phonetics import discrete
 from voxpath.phonetics.problems import SilentError, place, problem
+from voxpath.phonetics.settings import PERIODS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from voxpath.phonetics.settings import Settings
     from voxpath.phonetics.textgrid import Interval, TextGrid, Tier
 
-Method = Literal["burg", "dap"]
-"""How formants are found: Praat's linear prediction, or discrete all-pole modelling of the harmonics."""
-
-METHODS: tuple[Method, ...] = get_args(Method)
 
 FORMANTS = 4
 """F1 to F4."""
@@ -45,55 +43,6 @@ _LENGTH_SLACK_S = 0.05
 
 _LEAST_FRAMES = 3
 """In the middle of a vowel, for a median and a spread."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How formants are looked for; the defaults are Praat's usual ones for a man's voice.
-
-    Attributes:
-        ceiling_hz: Formants lie below it: 5000 Hz for men, 5500 Hz for women, more for children.
-        poles: Formants looked for below the ceiling.
-        window_s: Effective length of the Gaussian window; the whole one is twice as long.
-        step_s: Between frames.
-        emphasis_hz: From here on the spectrum is raised by 6 dB an octave.
-        middle: The part of a vowel that counts, around its middle.
-        method: `burg` needs no voice; `dap` finds nothing where there is none, and is not drawn to harmonics.
-    """
-
-    ceiling_hz: float = 5000.0
-    poles: float = 5.0
-    window_s: float = 0.025
-    step_s: float = 0.00625
-    emphasis_hz: float = 50.0
-    middle: float = 0.5
-    method: Method = "burg"
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not isinstance(value, str) and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{field.name} has to be above 0, not {value:g}")
-        if self.middle > 1:
-            raise ValueError(f"middle is a part of the vowel, at most 1, not {self.middle:g}")
-
-    @property
-    def told(self) -> list[tuple[str, str]]:
-        """The settings as a report shows them."""
-        if self.method == "burg":
-            method, window = "Burg", f"Gaussian, {1000 * self.window_s:g} ms effective"
-        else:
-            low, high = discrete.PITCH_HZ
-            method = f"discrete all-pole model of the harmonics, pitch from {low:g} to {high:g} Hz"
-            window = f"Hann, {discrete.periods(self):.3g} periods of the voice"
-        return [
-            ("method", f"{method}, {praat.version()}"),
-            ("ceiling", f"{self.ceiling_hz:g} Hz, {self.poles:g} formants below it"),
-            ("window", window),
-            ("time step", f"{1000 * self.step_s:g} ms"),
-            ("pre-emphasis", f"from {self.emphasis_hz:g} Hz"),
-            ("part of the vowel", f"the middle {100 * self.middle:g} %"),
-        ]
 
 
 @dataclass(frozen=True)
@@ -243,9 +192,9 @@ def check_window(settings: Settings) -> None:
     Raises:
         ValueError: It has fewer.
     """
-    if settings.method == "dap" and discrete.periods(settings) < discrete.LEAST_PERIODS:
-        told = f"a window of {1000 * settings.window_s:g} ms has {discrete.periods(settings):.2g} periods"
-        least = 1000 * discrete.LEAST_PERIODS / discrete.PERIODS_PER_S
+    if settings.method == "dap" and settings.periods < discrete.LEAST_PERIODS:
+        told = f"a window of {1000 * settings.window_s:g} ms has {settings.periods:.2g} periods"
+        least = 1000 * discrete.LEAST_PERIODS / PERIODS_PER_S
         raise ValueError(f"{told} of the voice, too few for method 'dap': {least:.1f} ms is the least")
 
 

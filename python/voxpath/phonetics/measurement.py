@@ -21,7 +21,7 @@ from voxpath.document import (
 )
 from voxpath.names import did_you_mean
 from voxpath.phonetics import articulation, contours, formants, praat, summary, textgrid
-from voxpath.phonetics.formants import FORMANTS, Settings, Vowel
+from voxpath.phonetics.formants import FORMANTS, Vowel
 from voxpath.phonetics.problems import PhoneticsError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from voxpath.phonetics.articulation import Components, Posture
     from voxpath.phonetics.contours import Contours
+    from voxpath.phonetics.settings import Settings
     from voxpath.phonetics.textgrid import TextGrid
 
 _SHOWN_DB = 50.0

@@ -13,8 +13,9 @@ from voxpath.document import Cell, Facts, Report, Section, Table, Text
 from voxpath.phonetics import accuracy as judging
 from voxpath.phonetics import compare as comparing
 from voxpath.phonetics import measurement, praat, textgrid
-from voxpath.phonetics.formants import FORMANTS, Settings
+from voxpath.phonetics.formants import FORMANTS
 from voxpath.phonetics.problems import PhoneticsError
+from voxpath.phonetics.settings import Settings
 from voxpath.tables import print_document
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from voxpath.document import Part
     from voxpath.phonetics.compare import Comparison
-    from voxpath.phonetics.formants import Method
+    from voxpath.phonetics.settings import Method
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ import numpy as np
 from voxpath.document import Cell, Check, Checks, Table
 from voxpath.phonetics import measurement, praat, summary, synthesis, tract
 from voxpath.phonetics.contours import Contours, Frame
-from voxpath.phonetics.formants import Settings
+from voxpath.phonetics.settings import Settings
 from voxpath.phonetics.textgrid import Interval, of_tiers
 from voxpath.results.decisions import above, below
 from voxpath.studies.karaoui2023.tables import row

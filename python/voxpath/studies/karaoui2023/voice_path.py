@@ -12,7 +12,8 @@ from voxpath.audio import losses, opus, quality, speech
 from voxpath.document import Axis, Cell, Check, Checks, Curve, Plot, Table
 from voxpath.phonetics import compare, praat
 from voxpath.phonetics.compare import Shifts
-from voxpath.phonetics.formants import FORMANTS, Settings
+from voxpath.phonetics.formants import FORMANTS
+from voxpath.phonetics.settings import Settings
 from voxpath.results.decisions import above, all_of, below
 from voxpath.results.intervals import Summary, paired, summarise
 from voxpath.studies.base import shown
