@@ -11,9 +11,15 @@ from voxpath.results.decisions import above, all_of
 from voxpath.results.intervals import summarise
 from voxpath.speech.samples import GROWING
 from voxpath.studies.base import shown
-from voxpath.studies.ramli2018.claims import LIMIT
 from voxpath.studies.ramli2018.measured import of_flows
-from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, second_reading, simulated
+from voxpath.studies.ramli2018.scenario import (
+    LIMIT,
+    SETTINGS,
+    Network,
+    first_reading,
+    second_reading,
+    simulated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
