@@ -1,4 +1,4 @@
-"""What commands are made of: help that keeps its examples, completion, options that several have."""
+"""What commands are made of: help that keeps its examples, completion, directories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound="Callable[..., Any]")
 
 FAILED, BAD_INPUT = 1, 2
-DEFAULT_OUT = Path("runs")
 
 
 class Group(click.Group):
@@ -51,13 +50,6 @@ def names(known: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
     return complete
 
 
-def backends() -> Iterable[str]:
-    """Who may be asked, for completion."""
-    from voxpath.backends.base import BACKENDS
-
-    return BACKENDS
-
-
 class Directory(click.Path):
     """A directory's path; an empty text, which would be the current directory, is none."""
 
@@ -66,23 +58,6 @@ class Directory(click.Path):
         if not value:
             self.fail("is empty: it names a directory", param, ctx)
         return super().convert(value, param, ctx)
-
-
-OUT = click.option(
-    "--out",
-    type=Directory(path_type=Path),
-    default=DEFAULT_OUT,
-    show_default=True,
-    help="Directory of the runs; a finished run that is there already is not repeated.",
-)
-JOBS = click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    default=None,
-    help="Worker processes; by default one per processor. The results do not depend on it. With the backend "
-    "real, runs that go on at the same time; by default one.",
-)
-FORCE = click.option("--force", is_flag=True, help="Make runs anew that are there already.")
 
 
 def save(what: str, *, formats: bool = True) -> Callable[[Decorated], Decorated]:

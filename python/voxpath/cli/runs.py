@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from voxpath.cli.parts import FORCE, JOBS, OUT, Command, backends, names, save
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-
-def _observable() -> Iterable[str]:
-    from voxpath.backends.sim import OBSERVABLE
-
-    return OBSERVABLE
-
-
-def _metrics() -> Iterable[str]:
-    from voxpath.backends.sim import METRICS
-
-    return dict.fromkeys(metric for metrics in METRICS.values() for metric in metrics)
-
-
-DASK = click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Run on a Dask cluster: a scheduler's address, or local:2 for two processes here.",
-)
-REPLICATIONS = click.option(
-    "--replications", type=click.IntRange(1, 1_000_000), help="How many; overrides the scenario's [sweep]."
-)
-FORMULAS = click.option(
-    "--formulas",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A Python file with formulas of your own, asked beside those of the literature.",
-)
+from voxpath import options
+from voxpath.cli.options import JOBS, SEED, option, takes
+from voxpath.cli.parts import Command, save
 
 
 @click.command(
@@ -51,32 +22,17 @@ Examples:
 """,
 )
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.option("--replication", type=click.IntRange(0, 2**63 - 1), help="Make this replication alone.")
-@REPLICATIONS
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
-@click.option(
-    "--backend",
-    default="sim,formula",
-    show_default=True,
-    shell_complete=names(backends),
-    help="Who answers, with commas between.",
-)
-@FORMULAS
-@click.option(
-    "--observe",
-    default="",
-    shell_complete=names(_observable),
-    help="What to record besides the results: tcp, packets, or both.",
-)
-@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
-@OUT
+@option(options.REPLICATION, default=None)
+@option(options.REPLICATIONS)
+@SEED
+@takes(options.BACKENDS, options.FORMULAS, options.OBSERVE, options.CAPTURE, options.OUT)
 @JOBS
-@FORCE
-def run(scenario: Path, **options: Any) -> int:
+@option(options.FORCE)
+def run(scenario: Path, **given: Any) -> int:
     """Runs a SCENARIO and prints what its flows got."""
     from voxpath.cli.actions import runs
 
-    return runs.run(scenario, runs.RunOptions(**options))
+    return runs.run(scenario, runs.RunOptions(**given))
 
 
 @click.command(
@@ -89,29 +45,14 @@ Examples:
 """,
 )
 @click.argument("scenario", type=click.Path(path_type=Path))
-@REPLICATIONS
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
-@click.option(
-    "--backend",
-    default="sim,formula",
-    show_default=True,
-    shell_complete=names(backends),
-    help="Who answers, with commas between.",
-)
-@FORMULAS
-@click.option(
-    "--observe",
-    default="",
-    shell_complete=names(_observable),
-    help="What to record besides the results: tcp, packets, or both.",
-)
-@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
+@option(options.REPLICATIONS)
+@SEED
+@takes(options.BACKENDS, options.FORMULAS, options.OBSERVE, options.CAPTURE)
 @save("the flows of all runs, with a column for each axis")
-@OUT
+@option(options.OUT)
 @JOBS
-@DASK
-@FORCE
-def sweep(scenario: Path, **options: Any) -> int:
+@takes(options.DASK, options.FORCE)
+def sweep(scenario: Path, **given: Any) -> int:
     """Runs every cell of the [sweep] of a SCENARIO, and goes on where it was interrupted.
 
     Each key of [sweep] with a list is an axis: a dotted key of the scenario and the values that it takes.
@@ -119,7 +60,7 @@ def sweep(scenario: Path, **options: Any) -> int:
     """
     from voxpath.cli.actions import runs
 
-    return runs.sweep(scenario, runs.SweepOptions(**options))
+    return runs.sweep(scenario, runs.SweepOptions(**given))
 
 
 @click.command(
@@ -131,27 +72,12 @@ Examples:
 """,
 )
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
-@REPLICATIONS
-@click.option(
-    "--backend",
-    default="sim,formula",
-    show_default=True,
-    shell_complete=names(backends),
-    help="Who answers, with commas between.",
-)
-@FORMULAS
-@click.option(
-    "--metric",
-    multiple=True,
-    shell_complete=names(_metrics),
-    help="What to compare; may be repeated.",
-)
+@takes(options.REPLICATIONS, options.BACKENDS, options.FORMULAS, options.METRICS)
 @save("the summary")
-@OUT
+@option(options.OUT)
 @JOBS
-@DASK
-@FORCE
-def compare(sources: tuple[Path, ...], **options: Any) -> int:
+@takes(options.DASK, options.FORCE)
+def compare(sources: tuple[Path, ...], **given: Any) -> int:
     """Lays SOURCES side by side: scenarios, the cells of their sweeps, and folders of runs.
 
     What has not been run yet is run. Differences are to the first of a kind, with intervals of paired
@@ -159,7 +85,7 @@ def compare(sources: tuple[Path, ...], **options: Any) -> int:
     """
     from voxpath.cli.actions import runs
 
-    return runs.compare(sources, runs.CompareOptions(**options))
+    return runs.compare(sources, runs.CompareOptions(**given))
 
 
 @click.command(
@@ -172,28 +98,9 @@ Examples:
 """,
 )
 @click.argument("scenario", type=click.Path(path_type=Path))
-@REPLICATIONS
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
-@click.option(
-    "--backend",
-    default="sim,formula",
-    show_default=True,
-    shell_complete=names(backends),
-    help="Who answers, with commas between.",
-)
-@click.option(
-    "--metric",
-    multiple=True,
-    shell_complete=names(_metrics),
-    help="What to show; may be repeated.",
-)
-@click.option(
-    "--observe",
-    default="",
-    shell_complete=names(_observable),
-    help="What to record besides the results: tcp, packets, or both.",
-)
-@click.option("--capture", multiple=True, metavar="HOST", help="Capture a host's packets; may be repeated.")
+@option(options.REPLICATIONS)
+@SEED
+@takes(options.BACKENDS, options.METRICS, options.OBSERVE, options.CAPTURE)
 @click.option(
     "-o",
     "--save",
@@ -201,16 +108,14 @@ Examples:
     type=click.Path(path_type=Path),
     help="The page; by default the scenario's name with .html, in the current directory.",
 )
-@FORMULAS
-@OUT
+@takes(options.FORMULAS, options.OUT)
 @JOBS
-@DASK
-@FORCE
-def report(scenario: Path, **options: Any) -> int:
+@takes(options.DASK, options.FORCE)
+def report(scenario: Path, **given: Any) -> int:
     """Writes one HTML page about a SCENARIO or its sweep: tables, figures, formulas beside the simulator.
 
     The page needs nothing else to be read. What has not been run yet is run.
     """
     from voxpath.cli.actions import runs
 
-    return runs.report(scenario, runs.ReportOptions(**options))
+    return runs.report(scenario, runs.ReportOptions(**given))

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from voxpath.cli.parts import DEFAULT_OUT, Command, Directory, save
+from voxpath import options
+from voxpath.cli.options import option
+from voxpath.cli.parts import Command, save
 
 
 @click.command(
@@ -24,15 +26,9 @@ Examples:
 @click.option("--table", help="This table alone, such as flows, connections, requests, elements.")
 @click.option("--series", multiple=True, help="A series over time, such as cwnd_bytes; may be repeated.")
 @save("the table (.csv, .json, .parquet) or the plot (.svg, .txt)", formats=False)
-@click.option(
-    "--out",
-    type=Directory(path_type=Path),
-    default=DEFAULT_OUT,
-    show_default=True,
-    help="Directory of the runs, where RUN is not a folder.",
-)
-def show(run: Path, **options: Any) -> int:
+@option(options.OUT, help="Directory of the runs, where RUN is not a folder.")
+def show(run: Path, **given: Any) -> int:
     """Shows what one RUN found: its folder, or the beginning of its name."""
     from voxpath.cli.actions import show as action
 
-    return action.show(run, action.ShowOptions(**options))
+    return action.show(run, action.ShowOptions(**given))

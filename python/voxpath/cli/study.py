@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath.cli.parts import FORCE, JOBS, OUT, Command, backends, names
+from voxpath import options
+from voxpath.cli.options import JOBS, option
+from voxpath.cli.parts import Command, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,10 +42,10 @@ Examples:
 )
 @click.argument("name", shell_complete=names(_studies))
 @click.option("--quick", is_flag=True, help="Fewer replications: wider intervals, sooner.")
-@click.option(
-    "--backend",
+@option(
+    options.BACKENDS,
     default=None,
-    shell_complete=names(backends),
+    show_default=False,
     help="Who answers, with commas between; by default the study's own, real only where it is one of these.",
 )
 @click.option(
@@ -52,11 +54,11 @@ Examples:
     type=click.Path(path_type=Path),
     help="The page; by default the study's name with .html, in the current directory.",
 )
-@OUT
+@option(options.OUT)
 @JOBS
-@FORCE
-def study(name: str, **options: Any) -> int:
+@option(options.FORCE)
+def study(name: str, **given: Any) -> int:
     """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page."""
     from voxpath.cli.actions import study as action
 
-    return action.study(name, action.StudyOptions(**options))
+    return action.study(name, action.StudyOptions(**given))

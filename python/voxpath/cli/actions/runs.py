@@ -29,6 +29,7 @@ from voxpath.cli.actions.common import (
     save_page,
     workers_of,
 )
+from voxpath.options import BACKENDS as BY_DEFAULT
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
 from voxpath.results.selection import chosen
@@ -43,70 +44,59 @@ if TYPE_CHECKING:
     from voxpath.results.answers import Variant
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of `voxpath run`, as `cli.runs` describes them."""
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What all of these commands take; `voxpath.options` says what it means."""
+
+    replications: int | None
+    backend: str
+    formulas: Path | None
+    out: Path
+    jobs: int | None
+    force: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Observed(_Asked):
+    """Of commands about one scenario."""
+
+    seed: int | None
+    observe: str
+    capture: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Spread(_Asked):
+    """Of commands with many runs."""
+
+    save: Path | None
+    dask: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(_Observed):
+    """Options of `voxpath run`."""
 
     replication: int | None
-    replications: int | None
-    seed: int | None
-    backend: str
-    formulas: Path | None
-    observe: str
-    capture: tuple[str, ...]
-    out: Path
-    jobs: int | None
-    force: bool
 
 
-@dataclass(frozen=True)
-class SweepOptions:
-    """Options of `voxpath sweep`, as `cli.runs` describes them."""
-
-    replications: int | None
-    seed: int | None
-    backend: str
-    formulas: Path | None
-    observe: str
-    capture: tuple[str, ...]
-    save: Path | None
-    out: Path
-    jobs: int | None
-    dask: str | None
-    force: bool
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(_Observed, _Spread):
+    """Options of `voxpath sweep`."""
 
 
-@dataclass(frozen=True)
-class CompareOptions:
-    """Options of `voxpath compare`, as `cli.runs` describes them."""
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(_Spread):
+    """Options of `voxpath compare`."""
 
-    replications: int | None
-    backend: str
-    formulas: Path | None
     metric: tuple[str, ...]
-    save: Path | None
-    out: Path
-    jobs: int | None
-    dask: str | None
-    force: bool
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """Options of `voxpath report`, as `cli.runs` describes them."""
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(_Observed, _Spread):
+    """Options of `voxpath report`."""
 
-    replications: int | None
-    seed: int | None
-    backend: str
     metric: tuple[str, ...]
-    observe: str
-    capture: tuple[str, ...]
-    save: Path | None
-    formulas: Path | None
-    out: Path
-    jobs: int | None
-    dask: str | None
-    force: bool
 
 
 def run(path: Path, options: RunOptions) -> int:
@@ -234,7 +224,7 @@ def report(path: Path, options: ReportOptions) -> int:
 
 def _answers(
     asked: Mapping[str, tuple[Document, range]],
-    options: SweepOptions | CompareOptions | ReportOptions,
+    options: _Spread,
     observe: Observe,
     description: str,
 ) -> Answers | int:
@@ -264,7 +254,7 @@ def _command(path: Path, options: ReportOptions) -> str:
     parts = ["voxpath", "report", path.name]
     for option in ("replications", "seed", "backend", "observe"):
         value = getattr(options, option)
-        parts += [f"--{option}", str(value)] if value not in {None, "", "sim,formula"} else []
+        parts += [f"--{option}", str(value)] if value not in {None, "", ",".join(BY_DEFAULT.default)} else []
     for metric in options.metric:
         parts += ["--metric", metric]
     return shlex.join(parts)
@@ -286,9 +276,7 @@ def _check_save(path: Path | None) -> None:
         raise click.BadParameter(str(error), param_hint="--save") from None
 
 
-def _observation(
-    document: Document, options: RunOptions | SweepOptions | ReportOptions, backends: Collection[str]
-) -> Observe:
+def _observation(document: Document, options: _Observed, backends: Collection[str]) -> Observe:
     if not RUNNING.intersection(backends) and (options.observe or options.capture):
         option = "--observe" if options.observe else "--capture"
         raise click.BadParameter(
