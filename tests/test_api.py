@@ -98,3 +98,21 @@ def test_an_option_means_the_same_in_the_shell_and_in_python(command: str, way: 
     for one in shared:
         assert arguments[one.name].default == one.default
         assert taken[f"--{one.flag or one.name}"].startswith(one.meaning), one.name
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"replications": 0}, "replications 0: a whole number from 1 to 1000000 is expected"),
+        ({"replications": 2.5}, "replications 2.5: a whole number"),
+        ({"jobs": 0}, "jobs 0: a whole number from 1 to 1024 is expected"),
+        ({"out": ""}, "out is empty: it names a directory"),
+        ({"observe": "tcp"}, "observe 'tcp': a list of names is expected, such as ['tcp']"),
+        ({"backends": "sim"}, "backends 'sim': a list of names is expected"),
+    ],
+)
+def test_an_argument_that_no_command_takes_is_refused_before_anything_runs(given, says: str, small: Path):
+    for way in (voxpath.run, voxpath.sweep):
+        with pytest.raises(ValueError, match=re.escape(says)):
+            way(small, **{"out": small.parent / "runs"} | given)
+    assert [path.name for path in small.parent.iterdir()] == [small.name]

@@ -76,7 +76,8 @@ def run(
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
-        ValueError: There is nothing of that name to observe, to capture or to ask.
+        ValueError: An argument is out of its range, or there is nothing of that name to observe, to capture
+            or to ask.
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
         FormulaError: A formula of your own failed, or has a name that is taken.
@@ -163,7 +164,7 @@ def compare(
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
-        ValueError: There is nothing of that name to ask.
+        ValueError: An argument is out of its range, or there is nothing of that name to ask.
         RuntimeError: As `sweep`.
         StoreError: As `sweep`, or a folder is no run.
         FormulaError: As `sweep`.
@@ -203,7 +204,7 @@ def real(
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
         UnanswerableError: The kernel cannot be what the scenario asks for.
-        ValueError: There is nothing of that name to observe or capture.
+        ValueError: An argument is out of its range, or there is nothing of that name to observe or capture.
     """
     from voxpath.backends.sim import observation
     from voxpath.realtime import RealNetwork
@@ -328,4 +329,4 @@ def _warn(outcomes: Iterable[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.damage is not None:
             told = f"{outcome.folder} was damaged ({outcome.damage}), and was made again"
-            warnings.warn(told, RuntimeWarning, stacklevel=4)
+            warnings.warn(told, RuntimeWarning, stacklevel=5)

@@ -1,15 +1,17 @@
 """What can be set in the same way on the command line and in Python, each declared once.
 
 The commands take click's options made of these (`voxpath.cli.options`). The functions of `voxpath.api` have
-their defaults, and `takes` writes what they mean into their documentation.
+their defaults, and `takes` documents them there and checks what is given.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import textwrap
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voxpath.backends.formula import Formulas
+
+EMPTY = "is empty: it names a directory"
 
 Value = TypeVar("Value")
 _Parameters = ParamSpec("_Parameters")
@@ -103,6 +107,24 @@ class Option(Generic[Value]):
     in_python: str = ""
     in_shell: str = ""
 
+    def check(self, value: object) -> None:
+        """Checks what Python gives; what is on a command line, click checks by the same kind.
+
+        Names are looked up by who knows them.
+
+        Raises:
+            ValueError: It cannot be.
+        """
+        if value is None and self.default is None:
+            return
+        match self.kind:
+            case Whole(least, most) if not (isinstance(value, Integral) and least <= int(value) <= most):
+                raise ValueError(f"{self.name} {value!r}: a whole number from {least} to {most} is expected")
+            case Directory() if value == "":
+                raise ValueError(f"{self.name} {EMPTY}")
+            case Names() | Each() if isinstance(value, str):
+                raise ValueError(f"{self.name} {value!r}: a list of names is expected, such as [{value!r}]")
+
 
 REPLICATIONS: Option[int | None] = Option(
     "replications",
@@ -165,7 +187,7 @@ METRICS: Option[Sequence[str]] = Option(
 def takes(
     *options: Option[Any],
 ) -> Callable[[Callable[_Parameters, _Returned]], Callable[_Parameters, _Returned]]:
-    """Adds options to the arguments that a function documents itself."""
+    """Checks these arguments of a function, and adds them to those that it documents itself."""
     lines = "\n".join(
         textwrap.fill(
             f"{one.name}: {' '.join(filter(None, (one.meaning, one.in_python)))}",
@@ -176,11 +198,20 @@ def takes(
         for one in options
     )
 
-    def document(function: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
-        own = inspect.cleandoc(function.__doc__ or "")
-        function.__doc__ = re.sub(
-            r"(?<=^Args:\n)(?:    .+\n)+", lambda args: f"{args[0]}{lines}\n", own, flags=re.MULTILINE
-        )
-        return function
+    def decorate(function: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
+        signature = inspect.signature(function)
 
-    return document
+        @functools.wraps(function)
+        def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
+            given = signature.bind(*args, **kwargs).arguments
+            for one in options:
+                if one.name in given:
+                    one.check(given[one.name])
+            return function(*args, **kwargs)
+
+        own = inspect.cleandoc(function.__doc__ or "")
+        arguments = re.compile(r"^Args:\n(?:    .+\n)+", re.MULTILINE)
+        checked.__doc__ = arguments.sub(lambda found: f"{found[0]}{lines}\n", own)
+        return checked
+
+    return decorate

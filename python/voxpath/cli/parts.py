@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from voxpath.options import EMPTY
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -56,7 +58,7 @@ class Directory(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuses an empty text."""
         if not value:
-            self.fail("is empty: it names a directory", param, ctx)
+            self.fail(EMPTY, param, ctx)
         return super().convert(value, param, ctx)
 
 
