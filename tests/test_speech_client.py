@@ -17,8 +17,8 @@ import aiohttp
 import pytest
 
 from devtools import Browser, chromium
+from speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
 from test_speech_audio import SENT, sent
-from test_speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
 from voxpath.cli.actions import speech as actions
 from voxpath.speech import client, master, worker
 from voxpath.speech.audio_files import AudioError, audio_of

@@ -16,7 +16,7 @@ import pytest
 from conftest import PATIENCE_S
 from processes import has_halted
 from speech_processes import ENVIRONMENT, SPEECH, deployed, is_gone, kilobytes, until
-from test_speech_service import CAPS, CARD, events, run, service, transcribe
+from speech_service import CAPS, CARD, events, run, service, transcribe
 from voxpath import halts
 from voxpath.speech import client, master, worker
 from voxpath.speech.samples import samples

@@ -10,8 +10,8 @@ import zlib
 import numpy as np
 import pytest
 
+from speech_service import CAPS, events, finals, pocketsphinx, run, service
 from test_speech_audio import encoded
-from test_speech_service import CAPS, events, finals, pocketsphinx, run, service
 from voxpath.speech.formats import reader_of
 from voxpath.speech.recognisers import Recogniser, load
 from voxpath.speech.samples import samples

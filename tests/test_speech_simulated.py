@@ -15,7 +15,7 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import PATIENCE_S, process
-from test_speech_service import CAPS, CARD, Stub, run, service
+from speech_service import CAPS, CARD, Stub, run, service
 from voxpath import handshake
 from voxpath.scenario import ScenarioError, from_dict
 from voxpath.scenario.apps.speech import DecoderFile, Utterance
