@@ -18,9 +18,9 @@ import aiohttp
 
 from conftest import PATIENCE_S
 from processes import LOOK_S
-from voxpath.speech import master, worker
-from voxpath.speech.recognisers import Heard, Recogniser, load
-from voxpath.speech.samples import samples
+from voxpath.voice.speech import master, worker
+from voxpath.voice.speech.recognisers import Heard, Recogniser, load
+from voxpath.voice.speech.samples import samples
 
 CAPS = "audio/x-raw, layout=(string)interleaved, rate=(int)16000, format=(string)S16LE, channels=(int)1"
 CARD = samples("sample:cards/001")[0].pcm()

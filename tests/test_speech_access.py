@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from speech_service import CARD, PATIENT, Stub, finals, run, service, transcribe
-from voxpath.speech import worker
-from voxpath.speech.origins import Origin
+from voxpath.voice.speech import worker
+from voxpath.voice.speech.origins import Origin
 
 
 def test_only_named_pages_and_our_own_use_the_service_in_a_browser():

@@ -20,9 +20,9 @@ from devtools import Browser, chromium
 from speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
 from test_speech_audio import SENT, sent
 from voxpath.cli.actions import speech as actions
-from voxpath.speech import client, master, worker
-from voxpath.speech.audio_files import AudioError, audio_of
-from voxpath.speech.samples import samples
+from voxpath.voice.speech import client, master, worker
+from voxpath.voice.speech.audio_files import AudioError, audio_of
+from voxpath.voice.speech.samples import samples
 
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0, "ten of clubs")
 

@@ -26,7 +26,7 @@ from speech_service import (
     transcribe,
     vosk,
 )
-from voxpath.speech import master, worker
+from voxpath.voice.speech import master, worker
 
 
 def test_no_worker_is_status_9_and_503():

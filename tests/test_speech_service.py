@@ -36,11 +36,11 @@ from speech_service import (
     transcribe,
     vosk,
 )
-from voxpath.speech import master, worker
-from voxpath.speech.course import Arrivals
-from voxpath.speech.protocol import Request
-from voxpath.speech.recognisers import Heard
-from voxpath.speech.samples import samples
+from voxpath.voice.speech import master, worker
+from voxpath.voice.speech.course import Arrivals
+from voxpath.voice.speech.protocol import Request
+from voxpath.voice.speech.recognisers import Heard
+from voxpath.voice.speech.samples import samples
 
 
 def test_speech_is_recognised_with_partial_results_in_order_and_the_server_closes():

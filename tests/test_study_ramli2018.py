@@ -15,8 +15,6 @@ import voxpath as voxpath_package
 from voxpath.document import Axis, Map, Panel
 from voxpath.report import heatmap
 from voxpath.results.outcome import Outcome
-from voxpath.speech.samples import GROWING, samples
-from voxpath.speech.words import words
 from voxpath.studies.base import held
 from voxpath.studies.ramli2018 import claims, compare, figures, region
 from voxpath.studies.ramli2018.contours import crossing
@@ -36,6 +34,8 @@ from voxpath.studies.ramli2018.scenario import (
     second_reading,
     simulated,
 )
+from voxpath.voice.speech.samples import GROWING, samples
+from voxpath.voice.speech.words import words
 
 LENGTHS = {"short": 2.0, "middle": 10.0, "long": 30.0}
 

@@ -19,7 +19,8 @@ import pytest
 from reports import text_of
 from test_vowels_geometry import film
 from voxpath.cli.actions.vowels import comparison_table
-from voxpath.phonetics import (
+from voxpath.results.intervals import Summary
+from voxpath.voice.phonetics import (
     accuracy,
     articulation,
     compare,
@@ -31,10 +32,9 @@ from voxpath.phonetics import (
     textgrid,
     tract,
 )
-from voxpath.phonetics.problems import SilentError
-from voxpath.phonetics.settings import Settings
-from voxpath.phonetics.textgrid import Interval
-from voxpath.results.intervals import Summary
+from voxpath.voice.phonetics.problems import SilentError
+from voxpath.voice.phonetics.settings import Settings
+from voxpath.voice.phonetics.textgrid import Interval
 
 VOWELS = {
     "plain": (519.6, 1573.4, 2485.8, 3676.3),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from voxpath.speech.hearing import RANGES
-from voxpath.speech.recognisers import DEFAULT, NAMES
+from voxpath.voice.speech.hearing import RANGES
+from voxpath.voice.speech.recognisers import DEFAULT, NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

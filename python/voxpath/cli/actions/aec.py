@@ -9,18 +9,18 @@ import click
 import numpy as np
 
 from voxpath._engine import format_span, parse_span
-from voxpath.aec.align import delay, shifted
-from voxpath.aec.filters import long_room, widely_linear
-from voxpath.aec.measures import erle
-from voxpath.aec.sound import SoundError, read, write
 from voxpath.terminal import Progress, console
+from voxpath.voice.aec.align import delay, shifted
+from voxpath.voice.aec.filters import long_room, widely_linear
+from voxpath.voice.aec.measures import erle
+from voxpath.voice.aec.sound import SoundError, read, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from voxpath.aec.filters import Canceller
-    from voxpath.aec.samples import Samples
+    from voxpath.voice.aec.filters import Canceller
+    from voxpath.voice.aec.samples import Samples
 
 _EARLY_S = 0.005
 """The echo is looked for from so much before the delay that was found: the loudest way is not the first."""

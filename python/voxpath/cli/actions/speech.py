@@ -20,15 +20,15 @@ import aiohttp
 import click
 
 from voxpath import terminal
-from voxpath.speech import client, master, worker
-from voxpath.speech.audio_files import AudioError, audio_of
-from voxpath.speech.hearing import read
-from voxpath.speech.origins import Origin
-from voxpath.speech.protocol import CLIENT_STATUS, MessageError
-from voxpath.speech.recognisers import NAMES, UnavailableError, load
-from voxpath.speech.samples import SampleError
-from voxpath.speech.samples import samples as find_samples
-from voxpath.speech.trial import trial
+from voxpath.voice.speech import client, master, worker
+from voxpath.voice.speech.audio_files import AudioError, audio_of
+from voxpath.voice.speech.hearing import read
+from voxpath.voice.speech.origins import Origin
+from voxpath.voice.speech.protocol import CLIENT_STATUS, MessageError
+from voxpath.voice.speech.recognisers import NAMES, UnavailableError, load
+from voxpath.voice.speech.samples import SampleError
+from voxpath.voice.speech.samples import samples as find_samples
+from voxpath.voice.speech.trial import trial
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath import _engine
-from voxpath.speech.audio_files import AudioError, audio_of
-from voxpath.speech.profile import ProfileError, decoder_profile, utterance_profile
-from voxpath.speech.recognisers import UnavailableError, load
-from voxpath.speech.samples import SampleError
+from voxpath.voice.speech.audio_files import AudioError, audio_of
+from voxpath.voice.speech.profile import ProfileError, decoder_profile, utterance_profile
+from voxpath.voice.speech.recognisers import UnavailableError, load
+from voxpath.voice.speech.samples import SampleError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voxpath.speech.client import Audio
-    from voxpath.speech.recognisers import Recogniser
+    from voxpath.voice.speech.client import Audio
+    from voxpath.voice.speech.recognisers import Recogniser
 
 _QUIET = 1.1
 """Contention below it is that of a quiet machine."""

@@ -10,21 +10,21 @@ import click
 
 from voxpath import files, terminal
 from voxpath.document import Cell, Facts, Report, Section, Table, Text
-from voxpath.phonetics import accuracy as judging
-from voxpath.phonetics import compare as comparing
-from voxpath.phonetics import measurement, praat, textgrid
-from voxpath.phonetics.formants import FORMANTS
-from voxpath.phonetics.problems import PhoneticsError
-from voxpath.phonetics.settings import Settings
 from voxpath.tables import print_document
+from voxpath.voice.phonetics import accuracy as judging
+from voxpath.voice.phonetics import compare as comparing
+from voxpath.voice.phonetics import measurement, praat, textgrid
+from voxpath.voice.phonetics.formants import FORMANTS
+from voxpath.voice.phonetics.problems import PhoneticsError
+from voxpath.voice.phonetics.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from voxpath.document import Part
-    from voxpath.phonetics.compare import Comparison
-    from voxpath.phonetics.settings import Method
+    from voxpath.voice.phonetics.compare import Comparison
+    from voxpath.voice.phonetics.settings import Method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def _command(name: str, paths: Sequence[Path | None], options: Options) -> str:
 
 
 def _answer(found: measurement.Measurement, references: measurement.References) -> list[str]:
-    from voxpath.phonetics import summary
+    from voxpath.voice.phonetics import summary
 
     told = [f"{len(found.vowels)} vowels, {len(found.keys)} kinds; the reference is {references.told}."]
     one = {group.key: group for group in summary.groups(found.vowels, 1)}

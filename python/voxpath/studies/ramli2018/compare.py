@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.document import Facts, Report, Section, Table, Text
-from voxpath.speech.samples import SampleError, samples
 from voxpath.studies.base import Answer, Study, checks_of, held, shown
 from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region
 from voxpath.studies.ramli2018.questions import (
@@ -28,6 +27,7 @@ from voxpath.studies.ramli2018.questions import (
     ask_all,
 )
 from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, published, second_reading
+from voxpath.voice.speech.samples import SampleError, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,6 @@ import polars as pl
 from voxpath.backends.base import Question
 from voxpath.results.frames import tables
 from voxpath.results.intervals import Summary, summarise
-from voxpath.speech.samples import GROWING
 from voxpath.studies.ramli2018 import candidates, machine, push, region
 from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import (
@@ -29,6 +28,7 @@ from voxpath.studies.ramli2018.scenario import (
     second_reading,
     simulated,
 )
+from voxpath.voice.speech.samples import GROWING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
