@@ -13,27 +13,30 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+_LINK = {
+    "rate": "Of the link, such as '5 Mbit/s'.",
+    "delay": "One way, such as '20 ms'.",
+    "queue": "Before the link, such as '100 packets' or '64 KiB', unlimited without it;"
+    " or the kind of a discipline, such as fq_codel.",
+    "loss": "Of packets, such as '1 %'.",
+    "corrupt": "Of packets that arrive damaged, such as '0.1 %'.",
+    "duplicate": "Of packets that arrive twice, such as '0.1 %'.",
+    "reorder": "Packets held back, and by how much, such as '1 % by 5 ms'.",
+}
+"""A link's keys, and what help says of them."""
+
+_RARE = ("corrupt", "duplicate", "reorder")
+"""Help does not show them for each direction."""
+
+
 def _link_options(function: Decorated) -> Decorated:
     """Options for a link's keys: of both directions, and those that may differ of each."""
-    helps = {
-        "rate": "Of the link, such as '5 Mbit/s'.",
-        "delay": "One way, such as '20 ms'.",
-        "queue": "Before the link, such as '100 packets' or '64 KiB', unlimited without it;"
-        " or the kind of a discipline, such as fq_codel.",
-        "loss": "Of packets, such as '1 %'.",
-        "corrupt": "Of packets that arrive damaged, such as '0.1 %'.",
-        "duplicate": "Of packets that arrive twice, such as '0.1 %'.",
-        "reorder": "Packets held back, and by how much, such as '1 % by 5 ms'.",
-    }
-    for key in reversed(helps):
+    for key, meaning in reversed(_LINK.items()):
         for direction, words in (("down", "towards the command"), ("up", "from the command")):
             name, text = f"--{direction}-{key}", f"Only {words}."
             function = click.option(name, metavar=key.upper(), help=text, hidden=key in _RARE)(function)
-        function = click.option(f"--{key}", metavar=key.upper(), help=helps[key])(function)
+        function = click.option(f"--{key}", metavar=key.upper(), help=meaning)(function)
     return function
-
-
-_RARE = ("corrupt", "duplicate", "reorder")
 
 
 @click.command(
@@ -92,9 +95,8 @@ def _action() -> ModuleType:
 
 def _link_values(options: dict[str, Any], direction: str) -> dict[str, Any]:
     """A link's keys as they were given for one direction, or for both."""
-    keys = ("rate", "delay", "queue", "loss", "corrupt", "duplicate", "reorder")
     prefix = f"{direction}_" if direction else ""
-    given = {key: options[prefix + key] for key in keys if options[prefix + key] is not None}
+    given = {key: options[prefix + key] for key in _LINK if options[prefix + key] is not None}
     if given.get("queue", "").isidentifier():
         given["queue"] = {"kind": given["queue"]}
     if "reorder" in given:

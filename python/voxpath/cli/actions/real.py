@@ -36,9 +36,6 @@ _NOT_FOUND = 127
 HERE, THERE = "client", "machine"
 """The host of a command of `voxpath exec`, and the one at the other end of its link."""
 
-LINK_KEYS = ("rate", "delay", "queue", "loss", "corrupt", "duplicate", "reorder")
-"""Options of `voxpath exec` that are a link's keys."""
-
 
 @dataclass(frozen=True)
 class ExecOptions:
