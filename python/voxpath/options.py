@@ -11,8 +11,7 @@ import inspect
 import re
 import textwrap
 from dataclasses import dataclass
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -51,17 +50,14 @@ class Text:
     metavar: str | None = None
 
 
-@dataclass(frozen=True)
 class File:
     """A file's path."""
 
 
-@dataclass(frozen=True)
 class Directory:
     """A directory's path; an empty text, which would be the current directory, is none."""
 
 
-@dataclass(frozen=True)
 class Names:
     """Some of several names: in Python a list, on the command line with commas between."""
 
@@ -77,7 +73,6 @@ class Each:
     metavar: str | None = None
 
 
-@dataclass(frozen=True)
 class Flag:
     """Yes or no."""
 
@@ -118,7 +113,9 @@ class Option(Generic[Value]):
         if value is None and self.default is None:
             return
         match self.kind:
-            case Whole(least, most) if not (isinstance(value, Integral) and least <= int(value) <= most):
+            case Whole(least, most) if not (
+                isinstance(value, SupportsIndex) and least <= value.__index__() <= most
+            ):
                 raise ValueError(f"{self.name} {value!r}: a whole number from {least} to {most} is expected")
             case Directory() if value == "":
                 raise ValueError(f"{self.name} {EMPTY}")
