@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import av
 import numpy as np
 
-from voxpath.speech.formats import RATE
-from voxpath.speech.samples import samples
+from voxpath.voice.speech.pcm import RATE
+from voxpath.voice.speech.samples import samples
 
 if TYPE_CHECKING:
     import random

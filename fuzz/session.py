@@ -24,8 +24,8 @@ from urllib.parse import quote
 import aiohttp
 from said import CAPS, CARD, EVENTS, MESSAGE, query, steps
 
-from voxpath.speech import master, worker
-from voxpath.speech.recognisers import Heard, Recogniser, load
+from voxpath.voice.speech import master, worker
+from voxpath.voice.speech.recognisers import Heard, Recogniser, load
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator

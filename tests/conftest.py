@@ -71,7 +71,7 @@ class Called:
 @pytest.fixture
 def voxpath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
     """Calls the command line in this process, inside an empty directory."""
-    from voxpath.cli import run_command
+    from voxpath.cli.main import run_command
 
     monkeypatch.chdir(tmp_path)
 

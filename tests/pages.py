@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conftest import PATIENCE_S, ROOT
-from voxpath.cli import cli
+from voxpath.cli.main import cli
 from voxpath.scenario import parse
 
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from voxpath.aec import (
+from voxpath.voice.aec import (
     Canceller,
     Paths,
     Solver,
@@ -19,8 +19,8 @@ from voxpath.aec import (
     synthetic_world,
     widely_linear,
 )
-from voxpath.aec.measures import erle, misalignment, spectrum
-from voxpath.aec.signals import (
+from voxpath.voice.aec.measures import erle, misalignment, spectrum
+from voxpath.voice.aec.signals import (
     autoregressive,
     half_wave,
     speech_like,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from voxpath.aec.align import delay, shifted
-from voxpath.aec.command import Options, cancel_stream
-from voxpath.aec.measures import erle
-from voxpath.aec.signals import half_wave, room, speech_like, stereo, synthetic_paths, with_noise
-from voxpath.aec.sound import read
+from voxpath.cli.actions.aec import Options, cancel_stream
+from voxpath.voice.aec.align import delay, shifted
+from voxpath.voice.aec.measures import erle
+from voxpath.voice.aec.signals import half_wave, room, speech_like, stereo, synthetic_paths, with_noise
+from voxpath.voice.aec.sound import read
 
 RATE = 8_000
 LAG = 400

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from voxpath.aec import Canceller, long_room
-from voxpath.aec.command import Options, cancel_stream
-from voxpath.aec.measures import erle
-from voxpath.aec.rooms import Room, RoomsError, measured
-from voxpath.aec.signals import room, speech_like, stereo, synthetic_paths, with_noise
-from voxpath.aec.sound import SoundError, read
+from voxpath.cli.actions.aec import Options, cancel_stream
+from voxpath.voice.aec import Canceller, long_room
+from voxpath.voice.aec.measures import erle
+from voxpath.voice.aec.rooms import Room, RoomsError, measured
+from voxpath.voice.aec.signals import room, speech_like, stereo, synthetic_paths, with_noise
+from voxpath.voice.aec.sound import SoundError, read
 
 RATE = 8_000
 LENGTH = 1_024

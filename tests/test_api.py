@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,9 @@ import pytest
 import voxpath
 from conftest import SMALL
 from reports import text_of
+from voxpath import options
+from voxpath.cli.main import cli
+from voxpath.options import Option
 from voxpath.scenario import ScenarioError
 
 FORMULA = """\
@@ -66,3 +71,48 @@ def test_formulas_are_given_by_the_path_of_their_file(small: Path):
     for formulas in (file, str(file)):
         answers = voxpath.sweep(small, out=small.parent, formulas=formulas)
         assert "always_2" in set(answers.summary["estimator"])
+
+
+# In the shell, the scenario's sweep says how many runs there are.
+DECLARED: list[Option[Any]] = [
+    one for one in vars(options).values() if isinstance(one, Option) and one is not options.RUNS
+]
+
+
+@pytest.mark.parametrize("way", [*WAYS, "real"])
+def test_every_argument_is_documented_once(way: str):
+    function = getattr(voxpath, way)
+    documented = re.findall(r"^    (\w+): ", function.__doc__.partition("Raises:")[0], re.MULTILINE)
+    assert documented == list(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize(("command", "way"), [("run", "run"), ("sweep", "sweep"), ("report", "write_report")])
+def test_an_option_means_the_same_in_the_shell_and_in_python(command: str, way: str):
+    told = " ".join(getattr(voxpath, way).__doc__.split())
+    arguments = inspect.signature(getattr(voxpath, way)).parameters
+    taken = {
+        option.opts[-1]: option.help for option in cli.commands[command].params if hasattr(option, "help")
+    }
+    shared = [one for one in DECLARED if one.meaning in told and f"--{one.flag or one.name}" in taken]
+    assert len(shared) >= 6
+    for one in shared:
+        assert arguments[one.name].default == one.default
+        assert taken[f"--{one.flag or one.name}"].startswith(one.meaning), one.name
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"replications": 0}, "replications 0: a whole number from 1 to 1000000 is expected"),
+        ({"replications": 2.5}, "replications 2.5: a whole number"),
+        ({"jobs": 0}, "jobs 0: a whole number from 1 to 1024 is expected"),
+        ({"out": ""}, "out is empty: it names a directory"),
+        ({"observe": "tcp"}, "observe 'tcp': a list of names is expected, such as ['tcp']"),
+        ({"backends": "sim"}, "backends 'sim': a list of names is expected"),
+    ],
+)
+def test_an_argument_that_no_command_takes_is_refused_before_anything_runs(given, says: str, small: Path):
+    for way in (voxpath.run, voxpath.sweep):
+        with pytest.raises(ValueError, match=re.escape(says)):
+            way(small, **{"out": small.parent / "runs"} | given)
+    assert [path.name for path in small.parent.iterdir()] == [small.name]

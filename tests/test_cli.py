@@ -16,14 +16,14 @@ import pytest
 
 from conftest import ROOT
 from voxpath import _engine, terminal
-from voxpath.cli import cli
+from voxpath.cli.main import cli
 from voxpath.scenario.schema import schema
 
 
 def test_help_is_there_at_once():
     """Nothing heavy is imported for it."""
     code = (
-        "import sys; from voxpath.cli import run_command; code = run_command(['--help']);"
+        "import sys; from voxpath.cli.main import run_command; code = run_command(['--help']);"
         "heavy = {'polars', 'pydantic', 'rich', 'numpy', 'scipy'} & set(sys.modules);"
         "sys.exit(f'imported {heavy}' if heavy else code)"
     )

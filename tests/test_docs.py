@@ -12,7 +12,7 @@ import pytest
 import voxpath as voxpath_package
 from conftest import ROOT
 from pages import Block, PageError, Session, blocks, matches, renew, session_of, targets
-from voxpath.cli import cli
+from voxpath.cli.main import cli
 
 PAGES = [
     ROOT / "README.md",

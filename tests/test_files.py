@@ -9,7 +9,7 @@ import pytest
 
 from conftest import SMALL
 from voxpath import files
-from voxpath.speech.audio_files import AudioError, audio_of
+from voxpath.voice.speech.audio_files import AudioError, audio_of
 
 TRACE = SMALL.replace('rate = "10 Mbit/s"', 'rate = { kind = "trace", file = "TRACE" }')
 

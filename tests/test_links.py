@@ -12,7 +12,7 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import ROOT
-from voxpath.backends.formula.base import NotApplicableError
+from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.wire import loses, loss_probability, need_plain
 from voxpath.scenario import Document, ScenarioError, from_dict, read
 

@@ -9,10 +9,11 @@ import pytest
 from pydantic import Field
 
 from voxpath.scenario import ScenarioError, from_dict
-from voxpath.scenario.elements.traces import Traces
-from voxpath.scenario.planning import Origin, Origins, PlanError, keys, origin_of, place_of, plan
+from voxpath.scenario.planning import Origin, Origins, keys, origin_of, place_of, plan
+from voxpath.scenario.problems import PlanError
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability, Span
 from voxpath.scenario.table import From, Keys, Outside, Table
+from voxpath.scenario.traces import Traces
 
 MS = 1_000_000
 

@@ -34,7 +34,7 @@ from voxpath.backends.real import relays
 from voxpath.backends.real.programs import end
 from voxpath.backends.real.relays import HOST, REACH
 from voxpath.backends.real.session import RealError, Session
-from voxpath.cli import cli
+from voxpath.cli.main import cli
 from voxpath.scenario import from_dict, read
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")

@@ -127,11 +127,11 @@ def test_a_store_without_permission_is_refused_before_the_run(
 
 
 def test_the_check_of_the_store_leaves_nothing(voxpath, small: Path, tmp_path: Path):
-    from voxpath.commands import _check_store
+    from voxpath.cli.actions.common import check_store
 
-    _check_store(tmp_path / "a" / "b", ["sim"])
+    check_store(tmp_path / "a" / "b", ["sim"])
     (tmp_path / "there").mkdir()
-    _check_store(tmp_path / "there", ["sim"])
+    check_store(tmp_path / "there", ["sim"])
     assert sorted(path.name for path in tmp_path.rglob("*")) == [small.name, "there"]
     assert voxpath("run", small, "--backend", "formula", "--out", "/proc/voxpath").code == 0, "writes nothing"
 

@@ -16,13 +16,14 @@ import numpy as np
 import pocketsphinx
 import pytest
 
-from voxpath.speech.endpoint import Endpointer
-from voxpath.speech.formats import RATE, Encoding, FormatError, Raw, Reader, Resampler, reader_of, to_pcm
-from voxpath.speech.hearing import Hearing
-from voxpath.speech.recognisers import load
-from voxpath.speech.samples import samples
-from voxpath.speech.session import Final, Partial, Session
-from voxpath.speech.words import word_errors
+from voxpath.voice.speech.endpoint import Endpointer
+from voxpath.voice.speech.formats import reader_of
+from voxpath.voice.speech.hearing import Hearing
+from voxpath.voice.speech.pcm import RATE, Encoding, FormatError, Raw, Reader, Resampler, to_pcm
+from voxpath.voice.speech.recognisers import load
+from voxpath.voice.speech.samples import samples
+from voxpath.voice.speech.session import Final, Partial, Session
+from voxpath.voice.speech.words import word_errors
 
 CARDS = samples("sample:cards")
 LONG = CARDS[4].pcm()

@@ -17,11 +17,12 @@ import aiohttp
 import pytest
 
 from devtools import Browser, chromium
+from speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
 from test_speech_audio import SENT, sent
-from test_speech_service import CAPS, CARD, PATIENT, Service, Stub, run, service
-from voxpath.speech import client, commands, master, worker
-from voxpath.speech.audio_files import AudioError, audio_of
-from voxpath.speech.samples import samples
+from voxpath.cli.actions import speech as actions
+from voxpath.voice.speech import client, master, worker
+from voxpath.voice.speech.audio_files import AudioError, audio_of
+from voxpath.voice.speech.samples import samples
 
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0, "ten of clubs")
 
@@ -123,8 +124,8 @@ def test_there_is_a_worker_for_each_processor_that_may_be_used(monkeypatch: pyte
         counts.append((others[-1].count, settings.hearing, settings.limits.session_s))
         return 0
 
-    monkeypatch.setattr(commands, "_serve", serve)
-    monkeypatch.setattr(commands.os, "sched_getaffinity", lambda _: {0, 2, 5})
+    monkeypatch.setattr(actions, "_serve", serve)
+    monkeypatch.setattr(actions.os, "sched_getaffinity", lambda _: {0, 2, 5})
     assert voxpath("speech", "serve").code == 0
     assert voxpath("speech", "serve", "--workers", "1", "--silence", "0", "--session", "7200").code == 0
     assert counts == [(3, {}, 600.0), (1, {"silence": 0.0}, 7200.0)]
@@ -140,7 +141,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
         asked.append(given)
         return 0
 
-    monkeypatch.setattr(commands, "_serve", serve)
+    monkeypatch.setattr(actions, "_serve", serve)
     for variable in ("VOXPATH_TOKEN", "VOXPATH_WORKER_TOKEN"):
         monkeypatch.delenv(variable, raising=False)
     return asked

@@ -16,10 +16,10 @@ import pytest
 from conftest import PATIENCE_S
 from processes import has_halted
 from speech_processes import ENVIRONMENT, SPEECH, deployed, is_gone, kilobytes, until
-from test_speech_service import CAPS, CARD, events, run, service, transcribe
+from speech_service import CAPS, CARD, events, run, service, transcribe
 from voxpath import halts
-from voxpath.speech import client, master, worker
-from voxpath.speech.samples import samples
+from voxpath.voice.speech import client, master, worker
+from voxpath.voice.speech.samples import samples
 
 READ = samples("sample:librivox")[0].pcm()
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0, "ten of clubs")

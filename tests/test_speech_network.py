@@ -12,7 +12,7 @@ import pytest
 
 import speech_browser
 from conftest import PATIENCE_S, process
-from voxpath.speech.samples import samples
+from voxpath.voice.speech.samples import samples
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
 

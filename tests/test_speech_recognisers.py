@@ -16,12 +16,13 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from voxpath.speech.formats import RATE, reader_of
-from voxpath.speech.recognisers import NAMES, Heard, Recogniser, UnavailableError, load
-from voxpath.speech.samples import samples
-from voxpath.speech.session import Final, Partial, Session
-from voxpath.speech.trial import transcript, trial
-from voxpath.speech.words import word_errors, words
+from voxpath.voice.speech.formats import reader_of
+from voxpath.voice.speech.pcm import RATE
+from voxpath.voice.speech.recognisers import NAMES, Heard, Recogniser, UnavailableError, load
+from voxpath.voice.speech.samples import samples
+from voxpath.voice.speech.session import Final, Partial, Session
+from voxpath.voice.speech.trial import transcript, trial
+from voxpath.voice.speech.words import word_errors, words
 
 SECOND = bytes(2 * RATE)
 CARD = samples("sample:cards/005")[0].pcm()
@@ -37,7 +38,7 @@ def library(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(sys.modules, name, module)
         for adapter in NAMES:
             if adapter != "pocketsphinx":
-                monkeypatch.delitem(sys.modules, f"voxpath.speech.recognisers.{adapter}", raising=False)
+                monkeypatch.delitem(sys.modules, f"voxpath.voice.speech.recognisers.{adapter}", raising=False)
 
     return put
 

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
-import functools
 import json
 import os
 import signal
 import sys
-import threading
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from unittest.mock import AsyncMock
 from urllib.parse import quote
@@ -26,146 +22,25 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from conftest import PATIENCE_S, ROOT
-from processes import LOOK_S
-from voxpath.speech import master, worker
-from voxpath.speech.course import Arrivals
-from voxpath.speech.origins import Origin
-from voxpath.speech.protocol import Request
-from voxpath.speech.recognisers import Heard, Recogniser, load
-from voxpath.speech.samples import samples
-
-CAPS = "audio/x-raw, layout=(string)interleaved, rate=(int)16000, format=(string)S16LE, channels=(int)1"
-CARD = samples("sample:cards/001")[0].pcm()
-PATIENT = master.Settings(master.Limits(wait_s=PATIENCE_S))
-"""A worker that has served a session takes a moment to return."""
-
-
-@functools.cache
-def pocketsphinx() -> Recogniser:
-    """The real one; whoever has it, has it alone."""
-    return load("pocketsphinx", None)
-
-
-class Stub:
-    """Understands how much it has heard."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self.octets, self.state = 0, None
-
-    def begin(self) -> None:
-        self.octets = 0
-
-    def feed(self, pcm: bytes) -> None:
-        self.octets += len(pcm)
-
-    def partial(self) -> str:
-        return f"{self.octets // 9600} so far"
-
-    def finish(self) -> Heard:
-        return Heard(f"{self.octets} octets")
-
-    def adaptation(self) -> str | None:
-        return f"after {self.state}"
-
-    def adapt(self, state: str) -> None:
-        self.state = state
-
-
-@dataclass
-class Service:
-    """A master with workers, in this process."""
-
-    port: int
-    master: master.Master
-    workers: list[asyncio.Task[None]]
-    http: aiohttp.ClientSession
-
-    def url(self, path: str, scheme: str = "ws") -> str:
-        return f"{scheme}://127.0.0.1:{self.port}{path}"
-
-    def speak(self, caps: str = CAPS, path: str = "/client/ws/speech", **options):
-        return self.http.ws_connect(f"{self.url(path)}?content-type={quote(caps)}", **options)
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            while not holds():
-                await asyncio.sleep(LOOK_S)
-
-
-@contextlib.asynccontextmanager
-async def service(
-    recognisers: int = 1, *, make: Callable[[], object] = Stub, settings: master.Settings | None = None
-) -> AsyncIterator[Service]:
-    settings = settings or PATIENT
-    runner, made, port = await master.serve(settings, "127.0.0.1", 0, None)
-    to = worker.Settings(f"ws://127.0.0.1:{port}", settings.worker_token)
-    workers = [asyncio.create_task(worker.work(to, make())) for _ in range(recognisers)]
-    try:
-        async with aiohttp.ClientSession() as http:
-            one = Service(port, made, workers, http)
-            await one.until(lambda: made.pool.available == recognisers)
-            yield one
-    finally:
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        await runner.cleanup()
-
-
-class Clock(asyncio.SelectorEventLoop):
-    """An event loop whose clock can be put forward: a test need not wait for a limit of time."""
-
-    ahead_s = 0.0
-    guard: asyncio.Timeout
-    """Ends a test that does not end."""
-
-    def time(self) -> float:
-        return super().time() + self.ahead_s
-
-
-async def pass_s(seconds: float) -> None:
-    """Lets so much time pass at once, and the loop do what is due by then."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, Clock)
-    loop.guard.reschedule(loop.guard.when() + seconds)
-    loop.ahead_s += seconds
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    """Runs a test, and looks that no task outlives it."""
-
-    async def watched() -> None:
-        async with asyncio.timeout(PATIENCE_S) as asyncio.get_running_loop().guard:
-            await test()
-            # A connection takes a few turns to be gone, one over TLS more than others.
-            while asyncio.all_tasks() - {asyncio.current_task()}:
-                await asyncio.sleep(LOOK_S)
-
-    with asyncio.Runner(loop_factory=Clock) as runner:
-        runner.run(watched())
-
-
-async def events(socket: aiohttp.ClientWebSocketResponse) -> list[dict]:
-    return [json.loads(message.data) async for message in socket]
-
-
-async def transcribe(one: Service, pcm: bytes, block: int = 8000, caps: str = CAPS, **options) -> list[dict]:
-    async with one.speak(caps, **options) as socket:
-        for at in range(0, len(pcm), block):
-            await socket.send_bytes(pcm[at : at + block])
-        await socket.send_str("EOS")
-        return await events(socket)
-
-
-def finals(told: list[dict]) -> str:
-    results = [event["result"] for event in told if "result" in event]
-    return " ".join(r["hypotheses"][0]["transcript"] for r in results if r["final"])
+from conftest import ROOT
+from speech_service import (
+    CAPS,
+    CARD,
+    Service,
+    Stub,
+    events,
+    finals,
+    pocketsphinx,
+    run,
+    service,
+    transcribe,
+    vosk,
+)
+from voxpath.voice.speech import master, worker
+from voxpath.voice.speech.course import Arrivals
+from voxpath.voice.speech.protocol import Request
+from voxpath.voice.speech.recognisers import Heard
+from voxpath.voice.speech.samples import samples
 
 
 def test_speech_is_recognised_with_partial_results_in_order_and_the_server_closes():
@@ -190,20 +65,6 @@ def test_speech_is_recognised_with_partial_results_in_order_and_the_server_close
                 await socket.send_bytes(CARD)
                 await socket.send_bytes(b"EOS")
                 assert finals(await events(socket)) == "ten of clubs"
-
-    run(test)
-
-
-def test_no_worker_is_status_9_and_503():
-    async def test() -> None:
-        async with service(0, settings=master.Settings()) as one:
-            told = await transcribe(one, b"")
-            assert [(event["status"], event["message"]) for event in told] == [
-                (9, "No decoder available, try again later")
-            ]
-            async with one.http.put(one.url("/client/dynamic/recognize", "http"), data=CARD) as answer:
-                assert answer.status == 503
-                assert await answer.text() == "No workers available"
 
     run(test)
 
@@ -648,95 +509,6 @@ def test_a_reference_names_what_it_is_of():
     run(test)
 
 
-def test_only_named_pages_and_our_own_use_the_service_in_a_browser():
-    friend = "https://friend.example"
-    named = Origin.read("https://Friend.example:443/")
-
-    async def test() -> None:
-        async with service(settings=replace(PATIENT, origins=(named,))) as one:
-            url = one.url("/client/dynamic/reference", "http")
-            evil = f"http://evil.example:{one.port}"
-            for origin, host, status in (
-                ("https://evil.example", None, 403),
-                ("null", None, 403),
-                # DNS rebinding: their name leads to us.
-                (evil, f"evil.example:{one.port}", 403),
-                (f"http://127.0.0.1:{one.port}", None, 200),
-                (f"http://localhost:{one.port}", f"localhost:{one.port}", 200),
-                (f"http://machine:{one.port}", f"machine:{one.port}", 200),
-                (f"http://localhost:{one.port}", f"LOCALHOST:{one.port}", 200),
-                # Somebody may answer a short name on the local network.
-                (f"http://evil:{one.port}", f"evil:{one.port}", 403),
-                (f"http://user@127.0.0.1:{one.port}", None, 403),
-                (f"http://127.0.0.1:{one.port}/path", None, 403),
-                (f"ftp://127.0.0.1:{one.port}", None, 403),
-                (f"http://127.0.0.1:{one.port + 1}", None, 403),
-                ("http://127.0.0.1:port", None, 403),
-                # No page has such an origin; ws4py says it, with which Kaldi's client is written.
-                (f"ws://127.0.0.1:{one.port}", None, 200),
-                (friend, None, 200),
-            ):
-                headers = {"Origin": origin, "Content-Id": "1"} | ({"Host": host} if host else {})
-                async with one.http.post(url, data="ten of clubs", headers=headers) as answer:
-                    assert answer.status == status, origin
-                    told = answer.headers.get("Access-Control-Allow-Origin")
-                    assert told == (friend if origin == friend else None)
-            async with one.http.options(url, headers={"Origin": friend}) as answer:
-                assert "content-id" in answer.headers["Access-Control-Allow-Headers"]
-            with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
-                await one.http.ws_connect(one.url("/worker/ws/speech"), headers={"Origin": friend})
-            for path in ("/client/ws/speech", "/client/ws/status", "/vosk", "/", "/worker/ws/speech"):
-                with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
-                    await one.http.ws_connect(one.url(path), headers={"Origin": "https://evil.example"})
-        async with service(settings=replace(PATIENT, client_token="c", worker_token="w")) as one:
-            # Who rebinds a name does not know the token; who has a name of its own does.
-            host = f"speech.example:{one.port}"
-            headers = {"Origin": f"https://{host}", "Host": host}
-            async with one.http.ws_connect(one.url("/client/ws/status?token=c"), headers=headers) as socket:
-                assert "num_workers_available" in await socket.receive_json()
-
-    run(test)
-
-
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "*",
-        "null",
-        "friend.example",
-        "ftp://friend.example",
-        "https://friend.example/page",
-        "https://a@b.example",
-        "https://",
-        "https://b.example:x",
-    ],
-)
-def test_only_an_origin_can_be_named(origin: str):
-    with pytest.raises(ValueError, match=r"origin|[Pp]ort"):
-        Origin.read(origin)
-
-
-def test_a_token_that_is_no_text_is_not_it():
-    async def test() -> None:
-        async with service(0, settings=replace(PATIENT, client_token="c", worker_token="w")) as one:
-            for given, status in (
-                (b"Bearer \xff\xfe", b"401"),
-                (b"Bearer", b"401"),
-                (b"Basic c", b"401"),
-                # RFC 9110 section 11.1: in any case.
-                (b"bearer  c", b"400"),
-            ):
-                reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
-                writer.write(
-                    b"POST /client/dynamic/reference HTTP/1.1\r\nHost: machine\r\nContent-Length: 0\r\n"
-                    b"Authorization: " + given + b"\r\n\r\n"
-                )
-                assert (await reader.readline()).split()[1] == status, given
-                writer.close()
-
-    run(test)
-
-
 @pytest.mark.parametrize("kind", ["text/plain; charset=nosuch", "text/plain; charset=utf-8"])
 def test_a_reference_may_be_any_octets(kind: str):
     async def test() -> None:
@@ -747,26 +519,6 @@ def test_a_reference_may_be_any_octets(kind: str):
                 assert answer.status == 200
 
     run(test)
-
-
-def test_without_a_token_of_theirs_workers_are_not_given_the_audio_of_clients_who_have_one():
-    async def test() -> None:
-        async with service(0, settings=replace(PATIENT, client_token="c")) as one:
-            with pytest.raises(worker.RefusedError):
-                await worker.work(worker.Settings(one.url("", "ws")), Stub())
-
-    run(test)
-
-
-async def vosk(one: Service, *said: str | bytes) -> list[dict]:
-    """As `test.py` of Vosk's server: each message of audio is answered before the next."""
-    async with one.http.ws_connect(one.url("/")) as socket:
-        told = []
-        for part in (*said, '{"eof" : 1}'):
-            await (socket.send_str(part) if isinstance(part, str) else socket.send_bytes(part))
-            if "config" not in str(part):
-                told.append(await socket.receive_json())
-        return told
 
 
 def test_vosks_configuration_is_kept_or_refused():
@@ -791,135 +543,6 @@ def test_vosks_configuration_is_kept_or_refused():
                     assert told["status"] == 5
                     assert told["error"].startswith(f"config.{key}")
                     assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
-
-    run(test)
-
-
-class Held(Stub):
-    """Decodes for as long as a test wants."""
-
-    def __init__(self, go_on: threading.Event) -> None:
-        super().__init__()
-        self.decodes, self.go_on = threading.Event(), go_on
-
-    def feed(self, pcm: bytes) -> None:
-        self.decodes.set()
-        assert self.go_on.wait(PATIENCE_S)
-        super().feed(pcm)
-
-
-@pytest.fixture
-def _no_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is given up for not answering while a test's clock jumps."""
-    for module in (master, worker):
-        monkeypatch.setattr(module, "_HEARTBEAT_S", None)
-
-
-@pytest.mark.usefixtures("_no_heartbeat")
-def test_a_client_that_waits_for_a_slow_worker_is_not_idle():
-    """Vosk's clients say nothing until they are answered."""
-    slow = Held(threading.Event())
-
-    async def test() -> None:
-        async with service(make=lambda: slow) as one:
-            asking = asyncio.create_task(vosk(one, '{"config": {"sample_rate": 16000}}', CARD))
-            await one.until(slow.decodes.is_set)
-            await pass_s(2 * PATIENT.limits.idle_s)
-            slow.go_on.set()
-            assert (await asking)[-1]["text"].endswith("octets")
-            async with one.http.ws_connect(one.url("/vosk")) as socket:
-                await socket.send_str('{"config": {"sample_rate": 16000}}')
-                await socket.send_bytes(CARD)
-                assert "partial" in await socket.receive_json()
-                await pass_s(2 * PATIENT.limits.idle_s)
-                assert (await socket.receive_json())["status"] == 1
-
-    run(test)
-
-
-@pytest.mark.usefixtures("_no_heartbeat")
-def test_limits_end_a_session_with_a_status():
-    async def test() -> None:
-        limits = replace(PATIENT.limits, message_bytes=50_000)
-        async with service(settings=master.Settings(limits)) as one:
-            async with one.speak() as socket:
-                await socket.send_bytes(CARD)
-                assert (await socket.receive_json())["status"] == 0
-                await pass_s(2 * limits.idle_s)
-                assert (await events(socket))[-1]["status"] == 1
-            assert (await transcribe(one, bytes(50_000), 50_000))[-1]["status"] == 0
-            async with one.speak() as socket:
-                await socket.send_bytes(bytes(50_001))
-                await events(socket)
-                assert socket.close_code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-            await one.until(lambda: one.master.pool.available == 1)
-        never_idle = master.Settings(replace(PATIENT.limits, idle_s=1e6))
-        async with service(settings=never_idle) as one, one.speak() as socket:
-            await socket.send_bytes(CARD)
-            assert (await socket.receive_json())["status"] == 0
-            await pass_s(2 * never_idle.limits.session_s)
-            last = (await events(socket))[-1]
-            assert (last["status"], last["message"]) == (2, "longer than 600 s")
-
-    run(test)
-
-
-class Deaf(Stub):
-    """Hears when it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.may = threading.Event()
-
-    def feed(self, pcm: bytes) -> None:
-        self.may.wait(PATIENCE_S)
-        super().feed(pcm)
-
-
-@pytest.mark.parametrize("whose", ["ours", "the original's"])
-def test_what_is_not_heard_yet_is_bounded_and_all_of_it_where_the_worker_does_not_tell(whose: str):
-    deaf = Deaf()
-
-    async def test() -> None:
-        settings = master.Settings(master.Limits(session_bytes=4 * len(CARD), wait_s=5.0))
-        async with service(int(whose == "ours"), make=lambda: deaf, settings=settings) as one:
-            original = None
-            if whose != "ours":
-                original = await one.http.ws_connect(one.url("/worker/ws/speech"))
-                await one.until(lambda: one.master.pool.available == 1)
-            (told,) = await transcribe(one, 5 * CARD)
-            assert (told["status"], told["message"]) == (
-                2,
-                f"more than {4 * len(CARD)} bytes that are not heard yet",
-            )
-            deaf.may.set()
-            if original is not None:
-                await original.close()
-                return
-            # A client that waits for what it said to be heard may say as much as it wants.
-            await one.until(lambda: one.master.pool.available == 1)
-            told = await vosk(one, '{"config": {"sample_rate": 16000}}', *[CARD] * 10)
-            assert all("error" not in reply for reply in told)
-            assert len(told) == 11
-
-    run(test)
-
-
-def test_a_session_may_last_longer_if_its_client_asks_and_no_longer_than_that():
-    async def test() -> None:
-        settings = master.Settings(master.Limits(session_s=0.3, longest_s=PATIENCE_S, wait_s=5.0))
-        async with service(2, settings=settings) as one:
-            url = f"{one.url('/client/ws/speech')}?content-type={quote(CAPS)}&session="
-            async with one.http.ws_connect(f"{url}{PATIENCE_S}") as long, one.speak() as usual:
-                await long.send_bytes(CARD)
-                assert (await events(usual))[-1]["message"] == "longer than 0.3 s"
-                await long.send_str("EOS")
-                assert finals(await events(long)).endswith("octets")
-            for asked in (PATIENCE_S + 1, "nan", "long", "-1", ""):
-                async with one.http.ws_connect(f"{url}{asked}") as socket:
-                    (told,) = await events(socket)
-                assert told["status"] == 5
-                assert told["message"].endswith(f"a number from 0 to {PATIENCE_S} is expected")
 
     run(test)
 
@@ -992,121 +615,6 @@ def test_who_asks_how_it_hears_waits_for_a_worker_that_knows_of_it():
             async with one.http.ws_connect(one.url("/client/ws/speech?silence=0")) as socket:
                 assert (await events(socket))[-1]["status"] == 9
             assert one.master.pool.available == 1
-
-    run(test)
-
-
-def test_half_a_minute_without_speech_is_status_1():
-    async def test() -> None:
-        async with service() as one:
-            told = await transcribe(one, bytes(2 * 16_000 * 31), block=64_000)
-            assert told[-1]["status"] == 1
-
-    run(test)
-
-
-def test_half_sent_heads_are_closed_and_sessions_go_on():
-    head = b"GET /client/ws/speech HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nX: "
-
-    async def test() -> None:
-        limits = master.Limits(head_s=0.3, wait_s=5.0)
-        async with service(settings=master.Settings(limits)) as one, one.speak() as socket:
-            await socket.send_bytes(CARD)
-            connections = [await asyncio.open_connection("127.0.0.1", one.port) for _ in range(50)]
-            for _, writer in connections:
-                writer.write(head)
-            assert {await reader.read() for reader, _ in connections} == {b""}
-            await socket.send_str("EOS")
-            assert (await events(socket))[-1]["status"] == 0
-            for _, writer in connections:
-                writer.close()
-                await writer.wait_closed()
-
-    run(test)
-
-
-def test_half_sent_references_are_closed():
-    head = (
-        b"POST /client/dynamic/reference HTTP/1.1\r\nHost: here\r\nContent-Id: 1\r\nContent-Length: 9\r\n\r\n"
-    )
-
-    async def test() -> None:
-        limits = master.Limits(idle_s=0.3, head_s=0.3)
-        async with service(0, settings=master.Settings(limits)) as one:
-            reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
-            writer.write(head + b"ten")
-            assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
-            writer.close()
-            await writer.wait_closed()
-
-    # Not `run`: a task of the library listens for the rest for seconds.
-    asyncio.run(test())
-
-
-def test_a_client_that_is_killed_frees_its_worker():
-    async def test() -> None:
-        async with service() as one:
-            for _ in range(3):
-                socket = await one.speak()
-                await socket.send_bytes(CARD[:8001])
-                await one.until(lambda: one.master.pool.available == 0)
-                # As the kernel closes for a process that was killed.
-                socket._response.connection.transport.abort()
-                await one.until(lambda: one.master.pool.available == 1)
-                await socket.close()
-            assert finals(await transcribe(one, CARD)).endswith("octets")
-
-    run(test)
-
-
-def test_a_worker_that_is_lost_is_status_2():
-    async def test() -> None:
-        async with service() as one, one.speak() as socket:
-            await socket.send_bytes(CARD)
-            assert (await socket.receive_json())["status"] == 0
-            one.workers[0].cancel()
-            assert (await events(socket))[-1]["status"] == 2
-
-    run(test)
-
-
-def test_tokens_are_asked_of_clients_and_workers():
-    async def test() -> None:
-        settings = replace(PATIENT, client_token="c", worker_token="w")
-        async with service(settings=settings) as one:
-            for headers in ({}, {"Authorization": "Bearer w"}, {"Authorization": "Basic c"}):
-                with pytest.raises(aiohttp.WSServerHandshakeError, match="401"):
-                    await transcribe(one, CARD, headers=headers)
-            told = await transcribe(one, CARD, headers={"Authorization": "Bearer c"})
-            assert finals(told).endswith("octets")
-            async with one.http.ws_connect(one.url("/client/ws/status?token=c")) as socket:
-                assert "num_workers_available" in await socket.receive_json()
-            with pytest.raises(worker.RefusedError):
-                await worker.work(worker.Settings(one.url("", "ws"), "wrong"), Stub())
-
-    run(test)
-
-
-def test_two_hundred_clients_are_served_or_refused_and_nothing_is_left():
-    """Half of them are more than the master takes at a time; the others wait for four workers."""
-    go_on = threading.Event()
-
-    async def test() -> None:
-        limits = replace(PATIENT.limits, sessions=100)
-        async with service(4, make=lambda: Held(go_on), settings=master.Settings(limits)) as one:
-            connector = aiohttp.TCPConnector(limit=0)
-            async with aiohttp.ClientSession(connector=connector) as http:
-                many = Service(one.port, one.master, one.workers, http)
-                asking = [asyncio.create_task(transcribe(many, CARD)) for _ in range(200)]
-                await one.until(lambda: one.master.pool.processed == 100)
-                go_on.set()
-                told = await asyncio.gather(*asking)
-            statuses = [events[-1]["status"] for events in told]
-            assert (statuses.count(0), statuses.count(9)) == (100, 100)
-            texts = {finals(one) for one, status in zip(told, statuses, strict=True) if status == 0}
-            assert len(texts) == 1
-            await one.until(lambda: one.master.pool.available == 4)
-            assert one.master.pool.processed == 200
 
     run(test)
 

@@ -10,12 +10,12 @@ import zlib
 import numpy as np
 import pytest
 
+from speech_service import CAPS, events, finals, pocketsphinx, run, service
 from test_speech_audio import encoded
-from test_speech_service import CAPS, events, finals, pocketsphinx, run, service
-from voxpath.speech.formats import reader_of
-from voxpath.speech.recognisers import Recogniser, load
-from voxpath.speech.samples import samples
-from voxpath.speech.session import Final, Session
+from voxpath.voice.speech.formats import reader_of
+from voxpath.voice.speech.recognisers import Recogniser, load
+from voxpath.voice.speech.samples import samples
+from voxpath.voice.speech.session import Final, Session
 
 
 def counting(to: int, gain: float, speed: float) -> bytes:

@@ -15,14 +15,14 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import PATIENCE_S, process
-from test_speech_service import CAPS, CARD, Stub, run, service
+from speech_service import CAPS, CARD, Stub, run, service
 from voxpath import handshake
 from voxpath.scenario import ScenarioError, from_dict
 from voxpath.scenario.apps.speech import DecoderFile, Utterance
-from voxpath.speech import client
-from voxpath.speech.audio_files import audio_of
-from voxpath.speech.profile import ProfileError, decoder_profile, utterance_profile
-from voxpath.speech.recognisers import Heard
+from voxpath.voice.speech import client
+from voxpath.voice.speech.audio_files import audio_of
+from voxpath.voice.speech.profile import ProfileError, decoder_profile, utterance_profile
+from voxpath.voice.speech.recognisers import Heard
 
 AUDIO = client.Audio("card", CARD, CAPS, 32_000.0)
 HALF = {"per_second": "500 ms", "finishing": "40 ms", "finishing_per_second": "100 ms"}
@@ -283,7 +283,7 @@ class Timed:
 
 def test_a_profile_says_what_a_recogniser_took(monkeypatch: pytest.MonkeyPatch):
     timed = Timed()
-    monkeypatch.setattr("voxpath.speech.profile.time.perf_counter", lambda: timed.now)
+    monkeypatch.setattr("voxpath.voice.speech.profile.time.perf_counter", lambda: timed.now)
     audios = audio_of("sample:librivox")
     found = decoder_profile(timed, "pocketsphinx", audios, 4)
     assert found["origin"]["utterances"] == [audio.name for audio in audios]

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from voxpath.aec import Words
 from voxpath.document import Checks, Sounds
 from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
 from voxpath.studies.ficiu2023.experiment import CURVES, QUICK, Course, Trial, run, run_all
+from voxpath.voice.aec import Words
 
 
 def course(steady: float, after: float, early: float = 0.0, way: int = 20) -> Course:

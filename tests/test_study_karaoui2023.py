@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from reports import text_of
-from voxpath.audio import losses, opus, quality, speech
-from voxpath.audio.problems import AudioError
 from voxpath.document import Checks
-from voxpath.phonetics import discrete, praat, synthesis, tract
-from voxpath.phonetics.problems import PhoneticsError
 from voxpath.report.html import render
 from voxpath.studies import load
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
+from voxpath.voice.audio import losses, opus, quality, speech
+from voxpath.voice.audio.problems import AudioError
+from voxpath.voice.phonetics import discrete, praat, synthesis, tract
+from voxpath.voice.phonetics.problems import PhoneticsError
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_formants_of_the_synthesiser_follow_the_area_function():
     muscles = {"Masseter": -0.2, "Genioglossus": 0.3}
     known = tract.resonances(synthesis.areas(vocal_tract.SPEAKER, muscles).tolist(), synthesis.SECTION_M)
     sound = synthesis.sound(vocal_tract.SPEAKER, muscles, 0.25)
-    from voxpath.phonetics import formants
+    from voxpath.voice.phonetics import formants
 
     found = formants.over(formants.track(sound, formants.Settings()), 0.1, 0.2)[0]
     assert found[0] == pytest.approx(known[0], rel=vocal_tract.F1_WITHIN)

@@ -15,10 +15,8 @@ import voxpath as voxpath_package
 from voxpath.document import Axis, Map, Panel
 from voxpath.report import heatmap
 from voxpath.results.outcome import Outcome
-from voxpath.speech.samples import GROWING, samples
-from voxpath.speech.words import words
 from voxpath.studies.base import held
-from voxpath.studies.ramli2018 import claims, figures, machine, region
+from voxpath.studies.ramli2018 import claims, compare, figures, region
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import Measured, of_program
 from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, REAL_SET, Found
@@ -36,6 +34,8 @@ from voxpath.studies.ramli2018.scenario import (
     second_reading,
     simulated,
 )
+from voxpath.voice.speech.samples import GROWING, samples
+from voxpath.voice.speech.words import words
 
 LENGTHS = {"short": 2.0, "middle": 10.0, "long": 30.0}
 
@@ -223,7 +223,7 @@ def test_a_machine_that_is_short_of_processors_is_said_first_and_counts_for_noth
     (check,) = (check for name, check in claims.of_way(made, REAL_SET).items() if name == "network")
     assert bool(check.set_aside) is not counts
     assert check.mark == ("good" if counts else "open")
-    told = list(machine.warnings(made, made.ways))
+    told = list(compare.warnings(made, made.ways))
     assert bool(told) is not counts
     assert held([check]) == (
         "1 of 1 checks hold." if counts else "0 of 0 checks hold; 1 more is not counted."

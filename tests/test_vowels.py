@@ -18,10 +18,11 @@ import pytest
 
 from reports import text_of
 from test_vowels_geometry import film
-from voxpath.phonetics import (
+from voxpath.cli.actions.vowels import comparison_table
+from voxpath.results.intervals import Summary
+from voxpath.voice.phonetics import (
     accuracy,
     articulation,
-    commands,
     compare,
     formants,
     klatt,
@@ -31,10 +32,9 @@ from voxpath.phonetics import (
     textgrid,
     tract,
 )
-from voxpath.phonetics.formants import Settings
-from voxpath.phonetics.problems import SilentError
-from voxpath.phonetics.textgrid import Interval
-from voxpath.results.intervals import Summary
+from voxpath.voice.phonetics.problems import SilentError
+from voxpath.voice.phonetics.settings import Settings
+from voxpath.voice.phonetics.textgrid import Interval
 
 VOWELS = {
     "plain": (519.6, 1573.4, 2485.8, 3676.3),
@@ -587,7 +587,7 @@ def test_a_vowel_without_f1_in_the_reference_is_no_loss_of_the_second(tmp_path: 
     assert [vowel.start_s for vowel in found.unknown] == pytest.approx([0.7, 0.7])
     assert not found.lost
     assert len(found.shifts) == 10
-    assert any("No F1 in the reference" in note for note in commands.comparison_table(found).notes)
+    assert any("No F1 in the reference" in note for note in comparison_table(found).notes)
 
 
 def test_without_praat_the_error_says_what_to_install(voxpath, tmp_path: Path, monkeypatch):

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from voxpath.phonetics import articulation, contours, formants, geometry, measurement
-from voxpath.phonetics.formants import Settings
-from voxpath.phonetics.problems import PhoneticsError
+from voxpath.voice.phonetics import articulation, contours, formants, geometry, measurement
+from voxpath.voice.phonetics.problems import PhoneticsError
+from voxpath.voice.phonetics.settings import Settings
 
 LIMIT_MM = 0.1
 """Within which openings and places have to lie."""

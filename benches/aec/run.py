@@ -30,8 +30,8 @@ sys.path.insert(0, str(ROOT / "benches"))
 
 from page import ECHO, measured_on, renew  # noqa: E402 - a folder of programs, not a package
 
-from voxpath.aec import synthetic_world, widely_linear  # noqa: E402
-from voxpath.aec.signals import Samples  # noqa: E402
+from voxpath.voice.aec import synthetic_world, widely_linear  # noqa: E402
+from voxpath.voice.aec.samples import Samples  # noqa: E402
 
 BARS = {128: 400_000, 256: 200_000, 512: 100_000}
 """Samples a second of processor time, at least: single precision, each sample used once."""

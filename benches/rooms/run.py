@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from peers import Aec3, Speex, run  # noqa: E402 - a folder of programs, not a package
 
-from voxpath.aec import Canceller, long_room  # noqa: E402
-from voxpath.aec.measures import erle  # noqa: E402
-from voxpath.aec.rooms import Room  # noqa: E402
 from voxpath.results.intervals import summarise  # noqa: E402
+from voxpath.voice.aec import Canceller, long_room  # noqa: E402
+from voxpath.voice.aec.measures import erle  # noqa: E402
+from voxpath.voice.aec.rooms import Room  # noqa: E402
 
 RATE = 16_000
 SECONDS = 54

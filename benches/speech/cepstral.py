@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pocketsphinx
 
-from voxpath.speech.recognisers import load
-from voxpath.speech.samples import Sample
-from voxpath.speech.trial import transcript
-from voxpath.speech.words import word_errors
+from voxpath.voice.speech.recognisers import load
+from voxpath.voice.speech.samples import Sample
+from voxpath.voice.speech.trial import transcript
+from voxpath.voice.speech.words import word_errors
 
 STEP = 1280
 """Octets, 40 ms."""

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from page import machine, with_section  # noqa: E402
 from sleeping import DECODER, Sleeping  # noqa: E402
 
-from voxpath.speech.audio_files import audio_of  # noqa: E402
-from voxpath.speech.compare import SERVE, Both, Sending, beside, measure, simulate  # noqa: E402
-from voxpath.speech.profile import hear, profile_of, recording_of, utterance_profile  # noqa: E402
-from voxpath.speech.recognisers import Recogniser, load  # noqa: E402
+from voxpath.voice.speech.audio_files import audio_of  # noqa: E402
+from voxpath.voice.speech.compare import SERVE, Both, Sending, beside, measure, simulate  # noqa: E402
+from voxpath.voice.speech.profile import hear, profile_of, recording_of, utterance_profile  # noqa: E402
+from voxpath.voice.speech.recognisers import Recogniser, load  # noqa: E402
 
 PAGE = ROOT / "docs" / "measured" / "speech-sim.md"
 NETWORKS = {

@@ -25,11 +25,11 @@ import page
 
 import speech_browser
 from speech_processes import Deployed, deployed, is_gone, kilobytes, until
-from voxpath.speech import client
-from voxpath.speech.audio_files import audio_of
-from voxpath.speech.recognisers import NAMES, UnavailableError, load
-from voxpath.speech.samples import samples
-from voxpath.speech.trial import trial
+from voxpath.voice.speech import client
+from voxpath.voice.speech.audio_files import audio_of
+from voxpath.voice.speech.recognisers import NAMES, UnavailableError, load
+from voxpath.voice.speech.samples import samples
+from voxpath.voice.speech.trial import trial
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measured" / "speech-service.md"

@@ -9,8 +9,8 @@ import asyncio
 import sys
 import time
 
-from voxpath.speech import master, worker
-from voxpath.speech.recognisers import Heard
+from voxpath.voice.speech import master, worker
+from voxpath.voice.speech.recognisers import Heard
 
 PER_SECOND_S, FINISHING_S = 0.2, 0.15
 """Of decoding for each second of speech, and at a segment's end."""

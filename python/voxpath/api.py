@@ -1,4 +1,7 @@
-"""voxpath from Python: load a scenario, run it, look at frames."""
+"""voxpath from Python: load a scenario, run it, look at frames.
+
+What a function takes as a command does is declared in `voxpath.options`, which documents it here.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from voxpath import options
 from voxpath.results.result import Result as Result  # noqa: PLC0414 - `voxpath.Result` comes from here
 
 if TYPE_CHECKING:
@@ -43,36 +47,37 @@ def load(source: Path | str | Mapping[str, Any]) -> Document:
     return scenario.read(source)
 
 
+@options.takes(
+    options.RUNS,
+    options.OUT,
+    options.OBSERVE,
+    options.CAPTURE,
+    options.JOBS,
+    options.FORCE,
+    options.FORMULAS,
+    options.BACKENDS,
+)
 def run(
     source: Source,
-    replications: int = 1,
+    replications: int = options.RUNS.default,
     *,
-    out: Path | str = "runs",
-    observe: Collection[str] = (),
-    capture: Collection[str] = (),
-    jobs: int = 1,
-    force: bool = False,
-    formulas: Formulas | Path | str | None = None,
-    backends: Sequence[str] = ("sim", "formula"),
+    out: Path | str = options.OUT.default,
+    observe: Collection[str] = options.OBSERVE.default,
+    capture: Collection[str] = options.CAPTURE.default,
+    jobs: int = options.JOBS.default,
+    force: bool = options.FORCE.default,
+    formulas: Formulas | Path | str | None = options.FORMULAS.default,
+    backends: Sequence[str] = options.BACKENDS.default,
 ) -> Result:
     """Runs a scenario; runs that are in `out` already are not repeated.
 
     Args:
         source: The scenario: a document, a file, or a dictionary.
-        replications: How many runs, which differ in their random streams alone.
-        out: Directory of the store.
-        observe: What to record besides the results: `tcp`, `packets`.
-        capture: Hosts whose packets are captured.
-        jobs: Worker processes, and runs in real time that are under way together. With more than one, a
-            script needs the usual `if __name__ == "__main__":`.
-        force: Make runs anew that are there already.
-        formulas: Of your own, or their file, asked beside those of the literature; see
-            `voxpath.formulas`.
-        backends: Who answers: `sim`, `formula`, `real`.
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
-        ValueError: There is nothing of that name to observe, to capture or to ask.
+        ValueError: An argument is out of its range, or there is nothing of that name to observe, to capture
+            or to ask.
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
         FormulaError: A formula of your own failed, or has a name that is taken.
@@ -92,33 +97,34 @@ def run(
     return Result(found.flows, found.rows, [outcome.folder for outcome in found.outcomes])
 
 
+@options.takes(
+    options.REPLICATIONS,
+    options.OUT,
+    options.OBSERVE,
+    options.CAPTURE,
+    options.JOBS,
+    options.DASK,
+    options.FORCE,
+    options.FORMULAS,
+    options.BACKENDS,
+)
 def sweep(
     source: Source,
-    replications: int | None = None,
+    replications: int | None = options.REPLICATIONS.default,
     *,
-    out: Path | str = "runs",
-    observe: Collection[str] = (),
-    capture: Collection[str] = (),
-    jobs: int = 1,
-    dask: str | None = None,
-    force: bool = False,
-    formulas: Formulas | Path | str | None = None,
-    backends: Sequence[str] = ("sim", "formula"),
+    out: Path | str = options.OUT.default,
+    observe: Collection[str] = options.OBSERVE.default,
+    capture: Collection[str] = options.CAPTURE.default,
+    jobs: int = options.JOBS.default,
+    dask: str | None = options.DASK.default,
+    force: bool = options.FORCE.default,
+    formulas: Formulas | Path | str | None = options.FORMULAS.default,
+    backends: Sequence[str] = options.BACKENDS.default,
 ) -> Answers:
     """Runs every cell of a scenario's sweep; runs that are in `out` already are not repeated.
 
     Args:
         source: The scenario: a document, a file, or a dictionary. Without axes it is the only cell.
-        replications: Runs of each cell; as many as the scenario says without it.
-        out: Directory of the store.
-        observe: What to record besides the results: `tcp`, `packets`.
-        capture: Hosts whose packets are captured.
-        jobs: Worker processes. With more than one, a script needs the usual `if __name__ == "__main__":`.
-        dask: In their place a Dask cluster: a scheduler's address, or `local:2`.
-        force: Make runs anew that are there already.
-        formulas: Of your own, or their file, asked beside those of the literature; see
-            `voxpath.formulas`.
-        backends: As in `run`.
 
     Raises:
         ScenarioError: As `run`.
@@ -139,29 +145,26 @@ def sweep(
     return _answers([document], replications, asked)
 
 
+@options.takes(
+    options.REPLICATIONS, options.OUT, options.JOBS, options.DASK, options.FORMULAS, options.BACKENDS
+)
 def compare(
     *sources: Source,
-    replications: int | None = None,
-    out: Path | str = "runs",
-    jobs: int = 1,
-    dask: str | None = None,
-    formulas: Formulas | Path | str | None = None,
-    backends: Sequence[str] = ("sim", "formula"),
+    replications: int | None = options.REPLICATIONS.default,
+    out: Path | str = options.OUT.default,
+    jobs: int = options.JOBS.default,
+    dask: str | None = options.DASK.default,
+    formulas: Formulas | Path | str | None = options.FORMULAS.default,
+    backends: Sequence[str] = options.BACKENDS.default,
 ) -> Answers:
     """Lays scenarios, the cells of their sweeps and runs side by side; what is missing is run.
 
     Args:
         sources: Scenarios as in `run`, and folders of runs.
-        replications: Runs of each cell; as many as each scenario says without it.
-        out: Directory of the store.
-        jobs: As in `sweep`.
-        dask: As in `sweep`.
-        formulas: As in `run`.
-        backends: As in `run`.
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
-        ValueError: There is nothing of that name to ask.
+        ValueError: An argument is out of its range, or there is nothing of that name to ask.
         RuntimeError: As `sweep`.
         StoreError: As `sweep`, or a folder is no run.
         FormulaError: As `sweep`.
@@ -182,13 +185,14 @@ def compare(
     return Answers([*found.variants, *kept_runs(runs)])
 
 
+@options.takes(options.REPLICATION, options.OBSERVE, options.CAPTURE, options.KEPT)
 def real(
     source: Source,
     *,
-    replication: int = 0,
-    observe: Collection[str] = (),
-    capture: Collection[str] = (),
-    out: Path | str | None = None,
+    replication: int = options.REPLICATION.default,
+    observe: Collection[str] = options.OBSERVE.default,
+    capture: Collection[str] = options.CAPTURE.default,
+    out: Path | str | None = options.KEPT.default,
 ) -> RealNetwork:
     """A scenario's network on the real Linux stack, in real time, for a `with` block.
 
@@ -197,16 +201,11 @@ def real(
 
     Args:
         source: The scenario: a document, a file, or a dictionary.
-        replication: Which; random streams differ.
-        observe: What to record besides the results: `tcp`, `packets`.
-        capture: Hosts whose packets are captured.
-        out: Directory of the store, where the run is kept, at the end of the block at the latest; nowhere
-            without it.
 
     Raises:
         ScenarioError: The scenario cannot run; every problem is listed.
         UnanswerableError: The kernel cannot be what the scenario asks for.
-        ValueError: There is nothing of that name to observe or capture.
+        ValueError: An argument is out of its range, or there is nothing of that name to observe or capture.
     """
     from voxpath.backends.sim import observation
     from voxpath.realtime import RealNetwork
@@ -216,32 +215,34 @@ def real(
     return RealNetwork(document, replication, observed, None if out is None else Path(out))
 
 
+@options.takes(
+    options.REPLICATIONS,
+    options.METRICS,
+    options.OUT,
+    options.OBSERVE,
+    options.JOBS,
+    options.DASK,
+    options.FORCE,
+    options.BACKENDS,
+)
 def write_report(
     source: Source,
     path: Path | str,
     *,
-    replications: int | None = None,
-    metrics: Sequence[str] = (),
-    out: Path | str = "runs",
-    observe: Collection[str] = (),
-    jobs: int = 1,
-    dask: str | None = None,
-    force: bool = False,
-    backends: Sequence[str] = ("sim", "formula"),
+    replications: int | None = options.REPLICATIONS.default,
+    metrics: Sequence[str] = options.METRICS.default,
+    out: Path | str = options.OUT.default,
+    observe: Collection[str] = options.OBSERVE.default,
+    jobs: int = options.JOBS.default,
+    dask: str | None = options.DASK.default,
+    force: bool = options.FORCE.default,
+    backends: Sequence[str] = options.BACKENDS.default,
 ) -> Path:
     """Writes one HTML page about a scenario or its sweep; what is missing is run.
 
     Args:
         source: The scenario: a document, a file, or a dictionary.
         path: The page.
-        replications: Runs of each cell; as many as the scenario says without it.
-        metrics: What to show; the main ones if none is named.
-        out: As in `sweep`.
-        observe: As in `sweep`; series of a scenario without axes are drawn.
-        jobs: As in `sweep`.
-        dask: As in `sweep`.
-        force: As in `sweep`.
-        backends: As in `run`.
 
     Returns:
         The page.
@@ -331,4 +332,4 @@ def _warn(outcomes: Iterable[Outcome]) -> None:
     for outcome in outcomes:
         if outcome.damage is not None:
             told = f"{outcome.folder} was damaged ({outcome.damage}), and was made again"
-            warnings.warn(told, RuntimeWarning, stacklevel=4)
+            warnings.warn(told, RuntimeWarning, stacklevel=5)

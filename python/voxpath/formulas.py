@@ -13,7 +13,8 @@ from pathlib import Path
 
 from voxpath import files
 from voxpath.backends.formula.backend import BUILT_IN
-from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
+from voxpath.backends.formula.base import Formula, Formulas
+from voxpath.backends.formula.problems import FormulaError, NotApplicableError
 from voxpath.backends.formula.stream import Stream
 from voxpath.backends.formula.transfer import (
     Transfer,

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
-from voxpath import _engine, files, terminal
+from voxpath import _engine, files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FAILED = 1
 KERNEL = "kernel"
 
 
@@ -75,52 +72,3 @@ def run(script: Script, stack: str) -> Ran:
         OSError: The machine does not let us use its kernel.
     """
     return Ran(*_engine.run_script(script.text, stack))
-
-
-def command(paths: Sequence[Path], stack: str, ladder: bool) -> int:
-    """`voxpath tcp-script`."""
-    try:
-        scripts = [read(path) for path in paths]
-    except (ValueError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    asked = [name for name in stack.split(",") if name]
-    known = {*_engine.profiles(), KERNEL}
-    for name in asked:
-        if name not in known:
-            raise click.UsageError(f"--stack {name}: there is no such stack; use {', '.join(sorted(known))}")
-    # A user without root's privileges has his own namespaces, as long as this is held.
-    isolation = _isolated() if KERNEL in asked else None
-    failed = ran = 0
-    for script in scripts:
-        for name in script.stacks:
-            if name not in asked if asked else name == KERNEL:
-                continue
-            ran += 1
-            failed += not _tell(script, name, ladder)
-    del isolation
-    if ran == 0:
-        raise click.ClickException("none of the scripts names such a stack")
-    return FAILED if failed else 0
-
-
-def _isolated() -> _engine.Isolation:
-    try:
-        return _engine.Isolation()
-    except OSError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _tell(script: Script, stack: str, ladder: bool) -> bool:
-    try:
-        ran = run(script, stack)
-    except OSError as error:
-        raise click.ClickException(f"{script.path}: {error}") from error
-    if ran.failure is None:
-        click.echo(f"{script.path} on {stack}: holds")
-    else:
-        line, reason = ran.failure
-        click.echo(terminal.safe(f"{script.path}:{line} on {stack}: {reason}"))
-    if ladder or ran.failure is not None:
-        for step in ran.ladder:
-            click.echo(terminal.safe(f"    {step}"))
-    return ran.failure is None

@@ -11,11 +11,12 @@ def main() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from voxpath import cli, halts
+    from voxpath import halts
+    from voxpath.cli import main as command_line
 
     halts.reached("start.imported")
     signal.signal(signal.SIGINT, handler)
-    cli.main()
+    command_line.main()
 
 
 def _end(*_: object) -> None:

@@ -18,7 +18,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Observe:
-    """What a run records besides its results; the plan's `Observe` in `crates/sim/src/plan.rs`.
+    """What a run records besides its results; the plan's `Observe` in `crates/sim/src/plan/`.
 
     Attributes:
         tcp: Time series of every TCP endpoint.

@@ -21,8 +21,8 @@ from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability
 from voxpath.scenario.table import From, Keys, Table, faults
 
 if TYPE_CHECKING:
-    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.traces import Traces
 
 
 class Reordering(Table):

@@ -10,18 +10,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
-from voxpath.scenario.problems import Path
+from voxpath.scenario.problems import Path, PlanError
 from voxpath.scenario.quantities import Unit
 from voxpath.scenario.table import From, Keys, Outside, Table
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from voxpath.scenario.elements.traces import Traces
-
-
-class PlanError(Exception):
-    """A value that makes no part of a plan, such as a file that cannot be read."""
+    from voxpath.scenario.traces import Traces
 
 
 def plan(table: Table, files: Traces, faults: list[tuple[Path, str]]) -> Any:

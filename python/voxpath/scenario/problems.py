@@ -53,6 +53,10 @@ class ScenarioError(Exception):
         return type(self), (self.source, self.problems)
 
 
+class PlanError(Exception):
+    """A value that makes no part of a plan, such as a file that cannot be read."""
+
+
 def dotted(path: Path) -> str:
     """A path as people write it: `flows[0].app.size`."""
     text = ""

@@ -16,7 +16,6 @@ from voxpath.canonical import canonical
 from voxpath.names import did_you_mean
 from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.builders import build
-from voxpath.scenario.elements.traces import Traces
 from voxpath.scenario.flows import Tcp
 from voxpath.scenario.links import Directions
 from voxpath.scenario.links import planned as planned_link
@@ -25,6 +24,7 @@ from voxpath.scenario.planning import Origin, Origins
 from voxpath.scenario.problems import Path
 from voxpath.scenario.processes.table import Passed
 from voxpath.scenario.timeline import Timeline, times
+from voxpath.scenario.traces import Traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

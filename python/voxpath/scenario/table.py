@@ -21,8 +21,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from voxpath.names import did_you_mean
 
 if TYPE_CHECKING:
-    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.traces import Traces
 
 
 @dataclass(frozen=True)

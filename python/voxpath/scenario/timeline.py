@@ -18,10 +18,10 @@ from voxpath.scenario.topology import StaticRoute
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.network import Network
     from voxpath.scenario.planning import Origins
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.traces import Traces
 
 
 class Change(Table):

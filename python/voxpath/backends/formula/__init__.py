@@ -8,7 +8,8 @@ simulator.
 """
 
 from voxpath.backends.formula.backend import STREAM_FORMULAS, TRANSFER_FORMULAS, FormulaBackend
-from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
+from voxpath.backends.formula.base import Formula, Formulas
+from voxpath.backends.formula.problems import FormulaError, NotApplicableError
 
 __all__ = [
     "STREAM_FORMULAS",

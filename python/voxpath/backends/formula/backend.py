@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from voxpath.backends.base import refuse_programs
-from voxpath.backends.formula.base import Formula, FormulaError, Formulas, NotApplicableError
+from voxpath.backends.formula.base import Formula, Formulas
 from voxpath.backends.formula.cardwell import cardwell
 from voxpath.backends.formula.limits import medium_limit, window_limit
 from voxpath.backends.formula.mathis import mathis
 from voxpath.backends.formula.pftk import pftk_full, pftk_short
+from voxpath.backends.formula.problems import FormulaError, NotApplicableError
 from voxpath.backends.formula.queueing import token_bucket
 from voxpath.backends.formula.recovery import window_recovery
 from voxpath.backends.formula.stream import Stream, stream_of, traffic

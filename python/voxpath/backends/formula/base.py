@@ -1,4 +1,4 @@
-"""What a formula is, how it declines, and a set of formulas that the backend asks."""
+"""What a formula is, and a set of formulas that the backend asks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from voxpath.backends.base import BACKENDS
+from voxpath.backends.formula.problems import FormulaError
 from voxpath.names import did_you_mean
 from voxpath.results.metrics import COMPUTED, dictionary
 
@@ -18,14 +19,6 @@ if TYPE_CHECKING:
 
 Case = TypeVar("Case")
 """What a formula is about: a `Transfer` or a `Stream`."""
-
-
-class NotApplicableError(Exception):
-    """A formula does not cover the case; the message says why."""
-
-
-class FormulaError(Exception):
-    """A formula that cannot be asked, or that failed when it was."""
 
 
 @dataclass(frozen=True)

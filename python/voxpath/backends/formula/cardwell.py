@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from voxpath.backends.formula.base import NotApplicableError
 from voxpath.backends.formula.pftk import delivered_rate, mean_timeouts, timeout_share
+from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.transfer import (
     data_loss,
     need_free_slow_start,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath.backends.formula.base import NotApplicableError
 from voxpath.backends.formula.cardwell import slow_start_rounds
+from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.transfer import (
     need_free_slow_start,
     need_idle_medium,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from voxpath.backends.formula.base import NotApplicableError
+from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.wire import Hop, need_plain, wire_time
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6

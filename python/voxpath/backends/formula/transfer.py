@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from voxpath.backends.formula.base import NotApplicableError
+from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.timeout import Timer
 from voxpath.backends.formula.wire import Hop, loses, loss_probability, need_plain, propagation, wire_time
 from voxpath.backends.path import directions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath.backends.formula.base import NotApplicableError
+from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.transfer import need_order, need_room
 from voxpath.backends.formula.wire import loss_probability
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from voxpath import _engine
-from voxpath.backends.formula.base import NotApplicableError
+from voxpath.backends.formula.problems import NotApplicableError
 
 Hop = Mapping[str, Any]
 """One direction of a link, `Direction` in `crates/net/src/link/direction.rs`."""

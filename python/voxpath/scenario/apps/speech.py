@@ -18,16 +18,16 @@ from voxpath import _engine, handshake
 from voxpath.scenario.apps.summaries import TCP, Sessions
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
-from voxpath.scenario.elements.traces import TraceError
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Size, Span
 from voxpath.scenario.table import Keys, Table, explain, faults
 from voxpath.scenario.tcp import Socket
+from voxpath.scenario.traces import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.traces import Traces
 
 _S = 1_000_000_000
 _RATE = 16_000

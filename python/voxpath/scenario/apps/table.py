@@ -15,8 +15,8 @@ from voxpath.scenario.tcp import Socket
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voxpath.scenario.elements.traces import Traces
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.traces import Traces
 
 
 @dataclass(frozen=True)

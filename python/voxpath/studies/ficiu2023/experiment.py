@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from voxpath.aec import Solver, Words, fixed_point, rls, widely_linear
-from voxpath.aec.measures import misalignment
-from voxpath.aec.signals import (
+from voxpath.voice.aec import Solver, Words, fixed_point, rls, widely_linear
+from voxpath.voice.aec.measures import misalignment
+from voxpath.voice.aec.signals import (
     autoregressive,
     half_wave,
     recorded,
@@ -28,9 +28,9 @@ from voxpath.aec.signals import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voxpath.aec import Canceller
-    from voxpath.aec.filters import Reading
-    from voxpath.aec.signals import Samples
+    from voxpath.voice.aec import Canceller
+    from voxpath.voice.aec.filters import Reading
+    from voxpath.voice.aec.samples import Samples
 
 Source = Literal["noise", "speech", "recorded"]
 """What the far talker is: AR(1) noise, synthetic syllables, or recorded speech, again and again."""

@@ -15,9 +15,9 @@ from voxpath.studies.ficiu2023.experiment import MISPRINT_MEMORIES, READINGS, SA
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from voxpath.aec.filters import Reading
     from voxpath.studies.ficiu2023.claims import Courses
     from voxpath.studies.ficiu2023.experiment import Course, Effort
+    from voxpath.voice.aec.filters import Reading
 
 _POINTS = 240
 """Of a curve."""

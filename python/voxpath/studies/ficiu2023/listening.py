@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voxpath.aec import nlms, widely_linear
-from voxpath.aec.measures import erle, spectrum
-from voxpath.aec.signals import half_wave, recorded, room, stereo, synthetic_paths, with_noise
 from voxpath.document import Axis, Curve, Plot, Section, Sound, Sounds
 from voxpath.studies.ficiu2023.experiment import published
+from voxpath.voice.aec import nlms, widely_linear
+from voxpath.voice.aec.measures import erle, spectrum
+from voxpath.voice.aec.signals import half_wave, recorded, room, stereo, synthetic_paths, with_noise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voxpath.aec import Canceller
-    from voxpath.aec.signals import Samples
     from voxpath.document import Part
+    from voxpath.voice.aec import Canceller
+    from voxpath.voice.aec.samples import Samples
 
 _LENGTH = 256
 """Of the echo paths: 32 ms."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.audio import opus
 from voxpath.document import Cell, Checks, Facts, Report, Section, Table, Text
-from voxpath.phonetics import measurement, praat
 from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, shown
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
+from voxpath.voice.audio import opus
+from voxpath.voice.phonetics import measurement, praat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.document import Cell, Check, Checks, Table
-from voxpath.phonetics import measurement, praat, summary, synthesis, tract
-from voxpath.phonetics.contours import Contours, Frame
-from voxpath.phonetics.formants import Settings
-from voxpath.phonetics.textgrid import Interval, of_tiers
 from voxpath.results.decisions import above, below
 from voxpath.studies.karaoui2023.tables import row
+from voxpath.voice.phonetics import measurement, praat, summary, synthesis, tract
+from voxpath.voice.phonetics.contours import Contours, Frame
+from voxpath.voice.phonetics.settings import Settings
+from voxpath.voice.phonetics.textgrid import Interval, of_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
     from voxpath.document import Outlines, Spectrogram
-    from voxpath.phonetics.measurement import Measurement
-    from voxpath.phonetics.synthesis import Muscles
+    from voxpath.voice.phonetics.measurement import Measurement
+    from voxpath.voice.phonetics.synthesis import Muscles
 
 SPEAKER = synthesis.Speaker("Male")
 """As the publication's: a man."""

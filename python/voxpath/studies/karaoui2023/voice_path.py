@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from voxpath.audio import losses, opus, quality, speech
 from voxpath.document import Axis, Cell, Check, Checks, Curve, Plot, Table
-from voxpath.phonetics import compare, praat
-from voxpath.phonetics.compare import Shifts
-from voxpath.phonetics.formants import FORMANTS, Settings
 from voxpath.results.decisions import above, all_of, below
 from voxpath.results.intervals import Summary, paired, summarise
 from voxpath.studies.base import shown
+from voxpath.voice.audio import losses, opus, quality, speech
+from voxpath.voice.phonetics import compare, praat
+from voxpath.voice.phonetics.compare import Shifts
+from voxpath.voice.phonetics.formants import FORMANTS
+from voxpath.voice.phonetics.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from voxpath.audio.opus import Repair
-    from voxpath.audio.speech import Recording
-    from voxpath.phonetics.compare import Comparison, Reference
+    from voxpath.voice.audio.opus import Repair
+    from voxpath.voice.audio.speech import Recording
+    from voxpath.voice.phonetics.compare import Comparison, Reference
 
 SETTINGS = Settings(ceiling_hz=speech.CEILING_HZ)
 REPAIRS: tuple[Repair, ...] = get_args(opus.Repair)

@@ -9,11 +9,17 @@ from voxpath.backends.base import Question
 from voxpath.document import Cell, Check, Checks, Table, Text
 from voxpath.results.decisions import above, all_of
 from voxpath.results.intervals import summarise
-from voxpath.speech.samples import GROWING
 from voxpath.studies.base import shown
-from voxpath.studies.ramli2018.claims import LIMIT
 from voxpath.studies.ramli2018.measured import of_flows
-from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, second_reading, simulated
+from voxpath.studies.ramli2018.scenario import (
+    LIMIT,
+    SETTINGS,
+    Network,
+    first_reading,
+    second_reading,
+    simulated,
+)
+from voxpath.voice.speech.samples import GROWING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,7 @@ from voxpath.document import Cell, Check, Checks, Table
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.results.intervals import paired, summarise
 from voxpath.studies.base import shown
-from voxpath.studies.ramli2018 import machine
-from voxpath.studies.ramli2018.scenario import SETTINGS, Setting, published
+from voxpath.studies.ramli2018.scenario import LIMIT, SETTINGS, Setting, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from voxpath.results.intervals import Summary
     from voxpath.studies.ramli2018.measured import Measured
     from voxpath.studies.ramli2018.questions import Found, Way
-
-LIMIT = float(published()["text"]["real_time_factor"])
 
 _HIGHER_LOSS = ((1, 2), (3, 4))
 _HIGHER_DELAY = ((1, 3), (2, 4))
@@ -49,7 +46,7 @@ def of_way(found: Found, way: Way) -> dict[str, Check]:
         "good": _good(found, way, [made[number] for number in (2, 3, 4) if number in made]),
         "network": _network(found, way),
     }
-    doubt = machine.doubt(found, way, list(made.values()))
+    doubt = found.doubt(way, list(made.values()))
     return {name: replace(check, set_aside=doubt) for name, check in answers.items() if check is not None}
 
 

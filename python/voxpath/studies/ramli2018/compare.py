@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.document import Facts, Report, Section, Table, Text
-from voxpath.speech.samples import SampleError, samples
 from voxpath.studies.base import Answer, Study, checks_of, held, shown
 from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region
 from voxpath.studies.ramli2018.questions import (
@@ -28,6 +27,7 @@ from voxpath.studies.ramli2018.questions import (
     ask_all,
 )
 from voxpath.studies.ramli2018.scenario import SETTINGS, Network, first_reading, published, second_reading
+from voxpath.voice.speech.samples import SampleError, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         Section("Live speech", _live(found)),
         Section("Beyond: the working region", _region(found)),
     ]
-    told = [*machine.warnings(found, found.ways), *_found(found)]
+    told = [*warnings(found, found.ways), *_found(found)]
     tally = held(checks_of(sections))
     report = Report(
         "Speech recognition over TCP: Ramli and Jarin 2018",
@@ -205,6 +205,17 @@ def _region(found: Found) -> list[Part]:
     ]
     points = region.check_points(here)
     return [*parts, *([points] if points is not None else [])]
+
+
+def warnings(found: Found, ways: Sequence[Way]) -> Iterator[str]:
+    """What is to be known before anything of the page is read."""
+    short = [way.name for way in ways if found.doubt(way, found.settings(way))]
+    if short:
+        yield (
+            f"The machine was short of processors: in {len(short)} of the ways on real hosts "
+            f"({'; '.join(short)}) something waited for one in more than {100 * machine.MOST:.0f} % of a "
+            "run. What these runs found is shown, and counts for nothing."
+        )
 
 
 def _found(found: Found) -> Iterator[str]:

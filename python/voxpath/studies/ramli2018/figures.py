@@ -269,7 +269,7 @@ def beside(found: Found) -> list[Part]:
                 f"{100 * share:g} %.",
                 within(_ratio(*medians), 1 - share, 1 + share),
                 f"{medians[0].value:.3f} s, simulated {medians[1].value:.3f} s ({100 * off:+.0f} %)",
-                machine.doubt(found, real, [setting]),
+                found.doubt(real, [setting]),
             )
         )
     if not rows:

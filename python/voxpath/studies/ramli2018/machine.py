@@ -6,11 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from voxpath.results.outcome import Outcome
-    from voxpath.studies.ramli2018.questions import Found, Way
-    from voxpath.studies.ramli2018.scenario import Setting
 
 MOST = 0.25
 """Part of a run in which something may wait for a processor; what a run of more finds is of the machine."""
@@ -37,21 +35,3 @@ def doubt_of(outcomes: Sequence[Outcome]) -> str:
     """Why what runs found is not counted; empty where it is."""
     part = waited(outcomes) or 0.0
     return f"something waited for a processor in {shown(part)} of a run" if part > MOST else ""
-
-
-def doubt(found: Found, way: Way, settings: Sequence[Setting]) -> str:
-    """The same of the settings of a way; of simulated ones there is none."""
-    if way.source != "real":
-        return ""
-    return doubt_of([outcome for setting in settings for outcome in found.outcomes(way, setting)])
-
-
-def warnings(found: Found, ways: Sequence[Way]) -> Iterator[str]:
-    """What is to be known before anything of the page is read."""
-    short = [way.name for way in ways if doubt(found, way, found.settings(way))]
-    if short:
-        yield (
-            f"The machine was short of processors: in {len(short)} of the ways on real hosts "
-            f"({'; '.join(short)}) something waited for one in more than {100 * MOST:.0f} % of a run. What "
-            "these runs found is shown, and counts for nothing."
-        )

@@ -12,8 +12,7 @@ import polars as pl
 from voxpath.backends.base import Question
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.tables import tables
-from voxpath.speech.samples import GROWING
-from voxpath.studies.ramli2018 import candidates, push, region
+from voxpath.studies.ramli2018 import candidates, machine, push, region
 from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import (
     FASTER,
@@ -29,6 +28,7 @@ from voxpath.studies.ramli2018.scenario import (
     second_reading,
     simulated,
 )
+from voxpath.voice.speech.samples import GROWING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -222,6 +222,12 @@ class Found:
         """The runs of a setting that count."""
         variants = self._variants.get((way, setting.number), [])
         return [outcome for variant in variants for outcome in variant.outcomes if outcome.valid]
+
+    def doubt(self, way: Way, settings: Sequence[Setting]) -> str:
+        """Why what the runs of a way found is not counted; empty where it is, as of simulated ones."""
+        if way.source != REAL:
+            return ""
+        return machine.doubt_of([outcome for setting in settings for outcome in self.outcomes(way, setting)])
 
     def loss(self, way: Way, setting: Setting) -> Summary | None:
         """Of packets towards the server at the bottleneck: share of those that come there in whole runs."""

@@ -10,10 +10,10 @@ import json
 from pathlib import Path
 
 from voxpath import _engine
-from voxpath.speech.audio_files import audio_of
-from voxpath.speech.profile import decoder_profile, utterance_profile
-from voxpath.speech.recognisers import load
-from voxpath.speech.samples import GROWING
+from voxpath.voice.speech.audio_files import audio_of
+from voxpath.voice.speech.profile import decoder_profile, utterance_profile
+from voxpath.voice.speech.recognisers import load
+from voxpath.voice.speech.samples import GROWING
 
 OTHERS = (
     "sample:librivox",

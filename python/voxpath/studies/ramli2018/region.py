@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from voxpath.backends.base import Question
 from voxpath.document import Axis, Cell, Curve, Map, Panel, Plot, Table
 from voxpath.results.intervals import quantile, summarise
-from voxpath.speech.samples import GROWING
 from voxpath.studies.ramli2018 import machine
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import FASTER, Network, real, simulated
+from voxpath.voice.speech.samples import GROWING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

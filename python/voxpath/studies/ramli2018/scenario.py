@@ -47,6 +47,10 @@ def published() -> Mapping[str, Any]:
     return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
 
 
+LIMIT = float(published()["text"]["real_time_factor"])
+"""Of the real-time factor, in the publication's words: slower than speech above it."""
+
+
 @dataclass(frozen=True)
 class Background:
     """What makes the loss where it is not set: endless transfers, and web sources of 16 users each.

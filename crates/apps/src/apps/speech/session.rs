@@ -1,7 +1,7 @@
 //! What became of speech sessions: the same figures that the real client reports.
 //!
 //! The delay of the last final result counts from when its last speech was sent, and is divided exactly, as
-//! `voxpath.speech.client` divides it: end-pointing until the audio was sent that decided the end, waiting for a worker
+//! `voxpath.voice.speech.client` divides it: end-pointing until the audio was sent that decided the end, waiting for a worker
 //! if that came in between, decoding from the arrival of that audio at the worker, and the network.
 
 use super::{Account, Speech, SpeechResult};

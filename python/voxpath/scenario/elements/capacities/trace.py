@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from voxpath.scenario.elements.capacities.table import RateTable
-from voxpath.scenario.elements.traces import TraceError, fault
 from voxpath.scenario.table import From, Keys
+from voxpath.scenario.traces import TraceError, fault
 
 if TYPE_CHECKING:
-    from voxpath.scenario.elements.traces import Traces
+    from voxpath.scenario.traces import Traces
 
 
 def opportunities(files: Traces, name: str) -> list[int]:

@@ -10,7 +10,7 @@ from voxpath.scenario.planning import outside
 from voxpath.scenario.quantities import Span
 
 if TYPE_CHECKING:
-    from voxpath.scenario.elements.traces import Traces
+    from voxpath.scenario.traces import Traces
 
 Delay = Annotated[int | DelayTable, TextOrTable(Span, tables_of("delays", DelayTable))]
 

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from voxpath import _engine
 from voxpath.scenario.elements.delays.table import DelayTable
-from voxpath.scenario.elements.traces import fault
 from voxpath.scenario.quantities import PositiveSpan, Span
 from voxpath.scenario.table import From, Keys, Table
+from voxpath.scenario.traces import fault
 
 if TYPE_CHECKING:
-    from voxpath.scenario.elements.traces import Traces
+    from voxpath.scenario.traces import Traces
 
 
 def delays(files: Traces, name: str) -> list[tuple[int, int]]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from voxpath.scenario.elements.losses.table import LossTable
-from voxpath.scenario.elements.traces import TraceError
 from voxpath.scenario.table import From, Keys
+from voxpath.scenario.traces import TraceError
 
 if TYPE_CHECKING:
-    from voxpath.scenario.elements.traces import Traces
+    from voxpath.scenario.traces import Traces
 
 
 def losses(files: Traces, name: str) -> str:

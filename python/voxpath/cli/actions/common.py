@@ -1,0 +1,161 @@
+"""What actions share: scenarios read, names chosen, stores checked, runs told of."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from voxpath import files, terminal
+from voxpath.backends import named
+from voxpath.backends.base import RUNNING, Maker
+from voxpath.results.store import Store, StoreError
+from voxpath.scenario import Document, ScenarioError, read
+from voxpath.sweeps.cluster import ClusterError, check_address
+from voxpath.sweeps.pool import processors
+from voxpath.sweeps.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from voxpath.backends.base import Backend
+    from voxpath.backends.named import Runs
+    from voxpath.document import Report
+    from voxpath.results.outcome import Outcome
+    from voxpath.terminal import Progress
+
+
+def read_scenario(path: Path) -> Document:
+    """Reads a scenario.
+
+    Raises:
+        click.ClickException: It cannot run; every problem is told.
+    """
+    try:
+        return read(path)
+    except ScenarioError as error:
+        raise _refusal(error) from None
+
+
+def _refusal(error: ScenarioError) -> click.ClickException:
+    count = len(error.problems)
+    heading = f"{count} problem{'s' if count > 1 else ''} in {error.source}; nothing was run"
+    return click.ClickException(f"{heading}\n{error}")
+
+
+def chosen_names(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
+    """The names in a list with commas between; all must be known."""
+    try:
+        return named.chosen([part.strip() for part in text.split(",") if part.strip()], allowed)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def workers_of(jobs: int | None, dask: str | None) -> Workers:
+    """Who makes the runs, as --jobs and --dask say.
+
+    Raises:
+        click.UsageError: Both are given, or the address is none.
+    """
+    if dask is not None:
+        if jobs is not None:
+            raise click.UsageError("--jobs starts processes here, --dask uses a cluster: give one of them")
+        try:
+            check_address(dask)
+        except ClusterError as error:
+            raise click.BadParameter(str(error), param_hint="--dask") from None
+    return Workers(jobs or processors(), dask)
+
+
+def check_store(out: Path, backends: Collection[str]) -> None:
+    """Refuses a store that cannot be one, or where nothing can be written, before anything is run."""
+    try:
+        Store(out).find("any")
+        if RUNNING.intersection(backends):
+            _check_writable(out)
+    except StoreError as error:
+        raise click.BadParameter(str(error), param_hint="--out") from None
+
+
+def _check_writable(out: Path) -> None:
+    """Writes to a store as a run would, which leaves nothing.
+
+    Where there is none yet, to where it would be made: making it and removing it again would take it from
+    under another process that has just begun to use it.
+    """
+    there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    try:
+        # What a killed process leaves of this is removed with what it leaves of runs.
+        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=there):
+            pass
+    except OSError as error:
+        raise StoreError(f"cannot write a run to {out}: {error.strerror or error}") from None
+
+
+def check_page(path: Path, option: str) -> None:
+    """Refuses a page that cannot be written, before anything is run."""
+    try:
+        files.check_page(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def counted(runs: Runs, progress: Progress) -> Runs:
+    """The same with what the terminal shows of them."""
+    from voxpath.live import View
+
+    view = View(progress)
+    return replace(runs, on_done=lambda outcome: progress.advance(made=not outcome.reused), on_look=view.look)
+
+
+def failed(error: Exception) -> int:
+    """Says what failed; 1."""
+    terminal.complain(str(error))
+    return 1
+
+
+def outcomes_of(backends: Sequence[Backend]) -> list[Outcome]:
+    """The runs behind the last answers."""
+    makers = [backend for backend in backends if isinstance(backend, Maker)]
+    return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
+
+
+def print_runs(outcomes: Sequence[Outcome]) -> int:
+    """Says where the runs are; 1 where one of them is invalid."""
+    if not outcomes:
+        return 0
+    out = terminal.console()
+    reused = sum(outcome.reused for outcome in outcomes)
+    where = (
+        outcomes[0].folder if len(outcomes) == 1 else f"{len(outcomes)} runs in {outcomes[0].folder.parent}"
+    )
+    out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
+    for outcome in outcomes:
+        if outcome.damage is not None:
+            terminal.warn(f"{outcome.folder} was damaged ({outcome.damage}), and was made again")
+        for number, problem in enumerate(outcome.rejected, start=1):
+            out.print(
+                f"{outcome.folder}: attempt {number} of {len(outcome.rejected) + 1} was invalid: {problem}"
+            )
+    invalid = [outcome for outcome in outcomes if not outcome.valid]
+    for outcome in invalid:
+        verdict = outcome.folder / "verdict.json"
+        problems = "; ".join(json.loads(verdict.read_bytes())["problems"])
+        terminal.complain(f"invalid run, see {verdict}: {problems}")
+    return 1 if invalid else 0
+
+
+def save_page(report: Report, path: Path) -> int:
+    """Writes a report and says where it is; 1 where it cannot be written."""
+    from voxpath.report.html import render
+
+    try:
+        files.save_page(render(report), path)
+    except ValueError as error:
+        return failed(error)
+    terminal.console().print(f"report: {path}")
+    return 0

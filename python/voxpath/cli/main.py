@@ -1,0 +1,116 @@
+"""The command line as a whole: which commands there are, and how one is run.
+
+Exit codes: 0 done, 1 a run failed, 2 bad input (nothing has been written), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from voxpath.cli.about import doctor, schema
+from voxpath.cli.aec import aec
+from voxpath.cli.parts import BAD_INPUT, FAILED, Group
+from voxpath.cli.real import exec_, shell
+from voxpath.cli.runs import compare, report, run, sweep
+from voxpath.cli.show import show
+from voxpath.cli.speech import speech
+from voxpath.cli.study import study
+from voxpath.cli.tcp_script import tcp_script
+from voxpath.cli.vowels import vowels
+from voxpath.interrupts import INTERRUPTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = (
+    run,
+    sweep,
+    compare,
+    report,
+    show,
+    study,
+    exec_,
+    shell,
+    aec,
+    vowels,
+    speech,
+    tcp_script,
+    schema,
+    doctor,
+)
+
+
+def main() -> None:
+    """Runs the command line of this process, and ends it."""
+    code = run_command(sys.argv[1:])
+    if code == INTERRUPTED:
+        # Everything has been put away; taking the interpreter down would take longer than that.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs a command line and returns the exit code."""
+    try:
+        result = cli.main(list(arguments), prog_name="voxpath", standalone_mode=False)
+    except click.ClickException as error:
+        from voxpath import terminal
+
+        told = io.StringIO()
+        error.show(told)
+        click.echo(terminal.safe(told.getvalue()), err=True, nl=False)
+        return BAD_INPUT
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("voxpath: interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain of it again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Standard output, such as a full disk; what is left in its buffer would be tried again at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"Error: cannot write the output: {error.strerror or error}", err=True)
+        return FAILED
+    return result if isinstance(result, int) else 0
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from voxpath import _engine
+
+        click.echo(f"voxpath {_engine.BUILD}")
+        context.exit()
+
+
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="""
+Examples:
+  voxpath run scenarios/lossy-download.toml
+  voxpath sweep scenarios/loss-and-delay.toml
+  voxpath report scenarios/loss-and-delay.toml
+  voxpath study sarkar2022 --quick
+  voxpath schema > scenario.schema.json
+  voxpath doctor
+""",
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Version and build."
+)
+def cli() -> None:
+    """Tells what a network does to an application, with a given transport."""
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)

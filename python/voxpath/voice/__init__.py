@@ -1,0 +1,1 @@
+"""What is about voice: echo cancellation, parts of a voice path, vowels, and recognising speech."""
