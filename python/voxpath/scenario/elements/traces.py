@@ -7,10 +7,19 @@ scenario in the run's folder.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from itertools import chain
+from pathlib import Path as FilePath
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine, files
 from voxpath.scenario.planning import PlanError
+from voxpath.scenario.table import From
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from voxpath.scenario.problems import Path
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read."""
@@ -32,7 +41,7 @@ class Traces:
         files: Contents of those that were read, by the name that the scenario gives.
     """
 
-    base: Path
+    base: FilePath
     files: dict[str, bytes] = field(default_factory=dict)
 
     def raw(self, name: str) -> bytes:
@@ -69,6 +78,18 @@ class Traces:
             raise TraceError(f"{name!r} is empty")
         return lines
 
+    def parsed(self, name: str, parse: Callable[[str], Sequence[Any]]) -> Iterator[tuple[int, Sequence[Any]]]:
+        """What each line of a file holds, with the line's number.
+
+        Raises:
+            TraceError: It is no file that a scenario may refer to, or `parse` raises `ValueError` for a line.
+        """
+        for number, line in self.lines(name):
+            try:
+                yield number, parse(line)
+            except ValueError as error:
+                raise TraceError(f"{name!r}, line {number}: {error}") from None
+
     def _read(self, name: str) -> bytes:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
@@ -90,6 +111,25 @@ class Traces:
         return raw
 
 
-def fault(name: str, line: int, message: str) -> TraceError:
-    """What is wrong with a line of a file."""
-    return TraceError(f"{name!r}, line {line}: {message}")
+def by_line(parse: Callable[[str], Sequence[Any]], is_text: bool = False) -> From:
+    """What a key of the plan holds of the file that the table's key `file` names: what its lines hold.
+
+    It is one list, or one text where the plan has a text. Only the format of a line is checked here. The
+    engine checks the values, and its message gets the line that the value was read from.
+    """
+
+    def value(table: Any, files: Traces) -> Any:
+        parts = (part for _, part in files.parsed(table.file, parse))
+        return "".join(map(str, parts)) if is_text else list(chain.from_iterable(parts))
+
+    def source(table: Any, place: Path, files: Traces) -> str:
+        name: str = table.file
+        left = place[0] if place else None
+        if isinstance(left, int):
+            for number, parts in files.parsed(name, parse):
+                if left < len(parts):
+                    return f"{name!r}, line {number}"
+                left -= len(parts)
+        return repr(name)
+
+    return From("file", value, source=source)
