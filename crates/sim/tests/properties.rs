@@ -9,8 +9,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 use voxpath_sim::plan::{
-    App, Bulk, Cbr, Change, Direction, Download, Flow, Link, Node, NodeKind, OnOff, Plan, Push, Queueing,
-    Transport, Voice, Web,
+    App, Bulk, Cbr, Change, Direction, Download, Flow, FlowEvent, Link, Node, NodeKind, OnOff, Plan, Push,
+    Queueing, Transport, Voice, Web,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, Table};
 use voxpath_tcp::Profile;
@@ -132,7 +132,7 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
 
 /// Whether the timeline has stopped a flow by the end of the run, wherever that was cut.
 fn is_stopped(plan: &Plan, report: &Report, flow: usize) -> bool {
-    let stop = Change::Flow { flow: flow as u32, runs: false };
+    let stop = Change::Flow(FlowEvent { flow: flow as u32, runs: false });
     let told = report.tables.iter().find(|table| table.name == "events");
     let happened = told.map_or(0, |table| table.columns[0].data.len());
     plan.events[..happened].iter().any(|event| event.change == stop)
@@ -292,8 +292,8 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &Direction) -> Plan {
     let (links, flows) = if first { (1, 2) } else { (0, 0) };
     for event in &mut plan.events {
         match &mut event.change {
-            Change::Link { link, .. } => *link += links,
-            Change::Flow { flow, .. } => *flow += flows,
+            Change::Link(event) => event.link += links,
+            Change::Flow(event) => event.flow += flows,
             Change::Route(_) => unreachable!("random plans have none"),
         }
     }

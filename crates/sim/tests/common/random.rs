@@ -4,8 +4,8 @@ use super::{MS, SECOND};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, Change, Direction, Draw, Event, Flow, Link, LinkChange, Node, NodeKind, Over, Plan, Transport,
-    VERSION, Way, loss,
+    App, Change, Direction, Draw, Event, Flow, FlowEvent, Link, LinkChange, LinkEvent, Node, NodeKind, Over,
+    Plan, Transport, VERSION, Way, loss,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -97,12 +97,12 @@ fn timeline(
                     if matches!(set, LinkChange::Rate { .. }) && of.capacity.is_some() {
                         return None;
                     }
-                    Change::Link { link, direction, set: set.clone() }
+                    Change::Link(LinkEvent { link, direction, set: set.clone() })
                 }
                 None => {
                     let flow = which % flows.len() as u32;
                     let starts = flows[flow as usize].start_ns;
-                    (starts < at_ns).then_some(Change::Flow { flow, runs: false })?
+                    (starts < at_ns).then_some(Change::Flow(FlowEvent { flow, runs: false }))?
                 }
             };
             Some(Event { at_ns, change })
@@ -111,7 +111,7 @@ fn timeline(
     events.sort_by_key(|event| event.at_ns);
     let mut stopped = Vec::new();
     events.retain(|event| match event.change {
-        Change::Flow { flow, .. } => !stopped.contains(&flow) && (stopped.push(flow), true).1,
+        Change::Flow(FlowEvent { flow, .. }) => !stopped.contains(&flow) && (stopped.push(flow), true).1,
         _ => true,
     });
     events
