@@ -1,6 +1,6 @@
 //! Events: what changes during a run, and that it can.
 
-use super::{FlowEvent, LinkEvent, Plan, Route};
+use super::{Draw, FlowEvent, LinkEvent, Plan, Route};
 use crate::check::Checker;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -30,6 +30,15 @@ pub enum Change {
 }
 
 impl Change {
+    /// A change that can happen at a time, after those that the plan has, for property tests; none where what was drawn cannot.
+    pub fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {
+        match draw.below(6) {
+            0 => FlowEvent::sample(draw, plan, at_ns).map(Self::Flow),
+            1 => Route::sample(draw, plan).map(Self::Route),
+            _ => LinkEvent::sample(draw, plan).map(Self::Link),
+        }
+    }
+
     /// What kind of thing changes, its name, what of it, and to what.
     pub(crate) fn told(&self, plan: &Plan) -> [String; 4] {
         match self {

@@ -1,6 +1,6 @@
 //! Flows: whom they join, over what, and that they end.
 
-use super::{NodeKind, Peer, Plan};
+use super::{Draw, NodeKind, Peer, Plan};
 use crate::check::Checker;
 use crate::timeline::stop_of;
 use crate::ways::ends;
@@ -97,6 +97,13 @@ pub struct FlowEvent {
 }
 
 impl FlowEvent {
+    /// The stop of a flow that has started by then and was not stopped before.
+    pub(crate) fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {
+        let flow = draw.below(plan.flows.len() as u64) as u32;
+        let goes_on = plan.flows[flow as usize].start_ns < at_ns && stop_of(plan, flow).is_none();
+        goes_on.then_some(Self { flow, runs: false })
+    }
+
     pub(crate) fn told(self, plan: &Plan) -> [String; 4] {
         let name = plan.flows[self.flow as usize].name.clone();
         ["flow".into(), name, "runs".into(), self.runs.to_string()]

@@ -1,6 +1,6 @@
 //! Links, and the addresses that hosts have at them.
 
-use super::{NodeKind, Plan};
+use super::{Draw, NodeKind, Plan};
 use crate::check::Checker;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -77,6 +77,17 @@ impl Way {
 }
 
 impl LinkEvent {
+    /// Any change of any link.
+    pub(crate) fn sample(draw: &mut dyn Draw, plan: &Plan) -> Option<Self> {
+        let link = draw.below(plan.links.len() as u64) as u32;
+        let Link { ab, ba, .. } = &plan.links[link as usize];
+        let (direction, of) = if draw.bit() { (Way::Ba, ba) } else { (Way::Ab, ab) };
+        let set = LinkChange::sample(draw, of);
+        // In a run without an end nothing would bring back what waits for a link that is down.
+        let can_be = !matches!(set, LinkChange::Up { .. }) || plan.duration_ns.is_some();
+        can_be.then_some(Self { link, direction, set })
+    }
+
     pub(crate) fn told(&self, plan: &Plan) -> [String; 4] {
         let name = format!("{} {}", plan.links[self.link as usize].name, self.direction.name());
         let (what, value) = self.set.told();
