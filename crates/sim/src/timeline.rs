@@ -95,13 +95,6 @@ pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
     ],
 };
 
-/// When the plan stops a flow.
-pub(crate) fn stop_of(plan: &Plan, flow: u32) -> Option<Time> {
-    let stop =
-        plan.events.iter().find(|event| event.change == Change::Flow(FlowEvent { flow, runs: false }))?;
-    Some(Time::from_nanos(stop.at_ns))
-}
-
 /// Whether a direction of a link changes during the run.
 pub(crate) fn changes(plan: &Plan, id: DirectionId) -> bool {
     plan.events.iter().any(|event| match &event.change {

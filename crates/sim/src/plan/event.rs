@@ -1,9 +1,6 @@
 //! Events: what changes during a run, and that it can.
 
 use super::{Draw, FlowEvent, LinkEvent, Plan, Route};
-use crate::check::Checker;
-use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -45,31 +42,6 @@ impl Change {
             Self::Link(change) => change.told(plan),
             Self::Flow(change) => change.told(plan),
             Self::Route(route) => route.told(plan),
-        }
-    }
-}
-
-impl Checker<'_> {
-    pub(crate) fn timeline(&mut self) {
-        let plan = self.plan;
-        let mut told = BTreeSet::new();
-        for (i, event) in plan.events.iter().enumerate() {
-            let path = format!("events[{i}]");
-            self.span(format_args!("{path}.at_ns"), event.at_ns);
-            if plan.duration_ns.is_some_and(|end| event.at_ns >= end) {
-                self.fail(format_args!("{path}.at_ns"), "it happens when the run is already over");
-            }
-            if i > 0 && plan.events[i - 1].at_ns > event.at_ns {
-                self.fail(format_args!("{path}.at_ns"), "it happens before the event listed before it");
-            }
-            match &event.change {
-                Change::Link(change) => self.link_event(i, change),
-                Change::Flow(change) => {
-                    let is_first = told.insert((change.flow, change.runs));
-                    self.flow_event(&path, event.at_ns, *change, is_first);
-                }
-                Change::Route(route) => self.route_event(&path, route),
-            }
         }
     }
 }

@@ -1,10 +1,6 @@
 //! Flows: whom they join, over what, and that they end.
 
-use super::{Draw, NodeKind, Peer, Plan};
-use crate::check::Checker;
-use crate::timeline::stop_of;
-use crate::ways::ends;
-use alloc::format;
+use super::{Draw, Peer, Plan};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
@@ -100,113 +96,12 @@ impl FlowEvent {
     /// The stop of a flow that has started by then and was not stopped before.
     pub(crate) fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {
         let flow = draw.below(plan.flows.len() as u64) as u32;
-        let goes_on = plan.flows[flow as usize].start_ns < at_ns && stop_of(plan, flow).is_none();
+        let goes_on = plan.flows[flow as usize].start_ns < at_ns && plan.stop_of(flow).is_none();
         goes_on.then_some(Self { flow, runs: false })
     }
 
     pub(crate) fn told(self, plan: &Plan) -> [String; 4] {
         let name = plan.flows[self.flow as usize].name.clone();
         ["flow".into(), name, "runs".into(), self.runs.to_string()]
-    }
-}
-
-impl Checker<'_> {
-    pub(crate) fn flows(&mut self) {
-        for (i, flow) in self.plan.flows.iter().enumerate() {
-            let path = format!("flows[{i}]");
-            for (end, node) in [("from", flow.from), ("to", flow.to)] {
-                match self.plan.nodes.get(node as usize).map(|node| (node.kind, &node.name)) {
-                    None => self.fail(format_args!("{path}.{end}"), format_args!("there is no node {node}")),
-                    Some((NodeKind::Router, name)) => {
-                        self.fail(
-                            format_args!("{path}.{end}"),
-                            format_args!("{name:?} is a router; flows join hosts"),
-                        );
-                    }
-                    Some((NodeKind::Host, _)) => {}
-                }
-            }
-            if flow.from == flow.to {
-                self.fail(format_args!("{path}.to"), "a flow joins two different hosts");
-            }
-            self.families(&path, flow);
-            self.span(format_args!("{path}.start_ns"), flow.start_ns);
-            if self.plan.duration_ns.is_some_and(|end| flow.start_ns >= end) {
-                self.fail(format_args!("{path}.start_ns"), "the flow starts when the run is already over");
-            }
-            self.transport(&path, flow);
-            if flow.app.is_endless()
-                && self.plan.duration_ns.is_none()
-                && stop_of(self.plan, i as u32).is_none()
-            {
-                self.fail(
-                    format_args!("{path}.app"),
-                    format_args!(
-                        "this {} never ends: say how much it sends, stop it, or give the run a duration",
-                        flow.app.name()
-                    ),
-                );
-            }
-            flow.app.check(&mut self.root().at("flows").at(i).at("app"));
-        }
-    }
-
-    pub(crate) fn families(&mut self, path: &str, flow: &Flow) {
-        let plan = self.plan;
-        let mut known = true;
-        for (key, node, address) in
-            [("from_address", flow.from, flow.from_address), ("to_address", flow.to, flow.to_address)]
-        {
-            let Some(node) = plan.nodes.get(node as usize).filter(|node| !node.addresses.is_empty()) else {
-                known = false;
-                continue;
-            };
-            if address.is_some_and(|address| address as usize >= node.addresses.len()) {
-                self.fail(format_args!("{path}.{key}"), "the host has no such address");
-                known = false;
-            }
-        }
-        if known && ends(plan, flow).is_none() {
-            self.fail(
-                format_args!("{path}.to"),
-                "one end has IPv4 addresses only and the other IPv6 addresses only",
-            );
-        }
-    }
-
-    pub(crate) fn transport(&mut self, path: &str, flow: &Flow) {
-        if let Transport::Tcp { client, server } = &flow.transport {
-            for (end, config) in [("client", client), ("server", server)] {
-                self.tcp(&format!("{path}.transport.{end}"), config);
-            }
-        }
-        if !flow.app.transports().contains(&flow.transport.carries()) {
-            let (given, app) = (flow.transport.name(), flow.app.name());
-            let needed = match flow.transport.carries() {
-                Over::Stream => "udp",
-                Over::Datagrams => "tcp",
-            };
-            self.fail(
-                format_args!("{path}.transport.kind"),
-                format_args!("is {given}, but {app} needs {needed}"),
-            );
-        }
-    }
-    pub(crate) fn flow_event(&mut self, path: &str, at_ns: u64, event: FlowEvent, is_first: bool) {
-        let FlowEvent { flow, runs } = event;
-        let place = format!("{path}.change.flow");
-        match self.plan.flows.get(flow as usize) {
-            None => self.fail(place, "there is no such flow"),
-            Some(_) if !is_first => {
-                self.fail(place, if runs { "it has started already" } else { "it has stopped already" });
-            }
-            Some(planned) if runs && planned.start_ns != at_ns => {
-                self.fail(place, "its start is another time");
-            }
-            Some(planned) if !runs && planned.start_ns >= at_ns => {
-                self.fail(format_args!("{path}.at_ns"), "it has not started yet");
-            }
-            Some(_) => {}
-        }
     }
 }

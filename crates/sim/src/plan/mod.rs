@@ -4,7 +4,7 @@
 //! run's identity. Everything is in integer smallest units (`_ns`, `_bps`, bytes) but for probabilities.
 //! Nodes and links are named by their index. [`crate::check`] says whether a plan can run.
 //!
-//! Each part of a plan has a file with its settings and their checks.
+//! Each part of a plan has a file with its settings, and one of the same name with their checks in `check/`.
 
 mod event;
 mod flow;
@@ -49,6 +49,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_tcp::Config as TcpConfig;
+use voxpath_units::Time;
 
 /// The version that this build reads and writes.
 pub const VERSION: u32 = 1;
@@ -147,5 +148,12 @@ impl Plan {
             }
         }
         real
+    }
+
+    /// When a flow is stopped.
+    pub(crate) fn stop_of(&self, flow: u32) -> Option<Time> {
+        let stop = Change::Flow(FlowEvent { flow, runs: false });
+        let event = self.events.iter().find(|event| event.change == stop)?;
+        Some(Time::from_nanos(event.at_ns))
     }
 }

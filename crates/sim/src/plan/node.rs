@@ -1,8 +1,5 @@
 //! Nodes: hosts and routers, and what joins real hosts to the network.
 
-use crate::check::Checker;
-use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -49,25 +46,4 @@ pub enum HostEdge {
     Tap,
     /// A bridge that has the host's addresses, with a TAP device for a port.
     Bridge,
-}
-
-impl Checker<'_> {
-    pub(crate) fn addresses(&mut self) {
-        let mut seen = BTreeMap::new();
-        for (i, node) in self.plan.nodes.iter().enumerate() {
-            if node.kind == NodeKind::Host && node.addresses.is_empty() {
-                self.fail(format_args!("nodes[{i}].addresses"), "a host has at least one address");
-            }
-            for (j, address) in node.addresses.iter().enumerate() {
-                if address.is_unspecified() || address.is_multicast() || *address == IpAddr::from([255; 4]) {
-                    let path = format!("nodes[{i}].addresses[{j}]");
-                    self.fail(path, format_args!("{address} is not the address of one node"));
-                }
-                if let Some(first) = seen.insert(*address, i) {
-                    let path = format!("nodes[{i}].addresses[{j}]");
-                    self.fail(path, format_args!("{address} is an address of nodes[{first}] too"));
-                }
-            }
-        }
-    }
 }

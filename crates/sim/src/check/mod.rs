@@ -1,7 +1,17 @@
 //! Whether a plan can run.
 //!
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
-//! trusts no plan that was not checked. Each part of a plan has its checks beside its settings, in [`crate::plan`].
+//! trusts no plan that was not checked. Each part of a plan has its checks in the file that is called like the one of its
+//! settings in [`crate::plan`].
+
+mod event;
+mod flow;
+mod link;
+mod node;
+mod process;
+mod program;
+mod relay;
+mod route;
 
 use crate::plan::{NodeKind, Observe, Plan, Through, VERSION};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -76,7 +86,7 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
 
 pub(crate) struct Checker<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) problems: Vec<Problem>,
+    problems: Vec<Problem>,
 }
 
 impl Checker<'_> {
