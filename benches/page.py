@@ -27,7 +27,7 @@ SECTIONS = {
 
 _HEAD = """# Benchmarks
 
-Written by `make bench`; do not edit. Every section says on what machine and of which commit it was measured.
+Written by `make bench`; do not edit. Every section names the machine and the commit of its measurement.
 
 | section | renewed by | measured | |
 | --- | --- | --- | --- |

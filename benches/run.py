@@ -78,7 +78,7 @@ def peers_section(where: str, tables: list[str], verdicts: list[Verdict], rounds
     results = "\n\n".join(tables)
     return f"""\
 Median of {rounds} rounds in which the contestants took turns; a ratio is the median of the
-ratios within a round. The scenario, and what each peer counts, stands in [benches/peers](../../benches/peers/README.md). {measure.TRAINED} is
+ratios within a round. [benches/peers](../../benches/peers/README.md) describes the scenario, and what each peer counts. {measure.TRAINED} is
 the same program after profile-guided optimisation on other dumbbells (`crates/trained.sh dumbbell`); `make fast` gives the installed engine the same.
 
 Measured on: {where}.
@@ -94,7 +94,7 @@ Measured on: {where}.
 def hop_section(where: str, hop: str) -> str:
     """What the bench of links printed."""
     return f"""\
-`cargo bench -p voxpath-net --bench hop`, which says what each line is.
+From `cargo bench -p voxpath-net --bench hop`, which explains each line.
 
 Measured on: {where}.
 

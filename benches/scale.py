@@ -175,8 +175,8 @@ def measure() -> Scale:
     )
     judged = "\n".join(f"| {bar.what} | {bar.reached} | {'yes' if bar.holds else 'NO'} |" for bar in bars)
     section = f"""The dumbbell with 10 Mbit/s for each flow, all started within half a second; processor time of the simulation alone. An idle
-flow has exchanged an octet each way: what the process grows by with {IDLE} of them, both ends and the simulation's own copy of the plan included, the caller's dropped. "Unused" is against a build
-without taps; everything is every packet at every link and every change of every connection. `make bench-scale` renews this section alone.
+flow has exchanged an octet each way. Its memory is the growth of the process with {IDLE} of them: both ends and the simulation's own copy of the plan, without the caller's copy. "Unused" is compared with a build
+without taps; "everything" is every packet at every link and every change of every connection. `make bench-scale` renews this section alone.
 
 Measured on: {where}.
 
@@ -184,7 +184,7 @@ Measured on: {where}.
 | ---: | ---: | ---: | ---: | ---: |
 {lines}
 
-A load is one whose address the load before has read, anywhere in as much memory: what no cache holds costs that much each time.
+The address of each load is read by the load before it, anywhere in as much memory. Data that is in no cache costs this much each time.
 
 | bar | reached | holds |
 | --- | ---: | --- |

@@ -141,7 +141,7 @@ def test_property_tests_draw_what_was_added(extended: Session):
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    assert "test every_application_is_drawn_and_nothing_is_wrong_with_a_plan ... ok" in done.stdout
+    assert "test every_kind_is_drawn_and_nothing_is_wrong_with_a_plan ... ok" in done.stdout
 
 
 def test_scenarios_and_the_metric_dictionary_know_what_was_added(extended: Session, call: Call):

@@ -68,7 +68,7 @@ def test_the_schema_is_a_schema_and_refuses_what_we_refuse():
 def test_the_plan_of_the_small_scenario_is_the_golden_one():
     """Renewing the file needs a written reason.
 
-    The file was made by this code and read by a person, value by value, against `crates/sim/src/plan.rs`.
+    The file was made by this code and read by a person, value by value, against `crates/sim/src/plan/`.
     """
     golden = json.loads((ROOT / "tests" / "golden" / "small.plan.json").read_text())
     resolved = parse(SMALL).plan.data

@@ -201,11 +201,11 @@ class Measured:
         ]
         newline = "\n"
         return f"""\
-Samples a second of processor time, medians of {len(self.cases[0].rounds)} rounds in which all took turns; a ratio is the median of the rounds'. Ours is
+Samples a second of processor time, medians of {len(self.cases[0].rounds)} rounds in which all took turns; a ratio is the median of the rounds' ratios. Ours is
 in single precision with N_u = 4, from Python in blocks, adapted to four echo paths of AR(1) noise. padasip (1.2.2) has two exact
 filters of twice the length, as its matrix cannot be shared between microphones; speexdsp (1.2.1, Debian's) is a
-frequency-domain filter with two microphones and two loudspeakers in frames of {FRAME} samples, another
-algorithm: what either attains is not compared here. `make bench-aec` renews this section alone.
+frequency-domain filter with two microphones and two loudspeakers in frames of {FRAME} samples, which is another
+algorithm. This section does not compare the echo that they cancel. `make bench-aec` renews this section alone.
 
 Measured on: {self.where}.
 
@@ -217,8 +217,8 @@ Measured on: {self.where}.
 | ---: | ---: | ---: | --- |
 {newline.join(bars)}
 
-The time of a sample grows with the length to the power of {self.slope:.2f} from {self.cases[0].length} to {self.cases[-1].length}. Operations are linear in it; what makes the
-power more than 1 is the matrix of 16 L² octets, which leaves one cache after another: {sizes(self.cases)}.
+The time of a sample grows with the length to the power of {self.slope:.2f} from {self.cases[0].length} to {self.cases[-1].length}. The number of operations is linear in it. A
+power above 1 comes from the matrix of 16 L² octets, which outgrows one cache after another: {sizes(self.cases)}.
 """
 
 

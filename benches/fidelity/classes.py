@@ -221,10 +221,10 @@ def text_of(found: Sequence[Sequence[beside.Compared]]) -> str:
     groups = dict.fromkeys(one[0].case.group for one in found)
     held = sum(all(metric.holds for metric in one) for one in found)
     runs = min(len(one[0].kernel) for one in found)
-    text = f"""What the grid does not have: a cell for each kind of traffic, network and queue in which stacks may differ, recorded from the kernel
+    text = f"""These cells are not in the grid: one for each kind of traffic, network and queue in which stacks may differ. They are recorded from the kernel
 ([benches/fidelity/classes.jsonl](../../benches/fidelity/classes.jsonl), at least {runs} runs a cell; `make classes-record`) and simulated for the same runs (`make
 classes`). A cell holds if each of its metrics is within {beside.BAR:.0%}, a millisecond, or the kernel's own 95 % interval; retransmissions within {beside.REPEATS_SHARE:.0%} or
-{beside.REPEATS}. {SHARE:.0%} of the cells have to: {held} of {len(found)} do, {"as they have to" if held >= SHARE * len(found) else "which is too few"}.
+{beside.REPEATS}. {SHARE:.0%} of the cells are required to hold: {held} of {len(found)} do, {"as they have to" if held >= SHARE * len(found) else "which is too few"}.
 
 | cells | hold |
 | --- | ---: |

@@ -210,11 +210,11 @@ def text_of(found: Sequence[Sequence[beside.Compared]]) -> str:
     held = [one for one in found if all(metric.holds for metric in one)]
     text = f"""# Scenarios that nobody chose, on the kernel and simulated
 
-Written by `make differential`; do not edit. Random scenarios (benches/fidelity/differential.py), each run on the live kernel
-(benches/fidelity/differential.jsonl; `make differential-record` adds some) and simulated over the same decisions of loss and delay. A scenario holds if each
+Written by `make differential`; do not edit. Random scenarios (benches/fidelity/differential.py) run on the live kernel
+(benches/fidelity/differential.jsonl; `make differential-record` adds some), and are simulated with the same decisions of loss and delay. A scenario holds if each
 metric is within {beside.BAR:.0%}, a millisecond, or the kernel's own 95 % interval; retransmissions within {beside.REPEATS_SHARE:.0%} or {beside.REPEATS}.
 
-{len(held)} of {len(found)} scenarios hold; {SHARE:.0%} have to.
+{len(held)} of {len(found)} scenarios hold; {SHARE:.0%} is required.
 
 | scenarios | hold |
 | --- | ---: |

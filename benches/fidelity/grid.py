@@ -342,16 +342,16 @@ def text_of(found: Sequence[Compared], known: Mapping[str, Any]) -> str:
     runs = [len(one.kernel) for one in found]
     text = f"""# Our `linux` beside a live kernel: the grid
 
-Written by `make grid`; do not edit. How long a transfer lasts, of as many bytes as the simulator brings over in {LASTS_S} s: the
-kernel's runs, recorded in [benches/fidelity/grid.toml](../../benches/fidelity/grid.toml) ({counted(runs)} a cell; `make grid-record` adds to them, `make
-grid-sample` measures some again), with the 95 % bootstrap interval of their mean, and {seeds} simulated seeds. The nth run of either
-loses the same packets as long as both send the same: "same losses" is the difference over the kernel's replications alone, which says more of the
-stacks and less of chance, but is not what the bars are about. A queue holds what the path holds; loss is of data alone; "window" is a receive buffer of half of what the path holds, at least {LEAST_BUFFER} bytes.
+Written by `make grid`; do not edit. This page compares how long a transfer lasts, of as many bytes as the simulator transfers in {LASTS_S} s. The
+kernel's runs are recorded in [benches/fidelity/grid.toml](../../benches/fidelity/grid.toml) ({counted(runs)} a cell; `make grid-record` adds to them, `make
+grid-sample` measures some again). They have the 95 % bootstrap interval of their mean. Ours are {seeds} simulated seeds. The nth run of either
+loses the same packets as long as both send the same. So "same losses" is the difference over the kernel's replications alone. It shows more of the
+stacks and less of chance, but the bars do not use it. A queue holds as much as the path; only data is lost; "window" is a receive buffer of half of what the path holds, at least {LEAST_BUFFER} bytes.
 The kernel: {known["machine"]}.
 
 ## Bars
-A cell holds if the difference is at most {BAR:.0%}, or the kernel's own interval where that is wider; {SHARE:.0%} of the cells of each loss rate
-and of each congestion control have to.
+A cell holds if the difference is at most {BAR:.0%}, or the kernel's own interval where that is wider. {SHARE:.0%} of the cells of each loss rate
+and of each congestion control are required to hold.
 
 | cells | hold | reached |
 | --- | ---: | --- |

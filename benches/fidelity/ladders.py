@@ -198,12 +198,12 @@ def main() -> int:
     """The command line."""
     text = f"""# Ladders: the kernel and ours over the same losses
 
-Written by `make ladders`; do not edit. Linux {platform.release().split("-")[0]} on real hosts, and the simulator's `linux`: an upload of {SEGMENTS} segments of {MSS} octets over
-25 ms each way at {RATE_MBIT} Mbit/s, of which exactly the packets named are lost (counted among those with data, or behind the SYN|ACK). One run each.
+Written by `make ladders`; do not edit. Linux {platform.release().split("-")[0]} on real hosts beside the simulator's `linux`: an upload of {SEGMENTS} segments of {MSS} octets over
+25 ms each way at {RATE_MBIT} Mbit/s, of which exactly the named packets are lost (counted among those with data, or after the SYN|ACK). There is one run of each.
 
-"Agrees": the sender's packets are the same, in the same order, none more than {TOLERANCE_MS:g} ms apart; "late": the same packets, further apart. The counts are of packets
-alike, of ours, of the kernel's. The last column is the first packet that only one of them has: for the sender's (first octet, octets, SYN 2 or FIN 1), for the receiver's
-(acknowledged, likewise). Bare acknowledgments of the sender are left out.
+"Agrees": the sender's packets are the same, in the same order, none more than {TOLERANCE_MS:g} ms apart; "late": the same packets, further apart. The counts are of equal
+packets, of ours, and of the kernel's. The last column is the first packet that only one of them has: for the sender (first octet, octets, SYN 2 or FIN 1), for the receiver
+(acknowledged octets and the same numbers). Bare acknowledgments of the sender are left out.
 """
     agreed = total = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -126,9 +126,9 @@ def page(backend: SimBackend, replications: int) -> str:
     reference = tomllib.loads((HERE / "reference.toml").read_text(encoding="utf-8"))
     text = f"""# How far we are from others
 
-Written by `make fidelity`; do not edit. Ours: mean and 95 % t-interval of {replications} replications. Theirs, and how it was
-measured: [benches/fidelity/reference.toml](../../benches/fidelity/reference.toml). What is missing in our `linux`:
-[LIMITATIONS.md](../../LIMITATIONS.md).
+Written by `make fidelity`; do not edit. "Ours" is the mean and the 95 % t-interval of {replications} replications. "Theirs" is from
+[benches/fidelity/reference.toml](../../benches/fidelity/reference.toml), which says how it was measured. [LIMITATIONS.md](../../LIMITATIONS.md) lists what is
+missing in our `linux`.
 
 ## Download of 10,000,000 bytes with a window of 8760 bytes: seconds
 """

@@ -369,13 +369,13 @@ def page(folder: Path, replications: int, jobs: int) -> str:
     traced = SimBackend(folder / "traced", observe=Observe(tcp=True))
     text = """# Closed forms beside the simulator
 
-Written by `make formulas`; do not edit. Every formula is an estimator of its own and holds under its own assumptions;
-its docstring in [python/voxpath/backends/formula](../../python/voxpath/backends/formula) has equation, source and validity.
-A formula that does not apply to a set-up has no line there.
+Written by `make formulas`; do not edit. Every formula is an estimator of its own and holds under its own assumptions.
+Its docstring in [python/voxpath/backends/formula](../../python/voxpath/backends/formula) has equation, source and validity.
+A formula has no line for a set-up to which it does not apply.
 
 ## Against published values
-"Corrected" is the publication's own case with its misprint put right; "worked out apart" was computed by hand before
-this code was written; a source with an equation is worked out from it by the bench itself.
+"Corrected" is the publication's own case without its misprint. "Worked out apart" was computed by hand before
+this code was written. If the source is an equation, the bench itself computes the value from it.
 
 | formula | set-up | source | theirs | ours | error, % |
 | --- | --- | --- | ---: | ---: | ---: |
@@ -386,20 +386,20 @@ this code was written; a source with an equation is worked out from it by the be
         text += line([estimator, what, source, f"{theirs:.{max(digits, 5)}g}", f"{ours:.{digits}g}", error])
     text += f"""
 ## Against the simulator
-Mean and 95 % t-interval of {replications} replications, of five times as many for downloads of 10 and 100 kB under loss; a value
-without interval is the same in each. 20 ms each way; data is lost, acknowledgments only where it says both ways. Stacks:
-`6 segments` is a window of 8760 bytes; `per ACK` adds MSS²/cwnd for each acknowledgment, the others count bytes; `no delay`
-acknowledges each segment, the others every second. The error is the formula's against the simulator's mean.
+Mean and 95 % t-interval of {replications} replications, and of five times as many for downloads of 10 and 100 kB under loss. A value
+without interval is the same in each replication. The delay is 20 ms each way. Data is lost; acknowledgments are lost only in rows that say both ways. Stacks:
+`6 segments` is a window of 8760 bytes. `per ACK` adds MSS²/cwnd for each acknowledgment; the others count bytes. `no delay`
+acknowledges each segment, the others every second one. The error is that of the formula against the simulator's mean.
 
-What the larger errors tell:
+The causes of the larger errors:
 
-- The window limit counts rounds in fractions: below one round trip off, which is much of a short transfer.
-- Padhye's and Cardwell's models lose the rest of a round with its first loss, and end a share Q of the losses in a timeout
-  (`timeout_share`). Here losses are independent, and far fewer end so: fewest with `rfc` (limited transmit, NewReno), more with
-  `riverbed16` (neither). With a T0 of 1 s the models are therefore far too slow, with Linux's 0.24 s near.
-- `riverbed16` at 10 % is slower than all models: a backed-off timeout stays (Karn's rule) until a segment is acknowledged that was
+- The window limit counts fractions of rounds. Its error is below one round trip, which is a large part of a short transfer.
+- Padhye's and Cardwell's models lose the rest of a round with its first loss, and a share Q of the losses ends in a timeout
+  (`timeout_share`). Here losses are independent, and far fewer end in a timeout: fewest with `rfc` (limited transmit, NewReno), more with
+  `riverbed16` (neither). So the models are far too slow with a T0 of 1 s, and close with Linux's 0.24 s.
+- `riverbed16` at 10 % is slower than all models. By Karn's rule it keeps a backed-off timeout until a segment is acknowledged that was
   sent once; the models start each loss from T0.
-- The window's way back counts bytes in whole acknowledgments, which delayed ones make coarse: a round trip more.
+- The recovery of the window counts bytes in whole acknowledgments. Delayed acknowledgments make this coarse, by one round trip.
 
 | formula | set-up | unit | formula | simulator | error, % |
 | --- | --- | --- | ---: | ---: | ---: |

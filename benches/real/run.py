@@ -87,12 +87,12 @@ def main() -> int:
             )
     floor = measure.timer(udp, 2000 // scale)
     tables = [
-        "## Delay\n100 round trips a second; the error is what is beyond twice the delay and the median round trip over a "
-        "veth pair\nbetween the same hosts in the same run.\nThe machine itself wakes a thread with SCHED_FIFO, idle processors kept awake, "
-        f"{statistics.median(floor):.0f} µs (p50) and {floor[int(len(floor) * 0.99)]:.0f} µs (p99) late; a\n"
-        'round trip has two such deadlines, and twice as many wake-ups as the bare veth. "Least" is the error of the least that a '
-        "delay can be,\nsome lines of C between two TUN devices (`udp wire`), scheduled as ours is, in rounds that alternate with ours: "
-        "what it\nhas of an error is the machine's.\n\n" + "\n".join(lines)
+        "## Delay\n100 round trips a second. The error is the time beyond twice the delay and beyond the median round trip over a "
+        "veth pair\nbetween the same hosts in the same run.\nWith SCHED_FIFO and idle processors kept awake, the machine itself wakes a thread "
+        f"{statistics.median(floor):.0f} µs (p50) and {floor[int(len(floor) * 0.99)]:.0f} µs (p99) late. A\n"
+        'round trip has two such deadlines, and twice as many wake-ups as the bare veth. "Least" is the error of the simplest possible '
+        "delay,\nsome lines of C between two TUN devices (`udp wire`), scheduled as ours is, in rounds that alternate with ours. "
+        "Its\nerror is the machine's.\n\n" + "\n".join(lines)
     ]
 
     lines = ["| asked | got | error | late p99 |", "| ---: | ---: | ---: | ---: |"]
@@ -110,7 +110,7 @@ def main() -> int:
             )
         )
     tables.append(
-        f"## Rate\nA link offered {measure.OFFERED:g} times its rate, packets of 1428 bytes, {measure.BACKLOG_S:g} s of which it can hold.\n\n"
+        f"## Rate\nA link is offered {measure.OFFERED:g} times its rate in packets of 1428 bytes. Its queue holds {measure.BACKLOG_S:g} s of them.\n\n"
         + "\n".join(lines)
     )
 
@@ -151,10 +151,10 @@ def main() -> int:
     if cost is None:
         raise RuntimeError("not even the smallest load was carried cleanly")
     tables.append(
-        "## Capacity\nPackets of 200 bytes from one real host to another over a link of 1 ms without a rate. Clean is: nothing lost, "
-        "and no\ndelay that grows. TCP is one connection of iperf3, payload. A packet costs "
-        f"our loop\n{cost.all:.1f} µs of a processor at the highest clean load, {cost.kernel:.1f} of them in the kernel, which takes "
-        "it from one host and carries\nit through the other one's stack: what a network in user space cannot be without.\n\n"
+        "## Capacity\nPackets of 200 bytes from one real host to another over a link of 1 ms without a rate. A load is clean if nothing "
+        "is lost and the\ndelay does not grow. TCP is the payload of one connection of iperf3. A packet costs "
+        f"our loop\n{cost.all:.1f} µs of a processor at the highest clean load, {cost.kernel:.1f} of them in the kernel. There the kernel takes "
+        "it from one host and carries\nit through the other one's stack, which every network in user space needs.\n\n"
         + "\n".join(lines)
     )
     times = reached["voxpath"] / max(reached["ns-3 TapBridge"], 1.0)

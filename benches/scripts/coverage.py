@@ -62,7 +62,7 @@ Written by `make tcp-scripts` from [the list of rules](../../tests/scripts/rules
 [the scripts](../../tests/scripts); do not edit. How scripts are written and run: [tcp-scripts.md](../tcp-scripts.md).
 
 {len(everything)} scripts cover {count} of {len(all_rules)} rules, {len(with_kernel)} of them on the live kernel, too. **none** marks a rule that no
-script covers; tests in Rust (`crates/tcp/tests`) hold many of these.
+script covers; tests in Rust (`crates/tcp/tests`) cover many of these.
 """
     last = ""
     for document, title, name, rule in all_rules:
@@ -75,7 +75,7 @@ script covers; tests in Rust (`crates/tcp/tests`) hold many of these.
             for script in covered[name]
         )
         text += f"| {name} | {rule.replace('|', chr(92) + '|')} | {by or '**none**'} |\n"
-    text += "\n## Where the kernel does otherwise than `linux`\n\n"
+    text += "\n## Where the kernel differs from `linux`\n\n"
     text += "".join(f"- `{s.path.stem}`: {s.differs}\n" for s in everything if s.differs)
     text += "\n## Scripts of `linux` that the kernel does not run\n\n"
     text += "".join(f"- `{s.path.stem}`: {s.simulated}\n" for s in everything if s.simulated)

@@ -52,12 +52,12 @@ TITLES = {
 INTRODUCTIONS = {
     "sleeping": """\
 `make speech-compare`: master, worker and client of [speech.md](../speech.md) run as programs on two real hosts, across the network of each
-section, and the same sessions are simulated. The worker's recogniser sleeps (0.2 s for each second of speech, 0.15 s where a segment ends), so that
-what decoding takes is known, and what is compared is network and service. Medians, in milliseconds, real / simulated; network, decoding and
+section, and the same sessions are simulated. The worker's recogniser sleeps (0.2 s for each second of speech, 0.15 s where a segment ends). So
+the time for decoding is known, and the comparison is of network and service. Values are medians, in milliseconds, real / simulated. Network, decoding and
 end-pointing add up to the delay from the end of speech.""",
     "pocketsphinx": """\
-The same with PocketSphinx, which was recorded before and after the sessions of each network, without one; what is simulated of an utterance
-comes from the other nine samples.""",
+The same with PocketSphinx. It was recorded before and after the sessions of each network, without a network. The simulation of an utterance
+uses the other nine samples.""",
 }
 
 

@@ -35,8 +35,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measured" / "speech-service.md"
 HEAD = """# The speech service, measured
 
-Written by `make bench-speech`; what is measured, and what it runs on, stands in each section. How the service is used:
-[speech.md](../speech.md).
+Written by `make bench-speech`. Each section says what is measured, and on which machine. [speech.md](../speech.md) explains how the service
+is used.
 """
 SETS = ("sample:cards", "sample:librivox")
 CLIENTS, WORKERS, WAVES, WAIT_S = 200, 4, 3, 10.0
@@ -78,7 +78,7 @@ def cepstral_mean() -> str:
     begins, means = cepstral.means(spoken)
     lines = [
         (
-            "`sample:cards`, by how PocketSphinx comes to the cepstral mean that features are taken relative to. Its first coefficient "
+            "`sample:cards`, by the way in which PocketSphinx gets the cepstral mean that features are relative to. Its first coefficient "
             f"begins with {begins:.0f}; over the cards it is {min(means):.0f} to {max(means):.0f}."
         ),
         "",
@@ -97,10 +97,10 @@ def browser() -> str:
     frames = len(tap.sent) - 1 + len(tap.came)
     lines = [
         (
-            f"`sample:cards/005` streamed by the page in Chromium on the emulated host, across 120 ms and 0.3 % loss: "
-            f"{len(tap.sent)} blocks of audio, {len(tap.came)} results. Times of {frames} frames since the first block, by the page "
-            "itself (`performance.now`), by DevTools (`Network.webSocketFrame…`) and by the link's tap at that host; the tests hold "
-            "the medians below 20 ms (`tests/test_speech_network.py`)."
+            "The page streams `sample:cards/005` in Chromium on the emulated host, across 120 ms and 0.3 % loss: "
+            f"{len(tap.sent)} blocks of audio, {len(tap.came)} results. The times of {frames} frames since the first block are from the page "
+            "itself (`performance.now`), from DevTools (`Network.webSocketFrame…`) and from the link's tap at that host. The tests require "
+            "medians below 20 ms (`tests/test_speech_network.py`)."
         ),
         "",
         "| observers | median apart, ms | most, ms |",
@@ -155,7 +155,7 @@ async def _load(folder: Path) -> str:
             )
     if any(len(one) != 1 for one in understood.values()):
         raise RuntimeError(f"not the same in every session: {understood}")
-    lines += ["", "What was understood of a card was the same in every session that was served."]
+    lines += ["", "The transcript of a card was the same in every session that was served."]
     return "\n".join(lines)
 
 

@@ -43,7 +43,7 @@ def main() -> int:
     asked = dict(answer.report.origin)["replications"]
     text = f"""# When is speech recognition over TCP in real time?
 
-Written by `make study-speech`; do not edit. The study [ramli2018](../../python/voxpath/studies/ramli2018/README.md), where its settings are explained,
+Written by `make study-speech`; do not edit. The page shows the study [ramli2018](../../python/voxpath/studies/ramli2018/README.md), which explains its settings,
 with replications {asked}. Measured on {on}; engine {_engine.BUILD}.
 
 {found}

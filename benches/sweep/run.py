@@ -95,9 +95,9 @@ class Swept:
         speed_up, start = (self.speed_up > LEAST_SPEED_UP, min(self.help_) < MOST_SECONDS_OF_HELP)
         yes = {True: "yes", False: "NO"}
         return f"""\
-1000 runs of [benches/sweep/quick.toml](../../benches/sweep/quick.toml) with one worker process and with two in turn, the whole
-command timed; medians of {len(self.rounds)} rounds, the speed-up that of the rounds'. The start is the least of {len(self.help_)}: what else the machine
-does only adds to it. `make bench-sweep` renews this section alone.
+1000 runs of [benches/sweep/quick.toml](../../benches/sweep/quick.toml) with one worker process and with two in turn. The time is that of the whole
+command. Values are medians of {len(self.rounds)} rounds, and the speed-up is the median of the rounds' speed-ups. The start is the least of {len(self.help_)}: other work of the machine
+only adds to it. `make bench-sweep` renews this section alone.
 
 Measured on: {self.where}.
 

@@ -41,8 +41,8 @@ def main() -> int:
         return 1
     text = f"""# Table 8 on today's kernel
 
-Written by `make testbed`; do not edit. The downloads of Sarkar, Ammann and Zabir 2022 over a real network stack: 10,000,000
-bytes with a window of 8760 bytes, what the [study](../../python/voxpath/studies/sarkar2022/README.md) says of them, and why
+Written by `make testbed`; do not edit. This page has the downloads of Sarkar, Ammann and Zabir 2022 over a real network stack (10,000,000
+bytes with a window of 8760 bytes), what the [study](../../python/voxpath/studies/sarkar2022/README.md) says of them, and why
 today's kernel differs from the published testbed. Measured on {machine}; engine {_engine.BUILD}.
 
 """

@@ -3,10 +3,10 @@
 
 use crate::source::Source;
 use voxpath_net::element::capacity::{Capacity, Trace};
-use voxpath_net::element::{DelayVariation, Draw, Loss, Queueing};
+use voxpath_net::element::{DelayVariation, Draw, Queueing};
 use voxpath_net::packet::{AddressId, Ecn, FlowId, Packet, Transport};
 use voxpath_net::tap::Place;
-use voxpath_net::{Direction, EventQueue, Link, Pool, Seed, Tap, Target};
+use voxpath_net::{Direction, EventQueue, Link, LinkChange, Pool, Seed, Tap, Target};
 use voxpath_units::check::Check;
 use voxpath_units::{Prob, Rate, Span, Time};
 use voxpath_wire::Payload;
@@ -28,8 +28,6 @@ pub fn run(bytes: &[u8]) {
     refuse_what_is_no_trace(&mut source);
     let Some(direction) = direction(&mut source) else { return };
     let changing = source.bit();
-    // The rate of what varies by itself is nobody's to set.
-    let settable = direction.capacity.is_none();
     let target = Target::new(0).expect("small");
     let built = if changing { Link::changing } else { Link::new };
     let mut rig = Rig {
@@ -50,19 +48,11 @@ pub fn run(bytes: &[u8]) {
                 let until = rig.now.as_nanos().saturating_add(span(&mut source).as_nanos());
                 rig.run_until(Time::from_nanos(until.min(LONGEST_NS)));
             }
-            8 if settable => {
-                let rate = rate(&mut source);
-                rig.link.set_rate(rig.now, rate, &mut rig.events);
-            }
-            8 => {}
-            9 => {
-                let Some(loss) = loss(&mut source) else { continue };
-                rig.link.set_loss(&loss);
-            }
-            10 => rig.link.set_delay(span(&mut source)),
             _ => {
-                let up = source.bit();
-                rig.link.set_up(rig.now, up, &mut rig.pool, &mut rig.events, &mut rig.tap);
+                let change = LinkChange::sample(&mut Extremes(&mut source), &direction);
+                if Check::found(|root| change.check(root)).is_empty() {
+                    rig.link.change(rig.now, &change, &mut rig.pool, &mut rig.events, &mut rig.tap);
+                }
             }
         }
         rig.check();
@@ -171,11 +161,6 @@ fn direction(source: &mut Source<'_>) -> Option<Direction> {
 
 fn lengthen(period_ns: &mut Option<u64>) {
     *period_ns = period_ns.map(|period| period.max(LONG_NS));
-}
-
-fn loss(source: &mut Source<'_>) -> Option<Loss> {
-    let loss = Loss::sample(&mut Extremes(source));
-    Check::found(|root| loss.check(root)).is_empty().then_some(loss)
 }
 
 /// Settings at the edges of what there may be.

@@ -8,6 +8,7 @@ use crate::settings::Over;
 use crate::socket::Stream;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
@@ -83,7 +84,7 @@ pub trait Process {
 }
 
 /// The settings of a process, as the plan has them, without its kind.
-pub trait ProcessSettings {
+pub trait ProcessSettings: Sized {
     /// What keeps them from being used; keys are relative to the settings. `nodes` says how many nodes there are.
     fn check(&self, nodes: u32, check: &mut Check<'_>);
     /// The ports at which it waits for others, and over what.
@@ -92,6 +93,9 @@ pub trait ProcessSettings {
     fn targets(&self) -> impl Iterator<Item = u32>;
     /// The process itself; `address` is that of a host, as this process's host reaches it.
     fn machine(&self, address: impl Fn(u32) -> IpAddr) -> ProcessMachine;
+    /// Settings with which nothing is wrong, for property tests. Its first ports lead to these peers, in this order, each
+    /// over what stands beside it.
+    fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Self;
 }
 
 /// A port of a host.

@@ -4,7 +4,7 @@
 pub(crate) use crate::datagrams::DatagramRecord;
 pub(crate) use crate::entity::Entity;
 pub(crate) use crate::machine::{DatagramMachine, Machine, StreamMachine};
-pub(crate) use crate::process::{Process, ProcessSettings, Sockets};
+pub(crate) use crate::process::{Peer, Process, ProcessSettings, Sockets};
 pub(crate) use crate::record::Record;
 pub(crate) use crate::settings::{FlowContext, Over, Settings};
 pub(crate) use crate::socket::{Datagrams, Stream};
@@ -213,6 +213,13 @@ macro_rules! processes {
             /// As [`ProcessSettings::machine`].
             pub fn machine(&self, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
                 match self { $( Self::$variant(settings) => settings.machine(address), )+ }
+            }
+
+            /// Any process, as [`ProcessSettings::sample`].
+            pub fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Self {
+                const SAMPLES: &[fn(&mut dyn Draw, &[(Peer, Over)]) -> ProcessApp] =
+                    &[$(|draw, peers| ProcessApp::$variant(<$settings>::sample(draw, peers))),+];
+                SAMPLES[draw.below(SAMPLES.len() as u64) as usize](draw, peers)
             }
         }
 

@@ -114,7 +114,9 @@ impl Label {
     /// Whether an error that has come to this endpoint's address quotes a packet that it sent.
     pub(crate) fn is_quoted(&self, quote: &Quote, addresses: &[Address]) -> bool {
         let ip = |id: AddressId| addresses[id.0 as usize].ip;
-        (quote.src, quote.dst) == (ip(self.local), ip(self.remote))
+        // Whoever waits has sent nothing yet.
+        self.has_peer()
+            && (quote.src, quote.dst) == (ip(self.local), ip(self.remote))
             && quote.ports() == (self.local_port, self.remote_port)
     }
 }

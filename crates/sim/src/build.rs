@@ -8,7 +8,7 @@ use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
 use crate::processes::Running;
 use crate::sinks;
 use crate::sockets::{Bound, Port, SocketTable, ports_of};
-use crate::timeline::{Timeline, changes, stop_of};
+use crate::timeline::{Timeline, changes};
 use crate::ways::{End, Ways, between, ends, towards};
 use crate::world::World;
 use alloc::boxed::Box;
@@ -73,7 +73,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
         let flow = &plan.flows[endpoint.label.flow.0 as usize];
         if !flow.simulated {
-            let stop = stop_of(plan, endpoint.label.flow.0).filter(|_| endpoint.end == 0);
+            let stop = plan.stop_of(endpoint.label.flow.0).filter(|_| endpoint.end == 0);
             endpoint.move_outside(Time::from_nanos(flow.start_ns), stop, &network.addresses);
         }
     }

@@ -1,10 +1,9 @@
 //! The timeline: what changes during a run, and when.
 
 use crate::network::Network;
-use crate::plan::{Change, DIRECTIONS, Event, LinkChange, Plan, Way};
+use crate::plan::{Change, Event, FlowEvent, LinkChange, Plan};
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use voxpath_net::routing::DirectionId;
 use voxpath_net::table::{Meaning, Of, Table, TableOf};
@@ -46,7 +45,7 @@ impl Timeline {
     /// When each flow was stopped.
     pub(crate) fn stopped(&self) -> BTreeMap<u32, Time> {
         let stop = |(_, event): &(Ticket, Event)| match event.change {
-            Change::Flow { flow, runs: false } => Some((flow, Time::from_nanos(event.at_ns))),
+            Change::Flow(FlowEvent { flow, runs: false }) => Some((flow, Time::from_nanos(event.at_ns))),
             _ => None,
         };
         self.events[..self.happened].iter().filter_map(stop).collect()
@@ -57,7 +56,9 @@ impl Timeline {
         if self.events.is_empty() {
             return None;
         }
-        let told = self.events[..self.happened].iter().map(|(_, event)| told(plan, event));
+        let told = self.events[..self.happened]
+            .iter()
+            .map(|(_, event)| EventRow { at_ns: event.at_ns, told: event.change.told(plan) });
         Some(EVENTS.fill(&told.collect::<Vec<_>>(), &[]))
     }
 }
@@ -94,17 +95,11 @@ pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
     ],
 };
 
-/// When the plan stops a flow.
-pub(crate) fn stop_of(plan: &Plan, flow: u32) -> Option<Time> {
-    let stop = plan.events.iter().find(|event| event.change == Change::Flow { flow, runs: false })?;
-    Some(Time::from_nanos(stop.at_ns))
-}
-
 /// Whether a direction of a link changes during the run.
 pub(crate) fn changes(plan: &Plan, id: DirectionId) -> bool {
-    plan.events.iter().any(|event| match event.change {
-        Change::Link { link, direction, .. } => direction.of(link) == id,
-        Change::Flow { .. } | Change::Route(_) => false,
+    plan.events.iter().any(|event| match &event.change {
+        Change::Link(change) => change.direction.of(change.link) == id,
+        Change::Flow(_) | Change::Route(_) => false,
     })
 }
 
@@ -114,35 +109,4 @@ impl Network {
         let Self { pool, events, tap, links, .. } = self;
         links[id.index()].change(now, set, pool, events, tap);
     }
-}
-
-impl Way {
-    /// The direction of `link`.
-    pub(crate) fn of(self, link: u32) -> DirectionId {
-        DirectionId::new(link, self == Self::Ab)
-    }
-
-    fn name(self) -> &'static str {
-        DIRECTIONS[usize::from(self == Self::Ba)]
-    }
-}
-
-fn told(plan: &Plan, event: &Event) -> EventRow {
-    let told = match &event.change {
-        Change::Link { link, direction, set } => {
-            let name = format!("{} {}", plan.links[*link as usize].name, direction.name());
-            let (what, value) = set.told();
-            ["link".into(), name, what.into(), value]
-        }
-        Change::Flow { flow, runs } => {
-            let name = plan.flows[*flow as usize].name.clone();
-            ["flow".into(), name, "runs".into(), runs.to_string()]
-        }
-        Change::Route(route) => {
-            let node = |index: u32| plan.nodes[index as usize].name.clone();
-            let way = format!("to {} by {}", node(route.to), plan.links[route.link as usize].name);
-            ["route".into(), node(route.node), "route".into(), way]
-        }
-    };
-    EventRow { at_ns: event.at_ns, told }
 }

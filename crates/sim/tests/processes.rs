@@ -155,6 +155,15 @@ fn datagrams_go_through_and_come_back() {
 }
 
 #[test]
+fn an_error_about_a_proxys_packet_is_heard_while_the_end_that_answers_waits() {
+    let mut plan = chain(1, 0.0);
+    plan.links[1].mtu = Some(1000);
+    through(&mut plan, Transport::Udp, Cbr { packet_bytes: 1400, interval_ns: 10 * MS, packets: Some(3) });
+    let report = run(&plan, 0);
+    assert_eq!(datagrams(&report, 0)[..2], [3, 0]);
+}
+
+#[test]
 fn a_pair_of_hosts_pings_and_tells_the_directions_apart() {
     let mut plan = pipe(wire(10 * MS), wire(30 * MS));
     plan.links[0].ab.loss = loss::List { packets: vec![1, 2] }.into();

@@ -9,8 +9,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 use voxpath_sim::plan::{
-    App, Bulk, Cbr, Change, Direction, Download, Flow, Link, Node, NodeKind, OnOff, Plan, Push, Queueing,
-    Transport, Voice, Web,
+    App, Bulk, Cbr, Change, Direction, Download, Flow, FlowEvent, Link, LinkChange, Node, NodeKind, OnOff,
+    Plan, ProcessApp, Push, Queueing, Transport, Voice, Web,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, Table};
 use voxpath_tcp::Profile;
@@ -63,8 +63,9 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
         .iter()
         .flat_map(|name| numbers(report, "flows", name))
         .sum();
-    // Routers and hosts tell of packets that are too big besides.
-    if plan.links.iter().all(|link| link.mtu.is_none()) {
+    // Routers and hosts tell of packets besides that are too big, or have no way; and processes send packets of their own.
+    let routes_change = plan.events.iter().any(|event| matches!(event.change, Change::Route(_)));
+    if plan.links.iter().all(|link| link.mtu.is_none()) && plan.processes.is_empty() && !routes_change {
         assert_eq!(sent, report.verdict.packets_sent);
     }
     assert!(sent <= report.verdict.packets_sent);
@@ -132,7 +133,7 @@ fn assert_trustworthy(plan: &Plan, report: &Report) {
 
 /// Whether the timeline has stopped a flow by the end of the run, wherever that was cut.
 fn is_stopped(plan: &Plan, report: &Report, flow: usize) -> bool {
-    let stop = Change::Flow { flow: flow as u32, runs: false };
+    let stop = Change::Flow(FlowEvent { flow: flow as u32, runs: false });
     let told = report.tables.iter().find(|table| table.name == "events");
     let happened = told.map_or(0, |table| table.columns[0].data.len());
     plan.events[..happened].iter().any(|event| event.change == stop)
@@ -159,15 +160,33 @@ fn results(report: &Report) -> Vec<&Table> {
 }
 
 #[test]
-fn every_application_is_drawn_and_nothing_is_wrong_with_a_plan() {
+fn every_kind_is_drawn_and_nothing_is_wrong_with_a_plan() {
     let mut runner = TestRunner::deterministic();
-    let mut drawn = BTreeSet::new();
+    let (mut drawn, mut processes, mut changes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for _ in 0..200 {
         let plan = random::plan().new_tree(&mut runner).expect("nothing is rejected").current();
         assert_eq!(voxpath_sim::check(&plan), []);
         drawn.extend(plan.flows.iter().map(|flow| flow.app.name()));
+        processes.extend(plan.processes.iter().map(|process| process.app.name()));
+        changes.extend(plan.events.iter().map(|event| kind_of(&event.change)));
     }
     assert_eq!(drawn, App::KINDS.iter().copied().collect());
+    assert_eq!(processes, ProcessApp::KINDS.iter().copied().collect());
+    assert_eq!(changes, ["delay", "flow", "loss", "queue", "rate", "route", "up"].into());
+}
+
+fn kind_of(change: &Change) -> &'static str {
+    match change {
+        Change::Link(event) => match event.set {
+            LinkChange::Rate { .. } => "rate",
+            LinkChange::Delay { .. } => "delay",
+            LinkChange::Loss { .. } => "loss",
+            LinkChange::Queue { .. } => "queue",
+            LinkChange::Up { .. } => "up",
+        },
+        Change::Flow(_) => "flow",
+        Change::Route(_) => "route",
+    }
 }
 
 proptest! {
@@ -242,7 +261,8 @@ proptest! {
         let observe = Observe { tcp: true, packets: true, ..Observe::default() };
         let alone = run_whole(&plan, &observe);
         // Whose queue a flow shares hangs on its ports, and they on its place in the list.
-        let first = first && !is_hashed(&plan);
+        // And what a process sends to is known to itself alone.
+        let first = first && !is_hashed(&plan) && plan.processes.is_empty();
         let joined_plan = with_neighbours(&plan, first, &other);
         let joined = run_whole(&joined_plan, &observe);
         assert_trustworthy(&joined_plan, &joined);
@@ -292,9 +312,12 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &Direction) -> Plan {
     let (links, flows) = if first { (1, 2) } else { (0, 0) };
     for event in &mut plan.events {
         match &mut event.change {
-            Change::Link { link, .. } => *link += links,
-            Change::Flow { flow, .. } => *flow += flows,
-            Change::Route(_) => unreachable!("random plans have none"),
+            Change::Link(event) => event.link += links,
+            Change::Flow(event) => event.flow += flows,
+            Change::Route(route) => {
+                (route.node, route.to, route.link) =
+                    (route.node + shift, route.to + shift, route.link + links);
+            }
         }
     }
     let link = Link {

@@ -5,8 +5,8 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Bulk, Cbr, Change, Direction, Download, Event, Flow, LinkChange, Loss, Plan, Route, Transport, Way,
-    loss,
+    App, Bulk, Cbr, Change, Direction, Download, Event, Flow, FlowEvent, LinkChange, LinkEvent, Loss, Plan,
+    Route, Transport, Way, loss,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, check};
 use voxpath_tcp::Profile;
@@ -35,7 +35,7 @@ fn stream(way: Direction) -> Plan {
 }
 
 fn at(plan: &mut Plan, ms: u64, set: LinkChange) {
-    let change = Change::Link { link: 0, direction: Way::Ab, set };
+    let change = Change::Link(LinkEvent { link: 0, direction: Way::Ab, set });
     plan.events.push(Event { at_ns: ms * MS, change });
 }
 
@@ -66,7 +66,8 @@ fn a_rate_changes_for_what_is_being_sent_too() {
     // 1028 bytes at 8.224 Mbit/s are a millisecond.
     let mut plan = stream(limited(8_224_000));
     plan.events.clear();
-    let change = Change::Link { link: 0, direction: Way::Ab, set: LinkChange::Rate { rate_bps: 4_112_000 } };
+    let set = LinkChange::Rate { rate_bps: 4_112_000 };
+    let change = Change::Link(LinkEvent { link: 0, direction: Way::Ab, set });
     plan.events.push(Event { at_ns: 1000 * MS + MS / 2, change });
     let times = deliveries(&plan);
     assert_eq!(times[99], 990 * MS + MS + 10 * MS);
@@ -101,7 +102,7 @@ fn loss_and_room_change() {
 }
 
 fn stop(plan: &mut Plan, ms: u64) {
-    plan.events.push(Event { at_ns: ms * MS, change: Change::Flow { flow: 0, runs: false } });
+    plan.events.push(Event { at_ns: ms * MS, change: Change::Flow(FlowEvent { flow: 0, runs: false }) });
 }
 
 #[test]
@@ -222,8 +223,8 @@ fn events_that_cannot_happen_are_refused() {
         check(&plan).into_iter().map(|problem| problem.path.to_string()).collect::<Vec<_>>()
     };
     let event = |at_ns, change| Event { at_ns, change };
-    let flow = |flow, runs| Change::Flow { flow, runs };
-    let link = |link, set| Change::Link { link, direction: Way::Ba, set };
+    let flow = |flow, runs| Change::Flow(FlowEvent { flow, runs });
+    let link = |link, set| Change::Link(LinkEvent { link, direction: Way::Ba, set });
     let up = || LinkChange::Up { up: true };
     let cases: Vec<(Vec<Event>, &str)> = vec![
         (vec![event(3 * SECOND, link(0, up()))], "events[0].at_ns"),

@@ -14,10 +14,11 @@ from pydantic import ValidationError
 from voxpath import _engine, files
 from voxpath.scenario import cells
 from voxpath.scenario.model import Scenario
-from voxpath.scenario.planning import origin_of
+from voxpath.scenario.planning import origin_of, source_of
 from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
 from voxpath.scenario.resolve import Plan, resolve
 from voxpath.scenario.sweep import text_of
+from voxpath.scenario.traces import Traces
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -309,8 +310,22 @@ def _resolve_and_check(
 ) -> tuple[Plan, list[tuple[Path, str]]]:
     plan, problems = resolve(scenario, base)
     if not problems:
-        problems = [(origin_of(path, plan.origins, places), what) for path, what in _engine.check(plan.json)]
+        problems = list(_found(plan, places, base))
     return plan, problems
+
+
+def _found(plan: Plan, places: Container[Path], base: FilePath) -> Iterator[tuple[Path, str]]:
+    """What the engine finds wrong with the plan, told of the scenario; of a file only the first fault."""
+    faulty: set[Path] = set()
+    traces = Traces(base, plan.files)
+    for path, what in _engine.check(plan.json):
+        place = origin_of(path, plan.origins, places)
+        source = source_of(path, plan.origins, traces)
+        if source is None:
+            yield place, what
+        elif place not in faulty:
+            faulty.add(place)
+            yield place, f"{source}: {what}"
 
 
 def _placed(problems: Iterable[tuple[Path, str]], places: _Places) -> list[Problem]:

@@ -104,6 +104,25 @@ def origin_of(path: Path, origins: Origins, written: Container[Path]) -> Path:
     return ()
 
 
+def source_of(path: Path, origins: Origins, files: Traces) -> str | None:
+    """The file that a place of the plan was read from, with the line where it is known."""
+    for end in range(len(path), -1, -1):
+        origin = origins.get(path[:end])
+        if origin is not None:
+            return None if origin.table is None else _source(origin.table, path[end:], files)
+    return None
+
+
+def _source(table: Table, path: Path, files: Traces) -> str | None:
+    origin = keys(type(table)).get(path[0]) if path else None
+    if origin is None:
+        return None
+    if isinstance(origin, From) and origin.source is not None:
+        return origin.source(table, path[1:], files)
+    value = getattr(table, _key(origin))
+    return _source(value, path[1:], files) if isinstance(value, Table) else None
+
+
 def _part(table: Table, origin: str | From, files: Traces, faults: list[tuple[Path, str]]) -> Any:
     name = _key(origin)
     found: list[tuple[Path, str]] = []

@@ -1,6 +1,6 @@
 """From a scenario to a plan: names become indices, defaults values, counts copies.
 
-The plan's contract is `crates/sim/src/plan.rs`. Its JSON is canonical (keys sorted, no white space, shortest
+The plan's contract is `crates/sim/src/plan/`. Its JSON is canonical (keys sorted, no white space, shortest
 exact numbers), because it is part of a run's identity.
 """
 

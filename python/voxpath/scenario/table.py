@@ -33,11 +33,13 @@ class From:
         key: The table's key that it comes from, where problems with it are reported.
         value: What it holds, from the table and the scenario's files: a table, a list or plain values.
         also: Other keys of the table that it is made of.
+        source: The file and line that a place in the value was read from, where it was read from a file.
     """
 
     key: str
     value: Callable[[Any, Traces], Any]
     also: tuple[str, ...] = ()
+    source: Callable[[Any, Path, Traces], str] | None = None
 
 
 @dataclass(frozen=True)

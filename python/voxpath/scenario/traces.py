@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine, files
 from voxpath.scenario.problems import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read."""
@@ -69,6 +73,18 @@ class Traces:
             raise TraceError(f"{name!r} is empty")
         return lines
 
+    def parsed(self, name: str, parse: Callable[[str], Sequence[Any]]) -> Iterator[tuple[int, Sequence[Any]]]:
+        """What each line of a file holds, with the line's number.
+
+        Raises:
+            TraceError: It is no file that a scenario may refer to, or `parse` raises `ValueError` for a line.
+        """
+        for number, line in self.lines(name):
+            try:
+                yield number, parse(line)
+            except ValueError as error:
+                raise TraceError(f"{name!r}, line {number}: {error}") from None
+
     def _read(self, name: str) -> bytes:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
@@ -88,8 +104,3 @@ class Traces:
         if len(raw) > MAX_BYTES:
             raise TraceError(f"{name!r} is larger than {_engine.format_size(MAX_BYTES)}")
         return raw
-
-
-def fault(name: str, line: int, message: str) -> TraceError:
-    """What is wrong with a line of a file."""
-    return TraceError(f"{name!r}, line {line}: {message}")

@@ -12,6 +12,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
@@ -71,6 +72,22 @@ impl ProcessSettings for Proxy {
         let target = |to: Peer| SocketAddr::new(address(to.node), to.port);
         let forwards = self.forwards.iter().map(|it| (it.port, it.over(), target(it.to))).collect();
         Relay::new(self.buffer_bytes, forwards).into()
+    }
+
+    fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Self {
+        // One that leads to a peer beside another way to it.
+        let again = peers.first().filter(|_| draw.bit());
+        let mut forwards: Vec<Forward> = Vec::new();
+        for &(to, over) in peers.iter().chain(again) {
+            let udp = over == Over::Datagrams;
+            let mut port = 1 + draw.below(65_535) as u16;
+            while forwards.iter().any(|other| (other.port, other.udp) == (port, udp)) {
+                port = port % u16::MAX + 1;
+            }
+            forwards.push(Forward { port, udp, to });
+        }
+        // A buffer of less makes a packet of each few bytes.
+        Self { buffer_bytes: 2_000 + draw.below(200_000) as u32, forwards }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can change of one direction of a link during a run.
 
-use super::Link;
-use crate::element::{Limit, Loss};
+use super::{Direction, Link};
+use crate::element::{Draw, Limit, Loss};
 use crate::event::EventQueue;
 use crate::pool::Pool;
 use crate::tap::Tap;
@@ -53,6 +53,21 @@ impl LinkChange {
             Self::Delay { delay_ns } => check.at("delay_ns").span(*delay_ns),
             Self::Loss { loss } => loss.check(&mut check.at("loss")),
             Self::Queue { .. } | Self::Up { .. } => {}
+        }
+    }
+
+    /// A change with which nothing is wrong, of such a direction, for property tests.
+    pub fn sample(draw: &mut dyn Draw, of: &Direction) -> Self {
+        match draw.below(5) {
+            // The rate of what varies by itself is nobody's to set.
+            0 if of.capacity.is_none() => Self::Rate { rate_bps: draw.rate_above_zero() },
+            1 => Self::Loss { loss: Loss::sample(draw) },
+            2 => Self::Queue {
+                packets: draw.bit().then(|| draw.below(60) as u32),
+                bytes: draw.bit().then(|| draw.below(100_000)),
+            },
+            3 => Self::Up { up: draw.bit() },
+            _ => Self::Delay { delay_ns: draw.span() / 3 },
         }
     }
 

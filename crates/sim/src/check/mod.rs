@@ -1,20 +1,26 @@
 //! Whether a plan can run.
 //!
 //! Python resolves scenarios into plans and maps what is found here back to the scenario's keys and lines; the engine
-//! trusts no plan that was not checked.
+//! trusts no plan that was not checked. Each part of a plan has its checks in the file that is called like the one of its
+//! settings in [`crate::plan`].
 
-mod flows;
-mod hosts;
-mod links;
-mod timeline;
+mod event;
+mod flow;
+mod link;
+mod node;
+mod process;
+mod program;
+mod relay;
+mod route;
 
 use crate::plan::{NodeKind, Observe, Plan, Through, VERSION};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt::Display;
 use voxpath_apps::Over;
 use voxpath_net::Target;
+use voxpath_units::Span;
 use voxpath_units::check::{Check, Path, Problem};
 
 /// Everything that keeps `plan` from running; nothing if it can.
@@ -100,6 +106,28 @@ impl Checker<'_> {
         Check::new(&mut self.problems)
     }
 
+    fn names(&mut self) {
+        let plan = self.plan;
+        self.unique("nodes", plan.nodes.iter().map(|node| node.name.as_str()));
+        self.unique("links", plan.links.iter().map(|link| link.name.as_str()));
+        self.unique("flows", plan.flows.iter().map(|flow| flow.name.as_str()));
+        self.unique("processes", plan.processes.iter().map(|process| process.name.as_str()));
+    }
+
+    fn unique<'n>(&mut self, list: &str, names: impl Iterator<Item = &'n str>) {
+        let mut seen = BTreeMap::new();
+        for (i, name) in names.enumerate() {
+            if name.is_empty() {
+                self.fail(format_args!("{list}[{i}].name"), "a name is at least one character long");
+            } else if let Some(first) = seen.insert(name, i) {
+                self.fail(
+                    format_args!("{list}[{i}].name"),
+                    format_args!("{name:?} is the name of {list}[{first}] too"),
+                );
+            }
+        }
+    }
+
     fn version(&mut self) {
         let version = self.plan.version;
         if version != VERSION {
@@ -132,6 +160,27 @@ impl Checker<'_> {
 
     pub(crate) fn span(&mut self, path: impl Display, ns: u64) {
         self.repeat(path, Check::found(|place| place.span(ns)));
+    }
+
+    pub(crate) fn tcp(&mut self, path: &str, config: &voxpath_tcp::Config) {
+        for (key, message) in config.problems() {
+            self.fail(format_args!("{path}.{key}"), message);
+        }
+        let spans = [
+            ("delayed_ack.max_delay", config.delayed_ack.max_delay),
+            ("rto.initial", config.rto.initial),
+            ("rto.max", config.rto.max),
+            ("rto.variance_floor", config.rto.variance_floor),
+            ("rto.tick", config.rto.tick),
+            ("persist.max", config.persist.max),
+            ("msl", config.msl),
+            ("user_timeout", config.user_timeout.unwrap_or_default()),
+            ("keepalive.idle", config.keepalive.as_ref().map_or(Span::ZERO, |alive| alive.idle)),
+            ("keepalive.interval", config.keepalive.as_ref().map_or(Span::ZERO, |alive| alive.interval)),
+        ];
+        for (key, span) in spans {
+            self.span(format_args!("{path}.{key}"), span.as_nanos());
+        }
     }
 
     fn size(&mut self) {

@@ -10,7 +10,7 @@ use crate::address::Label;
 use crate::endpoint::{Datagram, Endpoint, Kind, Owner};
 use crate::limits::{Limit, Limits};
 use crate::network::Network;
-use crate::plan::Change;
+use crate::plan::{Change, FlowEvent, LinkEvent};
 use crate::processes::Running;
 use crate::sinks::SERIES_METRICS;
 use crate::sockets::SocketTable;
@@ -156,11 +156,13 @@ impl World {
     /// The next event of the timeline happens.
     fn change(&mut self, now: Time) {
         match self.timeline.next(&mut self.network.events) {
-            Change::Link { link, direction, set } => self.network.change(now, direction.of(link), &set),
+            Change::Link(LinkEvent { link, direction, set }) => {
+                self.network.change(now, direction.of(link), &set);
+            }
             Change::Route(route) => self.network.ways.set(route.node, route.to, route.link),
             // The flow's own start begins it.
-            Change::Flow { runs: true, .. } => {}
-            Change::Flow { flow, runs: false } => {
+            Change::Flow(FlowEvent { runs: true, .. }) => {}
+            Change::Flow(FlowEvent { flow, runs: false }) => {
                 let index = 2 * flow as usize;
                 self.sockets.endpoints[index].stop();
                 self.run(now, index);

@@ -4,8 +4,8 @@ use super::{MS, SECOND};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use voxpath_sim::plan::{
-    App, Change, Direction, Draw, Event, Flow, Link, LinkChange, Node, NodeKind, Over, Plan, Transport,
-    VERSION, Way, loss,
+    App, Change, Direction, Draw, Event, Flow, Link, Node, NodeKind, Over, Peer, Plan, Process, ProcessApp,
+    Through, Transport, VERSION,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -22,10 +22,17 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         let flows =
             prop::collection::vec((any::<u32>(), any::<u32>(), conversation(duration_ns.is_some())), 1..5);
         let mtus = prop::collection::vec(prop::option::weighted(0.2, 1280..1600_u32), 12);
-        let events = prop::collection::vec((any::<u32>(), any::<u64>(), event()), 0..6);
-        (trunks, accesses, seconds, addresses, flows, (events, mtus)).prop_map(
-            move |(trunks, accesses, seconds, (v6, homes), flows, (events, mtus))| {
+        let events = (prop::collection::vec(any::<u64>(), 0..6), choices());
+        let process = prop::option::weighted(0.3, (any::<u32>(), config(), choices()));
+        (trunks, accesses, seconds, addresses, flows, (events, process, mtus)).prop_map(
+            move |(trunks, accesses, seconds, (v6, mut homes), flows, (events, process, mtus))| {
                 let (routers, hosts) = (routers as u32, hosts as u32);
+                let process = process.map(|(host, tcp, choices)| (host % hosts, tcp, choices));
+                if let Some((host, ..)) = process {
+                    // Flows of either family reach it.
+                    let home: &mut u8 = &mut homes[host as usize];
+                    *home = (*home).max(1);
+                }
                 let mut nodes: Vec<Node> = (0..routers).map(|i| router(i, v6)).collect();
                 nodes.extend((0..hosts).zip(homes).map(|(i, home)| host(i, v6, home)));
                 let mut ends = Vec::new();
@@ -51,12 +58,9 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     let to = (from + 1 + to % (hosts - 1)) % hosts;
                     conversation.flow(i, routers + from, routers + to, duration_ns)
                 });
-                let links: Vec<Link> = links.collect();
-                let flows: Vec<Flow> = flows.collect();
-                let events = timeline(&events, &links, &flows, duration_ns);
-                Plan {
+                let mut plan = Plan {
                     limits: voxpath_sim::plan::Limits::default(),
-                    events,
+                    events: vec![],
                     programs: vec![],
                     processes: vec![],
                     relays: vec![],
@@ -65,69 +69,52 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     seed,
                     duration_ns,
                     nodes,
-                    links,
+                    links: links.collect(),
                     interfaces: vec![],
                     routes: vec![],
-                    flows,
+                    flows: flows.collect(),
+                };
+                if let Some((host, tcp, choices)) = process {
+                    add_process(&mut plan, routers + host, tcp, &mut Mild::new(choices));
                 }
+                let (times, choices) = events;
+                add_events(&mut plan, times, &mut Mild::new(choices));
+                plan
             },
         )
     })
 }
 
-/// What happens to which link or flow; what cannot happen is left out.
-fn timeline(
-    drawn: &[(u32, u64, Option<LinkChange>)],
-    links: &[Link],
-    flows: &[Flow],
-    duration_ns: Option<u64>,
-) -> Vec<Event> {
-    let mut events: Vec<Event> = drawn
-        .iter()
-        .filter_map(|(which, at, change)| {
-            let at_ns = at % duration_ns.unwrap_or(5 * SECOND);
-            let change = match change {
-                // Without an end nothing would bring back what waits for a link that is down.
-                Some(LinkChange::Up { .. }) if duration_ns.is_none() => return None,
-                Some(set) => {
-                    let link = which / 2 % links.len() as u32;
-                    let between = &links[link as usize];
-                    let (direction, of) =
-                        if which % 2 == 0 { (Way::Ab, &between.ab) } else { (Way::Ba, &between.ba) };
-                    if matches!(set, LinkChange::Rate { .. }) && of.capacity.is_some() {
-                        return None;
-                    }
-                    Change::Link { link, direction, set: set.clone() }
-                }
-                None => {
-                    let flow = which % flows.len() as u32;
-                    let starts = flows[flow as usize].start_ns;
-                    (starts < at_ns).then_some(Change::Flow { flow, runs: false })?
-                }
-            };
-            Some(Event { at_ns, change })
-        })
-        .collect();
-    events.sort_by_key(|event| event.at_ns);
-    let mut stopped = Vec::new();
-    events.retain(|event| match event.change {
-        Change::Flow { flow, .. } => !stopped.contains(&flow) && (stopped.push(flow), true).1,
-        _ => true,
-    });
-    events
+/// Adds what happens at these times, as far as it can.
+fn add_events(plan: &mut Plan, times: Vec<u64>, draw: &mut dyn Draw) {
+    let end = plan.duration_ns.unwrap_or(5 * SECOND);
+    let mut times: Vec<u64> = times.into_iter().map(|at| at % end).collect();
+    times.sort_unstable();
+    for at_ns in times {
+        if let Some(change) = Change::sample(draw, plan, at_ns) {
+            plan.events.push(Event { at_ns, change });
+        }
+    }
 }
 
-/// A change of a link, or the stop of a flow.
-fn event() -> impl Strategy<Value = Option<LinkChange>> {
-    prop_oneof![
-        (50_000..200_000_000_u64).prop_map(|rate_bps| Some(LinkChange::Rate { rate_bps })),
-        (0..100 * MS).prop_map(|delay_ns| Some(LinkChange::Delay { delay_ns })),
-        (0.0..0.15_f64).prop_map(|p| Some(LinkChange::Loss { loss: loss::Bernoulli { p }.into() })),
-        (prop::option::of(0..60_u32), prop::option::of(0..100_000_u64))
-            .prop_map(|(packets, bytes)| Some(LinkChange::Queue { packets, bytes })),
-        any::<bool>().prop_map(|up| Some(LinkChange::Up { up })),
-        Just(None),
-    ]
+/// Has a process on a host pass on the flows of the others.
+fn add_process(plan: &mut Plan, node: u32, tcp: Config, draw: &mut dyn Draw) {
+    let (passed, peers): (Vec<&mut Flow>, Vec<(Peer, Over)>) = (8000..)
+        .zip(&mut plan.flows)
+        .filter(|(_, flow)| flow.from != node && flow.to != node)
+        .map(|(port, flow)| {
+            let peer = (Peer { node: flow.to, port }, flow.transport.carries());
+            (flow, peer)
+        })
+        .unzip();
+    if peers.is_empty() {
+        return;
+    }
+    let app = ProcessApp::sample(draw, &peers);
+    for ((flow, (peer, _)), (port, _)) in passed.into_iter().zip(peers).zip(app.ports()) {
+        flow.through = Some(Through { first: Peer { node, port }, port: peer.port });
+    }
+    plan.processes.push(Process { name: "process".into(), node, simulated: false, tcp: tcp.into(), app });
 }
 
 fn router(i: u32, v6: bool) -> Node {
@@ -163,11 +150,21 @@ pub fn direction() -> impl Strategy<Value = Direction> {
 
 /// What an element draws for itself, mild enough for transfers to end.
 fn drawn<T: std::fmt::Debug>(sample: impl Fn(&mut dyn Draw) -> T) -> impl Strategy<Value = T> {
-    // Without a choice left it takes the first: so lists that shrink give simpler settings.
-    prop::collection::vec(any::<u64>(), 0..64).prop_map(move |choices| sample(&mut Mild(choices.into_iter())))
+    choices().prop_map(move |choices| sample(&mut Mild::new(choices)))
+}
+
+/// What settings are drawn from. Without a choice left they take the first: so lists that shrink give simpler settings.
+fn choices() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(any::<u64>(), 0..64)
 }
 
 struct Mild(std::vec::IntoIter<u64>);
+
+impl Mild {
+    fn new(choices: Vec<u64>) -> Self {
+        Self(choices.into_iter())
+    }
+}
 
 impl Draw for Mild {
     fn below(&mut self, n: u64) -> u64 {

@@ -67,10 +67,10 @@ _FREE: Mapping[str, str] = {PROMPT: PROMPT}
 """What is changed of the transfer without loss, where a change matters to it: the others need a loss."""
 
 _PAIRS = (
-    "Delayed acknowledgments make a loss dear after it is repaired: six segments are acknowledged two by "
-    "two, but after a retransmission the pairs may be shifted, and the odd segment of each window waits for "
-    "the next one or the timer: five segments go in a round trip, though the congestion window is whole. A "
-    "trace shows it (docs/kernel.md); how long it lasts is chance."
+    "Delayed acknowledgments make a loss expensive after its repair. Six segments are acknowledged two by "
+    "two, but after a retransmission the pairs may be shifted. Then the odd segment of each window waits for "
+    "the next one or the timer, and five segments are sent in a round trip, though the congestion window is "
+    "whole. A trace shows it (docs/kernel.md). How long it lasts is chance."
 )
 
 

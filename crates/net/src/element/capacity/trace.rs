@@ -29,10 +29,16 @@ impl Settings for Trace {
 
     fn check(&self, check: &mut Check<'_>) {
         let ms = &self.opportunities_ms;
-        let valid = ms.is_sorted() && ms.last().is_some_and(|&last| last > 0);
-        check
-            .at("opportunities_ms")
-            .need(valid, "a trace is a list of milliseconds that do not descend, the last above zero");
+        let mut place = check.at("opportunities_ms");
+        let Some(&last) = ms.last() else {
+            return place.fail("are at least one");
+        };
+        for (i, pair) in ms.windows(2).enumerate() {
+            let ordered = pair[0] <= pair[1];
+            let message = format_args!("{} comes after {}: times do not descend", pair[1], pair[0]);
+            place.at(i + 1).need(ordered, message);
+        }
+        place.at(ms.len() - 1).need(last > 0, "must be above zero: the last opportunity ends the trace");
     }
 
     fn pace(&self, _stream: Stream) -> Pace {

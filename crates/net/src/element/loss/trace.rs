@@ -30,8 +30,11 @@ impl Model for Trace {
     type Process = Process;
 
     fn check(&self, check: &mut Check<'_>) {
-        let digits = self.lost.bytes().all(|byte| matches!(byte, b'0' | b'1'));
-        check.at("lost").need(digits && !self.lost.is_empty(), "is at least one of the digits 0 and 1");
+        let mut place = check.at("lost");
+        place.need(!self.lost.is_empty(), "is at least one digit");
+        for (i, wrong) in self.lost.chars().enumerate().filter(|(_, digit)| !matches!(digit, '0' | '1')) {
+            place.at(i).fail(format_args!("{wrong:?} is not one of the digits 0 and 1, one for each packet"));
+        }
     }
 
     fn process(&self) -> Process {

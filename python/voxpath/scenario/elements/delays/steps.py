@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from voxpath import _engine
 from voxpath.scenario.elements.delays.table import DelayTable
+from voxpath.scenario.elements.from_files import by_line
 from voxpath.scenario.quantities import PositiveSpan, Span
 from voxpath.scenario.table import From, Keys, Table
-from voxpath.scenario.traces import fault
-
-if TYPE_CHECKING:
-    from voxpath.scenario.traces import Traces
 
 
-def delays(files: Traces, name: str) -> list[tuple[int, int]]:
-    """A moment and the delay from then on in a line, such as `1.5 s, 40 ms`; ascending from zero.
-
-    Raises:
-        TraceError: It is none.
-    """
-    found: list[tuple[int, int]] = []
-    for number, line in files.lines(name):
-        texts = line.split(",")
-        if len(texts) != 2:
-            raise fault(name, number, f"{line!r} is not a moment and a delay, such as '1.5 s, 40 ms'")
-        try:
-            at, delay = (_engine.parse_span(text.strip()) for text in texts)
-        except ValueError as error:
-            raise fault(name, number, str(error)) from None
-        if not found and at:
-            raise fault(name, number, "the first moment is not zero")
-        if found and at <= found[-1][0]:
-            raise fault(name, number, f"{texts[0]} does not come after the line before")
-        found.append((at, delay))
-    return found
+def _step(line: str) -> list[tuple[int, int]]:
+    """A moment and the delay from then on."""
+    texts = line.split(",")
+    if len(texts) != 2:
+        raise ValueError(f"{line!r} is not a moment and a delay, such as '1.5 s, 40 ms'")
+    at, delay = (_engine.parse_span(text.strip()) for text in texts)
+    return [(at, delay)]
 
 
 class DelayStep(Table):
@@ -65,7 +48,7 @@ class TracedDelay(DelayTable):
 
     PLAN: ClassVar[Keys] = {
         "kind": From("kind", lambda *_: "steps"),
-        "steps": From("file", lambda delay, files: delays(files, delay.file)),
+        "steps": by_line(_step),
         "period_ns": "every",
     }
 

@@ -1,71 +1,13 @@
-//! Links, the interfaces to them, and the ways that they make.
+//! Static routes, and the ways that packets take with and without them.
 
 use super::Checker;
 use crate::plan::{Direction, NodeKind, Plan, Route};
 use crate::ways::{End, Ways, between, opened};
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 use voxpath_net::routing::{DirectionId, NoPath};
 
 impl Checker<'_> {
-    pub(super) fn links(&mut self) {
-        let nodes = self.plan.nodes.len();
-        for (i, link) in self.plan.links.iter().enumerate() {
-            for (end, node) in [("a", link.a), ("b", link.b)] {
-                if node as usize >= nodes {
-                    self.fail(format_args!("links[{i}].{end}"), format_args!("there is no node {node}"));
-                }
-            }
-            if link.a == link.b {
-                self.fail(format_args!("links[{i}].b"), "a link joins two different nodes");
-            }
-            if let Some(mtu) = link.mtu {
-                let speaks_v6 = |node: u32| {
-                    let node = self.plan.nodes.get(node as usize);
-                    node.is_some_and(|node| node.addresses.iter().any(IpAddr::is_ipv6))
-                };
-                // RFC 791 section 3.1, RFC 8200 section 5.
-                let least = if speaks_v6(link.a) || speaks_v6(link.b) { 1280 } else { 68 };
-                if !(least..=65_535).contains(&mtu) {
-                    self.fail(
-                        format_args!("links[{i}].mtu"),
-                        format_args!("{mtu} bytes: between these nodes a link takes {least} to 65535 bytes"),
-                    );
-                }
-            }
-            for (name, direction) in [("ab", &link.ab), ("ba", &link.ba)] {
-                direction.check(&mut self.root().at("links").at(i).at(name));
-            }
-        }
-    }
-
-    pub(super) fn interfaces(&mut self) {
-        let plan = self.plan;
-        let mut seen = BTreeSet::new();
-        for (i, interface) in plan.interfaces.iter().enumerate() {
-            let path = format!("interfaces[{i}]");
-            match plan.nodes.get(interface.node as usize) {
-                None => self.fail(format_args!("{path}.node"), "there is no such node"),
-                Some(node) if node.kind == NodeKind::Router => {
-                    self.fail(format_args!("{path}.node"), "is a router: only hosts have addresses of links");
-                }
-                Some(node) if interface.address as usize >= node.addresses.len() => {
-                    self.fail(format_args!("{path}.address"), "the host has no such address");
-                }
-                Some(_) => {}
-            }
-            match plan.links.get(interface.link as usize) {
-                Some(link) if link.a == interface.node || link.b == interface.node => {}
-                _ => self.fail(format_args!("{path}.link"), "the host has no such link"),
-            }
-            if !seen.insert((interface.node, interface.address)) {
-                self.fail(format_args!("{path}.address"), "belongs to a link already");
-            }
-        }
-    }
-
     pub(super) fn routes(&mut self) {
         let plan = self.plan;
         for (i, route) in plan.routes.iter().enumerate() {
@@ -143,6 +85,17 @@ impl Checker<'_> {
                 format_args!("{path}.node"),
                 "packets leave this host by the link of their address: a route has no effect",
             );
+        }
+    }
+    pub(super) fn route_event(&mut self, path: &str, route: &Route) {
+        let place = format!("{path}.change");
+        self.route(&place, route);
+        match self.plan.nodes.get(route.node as usize) {
+            Some(node) if node.kind == NodeKind::Host => self.fail(
+                format_args!("{place}.node"),
+                "is a host: routes change at routers, and hosts by their links",
+            ),
+            _ => {}
         }
     }
 }

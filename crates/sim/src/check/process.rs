@@ -1,0 +1,60 @@
+//! Processes on hosts, and the flows that they pass on.
+
+use super::Checker;
+use crate::plan::{NodeKind, Process, Through};
+use crate::ways::between;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use voxpath_apps::Over;
+
+impl Checker<'_> {
+    pub(super) fn processes(&mut self) {
+        let plan = self.plan;
+        let nodes = plan.nodes.len() as u32;
+        let mut taken = BTreeSet::new();
+        for (i, process) in plan.processes.iter().enumerate() {
+            let path = format!("processes[{i}]");
+            match plan.nodes.get(process.node as usize) {
+                None => {
+                    self.fail(format_args!("{path}.node"), format_args!("there is no node {}", process.node))
+                }
+                Some(node) if node.kind == NodeKind::Router => {
+                    let message = format_args!("{:?} is a router: routers run nothing", node.name);
+                    self.fail(format_args!("{path}.node"), message);
+                }
+                Some(_) => {}
+            }
+            self.tcp(&format!("{path}.tcp"), &process.tcp);
+            process.app.check(nodes, &mut self.root().at("processes").at(i).at("app"));
+            for (port, over) in process.app.ports() {
+                if !taken.insert((process.node, port, over == Over::Datagrams)) {
+                    self.fail(format_args!("{path}.app"), format_args!("port {port} of the host is taken"));
+                }
+            }
+            for to in process.app.targets() {
+                let known = process.node < nodes && to < nodes;
+                if known && (to == process.node || between(plan, process.node, to).is_none()) {
+                    let name = &plan.nodes[to as usize].name;
+                    self.fail(
+                        format_args!("{path}.app"),
+                        format_args!("does not reach {name:?} by an address of one family"),
+                    );
+                }
+            }
+        }
+        for (i, flow) in plan.flows.iter().enumerate() {
+            let Some(Through { first, port }) = flow.through else { continue };
+            let path = format!("flows[{i}].through");
+            let over = flow.transport.carries();
+            let passes_on = |process: &Process| {
+                process.node == first.node && process.app.ports().contains(&(first.port, over))
+            };
+            if !plan.processes.iter().any(passes_on) {
+                self.fail(format_args!("{path}.first"), "no process waits there for such a flow");
+            }
+            if port == 0 || taken.contains(&(flow.to, port, over == Over::Datagrams)) {
+                self.fail(format_args!("{path}.port"), "a port is above zero, and no process's");
+            }
+        }
+    }
+}

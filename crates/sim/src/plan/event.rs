@@ -1,0 +1,47 @@
+//! Events: what changes during a run, and that it can.
+
+use super::{Draw, FlowEvent, LinkEvent, Plan, Route};
+use alloc::string::String;
+use serde::{Deserialize, Serialize};
+
+/// Something that changes during the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, before anything else that happens then.
+    pub at_ns: u64,
+    /// What.
+    pub change: Change,
+}
+
+/// What can change. Each kind has its settings, its checks and its words beside what it changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// One direction of a link.
+    Link(LinkEvent),
+    /// A flow begins or has to end.
+    Flow(FlowEvent),
+    /// At a router, packets for a host leave by another link from now on.
+    Route(Route),
+}
+
+impl Change {
+    /// A change that can happen at a time, after those that the plan has, for property tests; none where what was drawn cannot.
+    pub fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {
+        match draw.below(6) {
+            0 => FlowEvent::sample(draw, plan, at_ns).map(Self::Flow),
+            1 => Route::sample(draw, plan).map(Self::Route),
+            _ => LinkEvent::sample(draw, plan).map(Self::Link),
+        }
+    }
+
+    /// What kind of thing changes, its name, what of it, and to what.
+    pub(crate) fn told(&self, plan: &Plan) -> [String; 4] {
+        match self {
+            Self::Link(change) => change.told(plan),
+            Self::Flow(change) => change.told(plan),
+            Self::Route(route) => route.told(plan),
+        }
+    }
+}
