@@ -209,14 +209,26 @@ fn tcp_options() -> impl Strategy<Value = TcpOptions> {
     let timestamps = any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo });
     let blocks = vec(any::<(u32, u32)>(), 0..=SackBlocks::MAX);
     let others = (option::of(any::<u16>()), option::of(any::<u8>()), any::<bool>(), option::of(timestamps));
-    (others, blocks).prop_map(|((mss, window_scale, sack_permitted, timestamps), blocks)| {
-        let sack = SackBlocks::EMPTY;
-        let mut options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack };
-        for (left, right) in blocks.into_iter().take(options.sack_room()) {
-            options.sack.push(SackBlock { left: Seq(left), right: Seq(right) });
-        }
-        options
-    })
+    (others, blocks, foreign()).prop_map(
+        |((mss, window_scale, sack_permitted, timestamps), blocks, foreign)| {
+            let sack = SackBlocks::EMPTY;
+            let mut options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack };
+            for option in foreign {
+                options.push_foreign(&option);
+            }
+            for (left, right) in blocks.into_iter().take(options.sack_room()) {
+                options.sack.push(SackBlock { left: Seq(left), right: Seq(right) });
+            }
+            options
+        },
+    )
+}
+
+/// Options that TCP does not know, some of them too long to fit.
+fn foreign() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let option = (prop_oneof![Just(30_u8), Just(34), any::<u8>()], vec(any::<u8>(), 0..14))
+        .prop_map(|(kind, body)| [&[kind, body.len() as u8 + 2], &body[..]].concat());
+    prop_oneof![Just(Vec::new()), vec(option, 1..6)]
 }
 
 /// Bytes with a plausible data offset, and options of which most are well-formed.
