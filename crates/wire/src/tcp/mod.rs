@@ -1,6 +1,8 @@
-//! The TCP header (RFC 9293 section 3.1) with the options of RFC 9293, 7323 and 2018. Others are kept as they are.
+//! The TCP header (RFC 9293 section 3.1) with the options of RFC 9293, 7323 and 2018, and those of Multipath TCP
+//! ([`mptcp`]). Others are kept as they are.
 
 mod foreign;
+pub mod mptcp;
 mod options;
 mod seq;
 
