@@ -2,7 +2,9 @@
 
 use crate::config::Config;
 use crate::connection::{Counters, Ended, State};
+use crate::owner::Owned;
 use crate::rtt::RttEstimator;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use voxpath_units::{Span, Time};
 
@@ -27,6 +29,8 @@ pub(crate) struct Shared {
     /// Measured by the sender; the receiver's delays follow it.
     pub(crate) rtt: RttEstimator,
     pub(crate) counters: Counters,
+    /// What is kept for the owner, where there is one.
+    pub(crate) owned: Option<Box<Owned>>,
 }
 
 impl Shared {
@@ -37,6 +41,7 @@ impl Shared {
             options: Negotiated::offered(&config),
             rtt: RttEstimator::new(config.clone()),
             counters: Counters::default(),
+            owned: None,
             config,
         }
     }
@@ -88,7 +93,7 @@ impl Negotiated {
         }
     }
 
-    /// Octets of options in each segment, SACK blocks aside.
+    /// Octets of TCP's own options in each segment, SACK blocks aside.
     pub(crate) const fn len(&self) -> u32 {
         if self.timestamps { 12 } else { 0 }
     }

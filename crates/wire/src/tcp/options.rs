@@ -156,8 +156,14 @@ impl TcpOptions {
     /// How many SACK blocks fit beside the other options: four alone, three beside timestamps (RFC 2018
     /// section 3).
     pub fn sack_room(&self) -> usize {
-        let room = Self::MAX_WIRE_LEN.saturating_sub(self.wire_len_before_sack() + 4);
-        self.sack.room().min((room / 8) as usize)
+        self.sack_room_beside(0)
+    }
+
+    /// Likewise where so many octets of foreign options are still to be added.
+    pub fn sack_room_beside(&self, octets: u32) -> usize {
+        let room = Self::MAX_WIRE_LEN.saturating_sub(self.wire_len_before_sack() + 4 + octets);
+        let foreign = (octets as usize).div_ceil(8);
+        self.sack.room().saturating_sub(foreign).min((room / 8) as usize)
     }
 
     /// The options that are not TCP's own, in their order.

@@ -1,0 +1,147 @@
+//! What the owner of a connection adds to it: Multipath TCP (RFC 8684), whose subflows are TCP connections.
+//!
+//! An owner announces the window, keeps octets of each segment for options of its own, and maps what it writes to a sequence of its own. It
+//! is no callback: a connection is told what it has to know ([`Owner`]), and asked for the rest. So who owns several needs to share
+//! nothing with them. The steps of a [driver](crate::Connection) become, for one that owns:
+//!
+//! 1. input as ever, but for [`write_mapped`](crate::Connection::write_mapped) in place of `write`;
+//! 2. [`poll_received`](crate::Connection::poll_received) until it has nothing more, then reading;
+//! 3. [`set_owner`](crate::Connection::set_owner) with the window of now;
+//! 4. `poll_transmit`, and to each segment its options: by its flags, and by the [mapping](crate::Connection::mapping) of its first octet.
+//!
+//! A connection without an owner pays a null pointer for all of this.
+
+use crate::shared::Shared;
+use alloc::collections::VecDeque;
+use core::ops::Range;
+use voxpath_wire::tcp::{ForeignOptions, TcpFlags, TcpHeader};
+
+/// What an owner asks of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Owner {
+    /// The window to announce in octets, whatever the connection itself has room for. What was announced stays acceptable, also where the
+    /// window becomes smaller: RFC 8684 section 3.3.1 counts it from the data ACK, of which a subflow knows nothing.
+    pub window: u32,
+    /// Octets that the owner's options take of a segment without data, padding included: SACK blocks leave them free.
+    pub ack_options: u32,
+    /// Likewise of a segment with data: a segment carries less for them (RFC 6691 section 2).
+    pub data_options: u32,
+}
+
+/// Octets that were written in one piece, and what their owner calls them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where they begin, counted from the SYN.
+    pub start: u64,
+    /// How many they are.
+    pub len: u32,
+    /// What the owner has given with them: in Multipath TCP the data sequence number of the first.
+    pub value: u64,
+}
+
+impl Mapping {
+    /// The octet after the last.
+    pub const fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+}
+
+/// A segment that was taken in, as far as its owner has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Its flags.
+    pub flags: TcpFlags,
+    /// The place of its first octet, counted from the peer's SYN. Segments are told of as they arrive: octets before it may be missing, and some of
+    /// its own may have been here before.
+    pub start: u64,
+    /// Octets of data that it brought.
+    pub len: u32,
+    /// Its options that are not TCP's own.
+    pub options: ForeignOptions,
+}
+
+/// What a connection remembers for its owner.
+#[derive(Debug, Default)]
+pub(crate) struct Owned {
+    pub(crate) owner: Owner,
+    /// What is mapped of the octets not acknowledged, in their order.
+    mappings: VecDeque<Mapping>,
+    /// Segments of which the owner has not been told.
+    pub(crate) received: VecDeque<Received>,
+}
+
+impl Owned {
+    pub(crate) fn new(owner: Owner) -> Self {
+        Self { owner, ..Self::default() }
+    }
+
+    /// The octets from `start` on were written in one piece.
+    pub(crate) fn map(&mut self, mapping: Mapping) {
+        self.mappings.push_back(mapping);
+    }
+
+    /// The mapping of an octet, or the next one behind it.
+    fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
+        self.mappings.get(self.mappings.partition_point(|mapping| mapping.end() <= octet))
+    }
+
+    /// The mapping of an octet.
+    pub(crate) fn mapping(&self, octet: u64) -> Option<&Mapping> {
+        self.mapping_from(octet).filter(|mapping| mapping.start <= octet)
+    }
+
+    /// Everything below is acknowledged.
+    pub(crate) fn acknowledge(&mut self, una: u64) {
+        while self.mappings.pop_front_if(|mapping| mapping.end() <= una).is_some() {}
+    }
+}
+
+impl Shared {
+    /// Octets of options in each segment with data, SACK blocks aside.
+    pub(crate) fn options_len(&self) -> u32 {
+        self.options.len() + self.reserved(true)
+    }
+
+    /// Octets that the owner's options take of a segment.
+    pub(crate) fn reserved(&self, has_data: bool) -> u32 {
+        self.owned
+            .as_ref()
+            .map_or(0, |owned| if has_data { owned.owner.data_options } else { owned.owner.ack_options })
+    }
+
+    /// The window that somebody else announces.
+    pub(crate) fn window_of_owner(&self) -> Option<u32> {
+        self.owned.as_ref().map(|owned| owned.owner.window)
+    }
+
+    /// The first of these octets that have one mapping, or none.
+    pub(crate) fn first_of_one_mapping(&self, range: Range<u64>) -> Range<u64> {
+        let Some(owned) = &self.owned else { return range };
+        let end = match owned.mapping_from(range.start) {
+            Some(mapping) if mapping.start <= range.start => mapping.end(),
+            Some(next) => next.start,
+            None => range.end,
+        };
+        range.start..range.end.min(end)
+    }
+
+    /// The last of these octets that have one mapping, or none.
+    pub(crate) fn last_of_one_mapping(&self, range: Range<u64>) -> Range<u64> {
+        let mut rest = range;
+        loop {
+            let first = self.first_of_one_mapping(rest.clone());
+            if first.end >= rest.end {
+                return first;
+            }
+            rest.start = first.end;
+        }
+    }
+
+    /// A segment was taken in.
+    pub(crate) fn note_received(&mut self, header: &TcpHeader, start: u64, len: u32) {
+        if let Some(owned) = &mut self.owned {
+            let (flags, options) = (header.flags, header.options.foreign());
+            owned.received.push_back(Received { flags, start, len, options });
+        }
+    }
+}
