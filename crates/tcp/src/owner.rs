@@ -11,10 +11,8 @@
 //!
 //! A connection without an owner pays a null pointer for all of this.
 
-use crate::shared::Shared;
 use alloc::collections::VecDeque;
-use core::ops::Range;
-use voxpath_wire::tcp::{ForeignOptions, TcpFlags, TcpHeader};
+use voxpath_wire::tcp::{ForeignOptions, TcpFlags};
 
 /// What an owner asks of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,7 +79,7 @@ impl Owned {
     }
 
     /// The mapping of an octet, or the next one behind it.
-    fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
+    pub(crate) fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
         self.mappings.get(self.mappings.partition_point(|mapping| mapping.end() <= octet))
     }
 
@@ -93,55 +91,5 @@ impl Owned {
     /// Everything below is acknowledged.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         while self.mappings.pop_front_if(|mapping| mapping.end() <= una).is_some() {}
-    }
-}
-
-impl Shared {
-    /// Octets of options in each segment with data, SACK blocks aside.
-    pub(crate) fn options_len(&self) -> u32 {
-        self.options.len() + self.reserved(true)
-    }
-
-    /// Octets that the owner's options take of a segment.
-    pub(crate) fn reserved(&self, has_data: bool) -> u32 {
-        self.owned
-            .as_ref()
-            .map_or(0, |owned| if has_data { owned.owner.data_options } else { owned.owner.ack_options })
-    }
-
-    /// The window that somebody else announces.
-    pub(crate) fn window_of_owner(&self) -> Option<u32> {
-        self.owned.as_ref().map(|owned| owned.owner.window)
-    }
-
-    /// The first of these octets that have one mapping, or none.
-    pub(crate) fn first_of_one_mapping(&self, range: Range<u64>) -> Range<u64> {
-        let Some(owned) = &self.owned else { return range };
-        let end = match owned.mapping_from(range.start) {
-            Some(mapping) if mapping.start <= range.start => mapping.end(),
-            Some(next) => next.start,
-            None => range.end,
-        };
-        range.start..range.end.min(end)
-    }
-
-    /// The last of these octets that have one mapping, or none.
-    pub(crate) fn last_of_one_mapping(&self, range: Range<u64>) -> Range<u64> {
-        let mut rest = range;
-        loop {
-            let first = self.first_of_one_mapping(rest.clone());
-            if first.end >= rest.end {
-                return first;
-            }
-            rest.start = first.end;
-        }
-    }
-
-    /// A segment was taken in.
-    pub(crate) fn note_received(&mut self, header: &TcpHeader, start: u64, len: u32) {
-        if let Some(owned) = &mut self.owned {
-            let (flags, options) = (header.flags, header.options.foreign());
-            owned.received.push_back(Received { flags, start, len, options });
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Options that plain TCP does not know, kept as they are.
 
-use super::options::kind;
+use super::kind;
 
 /// Options one after the other, kind and length included, without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -2,6 +2,7 @@
 //! ([`mptcp`]). Others are kept as they are.
 
 mod foreign;
+mod kind;
 pub mod mptcp;
 mod options;
 mod seq;

@@ -3,7 +3,7 @@
 //! The layout is that of Linux (`tcp_options_write` in net/ipv4/tcp_output.c), so that a header is as long as
 //! the one that a real host would send: header overhead is one of the things that voxpath measures.
 
-use super::{ForeignOptions, Seq};
+use super::{ForeignOptions, Seq, kind};
 use crate::error::{Header, WireError, WireErrorKind};
 use crate::field::be32;
 use alloc::vec::Vec;
@@ -117,22 +117,6 @@ impl SackBlocks {
     fn word_mut(&mut self, index: usize) -> &mut u32 {
         let block = &mut self.blocks[Self::MAX - 1 - index / 2];
         if index.is_multiple_of(2) { &mut block.right.0 } else { &mut block.left.0 }
-    }
-}
-
-/// Option kinds (IANA, TCP parameters).
-pub(super) mod kind {
-    pub(super) const END: u8 = 0;
-    pub(super) const NO_OPERATION: u8 = 1;
-    pub(super) const MSS: u8 = 2;
-    pub(super) const WINDOW_SCALE: u8 = 3;
-    pub(super) const SACK_PERMITTED: u8 = 4;
-    pub(super) const SACK: u8 = 5;
-    pub(super) const TIMESTAMPS: u8 = 8;
-
-    /// Whether the option is one of those that are fields, or none at all.
-    pub(in crate::tcp) const fn is_own(kind: u8) -> bool {
-        matches!(kind, END | NO_OPERATION | MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS)
     }
 }
 
