@@ -8,6 +8,7 @@ use voxpath_wire::icmp::Quote;
 use voxpath_wire::ip::{Ecn, IpHeader, Protocol, patch};
 use voxpath_wire::packet::{ChecksumStatus, Parsed, Transport, emit_icmp, emit_tcp, emit_udp, parse_packet};
 use voxpath_wire::tcp::TcpHeader;
+use voxpath_wire::tcp::mptcp::MptcpOption;
 
 /// Addresses that a packet made here may have.
 const V4: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
@@ -21,7 +22,10 @@ pub fn run(bytes: &[u8]) {
     match layer {
         0 => packet(rest, numbers),
         1 => frame(rest, numbers),
-        2 => tcp(rest),
+        2 => {
+            tcp(rest);
+            mptcp(rest);
+        }
         3 => packet(&behind(Protocol::Tcp, rest), numbers),
         4 => packet(&behind(Protocol::Udp, rest), numbers),
         _ => packet(&behind(Protocol::Icmp, rest), numbers),
@@ -56,6 +60,19 @@ fn tcp(bytes: &[u8]) {
     header.emit(&mut again);
     assert_eq!(again.len(), header.wire_len() as usize);
     assert_eq!(TcpHeader::parse(&again), Ok((header, again.len())));
+    for option in header.options.mptcp().flatten() {
+        assert_eq!(MptcpOption::parse(option.emit().as_slice()), Ok(option));
+    }
+}
+
+/// An option of Multipath TCP, of any subtype and flags.
+fn mptcp(bytes: &[u8]) {
+    let mut option = vec![30, bytes.len().min(38) as u8 + 2];
+    option.extend_from_slice(&bytes[..bytes.len().min(38)]);
+    if let Ok(parsed) = MptcpOption::parse(&option) {
+        assert_eq!(MptcpOption::parse(parsed.emit().as_slice()), Ok(parsed));
+        assert_eq!(parsed.emit().as_slice().len(), option.len(), "what is emitted is as long");
+    }
 }
 
 fn packet(bytes: &[u8], (ttl, ecn): (u8, Ecn)) {

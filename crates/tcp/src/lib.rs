@@ -11,6 +11,7 @@
 //! | `sender/` | the sending half: send buffer, sequence numbers, what is outstanding, windows, pacing |
 //! | `recovery/` | loss recovery: detection (RFC 5681, 6675, RACK), PRR, tail loss probes, undoing, F-RTO |
 //! | `cc/` | congestion control (RFC 5681, 9438, 9406; Vegas, BBR) |
+//! | `owner.rs` | what the owner of a connection adds to it (Multipath TCP, RFC 8684) |
 //! | `shared.rs` | what the parts have in common: parameters, state, options, round-trip time, counters |
 //! | `rtt.rs` | round-trip time and retransmission timeout (RFC 6298) |
 //! | `ranges.rs` | sets of octets |
@@ -28,6 +29,7 @@ pub mod cc;
 pub mod config;
 mod connection;
 mod lean;
+pub mod owner;
 mod ranges;
 mod receiver;
 mod recovery;
@@ -38,6 +40,7 @@ mod shared;
 pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};
+pub use owner::{Mapping, Owner, Received};
 
 use voxpath_wire::tcp::Seq;
 

@@ -2,9 +2,13 @@
 
 use crate::config::Config;
 use crate::connection::{Counters, Ended, State};
+use crate::owner::{Owned, Received};
 use crate::rtt::RttEstimator;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::ops::Range;
 use voxpath_units::{Span, Time};
+use voxpath_wire::tcp::TcpHeader;
 
 /// The default of RFC 9293 section 3.7.1 where the peer announces no maximum segment size.
 const DEFAULT_MSS: u16 = 536;
@@ -27,6 +31,8 @@ pub(crate) struct Shared {
     /// Measured by the sender; the receiver's delays follow it.
     pub(crate) rtt: RttEstimator,
     pub(crate) counters: Counters,
+    /// What is kept for the owner, where there is one.
+    pub(crate) owned: Option<Box<Owned>>,
 }
 
 impl Shared {
@@ -37,6 +43,7 @@ impl Shared {
             options: Negotiated::offered(&config),
             rtt: RttEstimator::new(config.clone()),
             counters: Counters::default(),
+            owned: None,
             config,
         }
     }
@@ -44,6 +51,56 @@ impl Shared {
     /// Whether the handshake is over.
     pub(crate) const fn is_synchronised(&self) -> bool {
         !matches!(self.state, State::SynSent | State::SynReceived)
+    }
+}
+
+impl Shared {
+    /// Octets of options in each segment with data, SACK blocks aside.
+    pub(crate) fn options_len(&self) -> u32 {
+        self.options.len() + self.reserved(true)
+    }
+
+    /// Octets that the owner's options take of a segment.
+    pub(crate) fn reserved(&self, has_data: bool) -> u32 {
+        self.owned
+            .as_ref()
+            .map_or(0, |owned| if has_data { owned.owner.data_options } else { owned.owner.ack_options })
+    }
+
+    /// The window that somebody else announces.
+    pub(crate) fn window_of_owner(&self) -> Option<u32> {
+        self.owned.as_ref().map(|owned| owned.owner.window)
+    }
+
+    /// The first of these octets that have one mapping, or none.
+    pub(crate) fn first_of_one_mapping(&self, range: Range<u64>) -> Range<u64> {
+        let Some(owned) = &self.owned else { return range };
+        let end = match owned.mapping_from(range.start) {
+            Some(mapping) if mapping.start <= range.start => mapping.end(),
+            Some(next) => next.start,
+            None => range.end,
+        };
+        range.start..range.end.min(end)
+    }
+
+    /// The last of these octets that have one mapping, or none.
+    pub(crate) fn last_of_one_mapping(&self, range: Range<u64>) -> Range<u64> {
+        let mut rest = range;
+        loop {
+            let first = self.first_of_one_mapping(rest.clone());
+            if first.end >= rest.end {
+                return first;
+            }
+            rest.start = first.end;
+        }
+    }
+
+    /// A segment was taken in.
+    pub(crate) fn note_received(&mut self, header: &TcpHeader, start: u64, len: u32) {
+        if let Some(owned) = &mut self.owned {
+            let (flags, options) = (header.flags, header.options.foreign());
+            owned.received.push_back(Received { flags, start, len, options });
+        }
     }
 }
 
@@ -88,7 +145,7 @@ impl Negotiated {
         }
     }
 
-    /// Octets of options in each segment, SACK blocks aside.
+    /// Octets of TCP's own options in each segment, SACK blocks aside.
     pub(crate) const fn len(&self) -> u32 {
         if self.timestamps { 12 } else { 0 }
     }

@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | [`payload`] | pattern, shared bytes, or a rope of them | |
 //! | [`ip`] | IPv4 and IPv6 as one header value; patches in place | IP options, extension headers, reassembly |
-//! | [`tcp`] | header, MSS, window scale, SACK, timestamps | urgent data; other options are skipped |
+//! | [`tcp`] | header, MSS, window scale, SACK, timestamps, Multipath TCP; other options as they are | urgent data |
 //! | [`udp`] | header | UDP-Lite, UDP options |
 //! | [`icmp`] | echo, errors and what they quote, of both versions | neighbour discovery, redirects, parameter problems: kept as they are |
 //! | [`packet`] | whole packets out of headers and payload, and back | link layers: a TUN device has none |

@@ -8,6 +8,10 @@ use voxpath_wire::Payload;
 use voxpath_wire::checksum;
 use voxpath_wire::ip::{Ecn, Fragmentation, IpHeader, Protocol, patch};
 use voxpath_wire::packet::{ChecksumStatus, Transport, emit_tcp, emit_udp, parse_packet};
+use voxpath_wire::tcp::mptcp::{
+    AddAddr, AddressIds, Capable, CapableFlags, CapableForm, DataMapping, DataNumber, Dss, FirstData, Join,
+    MptcpOption,
+};
 use voxpath_wire::tcp::{SackBlock, SackBlocks, Seq, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use voxpath_wire::udp::UdpHeader;
 
@@ -58,6 +62,29 @@ proptest! {
         prop_assert_eq!((parsed.ip, parsed.transport), (ip, Transport::Udp(udp)));
         prop_assert_eq!(parsed.checksum, ChecksumStatus::Good);
         prop_assert_eq!(&bytes[parsed.payload], content(&payload));
+    }
+
+    #[test]
+    fn parsing_an_emitted_multipath_option_gives_it_back(option in mptcp_option()) {
+        let emitted = option.emit();
+        prop_assert_eq!(MptcpOption::parse(emitted.as_slice()), Ok(option));
+        let mut options = TcpOptions::default();
+        prop_assert!(options.push_mptcp(&option));
+        prop_assert!(options.mptcp().eq([Ok(option)]));
+    }
+
+    /// Reserved bits aside, what is read of an option is all that it says.
+    #[test]
+    fn any_multipath_option_that_parses_is_emitted_as_long(body in vec(any::<u8>(), 0..38), subtype in 0..9_u8) {
+        let mut octets = [&[30, body.len() as u8 + 2], &body[..]].concat();
+        if let Some(third) = octets.get_mut(2) {
+            *third = subtype << 4 | (*third & 1);
+        }
+        if let Ok(option) = MptcpOption::parse(&octets) {
+            let emitted = option.emit();
+            prop_assert_eq!(emitted.as_slice().len(), octets.len());
+            prop_assert_eq!(MptcpOption::parse(emitted.as_slice()), Ok(option));
+        }
     }
 
     /// Whatever an option list from outside says, what is read of it can be emitted and is read again alike.
@@ -209,14 +236,73 @@ fn tcp_options() -> impl Strategy<Value = TcpOptions> {
     let timestamps = any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo });
     let blocks = vec(any::<(u32, u32)>(), 0..=SackBlocks::MAX);
     let others = (option::of(any::<u16>()), option::of(any::<u8>()), any::<bool>(), option::of(timestamps));
-    (others, blocks).prop_map(|((mss, window_scale, sack_permitted, timestamps), blocks)| {
-        let sack = SackBlocks::EMPTY;
-        let mut options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack };
-        for (left, right) in blocks.into_iter().take(options.sack_room()) {
-            options.sack.push(SackBlock { left: Seq(left), right: Seq(right) });
-        }
-        options
-    })
+    (others, blocks, foreign()).prop_map(
+        |((mss, window_scale, sack_permitted, timestamps), blocks, foreign)| {
+            let sack = SackBlocks::EMPTY;
+            let mut options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack };
+            for option in foreign {
+                options.push_foreign(&option);
+            }
+            for (left, right) in blocks.into_iter().take(options.sack_room()) {
+                options.sack.push(SackBlock { left: Seq(left), right: Seq(right) });
+            }
+            options
+        },
+    )
+}
+
+fn mptcp_option() -> impl Strategy<Value = MptcpOption> {
+    let number =
+        || prop_oneof![any::<u32>().prop_map(DataNumber::Short), any::<u64>().prop_map(DataNumber::Long)];
+    let first = any::<(u16, Option<u16>)>().prop_map(|(len, checksum)| FirstData { len, checksum });
+    let form =
+        prop_oneof![
+            Just(CapableForm::Syn),
+            any::<u64>().prop_map(|key| CapableForm::SynAck { key }),
+            (any::<(u64, u64)>(), option::of(first))
+                .prop_map(|((sender, receiver), data)| CapableForm::Ack { sender, receiver, data }),
+        ];
+    let join = prop_oneof![
+        any::<(bool, u8, u32, u32)>().prop_map(|(backup, address_id, token, nonce)| Join::Syn {
+            backup,
+            address_id,
+            token,
+            nonce
+        }),
+        any::<(bool, u8, u64, u32)>().prop_map(|(backup, address_id, hmac, nonce)| Join::SynAck {
+            backup,
+            address_id,
+            hmac,
+            nonce
+        }),
+        any::<[u8; 20]>().prop_map(|hmac| Join::Ack { hmac }),
+    ];
+    let mapping = (number(), any::<(u32, u16, Option<u16>)>())
+        .prop_map(|(dsn, (ssn, len, checksum))| DataMapping { dsn, ssn, len, checksum });
+    let dss = (any::<bool>(), option::of(number()), option::of(mapping))
+        .prop_map(|(data_fin, ack, mapping)| Dss { data_fin, ack, mapping });
+    let add = any::<(u8, IpAddr, Option<u16>, Option<u64>)>()
+        .prop_map(|(address_id, address, port, hmac)| AddAddr { address_id, address, port, hmac });
+    let ids = vec(any::<u8>(), 1..=AddressIds::MAX).prop_filter_map("they fit", |ids| AddressIds::new(&ids));
+    prop_oneof![
+        (any::<u8>(), form)
+            .prop_map(|(flags, form)| MptcpOption::Capable(Capable { flags: CapableFlags(flags), form })),
+        join.prop_map(MptcpOption::Join),
+        dss.prop_map(MptcpOption::Dss),
+        add.prop_map(MptcpOption::AddAddr),
+        ids.prop_map(MptcpOption::RemoveAddr),
+        any::<bool>().prop_map(|backup| MptcpOption::Prio { backup }),
+        any::<u64>().prop_map(|dsn| MptcpOption::Fail { dsn }),
+        any::<u64>().prop_map(|key| MptcpOption::FastClose { key }),
+        any::<(bool, u8)>().prop_map(|(transient, reason)| MptcpOption::Reset { transient, reason }),
+    ]
+}
+
+/// Options that TCP does not know, some of them too long to fit.
+fn foreign() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let option = (prop_oneof![Just(30_u8), Just(34), any::<u8>()], vec(any::<u8>(), 0..14))
+        .prop_map(|(kind, body)| [&[kind, body.len() as u8 + 2], &body[..]].concat());
+    prop_oneof![Just(Vec::new()), vec(option, 1..6)]
 }
 
 /// Bytes with a plausible data offset, and options of which most are well-formed.

@@ -31,6 +31,7 @@ impl Connection {
         }
         if flags.contains(TcpFlags::RST) {
             if acks_syn {
+                self.shared.note_received(header, 0, 0);
                 self.end(Ended::Refused);
             }
             return;
@@ -39,6 +40,7 @@ impl Connection {
             return;
         }
         self.take_syn(header);
+        self.shared.note_received(header, 0, 0);
         if acks_syn {
             self.rcv.ack_before_data(&self.shared);
             self.establish(now, header);
@@ -93,7 +95,7 @@ impl Connection {
             return;
         }
         if flags.contains(TcpFlags::RST) {
-            self.arrive_reset(now, start);
+            self.arrive_reset(now, header, start);
             return;
         }
         let out_of_time = self.rcv.is_old_duplicate(&self.shared, now, header);
@@ -124,6 +126,7 @@ impl Connection {
         } else if !self.arrive_ack(now, header, start, payload) {
             return;
         }
+        self.shared.note_received(header, start, payload.len());
         self.rcv.measure_rtt(&self.shared, now, header.options.timestamps, payload.len());
         self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
         if flags.contains(TcpFlags::FIN) {
@@ -134,8 +137,9 @@ impl Connection {
 
     /// Section 3.10.7.4, second check, as RFC 5961 section 3.2 has it: only the exact number resets, any other in
     /// the window is challenged.
-    fn arrive_reset(&mut self, now: Time, start: u64) {
+    fn arrive_reset(&mut self, now: Time, header: &TcpHeader, start: u64) {
         if start == self.rcv.nxt() {
+            self.shared.note_received(header, start, 0);
             let refused = self.shared.state == State::SynReceived;
             self.end(if refused { Ended::Refused } else { Ended::Reset });
         } else if (self.rcv.nxt()..self.rcv.right_edge()).contains(&start) {
@@ -321,6 +325,9 @@ impl Connection {
         let data_before = self.shared.counters.octets_acknowledged;
         self.shared.counters.octets_acknowledged = ack.min(data_end) - 1;
         self.snd.buffer.acknowledge(ack.min(data_end));
+        if let Some(owned) = &mut self.shared.owned {
+            owned.acknowledge(ack);
+        }
         self.snd.scoreboard.acknowledge(ack);
         // Progress: time-outs and probes in a row are counted afresh.
         (self.snd.timers.expiries, self.snd.timers.probes, self.snd.timers.persist) = (0, 0, None);

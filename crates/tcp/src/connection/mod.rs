@@ -12,6 +12,7 @@
 mod alive;
 mod arrival;
 mod ecn;
+mod owned;
 mod path_mtu;
 mod timers;
 mod transmit;
@@ -72,6 +73,8 @@ pub struct Connection {
     /// When TIME-WAIT is over.
     time_wait: Option<Time>,
 }
+
+const _: () = assert!(size_of::<Connection>() <= 1184, "of idle flows there are many");
 
 /// What happened so far; counts of segments but where said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

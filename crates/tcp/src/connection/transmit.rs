@@ -75,7 +75,7 @@ impl Connection {
     /// The probe of RFC 8985 section 7.3: a new segment, whatever the congestion window says, else the last one again.
     fn loss_probe(&mut self, now: Time, max: u32) -> Option<(TcpHeader, Payload)> {
         let (unsent, usable) = (self.snd.unsent(), self.snd.usable());
-        let len = unsent.min(u64::from(max)).min(usable);
+        let len = self.len_of_new(unsent.min(u64::from(max)).min(usable));
         let new = len > 0;
         let segment = if new {
             let with_fin = self.snd.buffer.is_closed() && len == unsent && usable > len;
@@ -105,11 +105,14 @@ impl Connection {
         self.snd.restart_after_idle(&self.shared, now);
         let (unsent, usable) = (self.snd.unsent(), self.snd.usable());
 
-        let len = unsent.min(u64::from(max)).min(usable);
+        let whole = unsent.min(u64::from(max)).min(usable);
+        let len = self.len_of_new(whole);
         let everything = len == unsent;
         let idle = self.snd.flight() == 0;
         let may_be_small = !self.snd.holds_small(&self.shared);
+        // Where a mapping ends a segment is as full as it will be: Linux holds back the last of its buffers alone (tcp_nagle_test()).
         let worth_sending = len == u64::from(max)
+            || len < whole
             || (everything && (may_be_small || self.snd.buffer.is_closed()))
             || (len > 0 && len * 2 >= self.snd.max_wnd && may_be_small);
         // The FIN, too, takes its octet of the window.
@@ -142,6 +145,12 @@ impl Connection {
         }
         self.snd.ensure_persist_timer(&self.shared, now);
         None
+    }
+
+    /// How many of so many new octets one segment may carry.
+    fn len_of_new(&self, len: u64) -> u64 {
+        let start = self.snd.nxt;
+        self.snd.in_one_mapping(&self.shared, start..start + len).end - start
     }
 
     fn transmit_new(&mut self, now: Time, len: u32, with_fin: bool, max: u32) -> (TcpHeader, Payload) {
@@ -258,7 +267,7 @@ impl Connection {
         if self.shared.is_synchronised() {
             self.snd.mark_ect(&self.shared, false);
         }
-        self.rcv.acknowledge(&self.shared, now, &mut header);
+        self.rcv.acknowledge(&self.shared, now, &mut header, !payload.is_empty());
         (header, payload)
     }
 }

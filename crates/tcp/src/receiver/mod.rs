@@ -129,7 +129,7 @@ impl Receiver {
 
     /// The first window of an end that answers a SYN, whose options are known.
     pub(crate) fn open_window(&mut self, cx: &Shared) {
-        self.buffer = Reassembly::new(window::first_window(&cx.config, cx.options.len()), 1);
+        self.buffer = Reassembly::new(window::first_window(&cx.config, cx.options_len()), 1);
     }
 
     /// RCV.NXT.
@@ -320,6 +320,11 @@ impl Receiver {
         self.buffer.readable()
     }
 
+    /// The place of the octet that is read next.
+    pub(crate) const fn read_offset(&self) -> u64 {
+        self.buffer.next() - self.buffer.readable()
+    }
+
     /// Whether the peer has closed and everything before that was read.
     pub(crate) const fn is_at_end(&self) -> bool {
         self.fin_taken && self.buffer.readable() == 0
@@ -335,8 +340,8 @@ impl Receiver {
         core::mem::replace(&mut self.ack_alone, false) && self.ack_now
     }
 
-    /// Fills in what a segment that leaves acknowledges: timestamps, window, number, SACK blocks, ECE.
-    pub(crate) fn acknowledge(&mut self, cx: &Shared, now: Time, header: &mut TcpHeader) {
+    /// Fills in what a segment that leaves acknowledges, with data or without: timestamps, window, number, SACK blocks, ECE.
+    pub(crate) fn acknowledge(&mut self, cx: &Shared, now: Time, header: &mut TcpHeader, has_data: bool) {
         if self.echo && cx.options.ecn && cx.is_synchronised() {
             header.flags |= TcpFlags::ECE;
         }
@@ -347,7 +352,7 @@ impl Receiver {
         if let Some(irs) = self.irs {
             let next = self.nxt();
             header.ack = irs.wrapping_add(next as u32);
-            header.options.sack = self.sack_blocks(cx, irs);
+            header.options.sack = self.sack_blocks(cx, irs, has_data);
             self.duplicate = None;
             // The acknowledgment is on its way.
             self.ack_now = core::mem::take(&mut self.ack_again);
@@ -367,18 +372,19 @@ impl Receiver {
         let shift = if in_syn { 0 } else { cx.options.rcv_shift };
         let next = self.nxt();
         let unread = self.window_unread.take().map(u64::from);
-        let window = unread.unwrap_or_else(|| self.window_edge(cx).saturating_sub(next));
+        let own = || unread.unwrap_or_else(|| self.window_edge(cx).saturating_sub(next));
+        let window = cx.window_of_owner().map_or_else(own, u64::from);
         let window = (window >> shift).min(u64::from(u16::MAX));
         self.advertised = self.advertised.max(next + (window << shift));
         window as u16
     }
 
     /// The SACK blocks that fit (RFC 2018 section 3).
-    fn sack_blocks(&self, cx: &Shared, irs: Seq) -> SackBlocks {
+    fn sack_blocks(&self, cx: &Shared, irs: Seq, has_data: bool) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
         if self.has_sacks(cx) {
             let at = |offset: u64| irs.wrapping_add(offset as u32);
-            for range in self.sack_ranges(cx) {
+            for range in self.sack_ranges(cx, has_data) {
                 // A segment that came with the FIN is reported with it: else its sender would not know that all of it is here.
                 let with_fin = cx.config.whole_segments && self.fin == Some(range.end);
                 blocks.push(SackBlock { left: at(range.start), right: at(range.end + u64::from(with_fin)) });
@@ -387,9 +393,15 @@ impl Receiver {
         blocks
     }
 
-    /// Octets that the SACK option of the next segment takes; 0 if there is none.
+    /// Octets that the SACK option of the next segment with data takes; 0 if there is none.
     pub(crate) fn sack_len(&self, cx: &Shared) -> u32 {
-        if self.has_sacks(cx) { 4 + 8 * self.sack_ranges(cx).count() as u32 } else { 0 }
+        if !self.has_sacks(cx) {
+            return 0;
+        }
+        match self.sack_ranges(cx, true).count() {
+            0 => 0,
+            blocks => 4 + 8 * blocks as u32,
+        }
     }
 
     /// Whether there is something that SACK blocks would tell: mostly not, and then nobody looks for it.
@@ -398,9 +410,10 @@ impl Receiver {
         any && cx.options.sack && cx.is_synchronised()
     }
 
-    fn sack_ranges(&self, cx: &Shared) -> impl Iterator<Item = Range<u64>> {
+    fn sack_ranges(&self, cx: &Shared, has_data: bool) -> impl Iterator<Item = Range<u64>> {
         let stamps = cx.options.timestamps.then(Timestamps::default);
-        let room = TcpOptions { timestamps: stamps, ..TcpOptions::default() }.sack_room();
+        let beside = TcpOptions { timestamps: stamps, ..TcpOptions::default() };
+        let room = beside.sack_room_beside(cx.reserved(has_data));
         self.duplicate.clone().into_iter().chain(self.buffer.sack_blocks()).take(room)
     }
 

@@ -120,7 +120,7 @@ impl Receiver {
         let double = taken * 2;
         let window = double + double * (taken - space.taken) / space.taken * 2;
         space.taken = taken;
-        let headers = HEADERS + cx.options.len();
+        let headers = HEADERS + cx.options_len();
         let memory = window * SHARES / share_of_data(self.full_size, headers);
         let most = most_memory(&cx.config);
         space.memory = space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
@@ -131,6 +131,10 @@ impl Receiver {
     ///
     /// Linux tells only when the window has at least doubled (tcp_cleanup_rbuf()).
     pub(super) fn announce_room(&mut self, cx: &Shared) {
+        if cx.owned.is_some() {
+            // Who announces the window knows when.
+            return;
+        }
         let (edge, next) = (self.window_edge(cx), self.nxt());
         if cx.config.receive_accounting == ReceiveAccounting::Memory {
             let announced = self.advertised.saturating_sub(next);
@@ -179,7 +183,7 @@ impl Receiver {
     /// What a gap is filled with waits for the application while it is acknowledged: so Linux does, whatever the application makes of
     /// it then.
     pub(super) fn acknowledge_before_reading(&mut self, cx: &Shared) {
-        if cx.config.receive_accounting == ReceiveAccounting::Memory {
+        if cx.config.receive_accounting == ReceiveAccounting::Memory && cx.owned.is_none() {
             let window = self.window_edge(cx).saturating_sub(self.nxt());
             // At most what a scaled window can tell.
             self.window_unread = Some(window as u32);
@@ -214,7 +218,9 @@ impl Receiver {
         let announced = self.advertised.saturating_sub(self.last_ack_sent);
         let unit = 1 << cx.options.rcv_shift;
         cx.config.receive_accounting == ReceiveAccounting::Octets
-            || u64::from(self.room_with(cx, unread)).next_multiple_of(unit) >= announced
+            || u64::from(cx.window_of_owner().unwrap_or_else(|| self.room_with(cx, unread)))
+                .next_multiple_of(unit)
+                >= announced
     }
 
     /// Lets the window grow by two segments, towards what full ones have shown that there is room for beside so many octets
@@ -237,7 +243,7 @@ impl Receiver {
     fn room_beside(&self, cx: &Shared, held: u64) -> u32 {
         let segment = self.full_size.max(1);
         let packets = held.div_ceil(u64::from(segment));
-        room_in_memory(self.space.memory, packets, segment, HEADERS + cx.options.len())
+        room_in_memory(self.space.memory, packets, segment, HEADERS + cx.options_len())
     }
 }
 

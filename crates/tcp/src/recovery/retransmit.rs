@@ -39,7 +39,8 @@ impl LossRecovery {
         if self.is_testing_timeout() {
             return None;
         }
-        let range = snd.with_fin(cx, snd.scoreboard.next_lost(max_payload)?);
+        let range = snd.in_one_mapping(cx, snd.scoreboard.next_lost(max_payload)?);
+        let range = snd.with_fin(cx, range);
         let room = snd.window.cwnd.saturating_sub(self.pipe(cx, snd));
         if !core::mem::take(&mut self.episode.force)
             && room < snd.charge(cx, range.end - range.start).min(snd.window.smss)
@@ -65,6 +66,7 @@ impl LossRecovery {
             return None;
         }
         if let Some(range) = snd.scoreboard.next_unsacked(max_payload) {
+            let range = snd.in_one_mapping(cx, range);
             snd.scoreboard.retransmitted(&range);
             return Some(range);
         }
@@ -74,7 +76,7 @@ impl LossRecovery {
             return None;
         }
         // Step (C.2): HighRxt stays, or later losses below would not be retransmitted.
-        snd.scoreboard.last_unsacked(snd.nxt, max_payload)
+        snd.last_unsacked(cx, max_payload)
     }
 
     pub(crate) fn pipe(&self, cx: &Shared, snd: &Sender) -> u64 {

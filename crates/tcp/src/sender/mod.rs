@@ -177,7 +177,7 @@ impl Sender {
     /// SMSS: what a full-sized segment without SACK blocks carries.
     pub(crate) fn smss(&self, cx: &Shared) -> u32 {
         let mss = u32::from(cx.config.mss.min(cx.options.peer_mss)).min(self.path_mss);
-        mss.saturating_sub(cx.options.len()).max(1)
+        mss.saturating_sub(cx.options_len()).max(1)
     }
 
     /// The handshake is over: sizes the window by what both ends agreed on, after so many losses of the SYN.
@@ -269,7 +269,27 @@ impl Sender {
     pub(crate) fn first_outstanding(&self, cx: &Shared, max_payload: u32) -> Range<u64> {
         let end = self.nxt.min(self.una + u64::from(max_payload));
         let end = self.scoreboard.first_sacked().filter(|&at| at > self.una).map_or(end, |at| end.min(at));
-        self.with_fin(cx, self.una..end)
+        self.with_fin(cx, self.in_one_mapping(cx, self.una..end))
+    }
+
+    /// The first of these octets that one segment may carry: those of one mapping of the owner's, where there is one.
+    pub(crate) fn in_one_mapping(&self, cx: &Shared, range: Range<u64>) -> Range<u64> {
+        // The FIN follows the last data, whatever that is mapped to.
+        let data = range.start..range.end.min(self.buffer.end());
+        let first = cx.first_of_one_mapping(data.clone());
+        if first.end < data.end { first } else { range }
+    }
+
+    /// Likewise the last of them.
+    fn in_last_mapping(&self, cx: &Shared, range: Range<u64>) -> Range<u64> {
+        let data = range.start..range.end.min(self.buffer.end());
+        if data.is_empty() { range } else { cx.last_of_one_mapping(data).start..range.end }
+    }
+
+    /// As [`Scoreboard::last_unsacked`], of one mapping.
+    pub(crate) fn last_unsacked(&self, cx: &Shared, max_payload: u32) -> Option<Range<u64>> {
+        let range = self.scoreboard.last_unsacked(self.nxt, max_payload)?;
+        Some(self.in_last_mapping(cx, range))
     }
 
     /// A segment that carried the FIN does so again, and needs no second one for it.

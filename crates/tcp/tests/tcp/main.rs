@@ -10,6 +10,7 @@ mod congestion;
 mod ecn;
 mod handshake;
 mod ladder;
+mod owned;
 mod pair;
 mod path_mtu;
 mod properties;

@@ -4,13 +4,13 @@ use crate::ladder::span_ms;
 use crate::pair::{App, Fate, Pair};
 use proptest::prelude::*;
 use voxpath_tcp::config::DelayedAck;
-use voxpath_tcp::{Config, Congestion, Connection, Ended, Profile, Recovery};
+use voxpath_tcp::{Config, Congestion, Connection, Ended, Owner, Profile, Recovery};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlock, SackBlocks, Seq, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 prop_compose! {
-    fn config()(
+    pub fn config()(
         profile in 0_usize..3,
         bits in any::<u32>(),
         recovery in prop::sample::select(vec![Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Linux]),
@@ -69,7 +69,7 @@ prop_compose! {
 }
 
 /// Small and repeatable numbers, a stream for each packet (SplitMix64).
-fn noise(seed: u64, end: usize, index: u64) -> impl FnMut(u64) -> u64 {
+pub fn noise(seed: u64, end: usize, index: u64) -> impl FnMut(u64) -> u64 {
     fn mix(z: u64) -> u64 {
         let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -84,8 +84,8 @@ fn noise(seed: u64, end: usize, index: u64) -> impl FnMut(u64) -> u64 {
 
 /// A network that loses, repeats and delays by chance, `bad_for` packets of each end long.
 #[derive(Debug, Clone, Copy)]
-struct Network {
-    seed: u64,
+pub struct Network {
+    pub seed: u64,
     loss: u64,
     duplication: u64,
     jitter: u64,
@@ -93,7 +93,7 @@ struct Network {
 }
 
 impl Network {
-    fn fate(&self, end: usize, index: u64) -> Fate {
+    pub fn fate(&self, end: usize, index: u64) -> Fate {
         let mut noise = noise(self.seed, end, index);
         let delay = span_ms(10);
         if index >= self.bad_for {
@@ -111,7 +111,7 @@ impl Network {
 }
 
 prop_compose! {
-    fn network()(
+    pub fn network()(
         seed in any::<u64>(),
         loss in prop::sample::select(vec![0_u64, 2, 10, 30, 60]),
         duplication in prop::sample::select(vec![0_u64, 0, 5, 30]),
@@ -208,7 +208,7 @@ proptest! {
 
     #[test]
     fn garbage_never_panics_and_only_a_valid_reset_ends_a_connection(
-        config in config(), seed in any::<u64>(), active in any::<bool>(), closing in any::<bool>(),
+        config in config(), seed in any::<u64>(), active in any::<bool>(), closing in any::<bool>(), owned in any::<bool>(),
     ) {
         let mut noise = noise(seed, 0, 0);
         let (iss, irs) = (Seq(7), Seq(u32::MAX - 100));
@@ -220,6 +220,9 @@ proptest! {
         } else {
             Connection::accept(config, iss, &syn)
         };
+        if owned {
+            tcp = tcp.owned_by(Owner { window: 5000, ack_options: 12, data_options: 28 });
+        }
         let mut now = Time::ZERO;
         while tcp.poll_transmit(now).is_some() {}
         let flags = if active { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::ACK };
@@ -239,7 +242,7 @@ proptest! {
             }).is_some() {}
             prop_assert!(tcp.poll_timeout().is_none_or(|due| due > now));
             if noise(4) == 0 {
-                tcp.write(&Payload::pattern(0, i * 5000, noise(5000) as u32));
+                tcp.write_mapped(&Payload::pattern(0, i * 5000, noise(5000) as u32), i);
             }
             if closing && i == 150 {
                 tcp.close();
@@ -252,6 +255,7 @@ proptest! {
             let (header, payload) = garbage(&mut noise, &near);
             tcp.handle_segment(now, &header, &payload);
             while !tcp.read(1 << 20).is_empty() {}
+            while tcp.poll_received().is_some() {}
             match tcp.ended() {
                 None | Some(Ended::TimedOut) => {}
                 Some(Ended::Closed) => prop_assert!(closing && i >= 150),

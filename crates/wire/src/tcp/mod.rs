@@ -1,8 +1,13 @@
-//! The TCP header (RFC 9293 section 3.1) with the options of RFC 9293, 7323 and 2018.
+//! The TCP header (RFC 9293 section 3.1) with the options of RFC 9293, 7323 and 2018, and those of Multipath TCP
+//! ([`mptcp`]). Others are kept as they are.
 
+mod foreign;
+mod kind;
+pub mod mptcp;
 mod options;
 mod seq;
 
+pub use foreign::ForeignOptions;
 pub use options::{SackBlock, SackBlocks, TcpOptions, Timestamps};
 pub use seq::Seq;
 

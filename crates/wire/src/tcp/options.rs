@@ -3,12 +3,13 @@
 //! The layout is that of Linux (`tcp_options_write` in net/ipv4/tcp_output.c), so that a header is as long as
 //! the one that a real host would send: header overhead is one of the things that voxpath measures.
 
-use super::Seq;
+use super::{ForeignOptions, Seq, kind};
 use crate::error::{Header, WireError, WireErrorKind};
 use crate::field::be32;
 use alloc::vec::Vec;
 
-/// The options that voxpath speaks; others are skipped when parsed.
+/// The options of a segment. TCP's own are fields; what others add to TCP is kept as it is
+/// ([`TcpOptions::foreign`]), in the room that SACK blocks leave: so a header is no larger for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TcpOptions {
     /// Maximum segment size, in bytes (RFC 9293 section 3.7.1); on SYN segments.
@@ -42,9 +43,14 @@ pub struct SackBlock {
 }
 
 /// At most four SACK blocks, most recent first; kept inline because a packet must not allocate.
+///
+/// The blocks that are not used hold the options that are not TCP's own ([`TcpOptions::foreign`]): a header has no
+/// room for many of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SackBlocks {
     len: u8,
+    /// Octets of foreign options, which begin in the last block's last word and go towards the first.
+    foreign: u8,
     blocks: [SackBlock; SackBlocks::MAX],
 }
 
@@ -53,11 +59,13 @@ impl SackBlocks {
     pub const MAX: usize = 4;
 
     /// No block.
-    pub const EMPTY: Self = Self { len: 0, blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Self::MAX] };
+    pub const EMPTY: Self =
+        Self { len: 0, foreign: 0, blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Self::MAX] };
 
     /// Appends a block; `false` if there is no room.
     pub fn push(&mut self, block: SackBlock) -> bool {
-        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        let room = self.room();
+        let Some(slot) = self.blocks[..room].get_mut(usize::from(self.len)) else { return false };
         *slot = block;
         self.len += 1;
         true
@@ -77,17 +85,39 @@ impl SackBlocks {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-}
 
-/// Option kinds (IANA, TCP parameters).
-mod kind {
-    pub(super) const END: u8 = 0;
-    pub(super) const NO_OPERATION: u8 = 1;
-    pub(super) const MSS: u8 = 2;
-    pub(super) const WINDOW_SCALE: u8 = 3;
-    pub(super) const SACK_PERMITTED: u8 = 4;
-    pub(super) const SACK: u8 = 5;
-    pub(super) const TIMESTAMPS: u8 = 8;
+    /// How many blocks there may be beside the foreign options.
+    fn room(&self) -> usize {
+        Self::MAX - usize::from(self.foreign).div_ceil(8)
+    }
+
+    /// Appends octets of foreign options; `false` if there is no room.
+    fn push_foreign(&mut self, octets: &[u8]) -> bool {
+        let room = 8 * (Self::MAX - usize::from(self.len));
+        if usize::from(self.foreign) + octets.len() > room {
+            return false;
+        }
+        for &octet in octets {
+            let at = usize::from(self.foreign);
+            let word = self.word_mut(at / 4);
+            *word |= u32::from(octet) << (24 - 8 * (at % 4));
+            self.foreign += 1;
+        }
+        true
+    }
+
+    fn foreign(&self) -> ForeignOptions {
+        let mut words = [[0; 4]; 2 * Self::MAX];
+        for (word, pair) in words.chunks_exact_mut(2).zip(self.blocks.iter().rev()) {
+            (word[0], word[1]) = (pair.right.0.to_be_bytes(), pair.left.0.to_be_bytes());
+        }
+        ForeignOptions::of(&words.as_flattened()[..usize::from(self.foreign)])
+    }
+
+    fn word_mut(&mut self, index: usize) -> &mut u32 {
+        let block = &mut self.blocks[Self::MAX - 1 - index / 2];
+        if index.is_multiple_of(2) { &mut block.right.0 } else { &mut block.left.0 }
+    }
 }
 
 impl TcpOptions {
@@ -97,7 +127,7 @@ impl TcpOptions {
     /// Length on the wire in bytes, padded to a multiple of four.
     ///
     /// Laid out as Linux does: timestamps and SACK each behind two no-operations, SACK-permitted in the
-    /// padding of the timestamps where both are present. At most [`TcpOptions::MAX_WIRE_LEN`] if there are at
+    /// padding of the timestamps where both are present, each foreign option in front of its padding. At most [`TcpOptions::MAX_WIRE_LEN`] if there are at
     /// most [`TcpOptions::sack_room`] blocks; longer options cannot be emitted.
     pub fn wire_len(&self) -> u32 {
         self.wire_len_before_sack()
@@ -110,11 +140,64 @@ impl TcpOptions {
     /// How many SACK blocks fit beside the other options: four alone, three beside timestamps (RFC 2018
     /// section 3).
     pub fn sack_room(&self) -> usize {
-        let room = Self::MAX_WIRE_LEN - self.wire_len_before_sack() - 4;
-        SackBlocks::MAX.min((room / 8) as usize)
+        self.sack_room_beside(0)
+    }
+
+    /// Likewise where so many octets of foreign options are still to be added.
+    pub fn sack_room_beside(&self, octets: u32) -> usize {
+        let room = Self::MAX_WIRE_LEN.saturating_sub(self.wire_len_before_sack() + 4 + octets);
+        let foreign = (octets as usize).div_ceil(8);
+        self.sack.room().saturating_sub(foreign).min((room / 8) as usize)
+    }
+
+    /// The options that are not TCP's own, in their order.
+    pub fn foreign(&self) -> ForeignOptions {
+        self.sack.foreign()
+    }
+
+    /// Appends an option that is not TCP's own, kind and length included; `false`, and nothing is changed, if it is not one, or
+    /// does not fit beside the others: at most [`ForeignOptions::ROOM`] octets are kept.
+    pub fn push_foreign(&mut self, option: &[u8]) -> bool {
+        let mut with = *self;
+        let fits = ForeignOptions::is_option(option)
+            && with.sack.push_foreign(option)
+            && with.wire_len() <= Self::MAX_WIRE_LEN;
+        if fits {
+            *self = with;
+        }
+        fits
+    }
+
+    /// Appends all of these, or none; whether they fit.
+    pub fn add_foreign(&mut self, others: &ForeignOptions) -> bool {
+        let mut with = *self;
+        let fits = others.iter().all(|option| with.push_foreign(option));
+        if fits {
+            *self = with;
+        }
+        fits
     }
 
     fn wire_len_before_sack(&self) -> u32 {
+        let own = self.own_len_before_sack();
+        if self.sack.foreign == 0 {
+            return own;
+        }
+        let padded = own + self.foreign().padded_len();
+        if padded <= Self::MAX_WIRE_LEN { padded } else { self.tight_len().next_multiple_of(4) }
+    }
+
+    /// Length without SACK blocks and without padding, for what fits no other way.
+    fn tight_len(&self) -> u32 {
+        let own = |present: bool, len| if present { len } else { 0 };
+        own(self.mss.is_some(), 4)
+            + own(self.window_scale.is_some(), 3)
+            + own(self.sack_permitted, 2)
+            + own(self.timestamps.is_some(), 10)
+            + u32::from(self.sack.foreign)
+    }
+
+    fn own_len_before_sack(&self) -> u32 {
         let mut len = 0;
         if self.mss.is_some() {
             len += 4;
@@ -133,10 +216,11 @@ impl TcpOptions {
 
     /// Reads the bytes between the fixed header and the data.
     ///
-    /// Unknown options are skipped (RFC 9293 section 3.1, MUST-6), the last of a repeated option counts, and
+    /// Options that are not TCP's own are kept, the last of a repeated option counts, and
     /// the window scale is not limited to 14: that is for its user to do (RFC 7323 section 2.3). A sender that
     /// packs tighter than Linux may bring a SACK block too many to be emitted again; as SACK is advisory (RFC
-    /// 2018 section 3) such blocks are left out.
+    /// 2018 section 3) such blocks are left out. Where foreign options alone take more than [`ForeignOptions::ROOM`] octets,
+    /// those that do not fit are ignored, as RFC 9293 section 3.1 (MUST-6) lets TCP ignore them all.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let mut options = Self::default();
         let mut sack = SackBlocks::EMPTY;
@@ -170,12 +254,49 @@ impl TcpOptions {
             }
             [kind::SACK, _, ref body @ ..] => *sack = SackBlocks::parse(body)?,
             [kind::MSS | kind::WINDOW_SCALE | kind::SACK_PERMITTED | kind::TIMESTAMPS, ..] => return None,
-            _ => {}
+            _ => {
+                self.sack.push_foreign(option);
+            }
         }
         Some(())
     }
 
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        const NOP: u8 = kind::NO_OPERATION;
+        if self.sack.foreign == 0 {
+            return self.emit_own(out);
+        }
+        let foreign = self.foreign();
+        if self.own_len_before_sack() + foreign.padded_len() > Self::MAX_WIRE_LEN {
+            return self.emit_tight(&foreign, out);
+        }
+        self.emit_own(out);
+        for option in foreign.iter() {
+            out.extend_from_slice(option);
+            out.extend(core::iter::repeat_n(NOP, option.len().next_multiple_of(4) - option.len()));
+        }
+    }
+
+    /// Without any padding but at the end: so fits what was parsed from bytes that had none.
+    fn emit_tight(&self, foreign: &ForeignOptions, out: &mut Vec<u8>) {
+        let start = out.len();
+        for option in [
+            Self { mss: self.mss, ..Self::default() },
+            Self { window_scale: self.window_scale, ..Self::default() },
+            Self { sack_permitted: self.sack_permitted, ..Self::default() },
+            Self { timestamps: self.timestamps, ..Self::default() },
+        ] {
+            let at = out.len();
+            option.emit_own(out);
+            let padding = out[at..].iter().take_while(|&&octet| octet == kind::NO_OPERATION).count();
+            out.drain(at..at + padding);
+        }
+        out.extend_from_slice(foreign.as_slice());
+        let len = out.len() - start;
+        out.extend(core::iter::repeat_n(kind::END, len.next_multiple_of(4) - len));
+    }
+
+    fn emit_own(&self, out: &mut Vec<u8>) {
         const NOP: u8 = kind::NO_OPERATION;
         if let Some(mss) = self.mss {
             out.extend_from_slice(&[kind::MSS, 4]);
@@ -322,12 +443,74 @@ mod tests {
         assert!(options.wire_len() <= TcpOptions::MAX_WIRE_LEN);
     }
 
+    /// A fast open cookie (RFC 7413) and a Multipath TCP option (RFC 8684).
+    const FAST_OPEN: [u8; 6] = [34, 6, 1, 2, 3, 4];
+    const REMOVE_ADDR: [u8; 5] = [30, 5, 0x40, 7, 8];
+
     #[test]
-    fn unknown_options_are_skipped_and_nothing_follows_the_end() {
-        let fast_open = [34, 6, 1, 2, 3, 4];
-        let bytes = [&fast_open[..], &[1, 3, 3, 9, 0, 2, 4, 0xff]].concat();
-        let expected = TcpOptions { window_scale: Some(9), ..TcpOptions::default() };
-        assert_eq!(TcpOptions::parse(&bytes), Ok(expected));
+    fn unknown_options_are_kept_and_nothing_follows_the_end() {
+        let bytes = [&FAST_OPEN[..], &[1, 3, 3, 9], &REMOVE_ADDR, &[0, 2, 4, 0xff]].concat();
+        let options = TcpOptions::parse(&bytes).expect("every option is well-formed");
+        assert_eq!((options.window_scale, options.mss), (Some(9), None));
+        assert!(options.foreign().iter().eq([&FAST_OPEN[..], &REMOVE_ADDR]));
+        // Each is padded as Linux pads it.
+        let padded = [&[1, 3, 3, 9], &FAST_OPEN[..], &[1, 1], &REMOVE_ADDR, &[1, 1, 1]].concat();
+        assert_eq!(emitted(&options), padded);
+        assert_eq!(TcpOptions::parse(&padded), Ok(options));
+    }
+
+    #[test]
+    fn foreign_options_and_sack_blocks_share_the_header() {
+        let mut options =
+            TcpOptions { timestamps: Some(TIMESTAMPS), sack: blocks(2), ..TcpOptions::default() };
+        assert_eq!(options.wire_len(), 32);
+        assert!(!options.push_foreign(&[30, 9, 0, 0, 0, 0, 0, 0, 0]), "nine octets take twelve");
+        assert!(options.push_foreign(&[30, 8, 0, 0, 0, 0, 0, 9]));
+        assert_eq!(options.wire_len(), 40);
+        assert_eq!(options.sack_room(), 2);
+        assert!(!options.push_foreign(&[30, 3, 0x50]));
+        let bytes = emitted(&options);
+        assert_eq!(TcpOptions::parse(&bytes), Ok(options));
+    }
+
+    #[test]
+    fn what_is_no_foreign_option_is_refused() {
+        let mut options = TcpOptions::default();
+        for not_one in
+            [&[][..], &[30], &[30, 1], &[30, 3], &[30, 3, 0, 0], &[0, 2], &[1, 2], &[2, 4, 5, 6], &[5, 10]]
+        {
+            assert!(!options.push_foreign(not_one), "{not_one:?}");
+        }
+        let mut longest = [0; ForeignOptions::ROOM + 1];
+        (longest[0], longest[1]) = (253, ForeignOptions::ROOM as u8 + 1);
+        assert!(!options.push_foreign(&longest));
+        assert_eq!(options, TcpOptions::default());
+        longest[1] -= 1;
+        assert!(options.push_foreign(&longest[..ForeignOptions::ROOM]));
+        assert_eq!(options.sack_room(), 0);
+        assert!(!options.sack.push(SackBlock::default()));
+    }
+
+    #[test]
+    fn what_came_without_padding_can_be_emitted() {
+        // MSS 4, window scale 3, SACK permitted 2, timestamps 10, and one of 21: with Linux' padding they are 44 bytes.
+        let mut bytes = Vec::from([2, 4, 5, 180, 3, 3, 7, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 253, 21]);
+        bytes.extend_from_slice(&[9; 19]);
+        let options = TcpOptions::parse(&bytes).expect("every option is well-formed");
+        assert_eq!(emitted(&options), bytes);
+    }
+
+    #[test]
+    fn of_more_foreign_options_than_are_kept_the_last_are_ignored() {
+        let bytes = [[253, 20].as_slice(), &[1; 18], &[254, 20], &[2; 18]].concat();
+        let options = TcpOptions::parse(&bytes).expect("every option is well-formed");
+        assert!(options.foreign().iter().eq([&bytes[..20]]));
+    }
+
+    /// A pooled packet has room for no more (`net/src/packet.rs`).
+    #[test]
+    fn options_take_what_they_took_without_foreign_ones() {
+        assert_eq!(size_of::<TcpOptions>(), 56);
     }
 
     #[test]

@@ -1,0 +1,76 @@
+//! A connection that somebody owns: see [`owner`](crate::owner).
+
+use super::Connection;
+use crate::owner::{Mapping, Owned, Owner, Received};
+use alloc::boxed::Box;
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::Seq;
+
+impl Connection {
+    /// The same connection with an owner; to be called before it does anything.
+    #[must_use]
+    pub fn owned_by(mut self, owner: Owner) -> Self {
+        self.shared.owned = Some(Box::new(Owned::new(owner)));
+        self
+    }
+
+    /// What the owner asks for; none if there is no owner.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.shared.owned.as_ref().map(|owned| &owned.owner)
+    }
+
+    /// What the owner asks for from now on; nothing where there is none. A window is announced by what leaves next, or by
+    /// [`Connection::acknowledge_now`].
+    pub fn set_owner(&mut self, owner: Owner) {
+        if let Some(owned) = &mut self.shared.owned {
+            owned.owner = owner;
+            self.resize_segments();
+        }
+    }
+
+    /// From now on this is a connection like any other: Multipath TCP falls back to TCP (RFC 8684 section 3.7). What was
+    /// written stays, without its mappings.
+    pub fn release(&mut self) {
+        self.shared.owned = None;
+        self.resize_segments();
+    }
+
+    fn resize_segments(&mut self) {
+        if self.shared.is_synchronised() {
+            self.snd.window.smss = u64::from(self.snd.smss(&self.shared));
+        }
+    }
+
+    /// As [`Connection::write`], and maps the octets that it takes: no segment has octets of two mappings (RFC 8684 section 3.3.1),
+    /// and [`Connection::mapping`] tells a segment's. Without an owner it is a write like any other.
+    pub fn write_mapped(&mut self, data: &Payload, value: u64) -> u32 {
+        let start = self.snd.buffer.end();
+        let len = self.write(data);
+        if let Some(owned) = self.shared.owned.as_mut().filter(|_| len > 0) {
+            owned.map(Mapping { start, len, value });
+        }
+        len
+    }
+
+    /// The mapping of the octet with this sequence number, if it has one and is not acknowledged.
+    pub fn mapping(&self, seq: Seq) -> Option<Mapping> {
+        self.shared.owned.as_ref()?.mapping(self.snd.offset(seq)?).copied()
+    }
+
+    /// A segment that was taken in, in the order of arrival; none if all were told of. Those of an owned connection are kept until then.
+    pub fn poll_received(&mut self) -> Option<Received> {
+        self.shared.owned.as_mut()?.received.pop_front()
+    }
+
+    /// The place of the octet that is read next, counted from the peer's SYN.
+    pub fn read_offset(&self) -> u64 {
+        self.rcv.read_offset()
+    }
+
+    /// Has an acknowledgment leave, though nothing came: it tells of a window, or carries options.
+    pub fn acknowledge_now(&mut self) {
+        if self.shared.is_synchronised() && self.shared.ended.is_none() {
+            self.rcv.ack_at_once();
+        }
+    }
+}

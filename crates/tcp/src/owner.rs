@@ -1,0 +1,95 @@
+//! What the owner of a connection adds to it: Multipath TCP (RFC 8684), whose subflows are TCP connections.
+//!
+//! An owner announces the window, keeps octets of each segment for options of its own, and maps what it writes to a sequence of its own. It
+//! is no callback: a connection is told what it has to know ([`Owner`]), and asked for the rest. So who owns several needs to share
+//! nothing with them. The steps of a [driver](crate::Connection) become, for one that owns:
+//!
+//! 1. input as ever, but for [`write_mapped`](crate::Connection::write_mapped) in place of `write`;
+//! 2. [`poll_received`](crate::Connection::poll_received) until it has nothing more, then reading;
+//! 3. [`set_owner`](crate::Connection::set_owner) with the window of now;
+//! 4. `poll_transmit`, and to each segment its options: by its flags, and by the [mapping](crate::Connection::mapping) of its first octet.
+//!
+//! A connection without an owner pays a null pointer for all of this.
+
+use alloc::collections::VecDeque;
+use voxpath_wire::tcp::{ForeignOptions, TcpFlags};
+
+/// What an owner asks of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Owner {
+    /// The window to announce in octets, whatever the connection itself has room for. What was announced stays acceptable, also where the
+    /// window becomes smaller: RFC 8684 section 3.3.1 counts it from the data ACK, of which a subflow knows nothing.
+    pub window: u32,
+    /// Octets that the owner's options take of a segment without data, padding included: SACK blocks leave them free.
+    pub ack_options: u32,
+    /// Likewise of a segment with data: a segment carries less for them (RFC 6691 section 2).
+    pub data_options: u32,
+}
+
+/// Octets that were written in one piece, and what their owner calls them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where they begin, counted from the SYN.
+    pub start: u64,
+    /// How many they are.
+    pub len: u32,
+    /// What the owner has given with them: in Multipath TCP the data sequence number of the first.
+    pub value: u64,
+}
+
+impl Mapping {
+    /// The octet after the last.
+    pub const fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+}
+
+/// A segment that was taken in, as far as its owner has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Its flags.
+    pub flags: TcpFlags,
+    /// The place of its first octet, counted from the peer's SYN. Segments are told of as they arrive: octets before it may be missing, and some of
+    /// its own may have been here before.
+    pub start: u64,
+    /// Octets of data that it brought.
+    pub len: u32,
+    /// Its options that are not TCP's own.
+    pub options: ForeignOptions,
+}
+
+/// What a connection remembers for its owner.
+#[derive(Debug, Default)]
+pub(crate) struct Owned {
+    pub(crate) owner: Owner,
+    /// What is mapped of the octets not acknowledged, in their order.
+    mappings: VecDeque<Mapping>,
+    /// Segments of which the owner has not been told.
+    pub(crate) received: VecDeque<Received>,
+}
+
+impl Owned {
+    pub(crate) fn new(owner: Owner) -> Self {
+        Self { owner, ..Self::default() }
+    }
+
+    /// The octets from `start` on were written in one piece.
+    pub(crate) fn map(&mut self, mapping: Mapping) {
+        self.mappings.push_back(mapping);
+    }
+
+    /// The mapping of an octet, or the next one behind it.
+    pub(crate) fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
+        self.mappings.get(self.mappings.partition_point(|mapping| mapping.end() <= octet))
+    }
+
+    /// The mapping of an octet.
+    pub(crate) fn mapping(&self, octet: u64) -> Option<&Mapping> {
+        self.mapping_from(octet).filter(|mapping| mapping.start <= octet)
+    }
+
+    /// Everything below is acknowledged.
+    pub(crate) fn acknowledge(&mut self, una: u64) {
+        while self.mappings.pop_front_if(|mapping| mapping.end() <= una).is_some() {}
+    }
+}
