@@ -200,9 +200,8 @@ def test_a_sweep_a_comparison_and_a_report_have_all_of_them(call: Call, tmp_path
     assert all(name in swept.out for name in ("beeps", "upload", "drop_tail", "head_drop"))
     compared = call("compare", "sweep.toml", "--backend", "sim", "--metric", "server_segments_received")
     assert compared.code == 0, compared.err
-    kept = pl.concat(
-        pl.read_parquet(folder / "flows.parquet") for folder in sorted((tmp_path / "runs").iterdir())
-    ).filter(pl.col("flow") == "upload")
+    kept = pl.concat(pl.read_parquet(path) for path in sorted((tmp_path / "runs").rglob("flows.parquet")))
+    kept = kept.filter(pl.col("flow") == "upload")
     assert kept.height == 2
     for count in kept["server_segments_received"]:
         assert re.search(rf"upload .*\b{count}\b", compared.out), compared.out
