@@ -39,13 +39,15 @@ pub(crate) fn number_of(data: &Payload, stream: u32, size: u32) -> Option<u64> {
             let size = u64::from(size);
             (*s == stream && offset.is_multiple_of(size)).then_some(offset / size)
         }
-        Payload::Bytes(bytes) => number_of_bytes(bytes, stream, size),
-        // It may have bytes of the pattern.
-        Payload::Rope(_) => {
-            let mut bytes = Vec::new();
-            data.write_to(&mut bytes);
-            number_of_bytes(&bytes, stream, size)
-        }
+        Payload::Held(_) => match data.as_bytes() {
+            Some(bytes) => number_of_bytes(bytes, stream, size),
+            // It may have bytes of the pattern.
+            None => {
+                let mut bytes = Vec::new();
+                data.write_to(&mut bytes);
+                number_of_bytes(&bytes, stream, size)
+            }
+        },
         Payload::Empty => None,
     }
 }

@@ -36,4 +36,4 @@ pub mod tcp;
 pub mod udp;
 
 pub use error::{Header, WireError, WireErrorKind};
-pub use payload::Payload;
+pub use payload::{Held, Payload};

@@ -26,11 +26,18 @@ pub enum Payload {
         /// How many bytes the run has; never zero.
         len: u32,
     },
-    /// A shared slice of real bytes; never empty. Boxed, because few of a simulation's payloads have them; where
-    /// hosts are real, each frame pays an allocation for it.
-    Bytes(Box<Bytes>),
+    /// Real bytes, or several runs. Boxed, because few of a simulation's payloads are so, and together, so that the
+    /// others are dropped at the price of one comparison; where hosts are real, each frame pays an allocation for it.
+    Held(Box<Held>),
+}
+
+/// What a payload has on the heap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// A shared slice of real bytes; never empty.
+    Bytes(Bytes),
     /// Several runs, one after the other.
-    Rope(Box<Rope>),
+    Rope(Rope),
 }
 
 /// At least two runs, none of them empty or a rope; neighbours are no run of one pattern.
@@ -86,7 +93,18 @@ impl Payload {
 
     /// Shared bytes; empty if there are none.
     pub fn bytes(bytes: Bytes) -> Self {
-        if bytes.is_empty() { Self::Empty } else { Self::Bytes(Box::new(bytes)) }
+        if bytes.is_empty() { Self::Empty } else { Self::Held(Box::new(Held::Bytes(bytes))) }
+    }
+
+    /// The real bytes, of a payload that is nothing else.
+    pub fn as_bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::Held(held) => match &**held {
+                Held::Bytes(bytes) => Some(bytes),
+                Held::Rope(_) => None,
+            },
+            Self::Empty | Self::Pattern { .. } => None,
+        }
     }
 
     /// Several payloads, one after the other, without copying.
@@ -105,7 +123,7 @@ impl Payload {
         }
         match parts.len() {
             0 | 1 => parts.pop().unwrap_or_default(),
-            _ => Self::Rope(Box::new(Rope { parts, len })),
+            _ => Self::Held(Box::new(Held::Rope(Rope { parts, len }))),
         }
     }
 
@@ -113,7 +131,7 @@ impl Payload {
     pub fn into_parts(self, mut take: impl FnMut(Self)) {
         match self {
             Self::Empty => {}
-            Self::Rope(rope) => rope.parts.into_iter().for_each(take),
+            Self::Held(held) if held.is_rope() => held.into_parts(take),
             part => take(part),
         }
     }
@@ -123,8 +141,7 @@ impl Payload {
         match self {
             Self::Empty => 0,
             Self::Pattern { len, .. } => *len,
-            Self::Bytes(bytes) => u32::try_from(bytes.len()).expect("a payload is shorter than 4 GiB"),
-            Self::Rope(rope) => rope.len,
+            Self::Held(held) => held.len(),
         }
     }
 
@@ -145,8 +162,7 @@ impl Payload {
             _ if len == 0 => Self::Empty,
             Self::Empty => Self::Empty,
             Self::Pattern { stream, offset, .. } => Self::pattern(*stream, offset + u64::from(start), len),
-            Self::Bytes(bytes) => Self::bytes(bytes.slice(start as usize..(start + len) as usize)),
-            Self::Rope(rope) => rope.slice(start, len),
+            Self::Held(held) => held.slice(start, len),
         }
     }
 
@@ -169,8 +185,7 @@ impl Payload {
     pub fn write_to(&self, out: &mut Vec<u8>) {
         match self {
             Self::Empty => {}
-            Self::Bytes(bytes) => out.extend_from_slice(bytes),
-            Self::Rope(rope) => rope.parts.iter().for_each(|part| part.write_to(out)),
+            Self::Held(held) => held.write_to(out),
             Self::Pattern { stream, offset, len } => {
                 let (mut at, end) = (*offset, *offset + u64::from(*len));
                 while at < end {
@@ -181,6 +196,44 @@ impl Payload {
                     at += take as u64;
                 }
             }
+        }
+    }
+}
+
+// Out of the way of patterns, which are nearly all.
+impl Held {
+    fn is_rope(&self) -> bool {
+        matches!(self, Self::Rope(_))
+    }
+
+    /// The runs of a rope.
+    fn into_parts(self, take: impl FnMut(Payload)) {
+        if let Self::Rope(rope) = self {
+            rope.parts.into_iter().for_each(take);
+        }
+    }
+
+    #[cold]
+    fn len(&self) -> u32 {
+        match self {
+            Self::Bytes(bytes) => u32::try_from(bytes.len()).expect("a payload is shorter than 4 GiB"),
+            Self::Rope(rope) => rope.len,
+        }
+    }
+
+    #[cold]
+    fn slice(&self, start: u32, len: u32) -> Payload {
+        match self {
+            Self::Bytes(bytes) => Payload::bytes(bytes.slice(start as usize..(start + len) as usize)),
+            Self::Rope(rope) => rope.slice(start, len),
+        }
+    }
+
+    #[cold]
+    fn write_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Bytes(bytes) => out.extend_from_slice(bytes),
+            Self::Rope(rope) => rope.parts.iter().for_each(|part| part.write_to(out)),
         }
     }
 }

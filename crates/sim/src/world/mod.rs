@@ -372,10 +372,7 @@ impl World {
 
 /// What an error quotes, if it is enough of a packet.
 fn quote_of(payload: &Payload) -> Option<Quote> {
-    match payload {
-        Payload::Bytes(bytes) => Quote::parse(bytes),
-        Payload::Empty | Payload::Pattern { .. } | Payload::Rope(_) => None,
-    }
+    Quote::parse(payload.as_bytes()?)
 }
 
 /// Records what changed of a connection since it was looked at last.
