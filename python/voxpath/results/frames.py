@@ -45,9 +45,8 @@ def together(runs: Sequence[Tables]) -> dict[str, pl.DataFrame]:
 
 def shape(tables: Tables) -> tuple[object, ...]:
     """What runs have in common whose frames have the same columns: tables, and the kinds of their flows."""
-    kinds = set(
-        zip(*(frame({name: tables["flows"][name]}).to_series() for name in ("app", "transport")), strict=True)
-    )
+    # Not as frames: each would be a query.
+    kinds = set(zip(*(_series(name, [tables["flows"][name]]) for name in ("app", "transport")), strict=True))
     columns = (
         (name, *((column, kind) for column, (kind, *_) in table.items())) for name, table in tables.items()
     )

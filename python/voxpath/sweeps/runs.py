@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_BATCH_SECONDS = 0.2
+_BATCH_SECONDS = 0.5
 """How often the progress of short runs is told, about."""
 
 _GATHERED = 1000
