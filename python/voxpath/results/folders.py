@@ -35,7 +35,7 @@ class Folders:
         """Of the folders that are there, in order."""
         try:
             return sorted(entry.name for entry in os.scandir(self.root) if not entry.name.startswith("."))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise StoreError(f"cannot read {self.root}: {error.strerror or error}") from error

@@ -4,7 +4,7 @@ A pack is a folder below `packs` in the store's directory. Its files are sorted 
 
 - `pack.json`: the format, and how many runs there are;
 - `manifest.parquet`: a row for each run: its name, what it is (`Identity`) and its verdict;
-- `scenarios.parquet`: which files the scenario of each plan has, the plan among them, by digest;
+- `scenarios.parquet`: which files the scenario of each run has, the plan among them, by digest;
 - `contents.parquet`: these files, each once;
 - `environment.parquet`: where, when and how fast each run was made;
 - `tables/flows.parquet` and so on: the runs' tables, one below the other. Their column `run` is the row of
@@ -13,7 +13,8 @@ A pack is a folder below `packs` in the store's directory. Its files are sorted 
 The runs of a pack have tables of the same columns. A worker keeps each batch of runs as a *loose* pack. They
 are gathered into larger ones from time to time, and at the end of a sweep into packs of up to `MOST_RUNS`.
 What lies in these depends on the runs alone and not on who made them, in which order, or how often it was
-interrupted. Nothing is ever changed in a pack: another takes its place.
+interrupted. Nothing is ever changed in a pack: another takes its place. Of a run that is in several of them,
+as after `--force`, the youngest counts.
 
 Packs hold valid runs that recorded nothing but their tables. Others have a folder.
 """
@@ -24,6 +25,9 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import math
+import re
+import secrets
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,10 +51,15 @@ FORMAT = 1
 """Version of a pack's layout."""
 
 MOST_RUNS = 1 << 16
-"""Of a pack: a merge holds twice as many in memory."""
+"""Of a sealed pack."""
 
 _GATHERED = 64
-"""So many loose packs are gathered into one."""
+"""So many loose packs of about one size are gathered into one."""
+
+_NAME = re.compile(r"(loose-)?[0-9a-f]{16}-[0-9a-f]{16}")
+"""What packs are called; whatever else lies beside them is somebody's own."""
+
+_ASIDE = "damaged-"
 
 _DIRECTORY = "packs"
 """Below the store's; no run is called so."""
@@ -108,21 +117,20 @@ class _Contents:
             {"name": run.identity.name, **json.loads(run.identity.json), "verdict": run.verdict}
             for run in runs
         ]
-        for row in manifest:
+        contents: dict[str, bytes] = {}
+        scenarios: dict[str, dict[str, str]] = {}
+        for row, run in zip(manifest, runs, strict=True):
             row |= {key: canonical(row[key]) for key in _NESTED}
-        plans = {row["plan_sha256"]: run for row, run in zip(manifest, runs, strict=True)}
-        files = {plan: {**run.scenario, _PLAN: run.identity.plan.encode()} for plan, run in plans.items()}
-        scenarios = [
-            (plan, path, hashlib.sha256(data).hexdigest())
-            for plan, some in files.items()
-            for path, data in some.items()
-        ]
-        contents = {
-            hashlib.sha256(data).hexdigest(): data for some in files.values() for data in some.values()
-        }
+            files = {}
+            for path, data in {**run.scenario, _PLAN: run.identity.plan.encode()}.items():
+                files[path] = hashlib.sha256(data).hexdigest()
+                contents[files[path]] = data
+            row["scenario"] = _digest(files)
+            scenarios[row["scenario"]] = files
+        listed = [(name, *file) for name, files in scenarios.items() for file in files.items()]
         return cls(
             pl.DataFrame(manifest),
-            pl.DataFrame(scenarios, schema=_OF_SCENARIOS, orient="row"),
+            pl.DataFrame(listed, schema=_OF_SCENARIOS, orient="row"),
             pl.DataFrame({"sha256": list(contents), "data": list(contents.values())}, schema=_OF_CONTENTS),
             pl.DataFrame([{"name": run.identity.name, **run.environment} for run in runs]),
             tables,
@@ -136,8 +144,8 @@ class _Contents:
             for name in (_MANIFEST, _SCENARIOS, _CONTENTS, digests.ENVIRONMENTS)
         )
         tables = {
-            path.stem: pl.read_parquet(path, glob=False)
-            for path in sorted((folder / _TABLES).glob("*.parquet"))
+            name: pl.read_parquet(folder / _TABLES / f"{name}.parquet", glob=False)
+            for name in _tables(folder)
         }
         return cls(manifest, scenarios, contents, environment, tables)
 
@@ -178,9 +186,7 @@ class _Contents:
         return replace(
             self,
             manifest=self.manifest[moved.get_column("_old").to_list()],
-            scenarios=self.scenarios.sort("plan_sha256", "path", "sha256").unique(
-                ["plan_sha256", "path"], keep="first", maintain_order=True
-            ),
+            scenarios=self.scenarios.unique().sort("scenario", "path"),
             contents=self.contents.unique("sha256", keep="first").sort("sha256"),
             environment=self.environment.unique("name", keep="last").sort("name"),
             tables=tables,
@@ -190,7 +196,7 @@ class _Contents:
         """Some of the runs, one after the other."""
         manifest = self.manifest.slice(start, runs)
         within = pl.col(RUN).is_between(start, start + runs - 1)
-        scenarios = self.scenarios.join(manifest, on="plan_sha256", how="semi", maintain_order="left")
+        scenarios = self.scenarios.join(manifest, on="scenario", how="semi", maintain_order="left")
         return _Contents(
             manifest,
             scenarios,
@@ -231,7 +237,7 @@ class _Contents:
         }
 
 
-_OF_SCENARIOS = {"plan_sha256": pl.String, "path": pl.String, "sha256": pl.String}
+_OF_SCENARIOS = {"scenario": pl.String, "path": pl.String, "sha256": pl.String}
 _OF_CONTENTS = {"sha256": pl.String, "data": pl.Binary}
 
 
@@ -251,9 +257,7 @@ class Packs:
         self.root = root
         self.directory = root / _DIRECTORY
         self._folders = Folders(self.directory)
-        self._damaged: dict[Path, str] = {}
-        self._checked: set[Path] = set()
-        self._held: dict[str, Path] | None = None
+        self._held: _Index | None = None
 
     def keep(self, runs: Sequence[Packable], tables: Mapping[str, pl.DataFrame]) -> None:
         """Keeps runs of one shape as a loose pack.
@@ -278,7 +282,7 @@ class Packs:
         Raises:
             StoreError: A pack is of another version, or cannot be read.
         """
-        return sorted(self._index())
+        return sorted(self._index().found)
 
     def find(self, name: str) -> Path | None:
         """The pack of a run.
@@ -287,18 +291,10 @@ class Packs:
             DamagedError: It is not what was written.
             StoreError: A pack is of another version, or cannot be read.
         """
-        pack = self._index().get(name)
-        if pack is not None and pack not in self._checked:
-            try:
-                digests.check(pack, _HEAD)
-                self._checked.add(pack)
-            except DamagedError as error:
-                self._damaged[pack] = error.reason
-        damaged = self._damaged if pack is None else {pack: self._damaged.get(pack)}
-        for place, reason in damaged.items():
-            if reason is not None:
-                # Where a manifest cannot be read, any run may be in it.
-                raise DamagedError(self.root / name, f"{place.relative_to(self.root)}: {reason}")
+        index = self._index()
+        if (pack := index.found.get(name)) is None and (lost := index.lost.get(name)) is not None:
+            reason = index.damaged[lost]
+            raise DamagedError(self.root / name, f"{lost.relative_to(self.root)}: {reason}")
         return pack
 
     def table(self, names: Sequence[str], table: str) -> pl.DataFrame:
@@ -320,8 +316,7 @@ class Packs:
             known = known.with_columns(pl.col(RUN).cast(pl.UInt32))
             if len(wanted) < known.height:
                 known = known.filter(pl.col(WHOSE).is_in(wanted))
-            path = pack / _TABLES / f"{table}.parquet"
-            rows = pl.read_parquet(path, glob=False)
+            rows = pl.read_parquet(pack / _TABLES / f"{table}.parquet", glob=False)
             found.append(rows.join(known, on=RUN, maintain_order="left").drop(RUN))
         return pl.concat(found, how="diagonal_relaxed")
 
@@ -331,7 +326,7 @@ class Packs:
         Raises:
             StoreError: There is no such run.
         """
-        return self._retried(lambda: sorted(path.stem for path in (self._pack(name) / _TABLES).iterdir()))
+        return self._retried(lambda: _tables(self._pack(name)))
 
     def described(self, name: str) -> dict[str, bytes]:
         """The files of a run that are no tables, as its folder would have them.
@@ -344,12 +339,11 @@ class Packs:
     def _described(self, name: str) -> dict[str, bytes]:
         pack = self._pack(name)
         (row,) = _manifest(pack).filter(name=name).drop("name").to_dicts()
-        verdict = row.pop("verdict")
+        verdict, scenario = row.pop("verdict"), row.pop("scenario")
         row |= {key: json.loads(row[key]) for key in _NESTED}
-        files = pl.read_parquet(pack / _SCENARIOS, glob=False).filter(plan_sha256=row["plan_sha256"])
-        contents = files.join(
-            pl.read_parquet(pack / _CONTENTS, glob=False), on="sha256", maintain_order="left"
-        )
+        files = pl.read_parquet(pack / _SCENARIOS, glob=False).filter(scenario=scenario)
+        contents = pl.read_parquet(pack / _CONTENTS, glob=False)
+        contents = files.join(contents, on="sha256", maintain_order="left")
         environments = pl.read_parquet(pack / digests.ENVIRONMENTS, glob=False)
         (environment,) = environments.filter(name=name).drop("name").to_dicts()
         return {
@@ -377,37 +371,61 @@ class Packs:
             StoreError: It cannot be written.
         """
         with self._merging():
-            for packs in self._loose().values():
-                if len(packs) >= _GATHERED:
-                    contents = _Contents.joined([_Contents.read(pack) for pack in packs])
-                    self._replace(packs, {_LOOSE + contents.name: contents})
+            for packs in self._intact(_LOOSE).values():
+                # By size, so that a run is written anew a few times only.
+                by_size: dict[int, list[Path]] = {}
+                for pack in packs:
+                    by_size.setdefault(int(math.log(_runs(pack), _GATHERED)), []).append(pack)
+                for some in by_size.values():
+                    if len(some) >= _GATHERED:
+                        contents = _Contents.joined([_Contents.read(pack) for pack in some])
+                        self._replace(some, {_LOOSE + contents.name: contents})
 
     def seal(self) -> None:
         """Makes packs of up to `MOST_RUNS` of all loose ones, and of small ones that are there.
-
-        Those that were found damaged are removed: what was asked for of them has been made again.
 
         Raises:
             StoreError: They cannot be written.
         """
         with self._merging():
-            for pack in self._damaged:
-                self._folders.remove(pack.name)
-            self._damaged.clear()
-            for shape, loose in self._loose().items():
+            sealed = self._intact("")
+            for shape, loose in self._intact(_LOOSE).items():
                 contents = _Contents.joined([_Contents.read(pack) for pack in loose])
                 runs = contents.manifest.height
                 small = []
                 # As few large packs as small ones take part in: each run is merged a few times only.
-                for pack, held in sorted(self._sealed(shape).items(), key=lambda one: one[1]):
-                    if held < MOST_RUNS and held <= 2 * runs:
+                for pack in sorted(sealed.get(shape, []), key=_runs):
+                    if (held := _runs(pack)) < MOST_RUNS and held <= 2 * runs:
                         small.append(pack)
                         runs += held
-                contents = _Contents.joined([*map(_Contents.read, small), contents])
+                older = [_Contents.read(pack) for pack in sorted(small, key=_age)]
+                contents = _Contents.joined([*older, contents])
                 parts = [
                     contents.part(start, MOST_RUNS) for start in range(0, contents.manifest.height, MOST_RUNS)
                 ]
                 self._replace([*small, *loose], {part.name: part for part in parts})
+
+    def set_aside(self) -> None:
+        """Renames packs that are not what was written, so that nobody meets them again; nothing is removed.
+
+        Raises:
+            StoreError: They cannot be renamed.
+        """
+        damaged = self._index().damaged
+        with self._merging():
+            for pack in damaged:
+                try:
+                    # Somebody else may have put an intact one in its place.
+                    digests.check(pack, _HEAD)
+                except DamagedError:
+                    try:
+                        pack.rename(pack.with_name(f"{_ASIDE}{pack.name}-{secrets.token_hex(4)}"))
+                    except FileNotFoundError:
+                        continue
+                    except OSError as error:
+                        raise StoreError(f"cannot rename {pack}: {error.strerror or error}") from error
+                except FileNotFoundError:
+                    continue
 
     def _replace(self, old: Iterable[Path], new: Mapping[str, _Contents]) -> None:
         for name, contents in new.items():
@@ -428,65 +446,61 @@ class Packs:
                 yield
             finally:
                 self._held = None
-                self._checked.clear()
 
-    def _loose(self) -> dict[str, list[Path]]:
-        """Loose packs that are what was written, by their shape."""
+    def _intact(self, prefix: str) -> dict[str, list[Path]]:
+        """Packs that are what was written, by their shape, the oldest first: loose ones, or sealed ones."""
         found: dict[str, list[Path]] = {}
-        for name in self._folders.names():
-            if name.startswith(_LOOSE):
-                pack = self.directory / name
-                try:
+        for pack in self._retried(self._there):
+            is_loose = pack.name.startswith(_LOOSE)
+            with contextlib.suppress(DamagedError, FileNotFoundError):
+                if is_loose == bool(prefix):
                     digests.check(pack, _HEAD)
-                except DamagedError:
-                    continue
-                found.setdefault(name.removeprefix(_LOOSE).partition("-")[0], []).append(pack)
+                    found.setdefault(pack.name.split("-")[-2], []).append(pack)
         return found
 
-    def _sealed(self, shape: str) -> dict[Path, int]:
-        """Sealed packs of a shape that are what was written, and how many runs each has."""
-        found = {}
-        for name in self._folders.names():
-            if name.startswith(f"{shape}-"):
-                pack = self.directory / name
-                try:
-                    digests.check(pack, _HEAD)
-                except DamagedError:
-                    continue
-                found[pack] = _head(pack)["runs"]
-        return found
+    def _there(self) -> list[Path]:
+        """Directories that are called as packs are, the oldest first.
+
+        Raises:
+            FileNotFoundError: One was merged meanwhile.
+        """
+        called = (self.directory / name for name in self._folders.names() if _NAME.fullmatch(name))
+        return sorted((pack for pack in called if not pack.is_symlink()), key=_age)
 
     def _pack(self, name: str) -> Path:
-        pack = self._index().get(name)
+        pack = self._index().found.get(name)
         if pack is None:
             raise StoreError(f"{self.root / name} is no run of {self.root}")
         return pack
 
-    def _index(self) -> dict[str, Path]:
-        """The pack of each run. Loose ones come last: they are younger."""
+    def _index(self) -> _Index:
         if self._held is None:
             self._held = self._retried(self._indexed)
         return self._held
 
-    def _indexed(self) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for folder in self._folders.names():
-            pack = self.directory / folder
-            if not (pack / digests.FILE).exists() and not (pack / _HEAD).exists():
-                # Somebody's own.
-                continue
+    def _indexed(self) -> _Index:
+        """The runs of all packs.
+
+        Raises:
+            FileNotFoundError: One was merged meanwhile.
+        """
+        index = _Index({}, {}, {})
+        for pack in self._there():
             try:
-                digests.check(pack, _HEAD, among={_HEAD, _MANIFEST})
+                digests.check(pack, _HEAD)
             except DamagedError as error:
-                self._damaged[pack] = error.reason
+                # A file may be missing because all of it is being removed.
+                _age(pack)
+                index.damaged[pack] = error.reason
+                index.lost.update(dict.fromkeys(_names(pack), pack))
                 continue
             if (version := _head(pack)["format"]) != FORMAT:
                 raise StoreError(
                     f"{pack} was kept by another version of voxpath (its format is {version}, not {FORMAT}): "
                     "use another directory, or that version"
                 )
-            found.update(dict.fromkeys(_manifest(pack, "name").get_column("name").to_list(), pack))
-        return found
+            index.found.update(dict.fromkeys(_names(pack), pack))
+        return index
 
     def _retried(self, read: Callable[[], _T]) -> _T:
         """Reads again what another process merged meanwhile."""
@@ -495,9 +509,51 @@ class Packs:
                 return read()
             except FileNotFoundError:
                 before, self._held = self._held, None
-                if before is not None and all(pack.is_dir() for pack in set(before.values())):
+                if before is not None and all(pack.is_dir() for pack in set(before.found.values())):
                     raise
         return read()
+
+
+@dataclass(frozen=True)
+class _Index:
+    """Which runs there are.
+
+    Attributes:
+        found: The pack of each.
+        lost: Those of packs that are not what was written, as far as these can still be read.
+        damaged: What is wrong with such packs.
+    """
+
+    found: dict[str, Path]
+    lost: dict[str, Path]
+    damaged: dict[Path, str]
+
+
+def _names(pack: Path) -> list[str]:
+    """Of a pack's runs, by whichever file of it can be read."""
+    for file in (_MANIFEST, digests.ENVIRONMENTS):
+        with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            found = pl.read_parquet(pack / file, glob=False, columns=["name"])
+            return [str(name) for name in found.get_column("name")]
+    return []
+
+
+def _tables(pack: Path) -> list[str]:
+    """Names of a pack's tables."""
+    prefix = f"{_TABLES}/"
+    told = json.loads((pack / digests.FILE).read_bytes())
+    return sorted(
+        path.removeprefix(prefix).removesuffix(".parquet") for path in told if path.startswith(prefix)
+    )
+
+
+def _age(pack: Path) -> tuple[int, str]:
+    """To sort by: packs that are younger come later."""
+    return pack.stat().st_mtime_ns, pack.name
+
+
+def _runs(pack: Path) -> int:
+    return _head(pack)["runs"]
 
 
 def _manifest(pack: Path, *columns: str) -> pl.DataFrame:

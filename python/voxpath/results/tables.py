@@ -64,17 +64,17 @@ def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
 def _read(outcomes: Sequence[Outcome], name: str) -> pl.DataFrame:
     """A table of some runs, with the column `_PATH`; a column that one lacks has no values there."""
     alone = [str(outcome.folder / f"{name}.parquet") for outcome in outcomes if not outcome.packed]
-    packed: dict[Path, list[str]] = {}
+    packed: dict[Path, dict[str, str]] = {}
     for outcome in outcomes:
         if outcome.packed:
-            packed.setdefault(outcome.folder.parent, []).append(outcome.folder.name)
+            packed.setdefault(outcome.folder.parent, {})[outcome.folder.name] = str(outcome.folder)
     # Of a folder the path is its own, not that of the file in it.
     place = pl.col(_PATH).str.strip_suffix(f"/{name}.parquet")
     found = [_of_files(alone).with_columns(place)] if alone else []
-    for root, names in packed.items():
-        rows = Packs(root).table(names, name)
-        # Not a `Path` for every row.
-        found.append(rows.with_columns((pl.lit(f"{root}/") + pl.col(WHOSE)).alias(_PATH)).drop(WHOSE))
+    for root, of_names in packed.items():
+        paths = pl.DataFrame({WHOSE: list(of_names), _PATH: list(of_names.values())})
+        rows = Packs(root).table(list(of_names), name)
+        found.append(rows.join(paths, on=WHOSE, maintain_order="left").drop(WHOSE))
     return found[0] if len(found) == 1 else pl.concat(found, how="diagonal_relaxed")
 
 

@@ -13,18 +13,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from voxpath import _engine, halts
+from voxpath import _engine, halts, terminal
 from voxpath.results import digests
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.outcome import Outcome
 from voxpath.results.packs import Packable, Packs
-from voxpath.results.problems import DamagedError
+from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
 from voxpath.sweeps.crew import Crew, unfit
 from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from voxpath.results.frames import Tables
     from voxpath.sweeps.workers import Workers
@@ -142,9 +142,18 @@ def pack(tasks: Sequence[Task]) -> list[Outcome]:
         RuntimeError: The engine failed; this is a bug of ours.
         StoreError: The results cannot be written.
     """
+    made: list[_Made] = []
+    try:
+        for task in tasks:
+            made.append(_made(task))  # noqa: PERF401 - those before one that fails are kept
+    finally:
+        outcomes = _packed(tasks[: len(made)], made)
+    return outcomes
+
+
+def _packed(tasks: Sequence[Task], made: Sequence[_Made]) -> list[Outcome]:
     from voxpath.results.frames import framed, parquet, shape, together
 
-    made = [_made(task) for task in tasks]
     outcomes: dict[int, Outcome] = {}
     alike: dict[tuple[str, object], list[int]] = {}
     for index, (task, run) in enumerate(zip(tasks, made, strict=True)):
@@ -217,9 +226,16 @@ def finished(store: Store, identity: Identity, replication: int) -> Outcome | No
         StoreError: The store cannot be read, or not be written to.
     """
     folder = store.find(identity.name)
-    if folder is None and store.packs.find(identity.name) is not None:
+    if folder is not None:
+        return Outcome(folder, replication, reused=True, valid=True)
+    if store.packs.find(identity.name) is None:
+        return None
+    try:
         folder = store.keep(identity.name, store.packs.files(identity.name))
-    return Outcome(folder, replication, reused=True, valid=True) if folder else None
+    except StoreError:
+        # It can be read where it is, by whoever may not write here.
+        return Outcome(store.root / identity.name, replication, reused=True, valid=True, packed=True)
+    return Outcome(folder, replication, reused=True, valid=True)
 
 
 def perform_all(
@@ -255,20 +271,25 @@ def perform_all(
             except DamagedError as error:
                 damage[index] = error.reason
             missing.setdefault((task.root, name), index)
-        for index, outcome in _performed(tasks, list(missing.values()), workers):
+        if damage:
+            for store in stores.values():
+                store.packs.set_aside()
+        performed = enumerate(_performed(tasks, list(missing.values()), workers), start=1)
+        for number, (index, outcome) in performed:
             outcomes[index] = replace(outcome, damage=damage.get(index))
             on_done(outcomes[index])
             halts.reached("run.noted")
-            if outcome.packed and len(outcomes) % _GATHERED == 0:
-                stores[tasks[index].root].packs.gather()
+            if outcome.packed:
+                # What was there was damaged or invalid, or was to be made anew.
+                stores[tasks[index].root].remove(outcome.folder.name)
+            if number % _GATHERED == 0:
+                _tidy(stores.values(), Packs.gather)
         # Cells may resolve into one plan; such a run is made once.
         for index, (task, name) in enumerate(zip(tasks, names, strict=True)):
             if index not in outcomes:
                 outcomes[index] = outcomes[missing[task.root, name]]
                 on_done(outcomes[index])
-        if any(task.packed for task in tasks):
-            for store in stores.values():
-                store.packs.seal()
+        _tidy(stores.values(), Packs.seal)
     except BaseException:
         for store in stores.values():
             store.clean()
@@ -278,6 +299,15 @@ def perform_all(
                         directory.rmdir()
         raise
     return [outcomes[index] for index in range(len(tasks))]
+
+
+def _tidy(stores: Iterable[Store], merge: Callable[[Packs], None]) -> None:
+    """Merges packs; where that cannot be done, the runs are there all the same."""
+    for store in stores:
+        try:
+            merge(store.packs)
+        except StoreError as error:
+            terminal.warn(f"small packs of runs are left as they are: {error}")
 
 
 def _found(store: Store, name: str, task: Task) -> Outcome | None:
@@ -291,9 +321,8 @@ def _found(store: Store, name: str, task: Task) -> Outcome | None:
         return None
     if not task.packed:
         return finished(store, task.identity, task.replication)
-    folder = store.find(name)
-    packed = folder is None and store.packs.find(name) is not None
-    if folder is None and not packed:
+    packed = store.packs.find(name) is not None
+    if not packed and store.find(name) is None:
         return None
     return Outcome(store.root / name, task.replication, reused=True, valid=True, packed=packed)
 
