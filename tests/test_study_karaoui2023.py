@@ -15,8 +15,9 @@ from voxpath.studies import load
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
 from voxpath.voice.audio import losses, opus, quality, speech
 from voxpath.voice.audio.problems import AudioError
-from voxpath.voice.phonetics import discrete, praat, synthesis, tract
+from voxpath.voice.phonetics import discrete, formants, praat, synthesis, tract
 from voxpath.voice.phonetics.problems import PhoneticsError
+from voxpath.voice.phonetics.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +117,7 @@ def test_formants_of_the_synthesiser_follow_the_area_function():
     muscles = {"Masseter": -0.2, "Genioglossus": 0.3}
     known = tract.resonances(synthesis.areas(vocal_tract.SPEAKER, muscles).tolist(), synthesis.SECTION_M)
     sound = synthesis.sound(vocal_tract.SPEAKER, muscles, 0.25)
-    from voxpath.voice.phonetics import formants
-
-    found = formants.over(formants.track(sound, formants.Settings()), 0.1, 0.2)[0]
+    found = formants.over(formants.track(sound, Settings()), 0.1, 0.2)[0]
     assert found[0] == pytest.approx(known[0], rel=vocal_tract.F1_WITHIN)
     assert found[1:] == pytest.approx(known[1:], rel=vocal_tract.OTHERS_WITHIN)
 
