@@ -371,7 +371,7 @@ class Packs:
             StoreError: It cannot be written.
         """
         with self._merging():
-            for packs in self._intact(_LOOSE).values():
+            for packs in self._intact(loose=True).values():
                 # By size, so that a run is written anew a few times only.
                 by_size: dict[int, list[Path]] = {}
                 for pack in packs:
@@ -388,8 +388,10 @@ class Packs:
             StoreError: They cannot be written.
         """
         with self._merging():
-            sealed = self._intact("")
-            for shape, loose in self._intact(_LOOSE).items():
+            packs = self._intact(loose=True)
+            # Looked at only if there is something to merge: they may be large.
+            sealed = self._intact(loose=False) if packs else {}
+            for shape, loose in packs.items():
                 contents = _Contents.joined([_Contents.read(pack) for pack in loose])
                 runs = contents.manifest.height
                 small = []
@@ -447,13 +449,12 @@ class Packs:
             finally:
                 self._held = None
 
-    def _intact(self, prefix: str) -> dict[str, list[Path]]:
+    def _intact(self, *, loose: bool) -> dict[str, list[Path]]:
         """Packs that are what was written, by their shape, the oldest first: loose ones, or sealed ones."""
         found: dict[str, list[Path]] = {}
         for pack in self._retried(self._there):
-            is_loose = pack.name.startswith(_LOOSE)
-            with contextlib.suppress(DamagedError, FileNotFoundError):
-                if is_loose == bool(prefix):
+            if pack.name.startswith(_LOOSE) == loose:
+                with contextlib.suppress(DamagedError, FileNotFoundError):
                     digests.check(pack, _HEAD)
                     found.setdefault(pack.name.split("-")[-2], []).append(pack)
         return found
