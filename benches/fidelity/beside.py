@@ -124,7 +124,8 @@ def values(frame: pl.DataFrame) -> dict[int, dict[str, float]]:
                 one[f"{flow}: {metric.removesuffix('_ns').removesuffix('_s')}"] = round(row[metric] / unit, 6)
         if row["completed_ns"] is None:
             one[f"{flow}: bytes"] = row["bytes_delivered"]
-        if row["client_retransmissions"] is not None:
+        # A run of datagrams alone has no such column.
+        if row.get("client_retransmissions") is not None:
             one[f"{flow}: retransmissions"] = row["client_retransmissions"] + row["server_retransmissions"]
     return found
 

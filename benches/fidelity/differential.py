@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make differential`: scenarios that nobody chose, on the live kernel and simulated.
 
-Draws scenarios: one to four flows of every application, Nagle's algorithm, congestion controls, windows, queues, losses, jitter,
-reordering, capacities and changes. Each is run on the kernel and simulated over the same decisions of loss and delay. `--record`
+Draws scenarios: one to four flows of every application but `speech` (whose recogniser is drawn in the simulator and computed by a
+machine), Nagle's algorithm, congestion controls, windows, queues, losses, jitter, reordering, capacities and changes. Each is run on the kernel and simulated over the same decisions of loss and delay. `--record`
 adds to differential.jsonl, which can be interrupted; without it, the page docs/measured/differential.md is written, the worst first.
 `--reduce NAME` looks for a smaller scenario that is as far apart.
 """
@@ -60,14 +60,17 @@ def _scenario(rng: random.Random, name: str) -> dict[str, Any]:
         "delay": _delay(rng, one_way),
         "queue": _queue(rng, held),
     }
-    if rng.random() < 0.2:
-        link |= {"up": {"rate": f"{max(0.2, rate / 10):.2g} Mbit/s"}}
+    capacity = rng.random()
+    if capacity < 0.2:
+        slow = f"{max(0.2, rate / 10):.2g} Mbit/s"
         link = {
             "delay": link["delay"],
             "queue": link["queue"],
             "down": {"rate": link["rate"]},
-            "up": link["up"],
+            "up": {"rate": slow},
         }
+    elif capacity < 0.28:
+        link["rate"] = {"kind": "trace", "file": "traces/ride.trace"}
     if rng.random() < 0.5:
         link["loss"] = _loss(rng)
     if rng.random() < 0.15:
@@ -85,7 +88,7 @@ def _scenario(rng: random.Random, name: str) -> dict[str, Any]:
         "hosts": {"client": host, "server": host},
         "flows": flows,
     }
-    if rng.random() < 0.15 and isinstance(link["delay"], str) and "rate" in link:
+    if rng.random() < 0.15 and isinstance(link["delay"], str) and isinstance(link.get("rate"), str):
         events = [
             {"at": "3 s", "link": "link", "rate": f"{max(0.5, rate * rng.choice([0.2, 0.5, 2])):.2g} Mbit/s"}
         ]
@@ -94,7 +97,16 @@ def _scenario(rng: random.Random, name: str) -> dict[str, Any]:
 
 
 def _delay(rng: random.Random, one_way: float) -> Any:
-    if rng.random() < 0.2:
+    law = rng.random()
+    if law < 0.05:
+        shape = round(rng.uniform(3, 8), 1)
+        return {
+            "kind": "pareto",
+            "least": f"{one_way} ms",
+            "shape": shape,
+            "correlation": f"{rng.choice([0, 50])} %",
+        }
+    if law < 0.2:
         deviation = f"{_between(rng, 0.1, max(0.2, one_way / 5))} ms"
         return {
             "kind": "normal",
@@ -107,12 +119,26 @@ def _delay(rng: random.Random, one_way: float) -> Any:
 
 def _queue(rng: random.Random, held: float) -> Any:
     room = f"{max(8, round(held * rng.choice([0.5, 1, 2])))} packets"
-    return rng.choice([room, room, room, {"kind": "codel"}, {"kind": "fq_codel"}, {"kind": "pie"}])
+    least = max(5, round(held / 4))
+    red = {
+        "kind": "red",
+        "min": f"{least} packets",
+        "max": f"{3 * least} packets",
+        "limit": f"{6 * least} packets",
+    }
+    return rng.choice([room, room, room, room, {"kind": "codel"}, {"kind": "fq_codel"}, {"kind": "pie"}, red])
 
 
 def _loss(rng: random.Random) -> Any:
-    if rng.random() < 0.3:
+    kind = rng.random()
+    if kind < 0.25:
         return {"kind": "gilbert_elliott", "to_bad": f"{_between(rng, 0.05, 0.5)} %", "to_good": "30 %"}
+    if kind < 0.35:
+        singles = {"p14": f"{_between(rng, 0.05, 0.5)} %", "p32": "10 %", "p23": "50 %"}
+        return {"kind": "four_state", "p13": f"{_between(rng, 0.05, 0.3)} %", "p31": "30 %", **singles}
+    if kind < 0.45:
+        outage = {"start": f"{rng.choice([1, 2, 3])} s", "length": f"{_between(rng, 50, 1500)} ms"}
+        return {"kind": "outages", "outages": [outage]}
     return f"{_between(rng, 0.05, 3)} %"
 
 
@@ -126,7 +152,20 @@ def _flow(rng: random.Random, name: str, rate: float) -> dict[str, Any]:
     }
     nagle = {"kind": "tcp", "nagle": rng.random() < 0.5}
     match rng.choice(
-        ["bulk", "bulk", "endless", "download", "download", "voice", "voice", "web", "cbr", "push"]
+        [
+            "bulk",
+            "bulk",
+            "endless",
+            "download",
+            "download",
+            "voice",
+            "voice",
+            "web",
+            "cbr",
+            "push",
+            "ping",
+            "onoff",
+        ]
     ):
         case "bulk":
             app: dict[str, Any] = {"kind": "bulk", "size": f"{round(_between(rng, 2e4, rate * 3e5))} B"}
@@ -157,6 +196,16 @@ def _flow(rng: random.Random, name: str, rate: float) -> dict[str, Any]:
             app = {"kind": "web", "connections": 2}
         case "cbr":
             app = {"kind": "cbr", "packet": "172 B", "interval": "20 ms"}
+        case "ping":
+            app = {"kind": "ping", "packet": f"{rng.choice([64, 1000])} B", "interval": "50 ms"}
+        case "onoff":
+            app = {
+                "kind": "onoff",
+                "rate": f"{_between(rng, 0.05, 0.8) * rate:.2g} Mbit/s",
+                "on": "400 ms",
+                "off": "600 ms",
+            }
+            flow["transport"] = rng.choice([{"kind": "udp"}, nagle])
         case _:
             updates = [
                 [f"{at} ms", f"{rng.choice([220, 600, 4000])} B"] for at in (500, 900, 1000, 2500, 2520)
@@ -239,10 +288,7 @@ def _told(data: Any) -> str:
     link = data["topology"]["link"]
     path = ", ".join(f"{key} {_plain(value)}" for key, value in link.items())
     tcp = _plain(data["hosts"]["client"]["tcp"])
-    apps = "; ".join(
-        _plain(flow["app"] | ({"nagle": flow["transport"]["nagle"]} if "transport" in flow else {}))
-        for flow in data["flows"]
-    )
+    apps = "; ".join(_plain(flow["app"] | flow.get("transport", {})) for flow in data["flows"])
     return f"{path}; {tcp}; {apps}"
 
 

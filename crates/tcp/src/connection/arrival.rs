@@ -233,6 +233,7 @@ impl Connection {
                         self.shared.rtt.sample(rtt, self.snd.una, self.snd.nxt);
                     }
                     self.recovery.take_delivered(&self.shared, &mut self.snd, now, &delivered, highest, None);
+                    self.snd.measure(now, &delivered);
                 }
                 let ack = Acknowledged {
                     now,
@@ -321,6 +322,10 @@ impl Connection {
         let newly_sacked = core::mem::take(&mut delivered.octets);
         self.snd.una = ack;
         self.recovery.take_delivered(&self.shared, &mut self.snd, now, delivered, highest, echo);
+        // The SYN's round trip is none for congestion control, which begins with the data (tcp_init_transfer()).
+        if was_synchronised {
+            self.snd.measure(now, delivered);
+        }
         let data_end = self.snd.buffer.end();
         let data_before = self.shared.counters.octets_acknowledged;
         self.shared.counters.octets_acknowledged = ack.min(data_end) - 1;

@@ -266,7 +266,7 @@ impl Receiver {
             self.ack_now = true;
             return 0;
         }
-        self.adjust_receive_space(cx, now);
+        let unread = self.buffer.readable();
         let data = payload.slice((from - start) as u32, (to - from) as u32);
         let before = self.buffer.next();
         if let Some(known) = self.buffer.first_known(from, to) {
@@ -284,6 +284,9 @@ impl Receiver {
             Arrival::OutOfOrder => self.acknowledge_out_of_order(cx, now, to - from),
             Arrival::FillsGap => self.acknowledge_before_reading(cx),
             Arrival::Duplicate => self.ack_now = true,
+        }
+        if advanced > 0 {
+            self.adjust_receive_space(cx, now, unread);
         }
         advanced
     }

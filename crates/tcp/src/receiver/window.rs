@@ -101,8 +101,9 @@ impl Receiver {
     }
 
     /// Lets the memory grow with what the application takes in a round trip: twice that, and as much more as it grew by, so that the sender's
-    /// window may double (tcp_rcv_space_adjust(), tcp_rcvbuf_grow()).
-    pub(super) fn adjust_receive_space(&mut self, cx: &Shared, now: Time) {
+    /// window may double (tcp_rcv_space_adjust(), tcp_rcvbuf_grow()). The application that is told of data takes it, but for `waiting` octets
+    /// that it had left before. So what makes the memory grow is not what first uses it.
+    pub(super) fn adjust_receive_space(&mut self, cx: &Shared, now: Time, waiting: u64) {
         if !autotunes(&cx.config) {
             return;
         }
@@ -110,7 +111,6 @@ impl Receiver {
         if space.rtt.is_none_or(|rtt| now.since(space.since) < rtt) {
             return;
         }
-        let waiting = self.buffer.readable();
         let read = self.buffer.next() - waiting;
         let taken = (read - space.from).saturating_sub(waiting);
         (space.from, space.since) = (read, now);
@@ -305,10 +305,10 @@ mod tests {
         /// The memory after round trips that brought so many segments.
         fn memory_after(mut self, rounds: &[u32]) -> u32 {
             for (round, &segments) in (1..).zip(rounds) {
-                self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_millis(60) * round);
+                self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_millis(60) * round, 0);
                 self.take(segments);
             }
-            self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_secs(10));
+            self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_secs(10), 0);
             self.end.space.memory
         }
     }

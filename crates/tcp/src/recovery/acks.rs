@@ -3,7 +3,7 @@
 use super::frto::Frto;
 use super::prr::Prr;
 use super::{Episode, LossRecovery, Phase};
-use crate::cc::{Ack, RateSample, Sample};
+use crate::cc::{Ack, RateSample};
 use crate::config::Recovery;
 use crate::sender::{Delivered, Sender};
 use crate::shared::{Shared, timestamp};
@@ -71,9 +71,7 @@ impl LossRecovery {
                     self.leave_recovery(cx, snd);
                     self.detect_further_loss(cx, snd, ack.now);
                 }
-                if self.episode.phase == Phase::Open {
-                    self.grow_after_recovery(cx, snd, ack);
-                }
+                self.grow_after_recovery(cx, snd, ack);
             }
             // A hole was filled by the original: nothing more counts as lost for the time being, and if nothing of what was retransmitted is
             // in flight, nothing was lost (tcp_try_undo_partial()).
@@ -82,6 +80,7 @@ impl LossRecovery {
                 if snd.rtx_queue.retransmitted_in_flight() == 0 {
                     self.dupacks.clear();
                     self.undo_loss(cx, snd, ack.now);
+                    self.grow_after_recovery(cx, snd, ack);
                 }
             }
             Phase::Recovery if cx.options.sack => self.update_lost(cx, snd, ack.now),
@@ -188,7 +187,7 @@ impl LossRecovery {
 
     /// Linux' tcp_cong_control() looks at the state after the acknowledgment, so that the one that ends a recovery grows the window already.
     fn grow_after_recovery(&mut self, cx: &Shared, snd: &mut Sender, ack: &Acknowledged<'_>) {
-        if cx.config.whole_segments {
+        if cx.config.whole_segments && self.episode.phase == Phase::Open {
             self.grow_window(cx, snd, ack);
         }
     }
@@ -337,7 +336,7 @@ impl LossRecovery {
         snd.cc.cong_control(&sample, &mut snd.window);
     }
 
-    /// RFC 8985 section 6.2, steps 1 to 3, and the round-trip time for congestion control.
+    /// RFC 8985 section 6.2, steps 1 to 3.
     pub(crate) fn take_delivered(
         &mut self,
         cx: &Shared,
@@ -347,8 +346,7 @@ impl LossRecovery {
         highest: u64,
         echo: Option<Timestamps>,
     ) {
-        let rtt = delivered.latest_rtt(now);
-        if let Some(rtt) = rtt {
+        if let Some(rtt) = delivered.latest_rtt(now) {
             self.rack.sample(rtt);
         }
         if cx.config.rack {
@@ -363,8 +361,6 @@ impl LossRecovery {
             };
             self.rack.advance(now, delivered, is_original);
         }
-        let sample = Sample { now, rtt, una: snd.una, nxt: snd.nxt };
-        snd.cc.pkts_acked(&sample, &mut snd.window);
     }
 
     /// An original has arrived that begins at `lowest`, after what was sent later (tcp_check_sack_reordering()).

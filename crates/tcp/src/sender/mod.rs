@@ -18,7 +18,7 @@ mod retransmission_queue;
 mod scoreboard;
 mod send_buffer;
 
-use crate::cc::{CongestionControl, Window};
+use crate::cc::{CongestionControl, Sample, Window};
 use crate::config::{Config, NagleRule};
 use crate::shared::Shared;
 use crate::unwrap_offset;
@@ -334,6 +334,12 @@ impl Sender {
             self.rtx_queue.push(1, 0, now, snapshot);
         }
         again
+    }
+
+    /// Tells congestion control the round-trip time of what was delivered, if that was sent once.
+    pub(crate) fn measure(&mut self, now: Time, delivered: &Delivered) {
+        let sample = Sample { now, rtt: delivered.latest_rtt(now), una: self.una, nxt: self.nxt };
+        self.cc.pkts_acked(&sample, &mut self.window);
     }
 
     /// The application has less to send than the window allows, with `pipe` octets in flight.

@@ -141,13 +141,13 @@ impl CongestionControl for Linux {
     }
 
     fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
-        // What a repair has delayed is no measure of the path (cubictcp_acked()).
+        // What a repair has delayed is no measure of the path, for slow start neither (cubictcp_acked()).
         let repaired =
             self.epoch.as_ref().is_some_and(|epoch| jiffy(sample.now).wrapping_sub(epoch.start) < HZ);
         if !repaired {
             self.delay_min = self.delay_min.into_iter().chain(sample.rtt).min();
+            self.slow_start.pkts_acked(sample, window);
         }
-        self.slow_start.pkts_acked(sample, window);
     }
 
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
