@@ -2,11 +2,16 @@
 
 What the kernel did is kept in a record, one scenario a line, to which later calls add runs. The nth run of either side meets the same
 decisions of loss and delay as long as both send the same, so the simulator answers for exactly the runs that the record has.
+
+A simulated network delivers to the nanosecond, so where nothing is random all its runs are one, and two flows may stay in step for ever
+(phase effects: Floyd and Jacobson, 1992). A network in real time delivers some microseconds late, by chance. The simulator is given delays
+and starts that are as late.
 """
 # SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import statistics
@@ -20,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from scipy import stats
 
-from voxpath import scenario
+from voxpath import _engine, scenario
 from voxpath.backends.base import Question
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.fidelity import LATE_NS
@@ -38,6 +43,8 @@ BAR = 0.05
 """How far a metric may be from the kernel's, as a share of it, where the kernel's own interval is not wider."""
 REPEATS_SHARE, REPEATS = 0.25, 5
 """How far retransmissions may be: as a share, or so many, whichever is more."""
+LATE_US, LATE_DEVIATION_US = 30, 20
+"""How late a network in real time delivers on a quiet machine (`deliveries` of a run's fidelity.json), and a host begins."""
 FLOOR_S = LATE_NS / 1e9
 """How far a time may always be: as late as packets of a valid run may be."""
 
@@ -130,10 +137,22 @@ def values(frame: pl.DataFrame) -> dict[int, dict[str, float]]:
     return found
 
 
+def as_late_as_real(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario whose constant delays vary as they do in real time, and whose flows start one after the other, as hosts start them."""
+    changed = copy.deepcopy(dict(data))
+    link = changed["topology"]["link"]
+    if isinstance(link["delay"], str):
+        late = _engine.parse_span(link["delay"]) // 1000 + LATE_US
+        link["delay"] = {"kind": "normal", "mean": f"{late} us", "deviation": f"{LATE_DEVIATION_US} us"}
+    for number, flow in enumerate(changed["flows"]):
+        flow["start"] = f"{_engine.parse_span(flow.get('start', '0 s')) // 1000 + number * LATE_US} us"
+    return changed
+
+
 def simulated(asked: tuple[Case, Sequence[int]]) -> dict[int, dict[str, float]]:
     """The same of the simulator, for these replications."""
     case, replications = asked
-    document = case.document
+    document = Case(case.name, case.group, as_late_as_real(case.data)).document
     with tempfile.TemporaryDirectory() as folder:
         backend = SimBackend(Path(folder))
         backend.answer([Question(document, range(run, run + 1)) for run in replications])

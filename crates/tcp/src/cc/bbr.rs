@@ -1,8 +1,8 @@
 //! BBR version 1 (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00), as Linux' `tcp_bbr.c` has it: a model of the path,
 //! the largest delivery rate and the smallest round-trip time, from which rate and window follow. Losses do not reduce either.
 //!
-//! Left out: the long-term rate that Linux estimates behind token buckets (`lt_bw`), and the random phase in which the probing of bandwidth begins,
-//! for which what was delivered stands in.
+//! Left out: the long-term rate that Linux estimates behind token buckets (`lt_bw`). The phase in which the probing of bandwidth begins is random
+//! there; here the nanosecond and what was delivered choose it.
 
 use super::minmax::WindowedMax;
 use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, RateSample, Window};
@@ -234,10 +234,12 @@ impl Bbr {
         }
     }
 
-    /// Begins anywhere in the cycle but with the phase that drains, so that flows do not probe together.
+    /// Begins anywhere in the cycle but with the phase that drains, so that flows do not probe together. The multiplication (Fibonacci hashing) lets
+    /// the last digits of time decide, which are as good as chance.
     fn probe_bandwidth(&mut self, now: Time, salt: u64) {
         self.mode = Mode::ProbeBandwidth;
-        let skipped = (salt % 7) as usize;
+        let mixed = (now.as_nanos() ^ salt).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let skipped = (mixed % 7) as usize;
         self.phase = (PACING_GAINS.len() - skipped) % PACING_GAINS.len();
         self.phase_start = now;
     }

@@ -173,7 +173,7 @@ impl Connection {
             header.flags |= TcpFlags::PSH;
         }
         let segment = (header, payload);
-        self.recovery.schedule_loss_probe(&self.shared, &self.snd, now);
+        self.recovery.schedule_loss_probe(&self.shared, &self.snd, now, true);
         segment
     }
 

@@ -111,7 +111,8 @@ impl Receiver {
         if space.rtt.is_none_or(|rtt| now.since(space.since) < rtt) {
             return;
         }
-        let read = self.buffer.next() - waiting;
+        // An application that did not take what it was told of has taken less than was counted.
+        let read = (self.buffer.next() - waiting).max(space.from);
         let taken = (read - space.from).saturating_sub(waiting);
         (space.from, space.since) = (read, now);
         if taken <= space.taken || self.full_size == 0 {

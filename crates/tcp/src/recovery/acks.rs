@@ -301,7 +301,7 @@ impl LossRecovery {
             self.reduce_proportionally(cx, snd, delivered.charged(), safe);
         }
         if advanced {
-            self.schedule_loss_probe(cx, snd, now);
+            self.schedule_loss_probe(cx, snd, now, false);
         }
     }
 

@@ -19,8 +19,9 @@ pub(super) struct LossProbe {
 }
 
 impl LossRecovery {
-    /// Schedules a probe after data was sent or acknowledged (section 7.2).
-    pub(crate) fn schedule_loss_probe(&mut self, cx: &Shared, snd: &Sender, now: Time) {
+    /// Schedules a probe after data was acknowledged, or `sent` (section 7.2). After sending, Linux has it come no later than the first
+    /// outstanding segment's own RTO (tcp_rto_delta_us()), which is sooner than the timer's where the queue is long.
+    pub(crate) fn schedule_loss_probe(&mut self, cx: &Shared, snd: &Sender, now: Time, sent: bool) {
         self.timers.loss_probe = None;
         let eligible = cx.config.loss_probe
             && cx.options.sack
@@ -36,6 +37,9 @@ impl LossRecovery {
             Some(srtt) if snd.rtx_queue.len() == 1 => srtt * 2 + WORST_DELAYED_ACK,
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
         };
+        let first = snd.rtx_queue.first_sent().filter(|_| sent && cx.rtt.follows_linux());
+        let left = first.map_or(Span::ZERO, |first| (first + cx.rtt.rto()).since(now));
+        let timeout = if left > Span::ZERO { timeout.min(left) } else { timeout };
         self.timers.loss_probe = Some(cx.rtt.expiry(now, timeout).min(rto));
     }
 
