@@ -29,6 +29,9 @@ use voxpath_wire::Payload;
 
 /// Octets handed over at a time.
 const PIECE: usize = 64 << 10;
+/// Octets that are written at a time. A message is written whole, as its program would: the end of one write leaves as a small segment where
+/// the window is open, and Nagle's algorithm then holds the end of the next.
+const WRITE: usize = 256 << 10;
 /// How often one machine is driven before the others have their turn.
 const TURNS: usize = 16;
 /// How much of its schedule a sender of datagrams that is late catches up with at a time.
@@ -494,7 +497,7 @@ impl Stream for Socket<'_> {
     }
 
     fn writable(&self) -> u32 {
-        if self.state.blocked || self.state.failed.is_some() { 0 } else { PIECE as u32 }
+        if self.state.blocked || self.state.failed.is_some() { 0 } else { WRITE as u32 }
     }
 
     fn write(&mut self, data: &Payload) -> u32 {
@@ -502,7 +505,7 @@ impl Stream for Socket<'_> {
             return 0;
         }
         let mut bytes = Vec::new();
-        data.slice(0, data.len().min(PIECE as u32)).write_to(&mut bytes);
+        data.slice(0, data.len().min(WRITE as u32)).write_to(&mut bytes);
         match send(self.socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(taken) => {
                 self.state.blocked = taken < bytes.len();

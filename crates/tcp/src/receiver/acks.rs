@@ -66,7 +66,7 @@ impl Receiver {
         policy.pushed |= pushed;
         let enough = self.unacked > u64::from(cx.config.delayed_ack.max_segments - 1) * full;
         if enough && moves || (policy.quick > 0 && !policy.interactive) {
-            self.ack_now = true;
+            self.ack_before_data(cx);
             return;
         }
         if enough || policy.pushed && !policy.interactive {
@@ -112,7 +112,7 @@ impl Receiver {
         }
         if at_once || policy.duplicates.1 < DUPLICATES {
             policy.duplicates.1 += u32::from(!at_once);
-            self.ack_now = true;
+            self.ack_before_data(cx);
             return;
         }
         let share = cx.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
@@ -199,14 +199,14 @@ impl Receiver {
         }
     }
 
-    /// A segment that acknowledges is leaving (tcp_event_ack_sent()).
-    pub(super) fn note_ack_sent(&mut self) {
+    /// A segment that acknowledges is leaving (tcp_event_ack_sent()), anything new if that `was_due` (inet_csk_ack_scheduled()).
+    pub(super) fn note_ack_sent(&mut self, was_due: bool) {
         let policy = &mut self.policy;
         policy.pushed = false;
         policy.compressed = 0;
         self.timers.compressed = None;
         self.timers.reading = None;
-        if policy.quick > 0 {
+        if policy.quick > 0 && was_due {
             policy.quick -= 1;
             if policy.quick == 0 {
                 policy.ato = Some(ATO_MIN);

@@ -45,7 +45,7 @@ pub(crate) struct Receiver {
     fin_taken: bool,
     /// An acknowledgment has to be sent now.
     ack_now: bool,
-    /// It leaves before any data: Linux completes the handshake with a segment of its own (tcp_rcv_synsent_state_process()).
+    /// It leaves before any data.
     ack_alone: bool,
     /// Another one follows it.
     ack_again: bool,
@@ -185,7 +185,8 @@ impl Receiver {
         self.ack_now = true;
     }
 
-    /// Likewise, and before any data.
+    /// Likewise, and before any data: Linux acknowledges while it takes a segment in, before the application hears of it
+    /// (__tcp_ack_snd_check()), and completes the handshake so (tcp_rcv_synsent_state_process()).
     pub(crate) fn ack_before_data(&mut self, cx: &Shared) {
         self.ack_now = true;
         self.ack_alone = cx.config.delayed_ack.adaptive;
@@ -358,8 +359,9 @@ impl Receiver {
             header.options.sack = self.sack_blocks(cx, irs, has_data);
             self.duplicate = None;
             // The acknowledgment is on its way.
+            let was_due = self.ack_now || self.unacked > 0;
             self.ack_now = core::mem::take(&mut self.ack_again);
-            self.note_ack_sent();
+            self.note_ack_sent(was_due);
             self.unacked = 0;
             self.last_ack_sent = next;
             self.timers.delayed = None;

@@ -189,7 +189,7 @@ impl Receiver {
             // At most what a scaled window can tell.
             self.window_unread = Some(window as u32);
         }
-        self.ack_now = true;
+        self.ack_before_data(cx);
     }
 
     /// Octets for which there is room. Where packets take memory, also those beyond a gap do, though they lie within the window
