@@ -130,8 +130,8 @@ impl RtpHeader {
     }
 
     /// Length on the wire, in bytes.
-    pub fn len(&self) -> usize {
-        FIXED + self.extensions.len()
+    pub fn octets(&self) -> usize {
+        FIXED + self.extensions.octets()
     }
 }
 
@@ -183,7 +183,7 @@ impl Extensions {
     }
 
     /// Octets of the elements, without what fills up the last word.
-    fn octets(&self) -> usize {
+    fn of_elements(&self) -> usize {
         let octets = |is: bool, octets| if is { octets } else { 0 };
         octets(self.audio_level.is_some(), 2)
             + octets(self.abs_send_time.is_some(), 4)
@@ -191,15 +191,15 @@ impl Extensions {
     }
 
     /// Length on the wire in bytes, that of the extension's header included; zero without extensions.
-    pub fn len(&self) -> usize {
-        match self.octets() {
+    pub fn octets(&self) -> usize {
+        match self.of_elements() {
             0 => 0,
             octets => 4 + octets.next_multiple_of(4),
         }
     }
 
     fn emit(&self, ids: &ExtensionIds, out: &mut Vec<u8>) {
-        let octets = self.octets();
+        let octets = self.of_elements();
         let words = octets.div_ceil(4);
         out.extend_from_slice(&ONE_BYTE.to_be_bytes());
         out.extend_from_slice(&(words as u16).to_be_bytes());
@@ -306,7 +306,7 @@ mod tests {
             0xab, 0xcd, 0xef, 0x31, 0x12, 0x34, 0, 0, 0,
         ];
         assert_eq!(bytes, expected);
-        assert_eq!(bytes.len(), header().len());
+        assert_eq!(bytes.len(), header().octets());
         assert_eq!(RtpHeader::parse(&bytes, &ExtensionIds::USUAL), Ok((header(), 28)));
     }
 

@@ -245,7 +245,7 @@ impl RtcpPacket {
                 let word = body.u32()?;
                 let (count, exponent, mantissa) = (word >> 24, word >> 18 & 0x3f, u64::from(word & 0x3_ffff));
                 // A rate that 64 bits cannot hold is above any that there is.
-                let bitrate = mantissa.checked_mul(1 << exponent).unwrap_or(u64::MAX);
+                let bitrate = mantissa.saturating_mul(1 << exponent);
                 let ssrcs = (0..count).map(|_| body.u32()).collect::<Result<_, _>>()?;
                 Self::Remb(Remb { sender, bitrate, ssrcs })
             }
