@@ -9,13 +9,23 @@
 //!
 //! Rates are bits per second of RTP packets: header, extensions and payload, without IP and UDP.
 
+mod delay;
 mod fixed;
+mod gcc;
+mod groups;
 mod history;
+mod hoang2017;
+mod nada;
+mod window;
 
 pub use fixed::Fixed;
+pub use gcc::{Gcc, Side};
 pub use history::{Arrival, History};
+pub use hoang2017::Hoang2017;
+pub use nada::Nada;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
@@ -25,6 +35,12 @@ use voxpath_units::{Span, Time};
 rate_controls! {
     /// No control: the start rate, always.
     "none" => Fixed,
+    /// draft-ietf-rmcat-gcc-02, at the sender or at the receiver.
+    "gcc" => Gcc,
+    /// GCC as Hoang (2017) simulates it.
+    "hoang2017" => Hoang2017,
+    /// RFC 8698.
+    "nada" => Nada,
 }
 
 /// The rates that a control stays between, and where it starts.
@@ -103,6 +119,13 @@ impl Feedback<'_> {
     /// Packets that have arrived, in the order of sending, with their arrival.
     pub fn received(&self) -> impl Iterator<Item = (&PacketResult, Time)> {
         self.packets.iter().filter_map(|packet| Some((packet, packet.arrival?)))
+    }
+
+    /// The same in the order of arrival; those of one moment in the order of sending.
+    pub fn by_arrival(&self) -> Vec<(&PacketResult, Time)> {
+        let mut received: Vec<_> = self.received().collect();
+        received.sort_by_key(|&(packet, arrival)| (arrival, packet.seq));
+        received
     }
 
     /// From the sending of the packet that arrived and was sent last to this report: the round trip, with what the receiver waited.
