@@ -40,14 +40,6 @@ pub struct Record {
     pub received: [ReceivedMedia; 2],
     /// Signals of its rate control as they changed, if somebody looks.
     pub signals: Vec<Signal>,
-    /// When media first came, and last.
-    pub first_at: Option<Time>,
-    /// When media came last.
-    pub last_at: Option<Time>,
-    /// Octets of media that came, copies left out.
-    pub octets: u64,
-    /// Octets of media that are not what was sent.
-    pub wrong_octets: u64,
     /// Datagrams that were none of this call, or malformed.
     pub malformed: u64,
 }

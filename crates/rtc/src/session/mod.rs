@@ -214,11 +214,6 @@ impl Session {
         &self.record
     }
 
-    /// What it saw, to be taken over.
-    pub const fn record_mut(&mut self) -> &mut Record {
-        &mut self.record
-    }
-
     /// Has the call end.
     pub fn stop(&mut self) {
         self.stopping = true;
@@ -259,27 +254,28 @@ impl Session {
         }
     }
 
-    /// A datagram came, on which the network left `ecn`.
-    pub fn handle_datagram(&mut self, now: Time, data: &Payload, ecn: Ecn) {
+    /// A datagram came, on which the network left `ecn`: how many octets of media it had that are new, and how many of
+    /// these are wrong.
+    pub fn handle_datagram(&mut self, now: Time, data: &Payload, ecn: Ecn) -> (u32, u32) {
         if self.phase == Phase::Done {
-            return;
+            return (0, 0);
         }
         let front = data.front();
-        if RtcpPacket::is_rtcp(front) {
-            // RTCP has no part that is not held.
-            match front.len() == data.len() as usize {
-                true => self.handle_rtcp(now, &Bytes::copy_from_slice(front)),
-                false => self.record.malformed += 1,
-            }
-        } else {
-            self.handle_rtp(now, data, ecn);
+        if !RtcpPacket::is_rtcp(front) {
+            return self.handle_rtp(now, data, ecn);
         }
+        // RTCP has no part that is not held.
+        match front.len() == data.len() as usize {
+            true => self.handle_rtcp(now, front),
+            false => self.record.malformed += 1,
+        }
+        (0, 0)
     }
 
-    fn handle_rtp(&mut self, now: Time, data: &Payload, ecn: Ecn) {
+    fn handle_rtp(&mut self, now: Time, data: &Payload, ecn: Ecn) -> (u32, u32) {
         let Ok((header, at)) = RtpHeader::parse(data.front(), &ExtensionIds::USUAL) else {
             self.record.malformed += 1;
-            return;
+            return (0, 0);
         };
         let other = &self.parties[1 - self.end];
         if self.phase == Phase::Waiting && self.end == 1 && other.ssrc.contains(&header.ssrc) {
@@ -289,7 +285,7 @@ impl Session {
         let ssrc = header.ssrc & !outgoing::REPAIR_BIT;
         let Some(incoming) = self.incoming.iter_mut().flatten().find(|incoming| incoming.ssrc == ssrc) else {
             self.record.malformed += 1;
-            return;
+            return (0, 0);
         };
         let media = incoming.media;
         let bytes = data.len();
@@ -298,17 +294,11 @@ impl Session {
         let came = if is_padding { Came::Copy } else { incoming.take(now, &header, at, data, received) };
         if came == Came::Malformed {
             self.record.malformed += 1;
-            return;
+            return (0, 0);
         }
         let delay = header.extensions.abs_send_time.map(|sent| clock::since_abs_send_time(now, sent));
         incoming.count(now, bytes, delay, received);
         let blocked = incoming.blocked_since().is_some();
-        if let Came::New { octets, wrong, .. } = came {
-            self.record.first_at.get_or_insert(now);
-            self.record.last_at = Some(now);
-            self.record.octets += u64::from(octets);
-            self.record.wrong_octets += u64::from(wrong);
-        }
         if let Some(reporter) = &mut self.reporter {
             match header.extensions.transport_sequence {
                 Some(sequence) => reporter.take(now, media, sequence.into(), 16, ecn, bytes),
@@ -323,6 +313,10 @@ impl Session {
         }
         if media == Media::Video && blocked {
             self.ask_for_key(now);
+        }
+        match came {
+            Came::New { octets, wrong, .. } => (octets, wrong),
+            Came::Copy | Came::Malformed => (0, 0),
         }
     }
 
