@@ -15,6 +15,7 @@ mod gcc;
 mod groups;
 mod history;
 mod hoang2017;
+mod libwebrtc;
 mod nada;
 mod window;
 
@@ -22,6 +23,7 @@ pub use fixed::Fixed;
 pub use gcc::{Gcc, Side};
 pub use history::{Arrival, History};
 pub use hoang2017::Hoang2017;
+pub use libwebrtc::LibWebRtc;
 pub use nada::Nada;
 
 use alloc::boxed::Box;
@@ -37,6 +39,8 @@ rate_controls! {
     "none" => Fixed,
     /// draft-ietf-rmcat-gcc-02, at the sender or at the receiver.
     "gcc" => Gcc,
+    /// GCC as libwebrtc has it today.
+    "libwebrtc" => LibWebRtc,
     /// GCC as Hoang (2017) simulates it.
     "hoang2017" => Hoang2017,
     /// RFC 8698.
