@@ -23,12 +23,22 @@ use voxpath_units::{Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// What `from` sends, and what `to` sends; one of them may send nothing.
-    pub sends: [Option<Sends>; 2],
+    /// What `from` sends; it may be nothing.
+    pub there: Option<Sends>,
+    /// What `to` sends.
+    pub back: Option<Sends>,
     /// How long the call lasts; none until the run ends.
     pub duration_ns: Option<u64>,
     /// Regular RTCP packets are not more frequent than this.
     pub rtcp_interval_ns: u64,
+}
+
+impl Call {
+    /// What is sent each way, and its key.
+    fn ways(&self) -> impl Iterator<Item = (&'static str, &Sends)> {
+        let ways = [("there", &self.there), ("back", &self.back)];
+        ways.into_iter().filter_map(|(key, sends)| Some((key, sends.as_ref()?)))
+    }
 }
 
 impl Settings for Box<Call> {
@@ -38,12 +48,10 @@ impl Settings for Box<Call> {
         &[&tables::FRAMES, &tables::MEDIA_SECONDS, &tables::SIGNALS];
 
     fn check(&self, check: &mut Check<'_>) {
-        let any = self.sends.iter().flatten().any(|sends| sends.video.is_some() || sends.audio.is_some());
-        check.at("sends").need(any, "a call has audio or video, in one direction at least");
-        for (i, sends) in self.sends.iter().enumerate() {
-            if let Some(sends) = sends {
-                sends.check(&mut check.at("sends").at(i));
-            }
+        let any = self.ways().any(|(_, sends)| sends.video.is_some() || sends.audio.is_some());
+        check.at("there").need(any, "a call has audio or video, in one direction at least");
+        for (key, sends) in self.ways() {
+            sends.check(&mut check.at(key));
         }
         if let Some(ns) = self.duration_ns {
             check.at("duration_ns").span_above_zero(ns);
@@ -52,10 +60,9 @@ impl Settings for Box<Call> {
     }
 
     fn check_real(&self, _over: Over, check: &mut Check<'_>) {
-        for (i, sends) in self.sends.iter().enumerate() {
-            let marks = sends.as_ref().is_some_and(|sends| sends.control.needs().ecn);
-            let message = "of a real host does without congestion marks: its sockets do not tell them";
-            check.at("sends").at(i).at("control").need(!marks, message);
+        for (key, sends) in self.ways() {
+            let message = "does without congestion marks where an end is a real host, whose sockets do not tell them";
+            check.at(key).at("control").need(!sends.control.needs().ecn, message);
         }
     }
 
@@ -74,7 +81,7 @@ impl Settings for Box<Call> {
         [0, 1].map(|end| {
             let config = Config {
                 end,
-                sends: [self.sends[0].as_ref(), self.sends[1].as_ref()],
+                sends: [self.there.as_ref(), self.back.as_ref()],
                 parties,
                 start: flow.start,
                 duration: self.duration_ns.map(Span::from_nanos),
@@ -91,10 +98,11 @@ impl Settings for Box<Call> {
     fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
         let there = Sends::sample(draw);
         let back = draw.bit().then(|| Sends::sample(draw));
-        let sends = if draw.bit() { [Some(there), back] } else { [back, Some(there)] };
+        let (there, back) = if draw.bit() { (Some(there), back) } else { (back, Some(there)) };
         let endless = may_be_endless && draw.bit();
         Box::new(Call {
-            sends,
+            there,
+            back,
             duration_ns: (!endless).then(|| 1 + draw.below(3_000_000_000)),
             rtcp_interval_ns: 10_000_000 + draw.below(5_000_000_000),
         })
