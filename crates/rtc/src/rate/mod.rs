@@ -17,6 +17,7 @@ mod history;
 mod hoang2017;
 mod libwebrtc;
 mod nada;
+mod scream;
 mod window;
 
 pub use fixed::Fixed;
@@ -25,6 +26,7 @@ pub use history::{Arrival, History};
 pub use hoang2017::Hoang2017;
 pub use libwebrtc::LibWebRtc;
 pub use nada::Nada;
+pub use scream::{Scream, Scream2};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -45,6 +47,10 @@ rate_controls! {
     "hoang2017" => Hoang2017,
     /// RFC 8698.
     "nada" => Nada,
+    /// RFC 8298.
+    "scream" => Scream,
+    /// draft-johansson-ccwg-rfc8298bis-screamv2.
+    "scream2" => Scream2,
 }
 
 /// The rates that a control stays between, and where it starts.

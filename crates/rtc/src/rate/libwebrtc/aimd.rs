@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((aimd.estimate_bps, aimd.state), (845_000.0, State::Increase));
         aimd.update(at(300), Usage::Normal, Some(0.99e6));
         // 3520.8 bytes a frame in 3 packets of 1173.6; 9388.9 bit in 0.4 s are 23472 bit/s a second.
-        assert!((aimd.estimate_bps - (845_000.0 + 2347.222_222)).abs() < 1e-3, "{}", aimd.estimate_bps);
+        assert!((aimd.estimate_bps - (845_000.0 + 2_347.222_222)).abs() < 1e-3, "{}", aimd.estimate_bps);
         // σ = sqrt(0.4·1000): above 1.06 Mbit/s the capacity is another, and the increase multiplicative.
         aimd.update(at(400), Usage::Normal, Some(1.07e6));
         assert!(aimd.capacity.bps().is_none());
