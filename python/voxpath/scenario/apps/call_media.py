@@ -60,9 +60,9 @@ class Video(Table):
     )
     key_size: Number = Field(3.0, ge=1, le=100, description="Of a key frame, in frames of the mean size.")
     key_frames: int = Field(
-        8, ge=1, le=1000, description="Frames that together have the mean size, a key frame among them (K_d)."
+        8, ge=1, le=1000, description="Frames that together have the mean size, with a key frame (K_d)."
     )
-    reaction: Span = default("100 ms", "After a change of its rate the encoder ignores others so long (tau_v).")
+    reaction: Span = default("100 ms", "After a change of rate the encoder ignores others so long (tau_v).")
     size_spread: Number = Field(0.15, ge=0, le=1, description="Laplacian scale of frame sizes (SCALE_B).")
     interval_spread: Number = Field(
         0.0, ge=0, le=1, description="Laplacian scale of the time to the next frame (SCALE_t)."
@@ -72,7 +72,7 @@ class Video(Table):
     )
     rate: Rate | None = Field(None, description="A constant rate, whatever the rate control says.")
     rates: tuple[Rate, ...] | None = Field(
-        None, min_length=1, strict=False, description="Discrete quality levels, ascending: the highest that fits."
+        None, min_length=1, strict=False, description="Quality levels, ascending: the highest that fits."
     )
     sizes: str | None = Field(None, description="A file of frame sizes in bytes, one a line, over and over.")
     scaled: bool = Field(True, description="Sizes of the file are scaled to what the rate control says.")
@@ -89,7 +89,7 @@ class Dtx(Table):
     """Somebody speaks and is silent in turn, each for an exponential time (ITU-T P.59 has these means)."""
 
     talk: PositiveSpan = default("1004 ms", "Mean length of a talk spurt.")
-    pause: PositiveSpan = default("1587 ms", "Mean length of a pause, in which Opus sends one byte in 400 ms.")
+    pause: PositiveSpan = default("1587 ms", "Of a pause, in which Opus sends one byte in 400 ms.")
 
 
 class Audio(Table):
@@ -97,8 +97,8 @@ class Audio(Table):
 
     rate: Rate = default("20 kbit/s", "While somebody speaks, without headers.")
     frame: PositiveSpan = default("20 ms", "From one frame to the next.")
-    size_spread: Number = Field(0.0, ge=0, le=1, description="Laplacian scale of frame sizes; 0 is constant.")
-    dtx: Dtx | None = Field(None, description="Discontinuous transmission; without it somebody always speaks.")
+    size_spread: Number = Field(0.0, ge=0, le=1, description="Laplacian scale of frame sizes.")
+    dtx: Dtx | None = Field(None, description="Discontinuous transmission.")
 
 
 class Range(Table):

@@ -19,12 +19,18 @@ _PLAYED = ("complete", "late")
 METRICS = (
     "client_media_received_bps",
     "server_media_received_bps",
-    "client_media_loss",
-    "client_queueing_p95_ns",
-    "client_video_delay_p95_ns",
-    "client_video_unplayed",
-    "client_audio_delay_p95_ns",
-    "client_audio_unplayed",
+    *(
+        f"{end}_{name}"
+        for end in _ENDS
+        for name in (
+            "media_loss",
+            "queueing_p95_ns",
+            "video_delay_p95_ns",
+            "video_unplayed",
+            "audio_delay_p95_ns",
+            "audio_unplayed",
+        )
+    ),
 )
 """What is shown of a call."""
 
@@ -45,7 +51,7 @@ class MediaSeconds:
             for end in _ENDS
             for name, metric in {
                 "media_sent_bps": Metric(
-                    "bit/s", f"{end} application", f"RTP that the {end} sends: mean of its seconds.", clock="run"
+                    "bit/s", f"{end} application", f"RTP that the {end} sends: mean of seconds.", clock="run"
                 ),
                 "media_received_bps": Metric(
                     "bit/s",
@@ -93,9 +99,7 @@ class MediaSeconds:
             columns += [
                 per_second("media_sent_bps").alias(f"{end}_media_sent_bps"),
                 per_second("media_received_bps").alias(f"{end}_media_received_bps"),
-                pl.when(expected > 0)
-                .then(total("media_packets_lost") / expected)
-                .alias(f"{end}_media_loss"),
+                pl.when(expected > 0).then(total("media_packets_lost") / expected).alias(f"{end}_media_loss"),
                 *(
                     waits.get((waits.len() * percent + 99) // 100 - 1, null_on_oob=True).alias(
                         f"{end}_queueing_p{percent}_ns"
@@ -126,7 +130,7 @@ class MediaFrames:
                 "unplayed": Metric(
                     "1",
                     "receiving application",
-                    f"Of the {end}'s frames of {media} those that were not played, of those whose fate is known.",
+                    f"The {end}'s frames of {media} that were not played, where their fate is known.",
                     of=f"{end}_{media}_frames",
                 ),
                 "delay_p50_ns": Metric(

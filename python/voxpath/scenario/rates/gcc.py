@@ -6,12 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.table import default
 from voxpath.scenario.quantities import PositiveSpan
-from voxpath.scenario.rates.table import RateTable
+from voxpath.scenario.rates.table import ControlTable
 
 
-class Gcc(RateTable):
+class Gcc(ControlTable):
     """draft-ietf-rmcat-gcc-02, at the sender or at the receiver."""
 
     kind: Literal["gcc"]
@@ -24,8 +23,12 @@ class Gcc(RateTable):
     chi: float = Field(0.01, gt=0, lt=1, description="How fast the noise of the delay is learnt.")
     k_up: float = Field(0.01, gt=0, description="How fast the threshold rises (K_u), in 1/ms.")
     k_down: float = Field(0.00018, gt=0, description="How fast the threshold falls (K_d), in 1/ms.")
-    rate_window: PositiveSpan = default("500 ms", "In which the incoming rate is measured (T).")
-    feedback_interval: PositiveSpan = default("100 ms", "From report to report on packets.")
+    rate_window: PositiveSpan = Field(
+        "500 ms", validate_default=True, description="In which the incoming rate is measured (T)."
+    )
+    feedback_interval: PositiveSpan = Field(
+        "100 ms", validate_default=True, description="From report to report on packets."
+    )
     pacing_factor: float = Field(1.0, ge=1, le=100, description="The pacer's rate by the target.")
     literal_threshold: bool = Field(
         False, description="Compares m(i) itself with the threshold, not its sum over up to 60 groups."

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from voxpath.scenario.rates.table import RateTable
+from voxpath.scenario.rates.table import ControlTable
 
 
-class Hoang2017(RateTable):
+class Hoang2017(ControlTable):
     """GCC at the receiver as the thesis has it; each deviation from the draft is a switch."""
 
     kind: Literal["hoang2017"]

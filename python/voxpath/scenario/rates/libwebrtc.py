@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from voxpath.scenario.rates.table import RateTable
+from voxpath.scenario.rates.table import ControlTable
 
 
-class LibWebRtc(RateTable):
+class LibWebRtc(ControlTable):
     """GCC as browsers have it: trendline, AIMD, loss, probes; fed by transport-wide feedback."""
 
     kind: Literal["libwebrtc"]

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from voxpath.scenario.rates.table import RateTable
+from voxpath.scenario.rates.table import ControlTable
 
 
-class Nada(RateTable):
+class Nada(ControlTable):
     """RFC 8698, with its feedback of RFC 8888."""
 
     kind: Literal["nada"]

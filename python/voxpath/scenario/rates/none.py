@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from voxpath.scenario.rates.table import RateTable
+from voxpath.scenario.rates.table import ControlTable
 
 
-class NoControl(RateTable):
+class NoControl(ControlTable):
     """The start rate, always."""
 
     kind: Literal["none"]

@@ -61,7 +61,8 @@ impl Settings for Box<Call> {
 
     fn check_real(&self, _over: Over, check: &mut Check<'_>) {
         for (key, sends) in self.ways() {
-            let message = "does without congestion marks where an end is a real host, whose sockets do not tell them";
+            let message =
+                "does without congestion marks where an end is a real host, whose sockets do not tell them";
             check.at(key).at("control").need(!sends.control.needs().ecn, message);
         }
     }
