@@ -520,12 +520,16 @@ impl Session {
             Phase::Waiting => return (self.end == 0).then_some(self.start),
             Phase::Running | Phase::Ending | Phase::Leaving(_) => {}
         }
+        let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
+        if self.phase == Phase::Ending {
+            // What waits is sent; nothing is reported any more.
+            return sender;
+        }
         let until = match self.phase {
             Phase::Leaving(until) => Some(until),
             _ => self.end_at,
         };
         let regular = (self.phase == Phase::Running).then(|| self.timing.due());
-        let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
         let estimator = self.estimator.as_ref().and_then(|estimator| estimator.poll_timeout());
         let reporter = self.reporter.as_ref().and_then(Reporter::poll_timeout);
         let missing =
