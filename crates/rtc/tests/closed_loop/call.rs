@@ -119,7 +119,7 @@ impl Seen {
     /// A line for each second, to look at.
     pub(crate) fn print(&self, title: &str) {
         println!("{title}");
-        for s in self.samples.iter().step_by(std::env::var("STEP").map_or(5, |s| s.parse().unwrap())) {
+        for s in self.samples.iter().step_by(5) {
             println!(
                 "{:6.1} s  target {:7.0}  received {:7.0} kbit/s  queue {:5.0} ms  lost {}",
                 s.at_s,
@@ -167,7 +167,8 @@ struct Call {
     arrived: BTreeMap<u64, Arrival>,
     reported: u64,
     received_bytes: u64,
-    rr: (u64, u64, u64),
+    /// Packets received and lost since the last receiver report.
+    rr: (u64, u64),
     sample: Sample,
     seen: Seen,
 }
@@ -191,7 +192,7 @@ pub(crate) fn run(settings: &RateSettings, setting: &Setting) -> Seen {
         arrived: BTreeMap::new(),
         reported: 0,
         received_bytes: 0,
-        rr: (0, 0, 0),
+        rr: (0, 0),
         sample: Sample::default(),
         seen: Seen { lowest_bps: u64::MAX, ..Seen::default() },
     };
@@ -224,9 +225,9 @@ impl Call {
                 "no livelock, {:?}",
                 self.settings
             );
-            if let Some(at) = route_change.filter(|&s| now >= start + Span::from_secs(s)) {
+            if route_change.is_some_and(|s| now >= start + Span::from_secs(s)) {
                 route_change = None;
-                let _ = at;
+
                 self.control.on_route_change(now);
             }
             self.handle(now, event);
@@ -284,9 +285,7 @@ impl Call {
                 self.at(now, Event::Send);
             }
             Event::ReceiverReportDue => {
-                let (highest, received, lost) = self.rr;
-                let _ = highest;
-                self.rr = (highest, 0, 0);
+                let (received, lost) = std::mem::take(&mut self.rr);
                 let event = Event::ReceiverReport { expected: received + lost, lost };
                 self.at(now + Span::from_millis(50), event);
                 self.at(now + Span::from_secs(1), Event::ReceiverReportDue);
@@ -305,7 +304,6 @@ impl Call {
                 self.sample.queueing_ms = self.link.queueing(now).as_secs_f64() * 1e3;
                 self.received_bytes = 0;
                 self.seen.samples.push(std::mem::take(&mut self.sample));
-                if std::env::var("M").is_ok() { let mut l=String::new(); self.control.metrics(&mut |n, v| match v { Value::Number(x)=>l+=&format!(" {n}={x:.3}"), Value::State(s)=>l+=&format!(" {n}={s}")}); println!("{now} {l}"); }
                 self.control.metrics(&mut |name, value| {
                     if let Value::Number(number) = value {
                         assert!(number.is_finite(), "{name} is {number}");
@@ -376,7 +374,7 @@ impl Call {
             match self.link.send(now, bytes) {
                 None => {
                     self.sample.lost += 1;
-                    self.rr.2 += 1;
+                    self.rr.1 += 1;
                 }
                 Some(delivery) => {
                     let ce = delivery.ce && self.settings.needs().ecn;
@@ -409,7 +407,7 @@ impl Call {
     fn arrive(&mut self, now: Time, seq: u64, sent: Time, bytes: u32, ce: bool) {
         let at = self.receivers_clock(now);
         self.received_bytes += u64::from(bytes);
-        self.rr.1 += 1;
+        self.rr.0 += 1;
         self.arrived.entry(seq).or_insert(Arrival { at, ce });
         if let Some(half) = &mut self.estimator {
             // 24 bits of absolute send time have a resolution of 1/2^18 s.
