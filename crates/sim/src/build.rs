@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use voxpath_apps::{FlowContext, Machine};
+use voxpath_apps::{DatagramMachine, FlowContext, Machine};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
@@ -70,6 +70,13 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         .zip(&plan.flows)
         .flat_map(|(i, flow)| endpoints(i, flow, labels(plan, i, flow, &first_addresses), first_target, seed))
         .collect();
+    if observe.rtc {
+        for endpoint in &mut endpoints {
+            if let Kind::Udp(application) = &mut endpoint.kind {
+                application.observe();
+            }
+        }
+    }
     for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
         let flow = &plan.flows[endpoint.label.flow.0 as usize];
         if !flow.simulated {

@@ -130,7 +130,7 @@ impl Kind {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Tcp(tcp) => tcp.owner.record().map_or(0, Record::memory),
-            Self::Udp(application) => application.record().memory(),
+            Self::Udp(application) => application.memory(),
             Self::Datagram(udp) => udp.memory(),
             Self::Outside(_) | Self::Vacant => 0,
         }
@@ -360,16 +360,16 @@ impl Stream for Simulated<'_> {
 /// A UDP socket as applications see it: what has come, and what they send.
 #[derive(Debug, Default)]
 pub(crate) struct Datagram {
-    pub(crate) inbox: Option<Payload>,
-    pub(crate) outbox: Vec<Payload>,
+    pub(crate) inbox: Option<(Payload, Ecn)>,
+    pub(crate) outbox: Vec<(Payload, Ecn)>,
 }
 
 impl Datagrams for Datagram {
-    fn send(&mut self, data: Payload) {
-        self.outbox.push(data);
+    fn send_marked(&mut self, data: Payload, ecn: Ecn) {
+        self.outbox.push((data, ecn));
     }
 
-    fn receive(&mut self) -> Option<Payload> {
+    fn receive_marked(&mut self) -> Option<(Payload, Ecn)> {
         self.inbox.take()
     }
 }

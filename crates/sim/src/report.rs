@@ -71,7 +71,7 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
     let flows = flows(plan, &world, &names, ended, &mut books);
     let mut tables = vec![flows];
     tables.extend(connections(plan, &world.sockets));
-    tables.extend(entities(plan, &world, &names));
+    tables.extend(entities(plan, &world, &names, ended));
     tables.push(elements(plan, &world, &mut books));
     books.problems.extend(limit.map(|limit| limit.problem(ended)));
     let verdict = books.verdict(&world, ended, limit);
@@ -413,12 +413,13 @@ fn connections(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
 }
 
 /// The tables of what flows consist of, those that their applications have rows in.
-fn entities(plan: &Plan, world: &World, names: &[String]) -> Vec<Table> {
+fn entities(plan: &Plan, world: &World, names: &[String], ended: Time) -> Vec<Table> {
     let told: Vec<(&App, Told<'_>)> = (0..)
         .zip(world.sockets.flows())
         .zip(&plan.flows)
         .map(|((flow, ends), Flow { app, .. })| {
-            let told = Told { flow, receiver: app.receiver(), settings: app.settings(), ends: seen(ends) };
+            let receiver = app.receiver();
+            let told = Told { flow, receiver, ended, settings: app.settings(), ends: seen(ends) };
             (app, told)
         })
         .collect();
@@ -439,7 +440,7 @@ fn seen(ends: &[Endpoint; 2]) -> [&dyn Any; 2] {
     ends.each_ref().map(|end| -> &dyn Any {
         match End::of(end).part {
             Part::Stream { record, .. } => record,
-            Part::Datagrams(application) => application.record(),
+            Part::Datagrams(application) => application.seen(),
         }
     })
 }

@@ -21,6 +21,7 @@ const MAX_EVENTS: u64 = 5_000_000;
 fn everything(plan: &Plan) -> Observe {
     let hosts = plan.nodes.iter().filter(|node| node.kind == NodeKind::Host);
     Observe {
+        rtc: true,
         tcp: true,
         packets: true,
         capture: hosts.map(|node| node.name.clone()).collect(),

@@ -22,12 +22,14 @@ class Observe:
 
     Attributes:
         tcp: Time series of every TCP endpoint.
+        rtc: Signals of the rate controls of calls.
         packets: Every packet at every link.
         capture: Names of the hosts whose packets are captured.
         snap_bytes: Bytes kept of each captured packet; all without it.
     """
 
     tcp: bool = False
+    rtc: bool = False
     packets: bool = False
     capture: tuple[str, ...] = ()
     snap_bytes: int | None = None

@@ -107,6 +107,8 @@ pub struct Limits {
 pub struct Observe {
     /// Time series of every TCP endpoint (cwnd, ssthresh, flight, srtt, rto, state, retransmissions) on change.
     pub tcp: bool,
+    /// Signals of the rate controls of calls, on change.
+    pub rtc: bool,
     /// Every packet at every link: enqueued, dropped, lost, delivered.
     pub packets: bool,
     /// Names of hosts whose packets are captured as pcapng.

@@ -231,7 +231,7 @@ impl World {
             }
             Kind::Udp(_) => {
                 if packet.is_udp() {
-                    self.datagram.inbox = Some(packet.payload);
+                    self.datagram.inbox = Some((packet.payload, packet.ecn));
                     self.run(now, index);
                 }
             }
@@ -327,10 +327,11 @@ impl World {
                 }
             }
             Kind::Udp(_) => {
-                for payload in datagram.outbox.drain(..) {
+                for (payload, ecn) in datagram.outbox.drain(..) {
                     let transport = endpoint.label.udp();
                     endpoint.counters.packets_sent += 1;
-                    network.send(now, endpoint.node, &endpoint.label, transport, payload);
+                    let label = Label { ecn, ..endpoint.label };
+                    network.send(now, endpoint.node, &label, transport, payload);
                 }
             }
             Kind::Datagram(udp) => {
