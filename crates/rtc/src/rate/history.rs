@@ -23,6 +23,8 @@ pub struct History {
     /// Those from `first` on, in the order of their numbers; what has arrived leaves a gap.
     packets: VecDeque<Option<Entry>>,
     first: u64,
+    /// Above every number that a report covers.
+    unreported: u64,
     in_flight: u64,
 }
 
@@ -61,9 +63,9 @@ impl History {
             if arrival.is_none() && entry.was_missing {
                 continue;
             }
-            *slot = arrival.is_none().then_some(Entry { was_missing: true, ..entry });
-            if !entry.was_missing {
-                self.in_flight -= u64::from(entry.bytes);
+            self.land(seq);
+            if let Some(slot) = self.slot(seq) {
+                *slot = arrival.is_none().then_some(Entry { was_missing: true, ..entry });
             }
             results.push(PacketResult {
                 seq,
@@ -80,9 +82,19 @@ impl History {
         results
     }
 
-    /// Bytes that no report has covered.
+    /// Bytes sent after the last packet that a report covers. What was sent before it and is in no report, because that was lost, is on
+    /// its way no longer.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+
+    /// A report covers a packet: neither it nor what was sent before is on its way.
+    fn land(&mut self, seq: u64) {
+        for seq in self.unreported.max(self.first)..=seq {
+            let bytes = self.slot(seq).and_then(|slot| slot.as_ref()).map_or(0, |entry| entry.bytes);
+            self.in_flight -= u64::from(bytes);
+        }
+        self.unreported = self.unreported.max(seq + 1);
     }
 
     fn slot(&mut self, seq: u64) -> Option<&mut Option<Entry>> {
@@ -96,7 +108,7 @@ impl History {
             if now.since(entry.sent) <= REMEMBERED {
                 break;
             }
-            if !entry.was_missing {
+            if self.first >= self.unreported {
                 self.in_flight -= u64::from(entry.bytes);
             }
             self.packets.pop_front();
@@ -141,6 +153,21 @@ mod tests {
         assert_eq!((late.seq, late.was_missing), (11, true));
         assert_eq!(history.in_flight(), 100);
         assert!(history.report([(0, came(1)), (14, came(1)), (u64::MAX, None)]).is_empty());
+    }
+
+    #[test]
+    fn what_a_lost_report_covered_is_not_on_its_way() {
+        let mut history = History::default();
+        for seq in 0..10 {
+            history.send(at(seq), seq, 100, None);
+        }
+        history.report([(6, came(50))]);
+        assert_eq!(history.in_flight(), 300);
+        // It may still be reported.
+        assert_eq!(history.report([(2, came(40)), (9, None)]).len(), 2);
+        assert_eq!(history.in_flight(), 0);
+        history.send(at(20), 10, 100, None);
+        assert_eq!(history.in_flight(), 100);
     }
 
     #[test]

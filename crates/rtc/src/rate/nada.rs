@@ -32,6 +32,9 @@ const PLRREF: f64 = 0.01;
 const PMRREF: f64 = 0.01;
 const DLOSS: f64 = 10.0;
 const DMARK: f64 = 2.0;
+/// The congestion signal is no more than this in the authors' own implementation (ns3-rmcat); the RFC's message has room for 3.27 s.
+/// Without a limit the square of a loss of 25 % is 6 s, and the rate leaps to its maximum as that falls.
+const XMAX: f64 = 500.0;
 const FPS: f64 = 30.0;
 const BETA_S: f64 = 0.1;
 const BETA_V: f64 = 0.1;
@@ -74,7 +77,7 @@ impl Settings for Nada {
     }
 
     fn sample(draw: &mut dyn Draw) -> Self {
-        Self { priority: 0.01 + 10.0 * draw.unit(), ecn: draw.bit() }
+        Self { priority: f64::from(1 + draw.below(1000) as u32) / 100.0, ecn: draw.bit() }
     }
 }
 
@@ -86,7 +89,7 @@ fn warped(d_queue: f64) -> f64 {
 /// The aggregate congestion signal (2).
 fn congestion(d_tilde: f64, p_mark: f64, p_loss: f64) -> f64 {
     let squared = |x: f64| x * x;
-    d_tilde + DMARK * squared(p_mark / PMRREF) + DLOSS * squared(p_loss / PLRREF)
+    (d_tilde + DMARK * squared(p_mark / PMRREF) + DLOSS * squared(p_loss / PLRREF)).min(XMAX)
 }
 
 /// The rate increase of accelerated ramp-up (3).
@@ -106,8 +109,8 @@ fn gradual(r_ref: f64, x_curr: f64, x_prev: f64, delta_ms: f64, priority: f64, r
 struct LossIntervals {
     /// Closed ones, the last first.
     closed: VecDeque<f64>,
-    /// Packets since the last loss event began; none before the first.
-    since: Option<f64>,
+    /// Packets since the last loss event began; before the first, since the start.
+    since: f64,
     /// Packets since the last loss.
     since_loss: f64,
     event_sent: Option<Time>,
@@ -116,9 +119,7 @@ struct LossIntervals {
 impl LossIntervals {
     fn on_packet(&mut self, sent: Time, lost: bool, round_trip: Span) {
         self.since_loss += 1.0;
-        if let Some(since) = &mut self.since {
-            *since += 1.0;
-        }
+        self.since += 1.0;
         if !lost {
             return;
         }
@@ -128,15 +129,12 @@ impl LossIntervals {
             return;
         }
         self.event_sent = Some(sent);
-        if let Some(since) = self.since.replace(0.0) {
-            self.closed.push_front(since);
-            self.closed.truncate(WEIGHTS.len());
-        }
+        self.closed.push_front(core::mem::take(&mut self.since));
+        self.closed.truncate(WEIGHTS.len());
     }
 
-    /// The average loss interval in packets; none before there are two events.
+    /// The average loss interval in packets; none before there is a loss.
     fn average(&self) -> Option<f64> {
-        let open = self.since?;
         if self.closed.is_empty() {
             return None;
         }
@@ -147,17 +145,13 @@ impl LossIntervals {
             sum / weight
         };
         let without = mean(&mut self.closed.iter().copied());
-        let with = mean(&mut core::iter::once(open).chain(self.closed.iter().copied()));
+        let with = mean(&mut core::iter::once(self.since).chain(self.closed.iter().copied()));
         Some(without.max(with))
     }
 
     /// How far the delay is warped, 0 to 1: whole within the expiration window of the last loss, then less over one more interval.
     fn warp(&self) -> f64 {
-        if self.since.is_none() {
-            return 0.0;
-        }
-        // One loss so far: the interval is not known, but is what has passed since at least.
-        let Some(interval) = self.average() else { return 1.0 };
+        let Some(interval) = self.average() else { return 0.0 };
         (1.0 - (self.since_loss - MULTILOSS * interval) / interval.max(1.0)).clamp(0.0, 1.0)
     }
 }
@@ -169,7 +163,7 @@ struct Observed {
     arrival: Option<Time>,
     bytes: u32,
     ce: bool,
-    /// Filtered queueing delay, milliseconds.
+    /// Queueing delay as it was measured, milliseconds; zero of what is lost.
     queueing: f64,
 }
 
@@ -209,7 +203,7 @@ impl Sender {
             p_mark: 0.0,
             r_recv: 0.0,
             ramping_up: true,
-            base: BaseDelay::default(),
+            base: BaseDelay::new(now),
             samples: VecDeque::new(),
             observed: VecDeque::new(),
             losses: LossIntervals::default(),
@@ -224,16 +218,19 @@ impl Sender {
             // "treating out-of-order packets as losses" (section 5.1.2).
             return;
         }
+        let mut queueing = 0.0;
         if let Some(arrival) = packet.arrival {
+            let Some(sample) = self.base.queueing_ms(now, packet.sent, arrival) else { return };
             if self.samples.len() == FILTERED {
                 self.samples.pop_front();
             }
-            self.samples.push_back(self.base.queueing_ms(now, packet.sent, arrival));
+            self.samples.push_back(sample);
             self.d_queue = self.samples.iter().copied().fold(f64::INFINITY, f64::min);
+            queueing = sample;
         }
         self.losses.on_packet(packet.sent, packet.arrival.is_none(), self.round_trip);
         let &PacketResult { sent, arrival, bytes, ce, .. } = packet;
-        self.observed.push_back(Observed { sent, arrival, bytes, ce, queueing: self.d_queue });
+        self.observed.push_back(Observed { sent, arrival, bytes, ce, queueing });
     }
 
     /// Losses, marks and the rate of the observation window.
@@ -339,6 +336,7 @@ mod tests {
         close(warped(100.0), 50.0 * 0.606_530_659_712_633_4);
         // (2): 20 + 2·4 + 10·9.
         close(congestion(20.0, 0.02, 0.03), 118.0);
+        close(congestion(20.0, 0.0, 0.25), XMAX);
         // (3): 50/(100+100+120), and the maximum is never reached with these numbers.
         close(gamma(100.0), 0.15625);
         close(gamma(0.0), 50.0 / 220.0);
@@ -359,12 +357,12 @@ mod tests {
             }
         };
         run(&mut losses, 30);
-        assert_eq!((losses.average(), losses.warp()), (None, 1.0));
+        assert_eq!((losses.average(), losses.warp()), (Some(31.0), 1.0));
         for received in [99, 49, 19, 9, 9] {
             run(&mut losses, received);
         }
-        // Intervals, the last first: 10, 10, 20, 50, 100 with weights 1, 1, 1, 1, 0.8.
-        close(losses.average().expect("known"), 170.0 / 4.8);
+        // Intervals, the last first: 10, 10, 20, 50, 100, 31 with weights 1, 1, 1, 1, 0.8, 0.6.
+        close(losses.average().expect("known"), (90.0 + 80.0 + 18.6) / 5.4);
         // Two losses within a round trip are one event.
         let closed = losses.closed.len();
         run(&mut losses, 3);
@@ -374,7 +372,7 @@ mod tests {
             losses.on_packet(Time::MAX, false, Span::ZERO);
         }
         let average = losses.average().expect("known");
-        close(average, (1004.0 + 10.0 + 10.0 + 20.0 + 0.8 * 50.0 + 0.6 * 100.0) / 5.4);
+        close(average, (1004.0 + 10.0 + 10.0 + 20.0 + 0.8 * 50.0 + 0.6 * 100.0 + 0.4 * 31.0) / 5.8);
         assert_eq!(losses.warp(), 1.0);
         losses.since_loss = 7.25 * average;
         close(losses.warp(), 0.75);

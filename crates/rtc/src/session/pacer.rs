@@ -18,10 +18,11 @@ pub(crate) struct Pacer {
     /// When the pacer is free for the next packet.
     free_at: Time,
     bps: u64,
-    probe: Option<Cluster>,
+    /// The first one is being sent.
+    probes: VecDeque<Cluster>,
 }
 
-/// A probe that is being sent.
+/// A probe, and what was sent of it.
 #[derive(Debug, Clone, Copy)]
 struct Cluster {
     probe: Probe,
@@ -47,7 +48,7 @@ impl Pacer {
             bytes: 0,
             free_at: start,
             bps: u64::MAX,
-            probe: None,
+            probes: VecDeque::new(),
         }
     }
 
@@ -56,9 +57,9 @@ impl Pacer {
         self.bps = bps;
     }
 
-    /// Begins a probe, unless one is under way.
+    /// A probe to be sent after those that were asked for before.
     pub(crate) fn probe(&mut self, probe: Probe) {
-        self.probe.get_or_insert(Cluster { probe, packets: 0, bytes: 0 });
+        self.probes.push_back(Cluster { probe, packets: 0, bytes: 0 });
     }
 
     pub(crate) fn push(&mut self, packet: Queued) {
@@ -100,7 +101,7 @@ impl Pacer {
         if let Some(first) = self.urgent.front() {
             return Some(first.since);
         }
-        if self.probe.is_some() {
+        if !self.probes.is_empty() {
             return Some(self.free_at);
         }
         let first = self.again.front().or(self.paced.front()).filter(|_| !window_is_full)?;
@@ -115,7 +116,7 @@ impl Pacer {
         if let Some(packet) = self.urgent.pop_front() {
             return Some(Next::Packet(self.sent(now, packet, self.bps), None));
         }
-        let Some(Cluster { probe, .. }) = self.probe else {
+        let Some(&Cluster { probe, .. }) = self.probes.front() else {
             let packet = self.next()?;
             return Some(Next::Packet(self.sent(now, packet, self.bps), None));
         };
@@ -135,7 +136,7 @@ impl Pacer {
 
     /// Padding of so many octets has left for a probe.
     pub(crate) fn padded(&mut self, now: Time, bytes: u32) {
-        if let Some(Cluster { probe, .. }) = self.probe {
+        if let Some(&Cluster { probe, .. }) = self.probes.front() {
             self.occupy(now, bytes, probe.bps);
             self.count(bytes);
         }
@@ -152,12 +153,12 @@ impl Pacer {
     }
 
     fn count(&mut self, bytes: u32) {
-        if let Some(cluster) = &mut self.probe {
+        if let Some(cluster) = self.probes.front_mut() {
             cluster.packets += 1;
             cluster.bytes += u64::from(bytes);
             let Cluster { probe, packets, bytes } = *cluster;
             if packets >= probe.packets && span_of(bytes, probe.bps) >= probe.span {
-                self.probe = None;
+                self.probes.pop_front();
             }
         }
     }
@@ -168,4 +169,28 @@ fn span_of(bytes: u64, bps: u64) -> Span {
     // Nanoseconds of 2^40 octets are below 2^73.
     let ns = u128::from(bytes) * 8_000_000_000 / u128::from(bps.max(1));
     Span::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX >> 4).min(u64::MAX >> 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn probes_that_are_asked_for_together_are_sent_one_after_the_other() {
+        let mut pacer = Pacer::new(Time::ZERO);
+        for (id, bps) in [(1, 900_000), (2, 1_800_000)] {
+            pacer.probe(Probe { id, bps, packets: 5, span: Span::from_millis(15) });
+        }
+        let mut sent = Vec::new();
+        while let Some(at) = pacer.poll_timeout(false) {
+            let Some(Next::Padding(id)) = pacer.poll(at, false) else { panic!("padding") };
+            pacer.padded(at, 225);
+            sent.push((id, at.as_nanos()));
+        }
+        // 1800 bits take 2 ms and 1 ms; 15 ms are 8 and 15 packets.
+        assert_eq!(sent.iter().filter(|(id, _)| *id == 1).count(), 8);
+        assert_eq!(sent.iter().filter(|(id, _)| *id == 2).count(), 15);
+        assert_eq!(sent[8], (2, 16_000_000));
+    }
 }

@@ -144,15 +144,17 @@ impl Settings for Gcc {
     }
 
     fn sample(draw: &mut dyn Draw) -> Self {
+        let side = draw.pick(&[Side::Sender, Side::Receiver]);
+        let mut part = |least: u32, more: u64| f64::from(least + draw.below(more) as u32) / 1e3;
         Self {
-            side: draw.pick(&[Side::Sender, Side::Receiver]),
-            beta: 0.5 + 0.49 * draw.unit(),
-            chi: 0.001 + 0.1 * draw.unit(),
-            k_up: 0.0001 + 0.1 * draw.unit(),
-            k_down: 0.0001 + 0.1 * draw.unit(),
+            side,
+            beta: part(500, 490),
+            chi: part(1, 100),
+            k_up: part(1, 100),
+            k_down: part(1, 100),
+            pacing_factor: part(1000, 4000),
             rate_window_ns: 10_000_000 + draw.below(2_000_000_000),
             feedback_interval_ns: 1_000_000 + draw.below(3_000_000_000),
-            pacing_factor: 1.0 + 4.0 * draw.unit(),
             literal_threshold: draw.bit(),
         }
     }

@@ -101,7 +101,11 @@ impl Settings for LibWebRtc {
     }
 
     fn sample(draw: &mut dyn Draw) -> Self {
-        Self { pacing_factor: 1.0 + 2.0 * draw.unit(), probing: draw.bit(), loss_based_v2: draw.bit() }
+        Self {
+            pacing_factor: f64::from(1000 + draw.below(2000) as u32) / 1e3,
+            probing: draw.bit(),
+            loss_based_v2: draw.bit(),
+        }
     }
 }
 

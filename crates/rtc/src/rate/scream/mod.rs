@@ -48,7 +48,7 @@ struct Heard {
 impl Path {
     fn new(now: Time) -> Self {
         Self {
-            base: BaseDelay::default(),
+            base: BaseDelay::new(now),
             qdelay: 0.0,
             s_rtt: None,
             missing: BTreeMap::new(),
@@ -57,6 +57,11 @@ impl Path {
             in_flight: 0,
             opened: 0,
         }
+    }
+
+    /// Another path: what is on its way remains so.
+    fn change(&self, now: Time) -> Self {
+        Self { in_flight: self.in_flight, ..Self::new(now) }
     }
 
     fn s_rtt(&self) -> f64 {
@@ -71,7 +76,8 @@ impl Path {
             self.s_rtt = Some(self.s_rtt.map_or(sample, |s_rtt| 0.875 * s_rtt + 0.125 * sample));
         }
         if let Some((packet, arrival)) = feedback.received().last() {
-            self.qdelay = self.base.queueing_ms(now, packet.sent, arrival) / 1e3;
+            let sample = self.base.queueing_ms(now, packet.sent, arrival);
+            self.qdelay = sample.map_or(self.qdelay, |ms| ms / 1e3);
         }
         let mut heard = Heard::default();
         for packet in feedback.packets {

@@ -297,7 +297,7 @@ impl RateControl for Sender {
 
     fn on_route_change(&mut self, now: Time) {
         let rates = Rates { queue: self.rates.queue, ..Rates::default() };
-        *self = Self { rates, ..Self::new(now, self.bounds, self.settings) };
+        *self = Self { rates, path: self.path.change(now), ..Self::new(now, self.bounds, self.settings) };
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -271,7 +271,7 @@ impl RateControl for Sender {
     }
 
     fn on_route_change(&mut self, now: Time) {
-        *self = Self::new(now, self.bounds, self.settings);
+        *self = Self { path: self.path.change(now), ..Self::new(now, self.bounds, self.settings) };
     }
 
     fn poll_timeout(&self) -> Option<Time> {
