@@ -130,7 +130,7 @@ impl Call {
                 self.wrong += self.ends[to].handle_datagram(next, &data, ecn).1;
                 self.drain(to);
             }
-            [0, 1].map(|end| self.drain(end));
+            (0..2).for_each(|end| self.drain(end));
         }
     }
 
