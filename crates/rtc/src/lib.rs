@@ -6,6 +6,7 @@
 //! | [`settings`] | what a plan says of an end |
 //! | [`source`] | when frames are captured, and how large they are |
 //! | [`receive`] | statistics, frames from packets, the jitter buffer |
+//! | [`repair`] | what makes up for losses |
 //! | [`rate`] | how fast a sender may send: one file for each control; read `rate/mod.rs` first |
 //! | [`record`] | what an end saw |
 //! | [`clock`] | the clocks of RTP and RTCP, and numbers that wrap |
@@ -18,6 +19,7 @@ pub mod clock;
 pub mod rate;
 pub mod receive;
 pub mod record;
+pub mod repair;
 pub mod session;
 pub mod settings;
 pub mod source;

@@ -2,6 +2,7 @@
 
 use crate::rate::{Bounds, RateSettings};
 use crate::receive::Buffer;
+use crate::repair::{parity, redundancy};
 use crate::source::{Audio, Video};
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
@@ -25,7 +26,26 @@ pub struct Sends {
     pub queue_ns: u64,
     /// The jitter buffer at the other end.
     pub buffer: Buffer,
+    /// What makes up for losses.
+    pub repair: Repair,
 }
+
+/// What makes up for losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repair {
+    /// Lost packets of video are asked for, and sent again (RFC 4585, RFC 4588).
+    pub nack: bool,
+    /// One parity packet for each so many packets of a frame of video (RFC 8627).
+    pub parity_packets: Option<u32>,
+    /// So many earlier frames in each packet of audio (RFC 2198).
+    pub redundant_frames: u32,
+    /// Each frame of audio tells the one before at a lower quality; the encoder makes room for it (Opus's in-band correction).
+    pub inband: bool,
+}
+
+/// Earlier frames in a packet of audio at most.
+pub const MOST_REDUNDANT: u32 = 3;
 
 /// Room for a header with all extensions, a payload descriptor, and some of a frame.
 const LEAST_PACKET: u32 = 100;
@@ -40,8 +60,15 @@ impl Sends {
         }
         if let Some(audio) = &self.audio {
             audio.check(&mut check.at("audio"));
-            let fits = audio.frame_bytes().saturating_mul(2) + 40 <= self.packet_bytes;
-            check.at("audio").need(fits, "a packet has room for twice a frame of audio");
+            let copies = 1 + self.repair.redundant_frames.min(MOST_REDUNDANT);
+            let fits = audio.frame_bytes().saturating_mul(2 * copies) + 100 <= self.packet_bytes;
+            check.at("audio").need(
+                fits,
+                "a packet has room for frames of audio of twice the mean size, and redundant ones",
+            );
+            let fits = self.repair.redundant_frames == 0
+                || 2 * audio.frame_bytes() <= u32::from(redundancy::MOST.len);
+            check.at("audio").need(fits, "a redundant frame has at most 1023 bytes (RFC 2198)");
         }
         self.control.check(&mut check.at("control"));
         self.rate.check(&mut check.at("rate"));
@@ -51,6 +78,11 @@ impl Sends {
             .need(fits, format_args!("an RTP packet has {LEAST_PACKET} to {MOST_PACKET} bytes"));
         check.at("queue_ns").span(self.queue_ns);
         self.buffer.check(&mut check.at("buffer"));
+        let mut repair = check.at("repair");
+        let fits = self.repair.redundant_frames <= MOST_REDUNDANT;
+        repair.at("redundant_frames").need(fits, format_args!("at most {MOST_REDUNDANT} earlier frames"));
+        let fits = self.repair.parity_packets.is_none_or(|packets| (1..=parity::MOST).contains(&packets));
+        repair.at("parity_packets").need(fits, format_args!("1 to {} packets", parity::MOST));
     }
 
     /// Settings with which nothing is wrong, for property tests.
@@ -63,9 +95,15 @@ impl Sends {
             audio,
             control: RateSettings::sample(draw.below(RateSettings::KINDS.len() as u64) as usize, draw),
             rate: Bounds { min_bps, start_bps: min_bps + draw.below(max_bps - min_bps + 1), max_bps },
-            packet_bytes: 1_200 + draw.below(200) as u32,
+            packet_bytes: 1_272 + draw.below(200) as u32,
             queue_ns: 100_000_000 + draw.below(2_000_000_000),
             buffer: Buffer::sample(draw),
+            repair: Repair {
+                nack: draw.bit(),
+                parity_packets: draw.bit().then(|| 1 + draw.below(parity::MOST.into()) as u32),
+                redundant_frames: draw.below(3) as u32,
+                inband: draw.bit(),
+            },
         }
     }
 }

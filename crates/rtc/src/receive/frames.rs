@@ -38,6 +38,7 @@ pub struct Assembly {
     decoded: Time,
     /// Whether the last frame that was passed was decoded.
     running: bool,
+    has_decoded: bool,
     blocked: Option<Time>,
 }
 
@@ -69,6 +70,7 @@ impl Assembly {
             first: 0,
             decoded: Time::ZERO,
             running: false,
+            has_decoded: false,
             blocked: None,
         }
     }
@@ -138,7 +140,7 @@ impl Assembly {
             if let Some(Open { complete: Some(complete), due: Some(due), key, .. }) = next
                 && (key || self.running)
             {
-                self.running = true;
+                (self.running, self.has_decoded) = (true, true);
                 self.decoded = self.decoded.max(complete);
                 let frame = &mut frames[self.first as usize];
                 frame.played = Some(self.decoded.max(due));
@@ -166,6 +168,11 @@ impl Assembly {
     fn pass(&mut self) {
         self.open.pop_front();
         self.first += 1;
+    }
+
+    /// Whether any frame was decoded.
+    pub const fn has_decoded(&self) -> bool {
+        self.has_decoded
     }
 
     /// Since when a whole frame waits for another one that it builds upon; none if none does.

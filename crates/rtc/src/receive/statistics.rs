@@ -93,6 +93,19 @@ impl Statistics {
         Taken::Refused
     }
 
+    /// A packet was recovered: it is new if it is none of those that came, and reports go on to count it as lost.
+    pub fn recover(&mut self, sequence: u16) -> Taken {
+        let Some((_, highest)) = self.range else { return Taken::Refused };
+        let behind = (highest as u16).wrapping_sub(sequence);
+        if behind >= 64 * (WINDOW as u16 - 1) {
+            return Taken::Refused;
+        }
+        let (range, received) = (self.range, self.received);
+        let taken = self.mark(highest, highest - u64::from(behind));
+        (self.range, self.received) = (range, received);
+        taken
+    }
+
     fn mark(&mut self, highest: u64, number: u64) -> Taken {
         let (word, newest) = (number / 64, highest / 64);
         for _ in newest..word {

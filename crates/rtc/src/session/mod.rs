@@ -33,11 +33,14 @@ use bytes::Bytes;
 use incoming::{Came, Incoming};
 use reports::Reporter;
 use sender::Sender;
+use serde::{Deserialize, Serialize};
 use timing::Timing;
 use voxpath_net::{Ecn, Seed, Stream};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
-use voxpath_wire::rtcp::{self, Description, ReceiverReport, Remb, ReportBlock, RtcpPacket, SenderReport};
+use voxpath_wire::rtcp::{
+    self, Description, NackPair, ReceiverReport, Remb, ReportBlock, RtcpPacket, SenderReport,
+};
 use voxpath_wire::rtp::{ExtensionIds, RtpHeader};
 
 /// How a medium is coded.
@@ -103,10 +106,41 @@ pub struct Config<'a> {
     pub duration: Option<Span>,
     /// Regular RTCP packets are not more frequent than this (T_rr_interval of RFC 4585).
     pub rtcp_interval: Span,
+    /// How it is protected.
+    pub protection: Protection,
     /// The call's name, of which random streams are named.
     pub name: &'a str,
     /// Their root.
     pub seed: Seed,
+}
+
+/// How media is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protection {
+    /// Not at all.
+    #[default]
+    None,
+    /// SRTP with AEAD_AES_128_GCM (RFC 7714), by its octets.
+    Srtp,
+}
+
+impl Protection {
+    /// Octets of the authentication tag of an RTP packet.
+    const fn rtp(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Srtp => 16,
+        }
+    }
+
+    /// The same of RTCP, with the word of index and E bit.
+    const fn rtcp(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Srtp => 20,
+        }
+    }
 }
 
 /// A datagram to be sent.
@@ -123,6 +157,7 @@ pub struct Transmit {
 pub struct Session {
     end: usize,
     phase: Phase,
+    protection: Protection,
     start: Time,
     end_at: Option<Time>,
     stopping: bool,
@@ -184,6 +219,7 @@ impl Session {
         Self {
             end,
             phase: Phase::Waiting,
+            protection: config.protection,
             start,
             end_at: config.duration.filter(|_| end == 0).map(|duration| start + duration),
             stopping: false,
@@ -230,7 +266,7 @@ impl Session {
         let [own, other] = [self.parties[self.end], self.parties[1 - self.end]];
         if let Some(sends) = self.sends.take() {
             let draws = |part: &str| self.seed.stream(&format!("flow {} {part} {}", self.name, self.end));
-            self.sender = Some(Sender::new(sends, &own, now, draws));
+            self.sender = Some(Sender::new(sends, &own, now, self.protection.rtp(), draws));
         }
         if let Some(receives) = &self.receives {
             let needs = receives.control.needs();
@@ -238,7 +274,7 @@ impl Session {
             let each = matches!(needs.report, ReportKind::TransportWide | ReportKind::Ccfb);
             self.reporter = each.then(|| Reporter::new(needs, now));
             let incoming = |media, interval_ns| {
-                Incoming::new(media, &other, now, Span::from_nanos(interval_ns), receives.buffer)
+                Incoming::new(media, &other, now, Span::from_nanos(interval_ns), receives)
             };
             self.incoming = [
                 receives.audio.as_ref().map(|audio| incoming(Media::Audio, audio.frame_ns)),
@@ -260,10 +296,24 @@ impl Session {
         if self.phase == Phase::Done {
             return (0, 0);
         }
-        let front = data.front();
-        if !RtcpPacket::is_rtcp(front) {
-            return self.handle_rtp(now, data, ecn);
+        let is_rtcp = RtcpPacket::is_rtcp(data.front());
+        let tag = if is_rtcp { self.protection.rtcp() } else { self.protection.rtp() };
+        let plain;
+        let data = match (tag, data.len().checked_sub(tag)) {
+            (0, _) => data,
+            (_, Some(len)) => {
+                plain = data.slice(0, len);
+                &plain
+            }
+            (_, None) => {
+                self.record.malformed += 1;
+                return (0, 0);
+            }
+        };
+        if !is_rtcp {
+            return self.handle_rtp(now, data, tag, ecn);
         }
+        let front = data.front();
         // RTCP has no part that is not held.
         match front.len() == data.len() as usize {
             true => self.handle_rtcp(now, front),
@@ -272,7 +322,7 @@ impl Session {
         (0, 0)
     }
 
-    fn handle_rtp(&mut self, now: Time, data: &Payload, ecn: Ecn) -> (u32, u32) {
+    fn handle_rtp(&mut self, now: Time, data: &Payload, tag: u32, ecn: Ecn) -> (u32, u32) {
         let Ok((header, at)) = RtpHeader::parse(data.front(), &ExtensionIds::USUAL) else {
             self.record.malformed += 1;
             return (0, 0);
@@ -281,28 +331,30 @@ impl Session {
         if self.phase == Phase::Waiting && self.end == 1 && other.ssrc.contains(&header.ssrc) {
             self.begin(now);
         }
-        // What is no media has a source of its own.
-        let ssrc = header.ssrc & !outgoing::REPAIR_BIT;
-        let Some(incoming) = self.incoming.iter_mut().flatten().find(|incoming| incoming.ssrc == ssrc) else {
+        let Some(incoming) = self.incoming.iter_mut().flatten().find(|incoming| incoming.owns(header.ssrc))
+        else {
             self.record.malformed += 1;
             return (0, 0);
         };
         let media = incoming.media;
-        let bytes = data.len();
-        let is_padding = header.ssrc != ssrc;
+        let bytes = data.len() + tag;
         let received = &mut self.record.received[media.index()];
-        let came = if is_padding { Came::Copy } else { incoming.take(now, &header, at, data, received) };
+        let came = incoming.take(now, &header, at, data, received);
         if came == Came::Malformed {
             self.record.malformed += 1;
             return (0, 0);
         }
         let delay = header.extensions.abs_send_time.map(|sent| clock::since_abs_send_time(now, sent));
         incoming.count(now, bytes, delay, received);
-        let blocked = incoming.blocked_since().is_some();
+        let wants_key = incoming.wants_key(now);
         if let Some(reporter) = &mut self.reporter {
             match header.extensions.transport_sequence {
-                Some(sequence) => reporter.take(now, media, sequence.into(), 16, ecn, bytes),
-                None => reporter.take(now, media, header.sequence.into(), 16, ecn, bytes),
+                Some(sequence) => reporter.take(now, media, sequence, ecn, bytes),
+                // RFC 8888 reports on each source; those of repair are not reported.
+                None if header.ssrc == incoming.ssrc => {
+                    reporter.take(now, media, header.sequence, ecn, bytes)
+                }
+                None => {}
             }
         }
         if let (Some(estimator), Some(delay)) = (&mut self.estimator, delay) {
@@ -311,12 +363,12 @@ impl Session {
             estimator.on_arrived(&Arrived { now, sent, bytes });
             self.look(now);
         }
-        if media == Media::Video && blocked {
+        if media == Media::Video && wants_key {
             self.ask_for_key(now);
         }
         match came {
-            Came::New { octets, wrong, .. } => (octets, wrong),
-            Came::Copy | Came::Malformed => (0, 0),
+            Came::New { octets, wrong } => (octets, wrong),
+            Came::Nothing | Came::Malformed => (0, 0),
         }
     }
 
@@ -381,11 +433,20 @@ impl Session {
     /// What the other end says of everything that this one sends.
     fn handle_blocks(&mut self, now: Time, blocks: &[ReportBlock]) {
         let trip = blocks.iter().filter_map(|block| round_trip(now, block)).min();
-        if let (Some(estimator), Some(trip)) = (&mut self.estimator, trip) {
+        let Some(trip) = trip else {
+            if let Some(sender) = &mut self.sender {
+                sender.hear(now, blocks, None);
+            }
+            return;
+        };
+        if let Some(estimator) = &mut self.estimator {
             estimator.on_round_trip(trip);
         }
+        for missing in self.incoming.iter_mut().flatten().filter_map(|incoming| incoming.missing.as_mut()) {
+            missing.set_round_trip(trip);
+        }
         if let Some(sender) = &mut self.sender {
-            sender.hear(now, blocks, trip);
+            sender.hear(now, blocks, Some(trip));
         }
     }
 
@@ -426,6 +487,7 @@ impl Session {
                 self.send_rtcp(&[RtcpPacket::Remb(Remb { sender, bitrate, ssrcs })]);
             }
         }
+        self.ask_again(now);
         if let Some(reporter) = &mut self.reporter {
             let sources = [0, 1].map(|i| self.incoming[i].as_ref().map_or(0, |incoming| incoming.ssrc));
             let reports = reporter.poll(now, self.parties[self.end].ssrc[1], sources);
@@ -439,6 +501,18 @@ impl Session {
         self.look(now);
     }
 
+    /// Asks for packets that are missing.
+    fn ask_again(&mut self, now: Time) {
+        let sender = self.parties[self.end].ssrc[Media::Video.index()];
+        let Some(incoming) = &mut self.incoming[Media::Video.index()] else { return };
+        let lost = incoming.missing.as_mut().map(|missing| missing.poll(now)).unwrap_or_default();
+        if !lost.is_empty() {
+            let lost = NackPair::of(lost.into_iter().map(|number| number as u16));
+            let nack = RtcpPacket::Nack { sender, media: incoming.ssrc, lost };
+            self.send_rtcp(&[nack]);
+        }
+    }
+
     /// When to call [`Session::handle_timeout`] though nothing has come.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.phase {
@@ -446,15 +520,21 @@ impl Session {
             Phase::Waiting => return (self.end == 0).then_some(self.start),
             Phase::Running | Phase::Ending | Phase::Leaving(_) => {}
         }
+        let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
+        if self.phase == Phase::Ending {
+            // What waits is sent; nothing is reported any more.
+            return sender;
+        }
         let until = match self.phase {
             Phase::Leaving(until) => Some(until),
             _ => self.end_at,
         };
         let regular = (self.phase == Phase::Running).then(|| self.timing.due());
-        let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
         let estimator = self.estimator.as_ref().and_then(|estimator| estimator.poll_timeout());
         let reporter = self.reporter.as_ref().and_then(Reporter::poll_timeout);
-        [until, regular, sender, estimator, reporter].into_iter().flatten().min()
+        let missing =
+            self.incoming.iter().flatten().filter_map(|incoming| incoming.missing.as_ref()?.poll_timeout());
+        [until, regular, sender, estimator, reporter, missing.min()].into_iter().flatten().min()
     }
 
     /// The next datagram to send at `now`.
@@ -518,7 +598,8 @@ impl Session {
         let mut bytes = Vec::new();
         packets.iter().for_each(|packet| packet.emit(&mut bytes));
         self.timing.hear(bytes.len());
-        self.outbox.push_back(Payload::bytes(Bytes::from(bytes)));
+        let tag = Payload::pattern(self.parties[self.end].pattern, 0, self.protection.rtcp());
+        self.outbox.push_back(Payload::rope([Payload::bytes(Bytes::from(bytes)), tag]));
     }
 
     /// Notes signals that have changed, if somebody looks.

@@ -1,6 +1,6 @@
 //! The send queue, and the pacer that empties it.
 
-use super::outgoing::Queued;
+use super::outgoing::{Purpose, Queued};
 use crate::rate::Probe;
 use crate::record::Media;
 use alloc::collections::VecDeque;
@@ -11,6 +11,8 @@ use voxpath_units::{Span, Time};
 pub(crate) struct Pacer {
     /// Audio: it leaves at once, as in libwebrtc.
     urgent: VecDeque<Queued>,
+    /// Retransmissions, which leave before what is new.
+    again: VecDeque<Queued>,
     paced: VecDeque<Queued>,
     bytes: u64,
     /// When the pacer is free for the next packet.
@@ -41,6 +43,7 @@ impl Pacer {
     pub(crate) const fn new(start: Time) -> Self {
         Self {
             urgent: VecDeque::new(),
+            again: VecDeque::new(),
             paced: VecDeque::new(),
             bytes: 0,
             free_at: start,
@@ -61,10 +64,12 @@ impl Pacer {
 
     pub(crate) fn push(&mut self, packet: Queued) {
         self.bytes += u64::from(packet.bytes);
-        match packet.media {
-            Media::Audio => self.urgent.push_back(packet),
-            Media::Video => self.paced.push_back(packet),
-        }
+        let queue = match (packet.media, packet.purpose) {
+            (Media::Audio, _) => &mut self.urgent,
+            (Media::Video, Purpose::Retransmission) => &mut self.again,
+            (Media::Video, _) => &mut self.paced,
+        };
+        queue.push_back(packet);
     }
 
     /// Octets that wait.
@@ -75,9 +80,9 @@ impl Pacer {
     /// How long the first packet has waited.
     pub(crate) fn delay(&self, now: Time) -> Span {
         let first = |queue: &VecDeque<Queued>| queue.front().map(|packet| packet.since);
-        first(&self.urgent)
+        [first(&self.urgent), first(&self.again), first(&self.paced)]
             .into_iter()
-            .chain(first(&self.paced))
+            .flatten()
             .min()
             .map_or(Span::ZERO, |since| now.since(since))
     }
@@ -88,7 +93,7 @@ impl Pacer {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.urgent.is_empty() && self.paced.is_empty()
+        self.urgent.is_empty() && self.again.is_empty() && self.paced.is_empty()
     }
 
     /// When something may leave; none if nothing waits. A window that is full holds back what is paced.
@@ -99,7 +104,7 @@ impl Pacer {
         if !self.probes.is_empty() {
             return Some(self.free_at);
         }
-        let first = self.paced.front().filter(|_| !window_is_full)?;
+        let first = self.again.front().or(self.paced.front()).filter(|_| !window_is_full)?;
         Some(first.since.max(self.free_at))
     }
 
@@ -112,10 +117,10 @@ impl Pacer {
             return Some(Next::Packet(self.sent(now, packet, self.bps), None));
         }
         let Some(&Cluster { probe, .. }) = self.probes.front() else {
-            let packet = self.paced.pop_front()?;
+            let packet = self.next()?;
             return Some(Next::Packet(self.sent(now, packet, self.bps), None));
         };
-        match self.paced.pop_front() {
+        match self.next() {
             Some(packet) => {
                 let packet = self.sent(now, packet, probe.bps);
                 self.count(packet.bytes);
@@ -123,6 +128,10 @@ impl Pacer {
             }
             None => Some(Next::Padding(probe.id)),
         }
+    }
+
+    fn next(&mut self) -> Option<Queued> {
+        self.again.pop_front().or_else(|| self.paced.pop_front())
     }
 
     /// Padding of so many octets has left for a probe.

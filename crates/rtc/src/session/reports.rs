@@ -43,11 +43,12 @@ impl Reporter {
     }
 
     /// A packet came: its transport-wide number, or its number in its own source.
-    pub(crate) fn take(&mut self, now: Time, media: Media, part: u64, bits: u32, ecn: Ecn, bytes: u32) {
+    pub(crate) fn take(&mut self, now: Time, media: Media, part: u16, ecn: Ecn, bytes: u32) {
         let run = &mut self.arrivals[if self.needs.report == ReportKind::Ccfb { media.index() } else { 0 }];
         // One cycle above zero, so that what was overtaken by the first has a number too.
         let near = run.came.last().map(|&(number, ..)| number).or(run.next);
-        let number = near.map_or((1 << bits) + part, |near| clock::unwrap(near, part, bits));
+        let part = u64::from(part);
+        let number = near.map_or((1 << 16) + part, |near| clock::unwrap(near, part, 16));
         run.next.get_or_insert(number);
         run.came.push((number, now, ecn));
         self.bytes += u64::from(bytes);

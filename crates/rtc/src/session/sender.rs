@@ -15,7 +15,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use voxpath_net::{Ecn, Stream};
 use voxpath_units::{Span, Time};
-use voxpath_wire::rtcp::{CongestionFeedback, ReportBlock, RtcpPacket};
+use voxpath_wire::rtcp::{CongestionFeedback, NackPair, ReportBlock, RtcpPacket};
 use voxpath_wire::rtp::Extensions;
 
 /// A key frame is sent no sooner after another one that was asked for (libwebrtc's `kMinKeyFrameSendInterval`).
@@ -45,6 +45,8 @@ pub(crate) struct Sender {
     /// Of each medium the numbers among all of packets that were sent, and the sequence number of the first of them.
     numbers: [(u16, VecDeque<u64>); 2],
     key_sent: Option<Time>,
+    /// What a packet is not sent again within.
+    round_trip: Span,
     /// The highest sequence number that the last report block had.
     reported: [Option<u32>; 2],
     /// Sources make frames.
@@ -54,7 +56,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(settings: Sends, party: &Party, now: Time, draws: impl Fn(&str) -> Stream) -> Self {
+    pub(crate) fn new(
+        settings: Sends,
+        party: &Party,
+        now: Time,
+        tag: u32,
+        draws: impl Fn(&str) -> Stream,
+    ) -> Self {
         let needs = settings.control.needs();
         let control = settings.control.sender(now, settings.rate);
         let extensions = Extensions {
@@ -62,7 +70,9 @@ impl Sender {
             abs_send_time: Some(0),
             transport_sequence: (needs.report == ReportKind::TransportWide).then_some(0),
         };
-        let outgoing = |media| Outgoing::new(media, party, now, &extensions, settings.packet_bytes);
+        let outgoing = |media| {
+            Outgoing::new(media, party, now, &extensions, settings.packet_bytes, settings.repair, tag)
+        };
         let video = settings
             .video
             .as_ref()
@@ -92,6 +102,7 @@ impl Sender {
             next: 0,
             numbers: party.sequence.map(|sequence| (sequence, VecDeque::new())),
             key_sent: None,
+            round_trip: Span::ZERO,
             reported: [None; 2],
             is_on: true,
             accounted: now,
@@ -156,8 +167,22 @@ impl Sender {
             }
             RtcpPacket::CongestionFeedback(feedback) => self.congestion(now, feedback),
             RtcpPacket::PictureLoss { .. } | RtcpPacket::FullIntra { .. } => self.key_wanted(now),
+            RtcpPacket::Nack { media, lost, .. } => self.send_again(now, *media, lost),
             _ => {}
         }
+    }
+
+    /// Packets are asked for again.
+    fn send_again(&mut self, now: Time, ssrc: u32, lost: &[NackPair]) {
+        let Some(media) = self.media_of(ssrc) else { return };
+        let round_trip = self.round_trip;
+        let Some(outgoing) = &mut self.outgoing[media.index()] else { return };
+        for sequence in lost.iter().flat_map(|pair| pair.sequences()) {
+            if let Some(packet) = outgoing.again(now, sequence, round_trip) {
+                self.pacer.push(packet);
+            }
+        }
+        self.tell_queue(now);
     }
 
     fn congestion(&mut self, now: Time, feedback: &CongestionFeedback) {
@@ -178,6 +203,7 @@ impl Sender {
 
     /// Report blocks came.
     pub(crate) fn hear(&mut self, now: Time, blocks: &[ReportBlock], round_trip: Option<Span>) {
+        self.round_trip = round_trip.unwrap_or(self.round_trip);
         let (mut expected, mut lost) = (0, 0.0);
         for block in blocks {
             let Some(media) = self.media_of(block.ssrc) else { continue };

@@ -14,7 +14,7 @@ use alloc::format;
 use core::any::Any;
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
-use voxpath_rtc::session::{Config, Party, Session};
+use voxpath_rtc::session::{Config, Party, Protection, Session};
 use voxpath_rtc::settings::Sends;
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
@@ -31,6 +31,8 @@ pub struct Call {
     pub duration_ns: Option<u64>,
     /// Regular RTCP packets are not more frequent than this.
     pub rtcp_interval_ns: u64,
+    /// How its packets are protected.
+    pub protection: Protection,
 }
 
 impl Call {
@@ -87,6 +89,7 @@ impl Settings for Box<Call> {
                 start: flow.start,
                 duration: self.duration_ns.map(Span::from_nanos),
                 rtcp_interval: Span::from_nanos(self.rtcp_interval_ns),
+                protection: self.protection,
                 name: flow.name,
                 seed: flow.seed,
             };
@@ -106,6 +109,7 @@ impl Settings for Box<Call> {
             back,
             duration_ns: (!endless).then(|| 1 + draw.below(3_000_000_000)),
             rtcp_interval_ns: 10_000_000 + draw.below(5_000_000_000),
+            protection: if draw.bit() { Protection::None } else { Protection::Srtp },
         })
     }
 }
