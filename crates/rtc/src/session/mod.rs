@@ -183,14 +183,14 @@ enum Phase {
     /// The end that opens has its start before it; the end that answers has not heard of it.
     Waiting,
     Running,
-    /// Its sources are silent; what waits is sent, then BYE.
-    Ending,
+    /// Its sources are silent; what waits is sent, as far as it can be until then, and BYE.
+    Ending(Time),
     /// BYE is sent; until then the other end's is awaited.
     Leaving(Time),
     Done,
 }
 
-/// How long the end that opened waits for the other one's BYE.
+/// How long an end empties its send queue, and the one that opened waits for the other one's BYE.
 const PATIENCE: Span = Span::from_secs(2);
 /// A key frame is asked for no sooner again.
 const ASK_EVERY: Span = Span::from_millis(500);
@@ -418,7 +418,7 @@ impl Session {
                 match self.phase {
                     Phase::Leaving(_) => self.phase = Phase::Done,
                     Phase::Running => self.stopping = true,
-                    Phase::Waiting | Phase::Ending | Phase::Done => {}
+                    Phase::Waiting | Phase::Ending(_) | Phase::Done => {}
                 }
                 self.left = true;
             }
@@ -456,7 +456,7 @@ impl Session {
             Phase::Waiting if self.stopping => self.phase = Phase::Done,
             Phase::Waiting if self.end == 0 && now >= self.start => self.begin(now),
             Phase::Running if self.stopping || self.end_at.is_some_and(|at| now >= at) => {
-                self.phase = Phase::Ending;
+                self.phase = Phase::Ending(now + PATIENCE);
                 if let Some(sender) = &mut self.sender {
                     sender.end();
                 }
@@ -467,7 +467,10 @@ impl Session {
         if let Some(sender) = &mut self.sender {
             sender.handle_timeout(now, &mut self.record);
         }
-        if self.phase == Phase::Ending && self.sender.as_ref().is_none_or(Sender::is_empty) {
+        let is_sent = self.sender.as_ref().is_none_or(Sender::is_empty);
+        if let Phase::Ending(until) = self.phase
+            && (is_sent || now >= until)
+        {
             self.report(now, true);
             self.phase = match self.end == 0 && !self.left {
                 true => Phase::Leaving(now + PATIENCE),
@@ -518,12 +521,12 @@ impl Session {
         match self.phase {
             Phase::Done => return None,
             Phase::Waiting => return (self.end == 0).then_some(self.start),
-            Phase::Running | Phase::Ending | Phase::Leaving(_) => {}
+            Phase::Running | Phase::Ending(_) | Phase::Leaving(_) => {}
         }
         let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
-        if self.phase == Phase::Ending {
+        if let Phase::Ending(until) = self.phase {
             // What waits is sent; nothing is reported any more.
-            return sender;
+            return sender.into_iter().chain([until]).min();
         }
         let until = match self.phase {
             Phase::Leaving(until) => Some(until),

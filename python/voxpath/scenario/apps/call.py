@@ -11,7 +11,7 @@ from voxpath.scenario.apps.call_summaries import FRAMES, METRICS, SECONDS
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.planning import plan
-from voxpath.scenario.quantities import PositiveSize, PositiveSpan
+from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan
 from voxpath.scenario.rates import Rates, control_of
 from voxpath.scenario.table import From, Keys, Table, faults
 
@@ -37,12 +37,36 @@ class _Media(Table):
     buffer: JitterBuffer = Field(
         default_factory=lambda: Adaptive(kind="adaptive"), description="The jitter buffer at the other end."
     )
+    nack: bool = Field(
+        False, description="Lost packets of video are asked for and sent again (RFC 4585, RFC 4588)."
+    )
+    parity: Annotated[Packets, Field(le=15)] | None = Field(
+        None, description="One parity packet for each so many packets of a frame of video (RFC 8627)."
+    )
+    redundancy: int = Field(
+        0, ge=0, le=3, description="So many earlier frames in each packet of audio (RFC 2198)."
+    )
+    inband_fec: bool = Field(
+        False, description="Each frame of audio tells the one before at a lower quality, as Opus can."
+    )
 
 
 class Sends(_Media):
     """What an end sends."""
 
-    PLAN: ClassVar[Keys] = {"control": From("control", lambda sends, _: control_of(sends.control))}
+    PLAN: ClassVar[Keys] = {
+        "control": From("control", lambda sends, _: control_of(sends.control)),
+        "repair": From("nack", lambda sends, _: _repair(sends), also=("parity", "redundancy", "inband_fec")),
+    }
+
+
+def _repair(sends: Sends) -> dict[str, Any]:
+    return {
+        "nack": sends.nack,
+        "parity_packets": sends.parity,
+        "redundant_frames": sends.redundancy,
+        "inband": sends.inband_fec,
+    }
 
 
 _WAY = tuple(_Media.model_fields)
@@ -75,6 +99,9 @@ class Call(AppTable, _Media):
     kind: Literal["call"]
     back: _Back = Field("same", description='What `to` sends: "same", "none", or a table of these keys.')
     duration: PositiveSpan | None = Field(None, description="How long; until the run ends without it.")
+    protection: Literal["none", "srtp"] = Field(
+        "none", description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714)."
+    )
     rtcp_interval: PositiveSpan = default(
         "1 s", "Regular RTCP packets are not more frequent (T_rr_interval of RFC 4585)."
     )
