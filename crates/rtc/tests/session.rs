@@ -130,7 +130,9 @@ impl Call {
                 self.wrong += self.ends[to].handle_datagram(next, &data, ecn).1;
                 self.drain(to);
             }
-            [0, 1].map(|end| self.drain(end));
+            for end in [0, 1] {
+                self.drain(end);
+            }
         }
     }
 

@@ -148,10 +148,10 @@ mod tests {
 
     fn packet(number: u16) -> Protected {
         Protected {
-            marker: number % 3 == 0,
+            marker: number.is_multiple_of(3),
             payload_type: 96,
             timestamp: 1_000 * u32::from(number),
-            len: 1_000 + number,
+            len: 1_000 + number % 100,
             head: [0x90, 0x80, 0x80, number as u8, 1],
         }
     }
