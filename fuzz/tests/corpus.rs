@@ -44,6 +44,11 @@ fn plan() {
 }
 
 #[test]
+fn rtp() {
+    hold("rtp");
+}
+
+#[test]
 fn script() {
     hold("script");
 }

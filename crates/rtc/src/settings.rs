@@ -101,7 +101,7 @@ impl Sends {
             repair: Repair {
                 nack: draw.bit(),
                 parity_packets: draw.bit().then(|| 1 + draw.below(parity::MOST.into()) as u32),
-                redundant_frames: draw.below(3) as u32,
+                redundant_frames: draw.below(2) as u32,
                 inband: draw.bit(),
             },
         }

@@ -130,9 +130,7 @@ impl Call {
                 self.wrong += self.ends[to].handle_datagram(next, &data, ecn).1;
                 self.drain(to);
             }
-            for end in [0, 1] {
-                self.drain(end);
-            }
+            (0..2).for_each(|end| self.drain(end));
         }
     }
 

@@ -167,8 +167,9 @@ impl Incoming {
         let came = self.place(now, part, record);
         let Some(number) = came else { return Came::Malformed };
         let Some(number) = number else { return Came::Nothing };
-        // The first octet of a frame of video is real.
-        let real = begin + usize::from(part.descriptor.is_some_and(|descriptor| descriptor.start));
+        // The first octet of a frame is real: VP8's payload header, Opus's table of contents.
+        let begins = part.descriptor.is_none_or(|descriptor| descriptor.start);
+        let real = begin + usize::from(begins && header.payload_type != REDUNDANT);
         let body = packet.slice(real as u32, packet.len() - real as u32);
         let wrong = if self.is_whole(sequence, &body) { 0 } else { body.len() };
         for block in blocks {

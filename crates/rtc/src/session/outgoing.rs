@@ -6,8 +6,8 @@ use crate::record::{Media, SentFrame, SentMedia};
 use crate::repair::history::Sent;
 use crate::repair::parity::{self, Group, Protected};
 use crate::repair::redundancy::{self, Block};
-use crate::settings::{MOST_REDUNDANT, Repair};
-use crate::source::Frame;
+use crate::settings::{MOST_REDUNDANT, Repair, Sends};
+use crate::source::{Frame, audio};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -81,6 +81,8 @@ pub(crate) struct Outgoing {
     overhead: u32,
     header: u32,
     tag: u32,
+    /// Time from one frame of audio to the next.
+    frame_ns: u64,
     /// Octets of a packet at most.
     most: u32,
 }
@@ -91,10 +93,10 @@ impl Outgoing {
         party: &Party,
         start: Time,
         extensions: &Extensions,
-        most: u32,
-        repair: Repair,
+        sends: &Sends,
         tag: u32,
     ) -> Self {
+        let (most, repair) = (sends.packet_bytes, sends.repair);
         let index = media.index();
         let level = (media == Media::Audio).then_some(AudioLevel { voice: true, level: VOICE });
         let extensions = Extensions { audio_level: level, ..*extensions };
@@ -119,6 +121,7 @@ impl Outgoing {
             overhead: header + descriptor + tag,
             header,
             tag,
+            frame_ns: sends.audio.as_ref().map_or(0, |audio| audio.frame_ns),
             most,
         }
     }
@@ -347,10 +350,15 @@ impl Outgoing {
         };
         let mut head = Vec::with_capacity(RtpHeader::MOST + parity::HEADER + parity::HEAD);
         header.emit(&ExtensionIds::USUAL, &mut head);
+        let mut body_len = packet.len + self.tag;
         match &packet.purpose {
             Purpose::Media if payload_type == REDUNDANT => {
                 let (blocks, count) = &packet.redundant;
                 redundancy::emit(self.media.codec().payload_type, &blocks[..*count], &mut head);
+            }
+            Purpose::Media if self.media == Media::Audio => {
+                head.push(audio::table_of_contents(self.frame_ns));
+                body_len -= 1;
             }
             Purpose::Retransmission => head.extend_from_slice(&packet.sequence.to_be_bytes()),
             Purpose::Parity(group) => group.emit(&mut head),
@@ -373,7 +381,7 @@ impl Outgoing {
             let tag = Payload::pattern(self.pattern, content, self.tag);
             return Payload::rope([Payload::bytes(Bytes::from(head)), body, last, tag]);
         }
-        let body = Payload::pattern(self.pattern, content, packet.len + self.tag);
+        let body = Payload::pattern(self.pattern, content, body_len);
         Payload::rope([Payload::bytes(Bytes::from(head)), body])
     }
 }

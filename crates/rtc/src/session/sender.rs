@@ -70,9 +70,7 @@ impl Sender {
             abs_send_time: Some(0),
             transport_sequence: (needs.report == ReportKind::TransportWide).then_some(0),
         };
-        let outgoing = |media| {
-            Outgoing::new(media, party, now, &extensions, settings.packet_bytes, settings.repair, tag)
-        };
+        let outgoing = |media| Outgoing::new(media, party, now, &extensions, &settings, tag);
         let video = settings
             .video
             .as_ref()

@@ -63,7 +63,7 @@ impl Audio {
     /// Settings with which nothing is wrong, for property tests.
     pub fn sample(draw: &mut dyn Draw) -> Self {
         Self {
-            rate_bps: 6_000 + draw.below(100_000),
+            rate_bps: 6_000 + draw.below(30_000),
             frame_ns: [10_000_000, 20_000_000, 60_000_000][draw.below(3) as usize],
             size_spread: draw.below(2) as f64 * 0.3 * draw.unit(),
             dtx: draw.bit().then(|| Dtx {
@@ -72,6 +72,19 @@ impl Audio {
             }),
         }
     }
+}
+
+/// The first octet of an Opus packet with one frame (RFC 6716 section 3.1): wideband or fullband, mono.
+pub const fn table_of_contents(frame_ns: u64) -> u8 {
+    let configuration = match frame_ns {
+        2_500_000 => 28,
+        5_000_000 => 29,
+        10_000_000 => 14,
+        40_000_000 => 10,
+        60_000_000 => 11,
+        _ => 15,
+    };
+    configuration << 3
 }
 
 /// A microphone that runs.
