@@ -291,11 +291,15 @@ impl Call {
                 self.at(now + Span::from_secs(1), Event::ReceiverReportDue);
             }
             Event::ReceiverReport { expected, lost } if !self.silent(now) && expected > 0 => {
-                let fraction_lost = lost as f64 / expected as f64;
+                let truth = lost as f64 / expected as f64;
+                let fraction_lost = if self.setting.liar { self.link.unit() } else { truth };
                 let round_trip = Some(Span::from_millis(100) + self.link.queueing(now));
                 self.control.on_report(&Report { now, expected, fraction_lost, round_trip });
             }
-            Event::Remb(bps) if !self.silent(now) => self.control.on_remb(now, bps),
+            Event::Remb(bps) if !self.silent(now) => {
+                let whim = if self.setting.liar { (self.link.unit() * 1e9) as u64 % 3 } else { 2 };
+                self.control.on_remb(now, [0, u64::MAX, bps][whim as usize]);
+            }
             Event::Reports(_) | Event::ReceiverReport { .. } | Event::Remb(_) => {}
             Event::Sample => {
                 self.sample.at_s = now.as_secs_f64();
