@@ -42,7 +42,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     let ways = Ways::of(plan);
     let addresses = addresses(plan, &ways);
     let mut tap = Tap::new();
-    for sink in sinks::wanted(plan, observe, &addresses) {
+    for sink in sinks::wanted(plan, seed, observe, &addresses) {
         tap.attach(sink);
     }
     let mut network = Network {

@@ -24,6 +24,8 @@ fn everything(plan: &Plan) -> Observe {
         rtc: true,
         tcp: true,
         packets: true,
+        capacity: true,
+        rtc: true,
         capture: hosts.map(|node| node.name.clone()).collect(),
         snap_bytes: None,
     }

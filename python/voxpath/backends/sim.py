@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from voxpath.results.outcome import Outcome
     from voxpath.scenario import Document
 
-OBSERVABLE = ("tcp", "rtc", "packets")
+OBSERVABLE = ("tcp", "rtc", "packets", "capacity")
 """What a run can record besides its results and captures."""
 
 _MOST_FOLDERS = 100
@@ -113,7 +113,7 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
             raise ValueError(f"{name!r} is no host; {did_you_mean(name, hosts)}")
     # In the order of the hosts, whatever order was asked for: the same wish is the same run.
     captured = tuple(host for host in hosts if host in capture)
-    return Observe(tcp="tcp" in observe, rtc="rtc" in observe, packets="packets" in observe, capture=captured)
+    return Observe(**{name: name in observe for name in OBSERVABLE}, capture=captured)
 
 
 def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:

@@ -24,6 +24,7 @@ class Observe:
         tcp: Time series of every TCP endpoint.
         rtc: Signals of the rate controls of calls.
         packets: Every packet at every link.
+        capacity: Rates of links that vary by themselves.
         capture: Names of the hosts whose packets are captured.
         snap_bytes: Bytes kept of each captured packet; all without it.
     """
@@ -31,6 +32,7 @@ class Observe:
     tcp: bool = False
     rtc: bool = False
     packets: bool = False
+    capacity: bool = False
     capture: tuple[str, ...] = ()
     snap_bytes: int | None = None
 

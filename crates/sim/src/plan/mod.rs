@@ -111,6 +111,8 @@ pub struct Observe {
     pub rtc: bool,
     /// Every packet at every link: enqueued, dropped, lost, delivered.
     pub packets: bool,
+    /// Rates that vary by themselves, on change.
+    pub capacity: bool,
     /// Names of hosts whose packets are captured as pcapng.
     pub capture: Vec<String>,
     /// Bytes of each captured packet that are kept; none keeps all.
