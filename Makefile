@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -28,6 +28,7 @@ help:
 	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/measured/grid.md)'
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
+	@echo 'make rmcat        every rate control in the test cases of RFC 8867, with figures: some minutes (docs/measured/rmcat.md, scenarios/rmcat)'
 	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/measured/grid.md)'
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
 	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
@@ -181,6 +182,9 @@ grid-record: setup
 
 grid-sample: setup
 	$(BIN)/python benches/fidelity/grid.py --sample --at-once $${GRID_AT_ONCE:-4}
+
+rmcat: setup
+	$(BIN)/python benches/rmcat/run.py
 
 classes: setup
 	$(BIN)/python benches/fidelity/classes.py
