@@ -1,7 +1,7 @@
 """A call of 60 s at 2 Mbit/s, and the same packets as datagrams in ns-3: processor time of whole processes, taken in turn.
 
 Our call runs once with its packets recorded. ns-3 is given a list of them: which end sent each, when, and how large it was. So
-ns-3 has the packets without the work of making them: encoder, pacer, rate control, reports. `make bench` runs this.
+ns-3 has the packets without the work of making them: encoder, pacer, rate control, reports. `make bench-call` runs this.
 """
 # SPDX-License-Identifier: Apache-2.0
 
