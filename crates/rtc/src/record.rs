@@ -40,6 +40,8 @@ pub struct Record {
     pub received: [ReceivedMedia; 2],
     /// Signals of its rate control as they changed, if somebody looks.
     pub signals: Vec<Signal>,
+    /// When the call was over here; none if it was not.
+    pub ended: Option<Time>,
     /// Datagrams that were none of this call, or malformed.
     pub malformed: u64,
 }

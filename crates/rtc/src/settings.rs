@@ -89,7 +89,7 @@ impl Sends {
     pub fn sample(draw: &mut dyn Draw) -> Self {
         let audio = draw.bit().then(|| Audio::sample(draw));
         let min_bps = 50_000 + draw.below(300_000);
-        let max_bps = min_bps + draw.below(3_000_000);
+        let max_bps = min_bps + draw.below(700_000);
         Self {
             video: (audio.is_none() || draw.bit()).then(|| Video::sample(draw)),
             audio,

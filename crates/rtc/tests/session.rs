@@ -226,6 +226,18 @@ fn a_call_of_some_length_ends_at_both_ends() {
 }
 
 #[test]
+fn a_handshake_takes_its_round_trips_and_survives_losses() {
+    let path = Path { protection: Protection::DtlsSrtp, ..GOOD };
+    let call = run(&sends(), path.clone(), 5);
+    let first = |end: usize| call.record(end).sent[Media::Audio.index()].frames[0].captured;
+    // Six flights of 40 ms; the end that answers begins with the fifth.
+    assert_eq!((first(0), first(1)), (Time::ZERO + ms(10 + 6 * 40), Time::ZERO + ms(10 + 5 * 40)));
+    assert_eq!((call.record(0).malformed, call.record(1).malformed), (0, 0));
+    let call = run(&sends(), Path { loss: 0.4, copies: 0.2, jitter: ms(60), ..path }, 30);
+    assert!([0, 1].iter().all(|&end| call.record(end).sent[Media::Audio.index()].frames.len() > 500));
+}
+
+#[test]
 fn every_control_stays_within_its_bounds_whatever_the_path_does() {
     let paths = [
         Path { loss: 0.3, ..GOOD },

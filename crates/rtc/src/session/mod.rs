@@ -10,6 +10,7 @@
 //! | `incoming` | packets become frames |
 //! | `sender` | sources, send queue and rate control |
 //! | `reports` | feedback on single packets, made and read |
+//! | `setup` | connectivity check and DTLS before media |
 //! | `timing` | when RTCP is sent |
 
 mod incoming;
@@ -17,6 +18,7 @@ mod outgoing;
 mod pacer;
 mod reports;
 mod sender;
+mod setup;
 mod timing;
 
 use crate::clock;
@@ -34,6 +36,7 @@ use incoming::{Came, Incoming};
 use reports::Reporter;
 use sender::Sender;
 use serde::{Deserialize, Serialize};
+use setup::{Setup, Step};
 use timing::Timing;
 use voxpath_net::{Ecn, Seed, Stream};
 use voxpath_units::{Span, Time};
@@ -123,6 +126,8 @@ pub enum Protection {
     None,
     /// SRTP with AEAD_AES_128_GCM (RFC 7714), by its octets.
     Srtp,
+    /// The same, with a connectivity check and a handshake of DTLS before, by their octets and round trips.
+    DtlsSrtp,
 }
 
 impl Protection {
@@ -130,7 +135,7 @@ impl Protection {
     const fn rtp(self) -> u32 {
         match self {
             Self::None => 0,
-            Self::Srtp => 16,
+            Self::Srtp | Self::DtlsSrtp => 16,
         }
     }
 
@@ -138,7 +143,7 @@ impl Protection {
     const fn rtcp(self) -> u32 {
         match self {
             Self::None => 0,
-            Self::Srtp => 20,
+            Self::Srtp | Self::DtlsSrtp => 20,
         }
     }
 }
@@ -163,6 +168,9 @@ pub struct Session {
     stopping: bool,
     /// The other end's BYE came.
     left: bool,
+    /// When anything came last, and how long nothing may come.
+    heard: Time,
+    consent: Span,
     sender: Option<Sender>,
     incoming: [Option<Incoming>; 2],
     receives: Option<Sends>,
@@ -178,10 +186,12 @@ pub struct Session {
     sends: Option<Sends>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Phase {
     /// The end that opens has its start before it; the end that answers has not heard of it.
     Waiting,
+    /// The end that opens sets up the call.
+    Setup(Setup),
     Running,
     /// Its sources are silent; what waits is sent, as far as it can be until then, and BYE.
     Ending(Time),
@@ -192,6 +202,10 @@ enum Phase {
 
 /// How long an end empties its send queue, and the one that opened waits for the other one's BYE.
 const PATIENCE: Span = Span::from_secs(2);
+/// An end that hears nothing for so long leaves, as nobody consents to what it sends (RFC 7675 section 5.1).
+const CONSENT: Span = Span::from_secs(30);
+/// The same in intervals of RTCP (RFC 3550 section 6.3.5).
+const TIMEOUT: u64 = 5;
 /// A key frame is asked for no sooner again.
 const ASK_EVERY: Span = Span::from_millis(500);
 
@@ -224,6 +238,8 @@ impl Session {
             end_at: config.duration.filter(|_| end == 0).map(|duration| start + duration),
             stopping: false,
             left: false,
+            heard: start,
+            consent: CONSENT.max(config.rtcp_interval * TIMEOUT),
             sender: None,
             incoming: [None, None],
             receives: config.sends[1 - end].cloned(),
@@ -257,12 +273,12 @@ impl Session {
 
     /// Whether it has nothing more to do.
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Done
+        matches!(self.phase, Phase::Done)
     }
 
     fn begin(&mut self, now: Time) {
         self.phase = Phase::Running;
-        self.start = now;
+        (self.start, self.heard) = (now, now);
         let [own, other] = [self.parties[self.end], self.parties[1 - self.end]];
         if let Some(sends) = self.sends.take() {
             let draws = |part: &str| self.seed.stream(&format!("flow {} {part} {}", self.name, self.end));
@@ -293,7 +309,18 @@ impl Session {
     /// A datagram came, on which the network left `ecn`: how many octets of media it had that are new, and how many of
     /// these are wrong.
     pub fn handle_datagram(&mut self, now: Time, data: &Payload, ecn: Ecn) -> (u32, u32) {
-        if self.phase == Phase::Done {
+        if self.is_done() {
+            return (0, 0);
+        }
+        self.heard = now;
+        if self.protection == Protection::DtlsSrtp
+            && let Some(flight) = setup::parse(data, 1 - self.end)
+        {
+            self.set_up(now, flight);
+            return (0, 0);
+        }
+        if matches!(self.phase, Phase::Setup(_)) {
+            // Media that has overtaken the end of the handshake cannot be read yet.
             return (0, 0);
         }
         let is_rtcp = RtcpPacket::is_rtcp(data.front());
@@ -322,13 +349,31 @@ impl Session {
         (0, 0)
     }
 
+    /// A flight of the other end's handshake came.
+    fn set_up(&mut self, now: Time, flight: usize) {
+        let pattern = self.parties[self.end].pattern;
+        if let Phase::Setup(setup) = &mut self.phase {
+            match setup.take(now, flight) {
+                Step::Send(next) => self.outbox.push_back(setup::emit(next, pattern)),
+                Step::Done => self.begin(now),
+                Step::Nothing => {}
+            }
+        } else if self.end == 1 {
+            let (next, is_set_up) = setup::answer(flight);
+            self.outbox.push_back(setup::emit(next, pattern));
+            if is_set_up && matches!(self.phase, Phase::Waiting) {
+                self.begin(now);
+            }
+        }
+    }
+
     fn handle_rtp(&mut self, now: Time, data: &Payload, tag: u32, ecn: Ecn) -> (u32, u32) {
         let Ok((header, at)) = RtpHeader::parse(data.front(), &ExtensionIds::USUAL) else {
             self.record.malformed += 1;
             return (0, 0);
         };
         let other = &self.parties[1 - self.end];
-        if self.phase == Phase::Waiting && self.end == 1 && other.ssrc.contains(&header.ssrc) {
+        if matches!(self.phase, Phase::Waiting) && self.end == 1 && other.ssrc.contains(&header.ssrc) {
             self.begin(now);
         }
         let Some(incoming) = self.incoming.iter_mut().flatten().find(|incoming| incoming.owns(header.ssrc))
@@ -388,7 +433,7 @@ impl Session {
             self.record.malformed += 1;
             return;
         };
-        if self.phase == Phase::Waiting && self.end == 1 {
+        if matches!(self.phase, Phase::Waiting) && self.end == 1 {
             self.begin(now);
         }
         self.timing.hear(bytes.len());
@@ -418,7 +463,7 @@ impl Session {
                 match self.phase {
                     Phase::Leaving(_) => self.phase = Phase::Done,
                     Phase::Running => self.stopping = true,
-                    Phase::Waiting | Phase::Ending(_) | Phase::Done => {}
+                    Phase::Waiting | Phase::Setup(_) | Phase::Ending(_) | Phase::Done => {}
                 }
                 self.left = true;
             }
@@ -454,7 +499,22 @@ impl Session {
     pub fn handle_timeout(&mut self, now: Time) {
         match self.phase {
             Phase::Waiting if self.stopping => self.phase = Phase::Done,
+            Phase::Waiting
+                if self.end == 0 && now >= self.start && self.protection == Protection::DtlsSrtp =>
+            {
+                self.phase = Phase::Setup(Setup::new(now));
+                self.outbox.push_back(setup::emit(0, self.parties[0].pattern));
+            }
             Phase::Waiting if self.end == 0 && now >= self.start => self.begin(now),
+            Phase::Setup(setup)
+                if self.stopping || setup.is_over(now) || self.end_at.is_some_and(|at| now >= at) =>
+            {
+                self.phase = Phase::Done;
+            }
+            Phase::Setup(ref mut setup) => {
+                let again = setup.poll(now).map(|flight| setup::emit(flight, self.parties[0].pattern));
+                self.outbox.extend(again);
+            }
             Phase::Running if self.stopping || self.end_at.is_some_and(|at| now >= at) => {
                 self.phase = Phase::Ending(now + PATIENCE);
                 if let Some(sender) = &mut self.sender {
@@ -462,6 +522,7 @@ impl Session {
                 }
             }
             Phase::Leaving(until) if now >= until => self.phase = Phase::Done,
+            Phase::Running if now >= self.heard + self.consent => self.phase = Phase::Done,
             _ => {}
         }
         if let Some(sender) = &mut self.sender {
@@ -477,7 +538,10 @@ impl Session {
                 false => Phase::Done,
             };
         }
-        if self.phase != Phase::Running && !matches!(self.phase, Phase::Leaving(_)) {
+        if self.is_done() {
+            self.record.ended.get_or_insert(now);
+        }
+        if !matches!(self.phase, Phase::Running | Phase::Leaving(_)) {
             return;
         }
         if let Some(estimator) = &mut self.estimator {
@@ -498,7 +562,7 @@ impl Session {
                 self.send_rtcp(&[report]);
             }
         }
-        if self.phase == Phase::Running && self.timing.is_due(now) {
+        if matches!(self.phase, Phase::Running) && self.timing.is_due(now) {
             self.report(now, false);
         }
         self.look(now);
@@ -521,6 +585,7 @@ impl Session {
         match self.phase {
             Phase::Done => return None,
             Phase::Waiting => return (self.end == 0).then_some(self.start),
+            Phase::Setup(setup) => return self.end_at.into_iter().chain([setup.poll_timeout()]).min(),
             Phase::Running | Phase::Ending(_) | Phase::Leaving(_) => {}
         }
         let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
@@ -532,7 +597,8 @@ impl Session {
             Phase::Leaving(until) => Some(until),
             _ => self.end_at,
         };
-        let regular = (self.phase == Phase::Running).then(|| self.timing.due());
+        let until = until.into_iter().chain([self.heard + self.consent]).min();
+        let regular = matches!(self.phase, Phase::Running).then(|| self.timing.due());
         let estimator = self.estimator.as_ref().and_then(|estimator| estimator.poll_timeout());
         let reporter = self.reporter.as_ref().and_then(Reporter::poll_timeout);
         let missing =
@@ -544,6 +610,9 @@ impl Session {
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(data) = self.outbox.pop_front() {
             return Some(Transmit { data, ecn: Ecn::NotEct });
+        }
+        if self.is_done() {
+            return None;
         }
         let transmit = self.sender.as_mut()?.poll_transmit(now, &mut self.record);
         if transmit.is_some() {

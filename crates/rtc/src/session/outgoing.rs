@@ -83,6 +83,8 @@ pub(crate) struct Outgoing {
     tag: u32,
     /// Time from one frame of audio to the next.
     frame_ns: u64,
+    /// Where header octets are written.
+    head: Vec<u8>,
     /// Octets of a packet at most.
     most: u32,
 }
@@ -121,6 +123,7 @@ impl Outgoing {
             overhead: header + descriptor + tag,
             header,
             tag,
+            head: Vec::new(),
             frame_ns: sends.audio.as_ref().map_or(0, |audio| audio.frame_ns),
             most,
         }
@@ -348,7 +351,9 @@ impl Outgoing {
             padding: packet.purpose == Purpose::Padding,
             extensions,
         };
-        let mut head = Vec::with_capacity(RtpHeader::MOST + parity::HEADER + parity::HEAD);
+        // One buffer for all packets: a copy of what is in it is one allocation of its size.
+        let mut head = core::mem::take(&mut self.head);
+        head.clear();
         header.emit(&ExtensionIds::USUAL, &mut head);
         let mut body_len = packet.len + self.tag;
         match &packet.purpose {
@@ -375,14 +380,16 @@ impl Outgoing {
             record.frames[frame].sent = Some(now);
         }
         let content = content(self.media, packet.sequence);
+        let real = Payload::bytes(Bytes::copy_from_slice(&head));
+        self.head = head;
         if packet.purpose == Purpose::Padding {
             let last = Payload::bytes(Bytes::from(alloc::vec![(packet.len + 1) as u8]));
             let body = Payload::pattern(self.pattern, content, packet.len);
             let tag = Payload::pattern(self.pattern, content, self.tag);
-            return Payload::rope([Payload::bytes(Bytes::from(head)), body, last, tag]);
+            return Payload::rope([real, body, last, tag]);
         }
         let body = Payload::pattern(self.pattern, content, body_len);
-        Payload::rope([Payload::bytes(Bytes::from(head)), body])
+        Payload::rope([real, body])
     }
 }
 

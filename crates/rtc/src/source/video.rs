@@ -90,7 +90,7 @@ impl Video {
     pub fn sample(draw: &mut dyn Draw) -> Self {
         let reaction_ns = draw.below(300_000_000);
         Self {
-            interval_ns: 10_000_000 + draw.below(90_000_000),
+            interval_ns: 20_000_000 + draw.below(90_000_000),
             key_interval_ns: draw.bit().then(|| 200_000_000 + draw.below(3_000_000_000)),
             key_size: 1.0 + 4.0 * draw.unit(),
             key_frames: 5 + draw.below(10) as u32,
@@ -106,11 +106,11 @@ impl Video {
                     rates_bps: (1..=1 + draw.below(4)).map(|i| i * 200_000).collect(),
                 },
                 2 => Encoder::Frames {
-                    sizes: (0..=draw.below(20)).map(|_| 1 + draw.below(20_000) as u32).collect(),
+                    sizes: (0..=draw.below(20)).map(|_| 1 + draw.below(4_000) as u32).collect(),
                     scaled: draw.bit(),
                     reaction_ns,
                 },
-                _ => Encoder::Constant { rate_bps: 10_000 + draw.below(3_000_000) },
+                _ => Encoder::Constant { rate_bps: 10_000 + draw.below(800_000) },
             },
         }
     }

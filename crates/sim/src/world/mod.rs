@@ -347,10 +347,13 @@ impl World {
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);
         }
-        if endpoint.busy && !endpoint.kind.is_busy() {
-            endpoint.busy = false;
-            self.busy -= 1;
+        // An end of a call that answers has nothing to do until it hears of the call.
+        match (endpoint.busy, endpoint.kind.is_busy()) {
+            (true, false) => self.busy -= 1,
+            (false, true) => self.busy += 1,
+            _ => {}
         }
+        endpoint.busy = endpoint.kind.is_busy();
         if endpoint.is_over() {
             return sockets.remove(index as u32);
         }

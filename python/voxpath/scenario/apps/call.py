@@ -99,8 +99,10 @@ class Call(AppTable, _Media):
     kind: Literal["call"]
     back: _Back = Field("same", description='What `to` sends: "same", "none", or a table of these keys.')
     duration: PositiveSpan | None = Field(None, description="How long; until the run ends without it.")
-    protection: Literal["none", "srtp"] = Field(
-        "none", description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714)."
+    protection: Literal["none", "srtp", "dtls_srtp"] = Field(
+        "none",
+        description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714); dtls_srtp also a connectivity check and"
+        " a DTLS handshake before media.",
     )
     rtcp_interval: PositiveSpan = default(
         "1 s", "Regular RTCP packets are not more frequent (T_rr_interval of RFC 4585)."

@@ -109,7 +109,7 @@ impl Settings for Box<Call> {
             back,
             duration_ns: (!endless).then(|| 1 + draw.below(3_000_000_000)),
             rtcp_interval_ns: 10_000_000 + draw.below(5_000_000_000),
-            protection: if draw.bit() { Protection::None } else { Protection::Srtp },
+            protection: [Protection::None, Protection::Srtp, Protection::DtlsSrtp][draw.below(3) as usize],
         })
     }
 }

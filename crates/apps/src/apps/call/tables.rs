@@ -136,7 +136,7 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
             let wait = last.unwrap_or(PATIENCE);
             rows.extend((0..).zip(sent).map(|(number, frame)| {
                 let seen = of(frame);
-                let is_over = told.ended.since(frame.captured) > wait;
+                let is_over = receiver.ended.is_some() || told.ended.since(frame.captured) > wait;
                 let fate = match seen.fate {
                     _ if frame.packets == 0 => "dropped",
                     Fate::Pending if is_over && frame.sent.is_some() => {
