@@ -31,9 +31,11 @@ pub mod icmp;
 pub mod ip;
 pub mod packet;
 pub mod payload;
+mod payload_queue;
 pub mod pcapng;
 pub mod tcp;
 pub mod udp;
 
 pub use error::{Header, WireError, WireErrorKind};
 pub use payload::{Held, Payload};
+pub use payload_queue::PayloadQueue;
