@@ -59,6 +59,9 @@ pub(crate) struct End {
 
 type Change = Box<dyn FnMut(usize, &mut TcpHeader, &mut Payload) -> bool>;
 
+/// A segment on its way: for which end, from where, to where.
+type Segment = (usize, SocketAddr, SocketAddr, TcpHeader, Payload);
+
 /// Two ends and what joins them.
 pub(crate) struct World {
     pub(crate) now: Time,
@@ -67,7 +70,7 @@ pub(crate) struct World {
     pub(crate) setups: [Side; 2],
     /// What middleboxes do with a packet of this end; false drops it.
     pub(crate) change: Change,
-    wire: BTreeMap<(Time, u64), (usize, SocketAddr, SocketAddr, TcpHeader, Payload)>,
+    wire: BTreeMap<(Time, u64), Segment>,
     busy: BTreeMap<(usize, IpAddr, IpAddr), Time>,
     pub(crate) sent: u64,
     seed: u64,
@@ -123,11 +126,6 @@ impl World {
     pub(crate) fn draw(&mut self) -> u64 {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.seed >> 33
-    }
-
-    pub(crate) fn seeded(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
     }
 
     pub(crate) fn start(&mut self) {
