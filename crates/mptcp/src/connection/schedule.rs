@@ -29,7 +29,18 @@ impl Connection {
         let mut candidates = core::mem::take(&mut self.candidates);
         candidates.clear();
         candidates.extend((0..self.subflows.len()).filter_map(|id| self.candidate(id)));
-        while let Some((chunk, pick)) = self.pick(now, &candidates) {
+        loop {
+            let Some((chunk, pick)) = self.pick(now, &candidates) else {
+                // Who has caught up with the others may take what is new.
+                let (una, nxt) = (self.snd.una, self.snd.nxt);
+                let Some((from, pick)) = self.scheduler.duplicate(now, una, nxt, &candidates) else {
+                    break;
+                };
+                let sent = self.give(pick.subflow, from, pick.len);
+                self.counters.octets_reinjected += sent;
+                self.book(&mut candidates, pick.subflow, sent);
+                continue;
+            };
             let sent = self.give(pick.subflow, chunk.from, pick.len);
             if chunk.carried != 0 || chunk.from < self.snd.nxt {
                 self.snd.take_reinjection(sent);
@@ -37,12 +48,6 @@ impl Connection {
             } else {
                 self.snd.nxt += sent;
             }
-            self.book(&mut candidates, pick.subflow, sent);
-        }
-        while let Some((from, pick)) = self.scheduler.duplicate(now, self.snd.una, self.snd.nxt, &candidates)
-        {
-            let sent = self.give(pick.subflow, from, pick.len);
-            self.counters.octets_reinjected += sent;
             self.book(&mut candidates, pick.subflow, sent);
         }
         self.open_window(now, &mut candidates);
@@ -176,6 +181,7 @@ impl Connection {
         if opportunistic && helps && self.subflows[best.subflow].helped <= head {
             let len = self.head_len(holder, head).min(best.mss);
             self.subflows[best.subflow].helped = head + 1;
+            self.scheduler.blocked();
             let sent = self.give(best.subflow, head, len);
             self.counters.octets_reinjected += sent;
             self.book(candidates, best.subflow, sent);

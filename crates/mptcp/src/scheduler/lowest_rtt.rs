@@ -13,6 +13,6 @@ impl Scheduler for LowestRtt {
         let best = usable(candidates)
             .filter(|candidate| !candidate.in_loss && candidate.has_room(chunk.len))
             .min_by_key(|candidate| (chunk.was_on(candidate.subflow), candidate.rtt()))?;
-        Some(Pick { subflow: best.subflow, len: chunk.len.min(best.mss) })
+        Some(best.segment_of(chunk))
     }
 }

@@ -3,7 +3,12 @@
 //! A scheduler is a file that implements [`Scheduler`], and an entry here: scenarios, plans and the property tests learn its name from
 //! [`Scheduling`]. It is asked about one [`Chunk`] after the other, and answers with a subflow, or waits.
 
+mod blest;
+mod ecf;
+mod kernel;
 mod lowest_rtt;
+mod redundant;
+mod round_robin;
 
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
@@ -12,6 +17,16 @@ use voxpath_units::{Span, Time};
 schedulers! {
     /// The smallest round-trip time of those that have room: the default of Linux v0.9x.
     "lowest_rtt" => LowestRtt, lowest_rtt::LowestRtt,
+    /// One after the other.
+    "round_robin" => RoundRobin, round_robin::RoundRobin,
+    /// Everything by every subflow.
+    "redundant" => Redundant, redundant::Redundant,
+    /// Blocking estimation (Ferlin et al. 2016).
+    "blest" => Blest, blest::Blest,
+    /// Earliest completion first (Lim et al. 2017).
+    "ecf" => Ecf, ecf::Ecf,
+    /// That of Linux since 5.17.
+    "linux" => Kernel, kernel::Kernel,
 }
 
 /// The schedulers by the names that scenarios know them by.
@@ -82,6 +97,11 @@ impl Candidate {
         self.room >= len.min(self.mss) && self.memory > 0
     }
 
+    /// The beginning of a chunk, a segment of it.
+    fn segment_of(&self, chunk: &Chunk) -> Pick {
+        Pick { subflow: self.subflow, len: chunk.len.min(self.mss).min(self.memory) }
+    }
+
     /// Its smoothed round-trip time; the longest where none is known.
     fn rtt(&self) -> Span {
         self.srtt.unwrap_or(Span::MAX)
@@ -104,6 +124,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Whether it begins the data sequence.
+    fn is_first(&self) -> bool {
+        self.from == 1
+    }
+
     /// Whether a subflow has carried it before.
     pub fn was_on(&self, subflow: usize) -> bool {
         self.carried & bit(subflow) != 0
@@ -129,6 +154,9 @@ pub trait Scheduler: core::fmt::Debug + Send {
     /// Who carries `chunk`, or its beginning; none waits until something changes.
     fn pick(&mut self, now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick>;
 
+    /// The other end's window was blocked, and what blocks it retransmitted.
+    fn blocked(&mut self) {}
+
     /// Whether it asks for data to be carried twice.
     fn duplicates(&self) -> bool {
         false
@@ -145,4 +173,43 @@ pub trait Scheduler: core::fmt::Debug + Send {
 fn usable(candidates: &[Candidate]) -> impl Iterator<Item = &Candidate> + Clone {
     let only_backups = !candidates.iter().any(|candidate| !candidate.backup && !candidate.silent);
     candidates.iter().filter(move |candidate| only_backups || !candidate.backup)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A subflow with a window of ten segments of 1000 octets, of which all are free.
+    pub(crate) fn candidate(subflow: usize, rtt_ms: u64) -> Candidate {
+        Candidate {
+            subflow,
+            backup: false,
+            srtt: Some(Span::from_millis(rtt_ms)),
+            rttvar: None,
+            cwnd: 10_000,
+            mss: 1000,
+            queued: 0,
+            room: 10_000,
+            memory: 1 << 20,
+            in_loss: false,
+            in_slow_start: false,
+            silent: false,
+            last_news: None,
+        }
+    }
+
+    /// New data, so many octets of it.
+    pub(crate) fn chunk(len: u64) -> Chunk {
+        Chunk { from: 1, len, waiting: len, window: 1 << 20, carried: 0 }
+    }
+
+    #[test]
+    fn backups_are_used_where_nothing_else_is_heard_of() {
+        let mut all = [candidate(0, 10), Candidate { backup: true, ..candidate(1, 1) }];
+        let of = |all: &[Candidate]| usable(all).map(|one| one.subflow).collect::<alloc::vec::Vec<_>>();
+        assert_eq!(of(&all), [0]);
+        all[0].silent = true;
+        assert_eq!(of(&all), [0, 1]);
+        assert_eq!(of(&all[1..]), [1]);
+    }
 }
