@@ -50,6 +50,8 @@ pub struct Subflow {
     pub(crate) helped: u64,
     /// Why it is reset (MP_TCPRST).
     pub(crate) reset: Option<MptcpOption>,
+    /// Segments in a row that came without an option of Multipath TCP.
+    pub(crate) plain: u32,
     /// Octets of data that came by it and were new to the connection.
     pub(crate) new_octets: u64,
 }
@@ -113,6 +115,7 @@ impl Subflow {
             penalised: None,
             helped: 0,
             reset: None,
+            plain: 0,
             new_octets: 0,
         }
     }

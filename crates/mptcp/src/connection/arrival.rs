@@ -56,7 +56,9 @@ impl Connection {
                 spoken |= self.hear_option(now, id, received, &option);
             }
         }
-        if !matches!(self.mode, Mode::Fallback(_)) && !spoken {
+        if spoken {
+            self.subflows[id].plain = 0;
+        } else if !matches!(self.mode, Mode::Fallback(_)) {
             self.hear_plain(id, received);
         }
     }

@@ -54,6 +54,11 @@ impl Connection {
             let timeouts = subflow.tcp.counters().timeouts;
             if subflow.timeouts < timeouts {
                 (subflow.timeouts, subflow.silent) = (timeouts, true);
+                if !self.subflows.iter().enumerate().any(|(other, one)| other != id && one.is_ready()) {
+                    // It repeats by itself what nobody else could carry.
+                    continue;
+                }
+                let subflow = &mut self.subflows[id];
                 let from = subflow.reinjected;
                 subflow.reinjected = subflow.tcp.write_offset();
                 self.hand_over(id, from);

@@ -11,6 +11,9 @@ use voxpath_wire::Payload;
 use voxpath_wire::tcp::TcpFlags;
 use voxpath_wire::tcp::mptcp::MptcpOption;
 
+/// Segments in a row without an option after which none is expected any more.
+const PLAIN: u32 = 3;
+
 impl Connection {
     /// From now on the connection is TCP on this subflow: what was written to it stays, what follows has no mappings.
     pub(super) fn fall_back(&mut self, id: SubflowId) {
@@ -29,9 +32,11 @@ impl Connection {
         self.retransmit = None;
     }
 
-    /// Whether nothing but this subflow carries the connection, so that it can go on without mappings.
+    /// Whether this subflow alone has ever carried data, in the order of the data sequence: so that the connection can go on without
+    /// mappings (section 3.7: "a single subflow", "contiguous").
     fn is_alone(&self, id: SubflowId) -> bool {
-        self.subflows.iter().enumerate().all(|(other, subflow)| other == id || subflow.is_over())
+        let others = self.subflows.iter().skip(1).any(|subflow| subflow.handshake == Handshake::Done);
+        id == 0 && !others && self.counters.octets_reinjected == 0 && self.counters.octets_duplicate == 0
     }
 
     /// A segment without an option of Multipath TCP.
@@ -49,6 +54,18 @@ impl Connection {
             // Section 3.2: a further subflow without options is none.
             Handshake::Join { .. } if syn => self.reset(id, reason::SPECIFIC),
             Handshake::JoinExpected { .. } => self.reset(id, reason::SPECIFIC),
+            Handshake::Done if self.ended.is_none() => {
+                // Options do not pass any more. One that misses is none: answers from TIME-WAIT have none either.
+                subflow.plain += 1;
+                let fin = received.flags.contains(TcpFlags::FIN);
+                if self.is_alone(id) {
+                    if fin || self.subflows[id].plain >= PLAIN {
+                        self.fall_back(id);
+                    }
+                } else if self.subflows[id].plain >= PLAIN {
+                    self.reset(id, reason::INTERFERENCE);
+                }
+            }
             _ => {}
         }
     }

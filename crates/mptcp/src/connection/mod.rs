@@ -199,7 +199,7 @@ impl Connection {
     pub fn poll_open(&mut self) -> Option<Opening> {
         let may = self.mode == Mode::Multipath
             && self.ended.is_none()
-            && !self.is_closing()
+            && !(self.snd.is_finished() && self.rcv.queue.is_finished())
             && self.subflows.iter().any(|subflow| subflow.handshake == Handshake::Done);
         may.then(|| self.paths.next(&self.subflows)).flatten()
     }
@@ -369,7 +369,8 @@ impl Connection {
             Handshake::JoinAnswered { again, .. } if !subflow.is_over() => again,
             _ => None,
         });
-        let own = [self.retransmit, self.abandoned, self.paths.poll_timeout()].into_iter().flatten();
+        let announces = self.announces().and_then(|_| self.paths.poll_timeout());
+        let own = [self.retransmit, self.abandoned, announces].into_iter().flatten();
         subflows.chain(again).chain(own).min()
     }
 

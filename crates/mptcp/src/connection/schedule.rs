@@ -92,13 +92,14 @@ impl Connection {
     fn pick(&mut self, now: Time, candidates: &[Candidate]) -> Option<(Chunk, Pick)> {
         let window = self.snd.edge.saturating_sub(self.snd.nxt);
         let waiting = self.snd.buffer.end() - self.snd.nxt;
+        let una = self.snd.una;
         let chunk = match self.snd.first_reinjection() {
             Some((from, len, carried)) => {
-                Chunk { from, len: len.min(MAPPING), waiting: len + waiting, window, carried }
+                Chunk { from, una, len: len.min(MAPPING), waiting: len + waiting, window, carried }
             }
             None => {
                 let len = waiting.min(window).min(MAPPING);
-                Chunk { from: self.snd.nxt, len, waiting, window, carried: 0 }
+                Chunk { from: self.snd.nxt, una, len, waiting, window, carried: 0 }
             }
         };
         if chunk.len == 0 {
@@ -254,13 +255,23 @@ impl Connection {
             return;
         }
         self.expiries += 1;
+        if self.expiries > self.tcp_config.retries {
+            // As TCP's R2 (RFC 9293 section 3.8.3).
+            for subflow in &mut self.subflows {
+                subflow.tcp.abort();
+            }
+            return self.end(voxpath_tcp::Ended::TimedOut);
+        }
         self.counters.timeouts += 1;
         if self.snd.una < self.snd.nxt {
             let mss = self.subflows.iter().map(|subflow| subflow.tcp.segment_size()).max().unwrap_or(1);
             let head = self.snd.una;
             let holders = (0..self.subflows.len()).filter(|&id| self.head_len(id, head) > 0);
             let carried = holders.fold(0, |bits, id| bits | bit(id));
-            self.snd.reinject(head, head + mss, carried);
+            let others = (0..self.subflows.len()).filter(|&id| self.subflows[id].is_ready());
+            if carried == 0 || others.filter(|&id| carried & bit(id) == 0).count() > 0 {
+                self.snd.reinject(head, head + mss, carried);
+            }
         } else {
             for subflow in self.subflows.iter_mut().filter(|subflow| subflow.is_ready()) {
                 subflow.tcp.acknowledge_now();

@@ -195,15 +195,17 @@ impl Connection {
         Dss { data_fin: fin.is_some(), ack: self.data_ack(), mapping }
     }
 
+    /// The subflow by which addresses can be announced now.
+    pub(super) fn announces(&self) -> Option<SubflowId> {
+        let may = self.mode == Mode::Multipath && self.ended.is_none();
+        let mut subflows = self.subflows.iter();
+        may.then(|| subflows.position(|one| one.handshake == Handshake::Done && one.is_ready())).flatten()
+    }
+
     /// Has addresses announced that the other end does not know (section 3.4.1).
     pub(super) fn announce_addresses(&mut self, now: Time) {
-        let (Some(theirs), Mode::Multipath, None) = (self.their_key, self.mode, self.ended) else { return };
+        let (Some(theirs), Some(id)) = (self.their_key, self.announces()) else { return };
         let Some(first) = self.subflows.first().map(|first| first.local.ip()) else { return };
-        let Some(id) =
-            self.subflows.iter().position(|one| one.handshake == Handshake::Done && one.is_ready())
-        else {
-            return;
-        };
         while let Some((address_id, address)) = self.paths.announce(now, first) {
             let hmac = Some(address_hmac(self.key, theirs, address_id, address, None));
             let add = AddAddr { address_id, address, port: None, hmac };

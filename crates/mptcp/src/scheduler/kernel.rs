@@ -46,8 +46,8 @@ impl Scheduler for Kernel {
     fn pick(&mut self, _now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick> {
         if chunk.carried != 0 {
             // mptcp_subflow_get_retrans(): whoever has nothing queued, and was silent least.
-            let idle = candidates.iter().filter(|one| one.queued == 0 && !chunk.was_on(one.subflow));
-            let best = idle.min_by_key(|one| (one.backup, one.silent))?;
+            let idle = candidates.iter().filter(|one| one.queued == 0);
+            let best = idle.min_by_key(|one| (chunk.was_on(one.subflow), one.backup, one.silent))?;
             return Some(Pick { subflow: best.subflow, len: chunk.len.min(BURST).min(best.memory) });
         }
         let of_burst = self.burst.and_then(|(subflow, left)| {

@@ -113,6 +113,8 @@ impl Candidate {
 pub struct Chunk {
     /// The first octet, by its place in the data sequence.
     pub from: u64,
+    /// The first octet of the connection that is not acknowledged.
+    pub una: u64,
     /// How many may be sent from there on.
     pub len: u64,
     /// Octets that wait behind, these included.
@@ -124,11 +126,6 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Whether it begins the data sequence.
-    fn is_first(&self) -> bool {
-        self.from == 1
-    }
-
     /// Whether a subflow has carried it before.
     pub fn was_on(&self, subflow: usize) -> bool {
         self.carried & bit(subflow) != 0
@@ -200,7 +197,7 @@ pub(crate) mod tests {
 
     /// New data, so many octets of it.
     pub(crate) fn chunk(len: u64) -> Chunk {
-        Chunk { from: 1, len, waiting: len, window: 1 << 20, carried: 0 }
+        Chunk { from: 1, una: 1, len, waiting: len, window: 1 << 20, carried: 0 }
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Scheduler for Redundant {
             return Some(best.segment_of(chunk));
         }
         // Who is behind sends what is older first.
-        let newest = |one: &&Candidate| self.next_of(one.subflow) >= chunk.from || chunk.is_first();
+        let newest = |one: &&Candidate| self.next_of(one.subflow).max(chunk.una) >= chunk.from;
         let best = free.filter(newest).min_by_key(|one| one.rtt())?;
         let pick = best.segment_of(chunk);
         self.next.insert(best.subflow, chunk.from + pick.len);

@@ -2,4 +2,6 @@
 #![allow(missing_docs)]
 
 mod basics;
+mod fallback;
 mod network;
+mod properties;

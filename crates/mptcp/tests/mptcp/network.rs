@@ -73,6 +73,7 @@ pub(crate) struct World {
     wire: BTreeMap<(Time, u64), Segment>,
     busy: BTreeMap<(usize, IpAddr, IpAddr), Time>,
     pub(crate) sent: u64,
+    steps: u64,
     seed: u64,
     /// Resets without a connection.
     pub(crate) refused: u32,
@@ -117,6 +118,7 @@ pub(crate) fn two_paths(paths: [Path; 2], up: u64, down: u64) -> World {
         wire: BTreeMap::new(),
         busy: BTreeMap::new(),
         sent: 0,
+        steps: 0,
         seed: 1,
         refused: 0,
     }
@@ -172,6 +174,7 @@ impl World {
                 assert!(header.wire_len() <= 60);
                 out.push_back((subflow.local, subflow.remote, header, payload));
                 any = true;
+                assert!(out.len() < 100_000, "livelock");
             }
             if !any {
                 break;
@@ -256,7 +259,8 @@ impl World {
     /// Runs until nothing happens any more, or the time is over.
     pub(crate) fn run_until(&mut self, end: Time) {
         while self.now < end && self.step() {
-            assert!(self.sent < 3_000_000, "livelock");
+            self.steps += 1;
+            assert!(self.steps < 300_000 && self.sent < 300_000, "livelock");
         }
     }
 
