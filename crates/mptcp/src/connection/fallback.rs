@@ -1,7 +1,7 @@
 //! Where Multipath TCP ends and TCP goes on (RFC 8684 section 3.7), and the checksums that can lead there.
 
 use super::arrival::reason;
-use super::{Connection, Mode, SubflowId};
+use super::{Connection, Counters, Mode, SubflowId};
 use crate::checksum::data_checksum;
 use crate::subflow::Handshake;
 use alloc::vec::Vec;
@@ -32,11 +32,11 @@ impl Connection {
         self.retransmit = None;
     }
 
-    /// Whether this subflow alone has ever carried data, in the order of the data sequence: so that the connection can go on without
-    /// mappings (section 3.7: "a single subflow", "contiguous").
+    /// Whether this subflow alone can have carried data, in the order of the data sequence: so that the connection can go on without
+    /// mappings (section 3.7). Another one that was tried is enough to doubt that: the other end may believe that it stands.
     fn is_alone(&self, id: SubflowId) -> bool {
-        let others = self.subflows.iter().skip(1).any(|subflow| subflow.handshake == Handshake::Done);
-        id == 0 && !others && self.counters.octets_reinjected == 0 && self.counters.octets_duplicate == 0
+        let Counters { octets_reinjected, octets_duplicate, .. } = self.counters;
+        id == 0 && self.subflows.len() == 1 && octets_reinjected == 0 && octets_duplicate == 0
     }
 
     /// A segment without an option of Multipath TCP.

@@ -174,7 +174,7 @@ proptest! {
             // Who has nothing to send cannot know that the other end is gone, as in TCP without keep-alives.
             let other = world.ends[1 - i].as_ref().and_then(|other| other.connection.ended());
             let is_left = other.is_some_and(|how| how != Ended::Closed);
-            prop_assert!(ended.is_some() || is_left, "end {} stalls: {:?}", i, end.connection);
+            prop_assert!(ended.is_some() || is_left, "end {} stalls, the other is {:?}: {:?}", i, other, world.ends[1 - i].as_ref().map(|end| &end.connection));
             if ended == Some(Ended::Closed) {
                 prop_assert_eq!(end.app.read, wanted, "end {} closed", i);
                 prop_assert!(end.app.finished.is_some());

@@ -36,8 +36,14 @@ impl Connection {
     }
 
     fn resize_segments(&mut self) {
-        if self.shared.is_synchronised() {
-            self.snd.window.smss = u64::from(self.snd.smss(&self.shared));
+        if !self.shared.is_synchronised() {
+            return;
+        }
+        let (before, after) = (self.snd.window.smss, u64::from(self.snd.smss(&self.shared)));
+        if before != after {
+            self.snd.window.smss = after;
+            // As many segments as before: of one that became longer, none would fit.
+            self.snd.window.cwnd = (self.snd.window.cwnd * after / before.max(1)).max(after);
         }
     }
 
