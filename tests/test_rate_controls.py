@@ -39,7 +39,7 @@ def received(flows: list[dict[str, Any]], rate: str, queue: str, out: Path) -> d
 # RFC 8867 section 5.4: three calls over 3.5 Mbit/s, 20 s apart.
 @pytest.mark.parametrize("control", ["nada", "scream"])
 def test_calls_that_begin_one_after_the_other_have_equal_shares(control: str, tmp_path: Path):
-    calls = [call(control, f"call {i}", f"{20 * i} s") for i in range(3)]
+    calls = [call(control, f"call-{i}", f"{20 * i} s") for i in range(3)]
     shares = received(calls, "3.5 Mbit/s", "131250 B", tmp_path)
     assert max(shares.values()) < 1.15 * min(shares.values()), shares
     assert 3.0 < sum(shares.values()) < 3.5, shares
@@ -66,6 +66,6 @@ def test_gccs_threshold_decides_how_it_shares_with_tcp(tmp_path: Path):
 
 def test_a_gcc_call_that_joins_two_others_stays_small(tmp_path: Path):
     """m is per group, and the groups of a slow call are further apart."""
-    calls = [call("gcc", f"call {i}", f"{20 * i} s") for i in range(3)]
+    calls = [call("gcc", f"call-{i}", f"{20 * i} s") for i in range(3)]
     shares = received(calls, "3.5 Mbit/s", "131250 B", tmp_path)
-    assert shares["call 2"] < 0.5 * min(shares["call 0"], shares["call 1"]), shares
+    assert shares["call-2"] < 0.5 * min(shares["call-0"], shares["call-1"]), shares

@@ -16,6 +16,7 @@ mod connections;
 mod emit;
 mod endpoint;
 mod limits;
+mod multipath;
 mod network;
 pub mod outside;
 mod paths;

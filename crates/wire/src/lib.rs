@@ -33,6 +33,7 @@ pub mod icmp;
 pub mod ip;
 pub mod packet;
 pub mod payload;
+mod payload_queue;
 pub mod pcapng;
 pub mod rtcp;
 pub mod rtp;
@@ -41,3 +42,4 @@ pub mod udp;
 
 pub use error::{Header, WireError, WireErrorKind};
 pub use payload::{Held, Payload};
+pub use payload_queue::PayloadQueue;

@@ -13,6 +13,7 @@ from voxpath.results.rows import Row
 from voxpath.results.summaries import of_kinds
 from voxpath.results.tables import tables
 from voxpath.scenario.apps import APPS
+from voxpath.scenario.apps.summaries import carrying
 from voxpath.sweeps.runs import Task, perform_all
 from voxpath.sweeps.workers import Workers
 
@@ -139,7 +140,7 @@ def _applies(metric: str, app: str, transport: str, group: pl.DataFrame) -> bool
     for summary in of_kinds([app]):
         if metric in summary.metrics:
             counted = [count for count in summary.metrics if count in group.columns]
-            return summary.transport == transport and any(
+            return transport in carrying(summary.transport) and any(
                 group.get_column(count).null_count() < group.height for count in counted
             )
     return True

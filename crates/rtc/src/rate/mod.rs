@@ -216,7 +216,7 @@ impl From<&'static str> for Value {
 
 /// The half of a control that the sender has.
 pub trait RateControl: Debug + Send {
-    /// A packet was sent.
+    /// A packet was sent that reports on packets will cover.
     fn on_sent(&mut self, packet: &Sent) {
         let _ = packet;
     }

@@ -16,7 +16,7 @@ mod relay;
 mod route;
 
 pub use event::{Change, Event};
-pub use flow::{Flow, FlowEvent, Through, Transport};
+pub use flow::{Flow, FlowEvent, MptcpEnd, Through, Transport};
 pub use link::{DIRECTIONS, Interface, Link, LinkEvent, Way};
 pub use node::{HostEdge, Node, NodeKind};
 pub use process::Process;

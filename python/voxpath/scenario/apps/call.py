@@ -101,8 +101,8 @@ class Call(AppTable, _Media):
     duration: PositiveSpan | None = Field(None, description="How long; until the run ends without it.")
     protection: Literal["none", "srtp", "dtls_srtp"] = Field(
         "none",
-        description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714); dtls_srtp also a connectivity check and"
-        " a DTLS handshake before media.",
+        description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714); dtls_srtp also a connectivity check"
+        " and a DTLS handshake before media.",
     )
     rtcp_interval: PositiveSpan = default(
         "1 s", "Regular RTCP packets are not more frequent (T_rr_interval of RFC 4585)."
