@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -28,6 +28,7 @@ help:
 	@echo 'make grid         our TCP beside a recorded kernel in 144 cells: some minutes (docs/measured/grid.md)'
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
+	@echo 'make rmcat        every rate control in the test cases of RFC 8867, with figures: some minutes (docs/measured/rmcat.md, scenarios/rmcat)'
 	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/measured/grid.md)'
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
 	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
@@ -49,6 +50,7 @@ help:
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
+	@echo 'make bench-call   a call of 60 s beside its datagrams in ns-3, and a thousand calls in one run'
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make clean        removes what make has built'
@@ -182,6 +184,9 @@ grid-record: setup
 grid-sample: setup
 	$(BIN)/python benches/fidelity/grid.py --sample --at-once $${GRID_AT_ONCE:-4}
 
+rmcat: setup
+	$(BIN)/python benches/rmcat/run.py
+
 classes: setup
 	$(BIN)/python benches/fidelity/classes.py
 
@@ -241,6 +246,11 @@ bench: setup bench-setup
 	@failed=; for part in "$(BIN)/python benches/run.py" "$(MAKE) bench-aec" "$(MAKE) bench-real"; do \
 		echo "$$part"; $$part || failed="$$failed $$part;"; \
 	done; test -z "$$failed" || { echo "bench: failed:$$failed"; exit 1; }
+
+bench-call: setup bench-setup
+	cargo build --release --locked --quiet -p voxpath-sim --example plan
+	make --silent -C benches/peers
+	$(BIN)/python benches/peers/call.py
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from voxpath.document import Cell, Checks, Curve, Facts, Map, Part, Plot, Sectio
 from voxpath.live import View
 from voxpath.report.html import render
 from voxpath.studies import load
-from voxpath.studies.base import Answer
+from voxpath.studies.base import Answer, Ask
 from voxpath.sweeps.pool import processors
 from voxpath.sweeps.workers import Workers
 from voxpath.terminal import Progress
@@ -35,6 +36,14 @@ def answered(name: str, *, quick: bool = False, out: Path = RUNS, kept: bool = F
         RealError: No real hosts here.
     """
     study = load(name)
+    with answering(name, out, kept=kept) as ask:
+        return study.run(ask, quick)
+
+
+@contextmanager
+def answering(name: str, out: Path = RUNS, *, kept: bool = False) -> Iterator[Ask]:
+    """Who answers a study's questions; arguments as those of `answered`."""
+    study = load(name)
     with Progress(name, None) as progress:
         backends = [
             SimBackend(out, Workers(processors()), on_done=lambda _: progress.advance()),
@@ -47,12 +56,9 @@ def answered(name: str, *, quick: bool = False, out: Path = RUNS, kept: bool = F
                 on_look=View(progress).look,
             ),
         ]
-        return study.run(
-            lambda questions, named: ask(
-                [(study.name, {}, question) for question in questions],
-                [backend for backend in backends if backend.name in named],
-            ),
-            quick,
+        yield lambda questions, named: ask(
+            [(name, {}, question) for question in questions],
+            [backend for backend in backends if backend.name in named],
         )
 
 

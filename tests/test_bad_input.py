@@ -443,7 +443,7 @@ def test_a_file_that_cannot_be_read_is_refused(name: str, says: str, voxpath, tm
         (["--jobs", "0"], "--jobs"),
         (["--backend", "simulator"], "allowed: sim, formula"),
         (["--backend", ","], "names nothing"),
-        (["--observe", "udp"], "allowed: tcp, packets"),
+        (["--observe", "udp"], "allowed: tcp, rtc, packets"),
         (["--capture", "clint"], "did you mean 'client'"),
         (["--out", "small.toml"], "is not a directory"),
         (["--unknown"], "No such option"),

@@ -110,7 +110,13 @@ def test_each_part_takes_no_more_files_than_it_says():
     assert said.pop("a study") == "one new folder"
     assert {Path(name).parent for name in study} == {Path("python/voxpath/studies/rfc2544")}
     assert {title: str(len(files)) for title, files in found.items()} == said
-    assert said == {"a congestion control": "2", "a queue": "3", "an application": "3", "a column": "2"}
+    assert said == {
+        "a congestion control": "2",
+        "a queue": "3",
+        "an application": "3",
+        "a rate control": "3",
+        "a column": "2",
+    }
 
 
 @pytest.mark.parametrize("title", list(diffs()))
@@ -148,7 +154,7 @@ def test_scenarios_and_the_metric_dictionary_know_what_was_added(extended: Sessi
     schema = call("schema")
     assert schema.code == 0, schema.err
     json.loads(schema.out)
-    for kind in ("beep", "fixed", "head_drop"):
+    for kind in ("beep", "fixed", "head_drop", "equation"):
         assert f'"{kind}"' in schema.out
     script = """if True:
         from voxpath.results.metrics import dictionary

@@ -65,6 +65,7 @@ TWO = [
                         }
                         for rate, dwell in ((1_000_000, 1), (0, 2))
                     ],
+                    "start": None,
                 }
             },
         ),
@@ -317,6 +318,74 @@ def test_an_outage_loses_what_leaves_during_it(tmp_path: Path):
     assert result.flows["datagrams_lost"].item() == 2 * 50
 
 
+STATUSES = {
+    "kind": "markov",
+    "dwell": "constant",
+    "start": "drawn",
+    "states": [
+        {"rate": rate, "dwell": "2 s", "probability": probability}
+        for rate, probability in (("80 kbit/s", "60 %"), ("40 kbit/s", "30 %"), ("0 bit/s", "10 %"))
+    ],
+}
+
+
+def test_what_is_offered_above_the_available_rate_is_lost_by_its_share(tmp_path: Path):
+    """200 bytes every 20 ms are 80 kbit/s: each status loses one less its rate over these."""
+    call = {"name": "call", "app": {"kind": "cbr", "packet": "172 B", "interval": "20 ms"}}
+    light = {"name": "call", "app": {"kind": "cbr", "packet": "72 B", "interval": "20 ms"}}
+    link = {"up": {"loss": {"kind": "overload", "rate": STATUSES, "window": "100 ms"}}}
+    found = [
+        voxpath_package.run(
+            document(link, flows=[flow], duration="400 s"), out=tmp_path, observe=["capacity", "packets"]
+        )
+        for flow in (call, light)
+    ]
+    rates = [pl.read_parquet(one.folders[0] / "capacities.parquet") for one in found]
+    # The sequence that was drawn is the same, whatever is offered.
+    assert rates[0].equals(rates[1])
+    assert set(rates[0]["link"]) == {"link ab"}
+    assert set(rates[0]["element"]) == {"loss"}
+    assert set(rates[0]["rate_bps"]) == {0, 40_000, 80_000}
+    assert all(at % (2000 * MS) == 0 for at in rates[0]["time_ns"])
+    for one, offered in zip(found, (80_000, 40_000), strict=True):
+        packets = (
+            pl.read_parquet(one.folders[0] / "packets.parquet")
+            .filter(pl.col("action").cast(pl.String).is_in(["lost", "delivered"]))
+            .with_columns(lost=pl.col("action").cast(pl.String) == "lost", time_ns="time_ns")
+            .sort("time_ns")
+            .join_asof(rates[0].select("time_ns", "rate_bps"), on="time_ns")
+        )
+        for rate, group in packets.group_by("rate_bps"):
+            share, expected = group["lost"].mean(), max(0.0, 1 - float(rate[0]) / offered)
+            assert isinstance(share, float)
+            assert abs(share - expected) <= 3.5 * (expected * (1 - expected) / group.height) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("loss", "key", "message"),
+    [
+        ({"rate": {"kind": "trace", "file": "x.trace"}}, "rate.kind", "allowed: schedule, markov"),
+        ({"rate": STATUSES, "window": "0 s"}, "window", "above zero"),
+        ({"rate": "5 Mbit"}, "rate", "unit"),
+        (
+            {"rate": STATUSES | {"states": [{"rate": "1 kbit/s", "dwell": "1 s", "probability": "9 %"}] * 2}},
+            "rate.start",
+            "sum up to 18 %",
+        ),
+        (
+            {"rate": STATUSES | {"states": [{"rate": "1 kbit/s", "dwell": "1 s", "next": ["50 %"] * 2}] * 2}},
+            "rate.start",
+            "give every state one",
+        ),
+    ],
+)
+def test_a_fault_of_an_overload_is_told_with_its_key(loss: dict[str, Any], key: str, message: str):
+    with pytest.raises(ScenarioError) as error:
+        document({"loss": {"kind": "overload"} | loss})
+    problems = {problem.key: problem.message for problem in error.value.problems}
+    assert message in problems[f"topology.link.loss.{key}"], problems
+
+
 @pytest.mark.parametrize(
     ("link", "reason"),
     [
@@ -341,6 +410,7 @@ def test_formulas_decline_on_what_they_do_not_know(link: dict[str, Any], reason:
     [
         ({"kind": "gilbert_elliott", "to_bad": "1 %", "to_good": "50 %"}, "in bursts"),
         ({"kind": "outages", "outages": [{"start": "1 s", "length": "1 s"}]}, "not by chance"),
+        ({"kind": "overload", "rate": "1 Mbit/s"}, "what is offered"),
     ],
 )
 def test_losses_that_are_not_independent_have_no_probability(loss: dict[str, Any], reason: str):

@@ -101,7 +101,7 @@ def test_one_replication_is_the_same_alone_and_among_others(voxpath, small: Path
 
 def test_observation_is_not_behaviour(voxpath, small: Path, tmp_path: Path):
     voxpath("run", small, "--out", "blind")
-    voxpath("run", small, "--out", "watched", "--observe", "tcp,packets", "--capture", "client")
+    voxpath("run", small, "--out", "watched", "--observe", "tcp,packets,capacity", "--capture", "client")
     (blind,), (watched,) = ((tmp_path / out).iterdir() for out in ("blind", "watched"))
     for table in ("flows", "requests", "elements"):
         assert (blind / f"{table}.parquet").read_bytes() == (watched / f"{table}.parquet").read_bytes()
@@ -121,7 +121,7 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     event = '[[events]]\nat = "10 ms"\nlink = "link"\ndelay = "9 ms"\n'
     apps = "".join(f"[[flows]]\n{app}" for app in (datagrams, web, voice, speech, push))
     small.write_text(f"{SMALL}{apps}{event}")
-    voxpath("run", small, "--observe", "tcp,packets", "--capture", "client")
+    voxpath("run", small, "--observe", "tcp,packets,capacity", "--capture", "client")
     (folder,) = (tmp_path / "runs").iterdir()
     written = {path.stem: pl.read_parquet(path).columns for path in folder.glob("*.parquet")}
     described = {table: list(columns) for table, columns in dictionary().items() if table != "series_metrics"}

@@ -25,7 +25,8 @@ const PORTS: [u16; 4] = [5001, 49_152, 49_153, 49_154];
 pub fn run(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let plan = plan(source.u8());
-    let observe = Observe { tcp: false, packets: true, capture: vec!["host2".into()], snap_bytes: None };
+    let observe =
+        Observe { tcp: false, rtc: false, packets: true, capture: vec!["host2".into()], snap_bytes: None };
     let mut world = RealTime::new(plan, 0, &observe).expect("a plan that can run");
     let outside = world.take_outside();
     let mut now = Time::ZERO;

@@ -10,6 +10,7 @@ pub mod endurance;
 pub mod link;
 pub mod mutate;
 pub mod plan;
+pub mod rtp;
 pub mod script;
 pub mod soak;
 pub mod source;
@@ -29,10 +30,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "edge", run: edge::run },
     Target { name: "link", run: link::run },
     Target { name: "plan", run: plan::run },
+    Target { name: "rtp", run: rtp::run },
     Target { name: "script", run: script::run },
     Target { name: "tcp", run: tcp::run },
     Target { name: "wire", run: wire::run },

@@ -44,6 +44,11 @@ fn plan() {
 }
 
 #[test]
+fn rtp() {
+    hold("rtp");
+}
+
+#[test]
 fn script() {
     hold("script");
 }
@@ -60,7 +65,7 @@ fn wire() {
 
 #[test]
 fn every_target_has_a_test_here() {
-    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "script", "tcp", "wire"]);
+    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "rtp", "script", "tcp", "wire"]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ __all__ = [
     "Relay",
     "check",
     "congestions",
+    "couplings",
     "format_prob",
     "format_rate",
     "format_size",
@@ -21,6 +22,7 @@ __all__ = [
     "format_toml",
     "kinds",
     "loss_chance",
+    "mptcp",
     "packet_error_rate",
     "parse_prob",
     "parse_rate",
@@ -34,6 +36,7 @@ __all__ = [
     "real_hosts",
     "run",
     "run_script",
+    "schedulers",
     "shortest_delay",
     "tables",
     "transports",
@@ -60,6 +63,9 @@ def transports(app: str, /) -> list[str]: ...
 def loss_chance(loss: str, size: int, /) -> float | str: ...
 def packet_error_rate(bit_error_rate: float, size: int, form: str, /) -> float: ...
 def congestions() -> list[str]: ...
+def couplings() -> list[str]: ...
+def schedulers() -> list[str]: ...
+def mptcp() -> str: ...
 def profiles() -> list[str]: ...
 def profile(name: str, /) -> str: ...
 def check(plan: str, /) -> list[tuple[tuple[str | int, ...], str]]: ...

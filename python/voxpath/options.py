@@ -148,7 +148,7 @@ KEPT: Option[Path | str | None] = Option(
     None,
 )
 OBSERVE: Option[Collection[str]] = Option(
-    "observe", Names(), "What to record besides the results: tcp, packets, or both.", ()
+    "observe", Names(), "What to record besides the results: tcp, rtc, packets, capacity.", ()
 )
 CAPTURE: Option[Collection[str]] = Option("capture", Each("HOST"), "Hosts whose packets are captured.", ())
 JOBS: Option[int] = Option(

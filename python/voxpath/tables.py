@@ -42,12 +42,22 @@ _COLUMNS = (
     ("delay ms, max", ("delay_max_ns",), 1e-6),
     ("jitter ms", ("jitter_ns",), 1e-6),
     ("lost", ("datagrams_lost",), 1.0),
+    ("there Mbit/s", ("client_media_received_bps",), 1e-6),
+    ("back Mbit/s", ("server_media_received_bps",), 1e-6),
+    ("media lost %", ("client_media_loss", "server_media_loss"), 100.0),
+    ("queueing ms, p95", ("client_queueing_p95_ns", "server_queueing_p95_ns"), 1e-6),
+    ("video ms, p95", ("client_video_delay_p95_ns", "server_video_delay_p95_ns"), 1e-6),
+    ("video not played", ("client_video_unplayed", "server_video_unplayed"), 1.0),
+    ("audio ms, p95", ("client_audio_delay_p95_ns", "server_audio_delay_p95_ns"), 1e-6),
+    ("audio not played", ("client_audio_unplayed", "server_audio_unplayed"), 1.0),
     ("window back s", ("window_recovery_s",), 1.0),
 )
 """Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""
 
 _SPARE = (
     "timeouts",
+    "audio not played",
+    "audio ms, p95",
     "window back s",
     "jitter ms",
     "delay ms, max",

@@ -106,6 +106,8 @@ pub struct Arrivals {
     /// Numbers of those that came again, in the order of arrival.
     copies: Vec<u64>,
     octets: u64,
+    /// When the first datagram came, and the last one that had not come before.
+    first_and_last: Option<(Time, Time)>,
     /// Which datagrams came, 64 to a word.
     seen: Vec<u64>,
     /// Octets in datagrams whose content was not what was sent.
@@ -124,8 +126,15 @@ impl Arrivals {
             return;
         }
         self.seen[word] |= bit;
-        self.octets += u64::from(size);
         self.arrived.push((number, now));
+        self.add(now, size);
+    }
+
+    /// Takes in octets of what is no numbered datagram.
+    pub(crate) fn add(&mut self, now: Time, octets: u32) {
+        self.octets += u64::from(octets);
+        let (first, _) = self.first_and_last.unwrap_or((now, now));
+        self.first_and_last = Some((first, now));
     }
 
     /// Different datagrams that came.
@@ -140,12 +149,12 @@ impl Arrivals {
 
     /// When the first one came.
     pub fn first_at(&self) -> Option<Time> {
-        self.arrived.first().map(|&(_, at)| at)
+        self.first_and_last.map(|(first, _)| first)
     }
 
     /// When the last one came that had not come before.
     pub fn last_at(&self) -> Option<Time> {
-        self.arrived.last().map(|&(_, at)| at)
+        self.first_and_last.map(|(_, last)| last)
     }
 
     /// Bytes that the account holds.

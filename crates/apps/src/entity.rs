@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
 use voxpath_net::table::{Described, Meaning, Table, TableOf};
+use voxpath_units::Time;
 
 /// What became of a flow. What stands here is looked into by who knows it, so that this file knows no application.
 #[derive(Debug, Clone, Copy)]
@@ -13,10 +14,12 @@ pub struct Told<'a> {
     pub flow: u32,
     /// As [`Settings::RECEIVER`](crate::Settings::RECEIVER).
     pub receiver: usize,
+    /// When the run ended.
+    pub ended: Time,
     /// What the plan says of its application.
     pub settings: &'a dyn Any,
-    /// What the end saw that opens, and what the other one saw: a [`Record`](crate::Record) each, or a
-    /// [`DatagramRecord`](crate::datagrams::DatagramRecord).
+    /// What the end saw that opens, and what the other one saw: a [`Record`](crate::Record) each, or what
+    /// [`DatagramMachine::seen`](crate::DatagramMachine::seen) gives.
     pub ends: [&'a dyn Any; 2],
 }
 

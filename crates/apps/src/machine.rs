@@ -4,6 +4,7 @@ use crate::datagrams::DatagramRecord;
 use crate::record::Record;
 use crate::socket::{Datagrams, Stream};
 use alloc::boxed::Box;
+use core::any::Any;
 use voxpath_units::Time;
 
 pub use crate::apps::{DatagramApplication, StreamApplication};
@@ -41,6 +42,19 @@ pub trait DatagramMachine {
 
     /// What it sent and received.
     fn record(&self) -> &DatagramRecord;
+
+    /// What it saw, where that is more than single datagrams: what [`Told::ends`](crate::Told::ends) has of it.
+    fn seen(&self) -> &dyn Any {
+        self.record()
+    }
+
+    /// Has it note what only those want to know who look closely.
+    fn observe(&mut self) {}
+
+    /// Bytes that what it saw takes.
+    fn memory(&self) -> usize {
+        self.record().memory()
+    }
 }
 
 impl<M: StreamMachine> StreamMachine for Box<M> {
@@ -76,6 +90,18 @@ impl<M: DatagramMachine> DatagramMachine for Box<M> {
 
     fn record(&self) -> &DatagramRecord {
         (**self).record()
+    }
+
+    fn seen(&self) -> &dyn Any {
+        (**self).seen()
+    }
+
+    fn observe(&mut self) {
+        (**self).observe();
+    }
+
+    fn memory(&self) -> usize {
+        (**self).memory()
     }
 }
 

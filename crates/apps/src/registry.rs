@@ -160,6 +160,18 @@ macro_rules! applications {
             fn record(&self) -> &DatagramRecord {
                 match self { $($( $(Self::$datagram(end) => end.record(),)+ )?)+ }
             }
+
+            fn seen(&self) -> &dyn Any {
+                match self { $($( $(Self::$datagram(end) => end.seen(),)+ )?)+ }
+            }
+
+            fn observe(&mut self) {
+                match self { $($( $(Self::$datagram(end) => end.observe(),)+ )?)+ }
+            }
+
+            fn memory(&self) -> usize {
+                match self { $($( $(Self::$datagram(end) => end.memory(),)+ )?)+ }
+            }
         }
 
         $($($( impl From<$stream_machine> for Machine {

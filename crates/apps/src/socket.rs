@@ -1,6 +1,7 @@
 //! What an application sees of its transport.
 
 use voxpath_wire::Payload;
+use voxpath_wire::ip::Ecn;
 
 /// A byte stream: a simulated TCP connection, or the operating system's.
 pub trait Stream {
@@ -20,8 +21,18 @@ pub trait Stream {
 
 /// A datagram socket.
 pub trait Datagrams {
+    /// Sends one datagram to the other end; the network may mark it if `ecn` says so.
+    fn send_marked(&mut self, data: Payload, ecn: Ecn);
+    /// The next datagram that has come from there, and how the network left it marked.
+    fn receive_marked(&mut self) -> Option<(Payload, Ecn)>;
+
     /// Sends one datagram to the other end.
-    fn send(&mut self, data: Payload);
+    fn send(&mut self, data: Payload) {
+        self.send_marked(data, Ecn::NotEct);
+    }
+
     /// The next datagram that has come from there.
-    fn receive(&mut self) -> Option<Payload>;
+    fn receive(&mut self) -> Option<Payload> {
+        self.receive_marked().map(|(data, _)| data)
+    }
 }

@@ -26,6 +26,7 @@ use voxpath_tcp::Ended;
 use voxpath_tcp::config::{Config, Profile};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
+use voxpath_wire::ip::Ecn;
 
 /// Octets handed over at a time.
 const PIECE: usize = 64 << 10;
@@ -567,11 +568,12 @@ struct DatagramSocket<'a> {
 }
 
 impl Datagrams for DatagramSocket<'_> {
-    fn receive(&mut self) -> Option<Payload> {
-        self.inbox.take()
+    fn receive_marked(&mut self) -> Option<(Payload, Ecn)> {
+        Some((self.inbox.take()?, Ecn::NotEct))
     }
 
-    fn send(&mut self, data: Payload) {
+    // Settings that ask for marks are refused for real hosts: these are not set, and not seen.
+    fn send_marked(&mut self, data: Payload, _ecn: Ecn) {
         let mut bytes = Vec::new();
         data.write_to(&mut bytes);
         // Datagrams are not repeated: what the kernel does not take is lost, and the receiver misses it. An

@@ -5,23 +5,42 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | `connection/` | a connection: what comes, what leaves, who carries what, fallback, endings |
+//! | `subflow.rs` | a TCP connection, and what is kept beside it |
+//! | `scheduler/` | which subflow carries what: a file each |
+//! | `cc/` | congestion control of several subflows together: a file each |
+//! | `path_manager.rs` | which subflows there should be |
+//! | `sender.rs`, `receiver.rs` | the two halves of the data level |
 //! | `sequence.rs` | the data sequence: octets numbered from 0, 64-bit numbers on the wire |
 //! | `keys.rs` | keys, and what is derived from them: token, initial data sequence number, HMAC |
 //! | `mappings.rs` | where the octets of a subflow belong in the data sequence |
 //! | `reassembly.rs` | what came on all subflows, put in order |
-//!
-//! Not here yet: the connection that joins subflows, its path manager and schedulers.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+pub mod cc;
+mod checksum;
+mod config;
+mod connection;
 pub mod keys;
 mod mappings;
+mod path_manager;
 mod reassembly;
+mod receiver;
+pub mod scheduler;
+mod sender;
 pub mod sequence;
+mod subflow;
 
+pub use cc::Coupling;
+pub use config::Config;
+pub use connection::{Connection, Counters, Setup, SubflowId, joins};
 pub use keys::Key;
 pub use mappings::{Mappings, Unmapped};
+pub use path_manager::{LocalAddress, Opening, Opens, PathManagement};
 pub use reassembly::DataReassembly;
+pub use scheduler::Scheduling;
 pub use sequence::DataSequence;
+pub use subflow::Subflow;

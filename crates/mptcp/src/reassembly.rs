@@ -1,7 +1,7 @@
 //! What came on all subflows, put in the order of the data sequence (RFC 8684 section 3.3.5).
 
-use alloc::collections::{BTreeMap, VecDeque};
-use voxpath_wire::Payload;
+use alloc::collections::BTreeMap;
+use voxpath_wire::{Payload, PayloadQueue};
 
 /// The receive queue of a connection. Octets that come more than once, on one subflow or on several, are kept once.
 #[derive(Debug)]
@@ -9,8 +9,7 @@ pub struct DataReassembly {
     /// The first octet that is missing.
     next: u64,
     /// In order, not yet read.
-    ready: VecDeque<Payload>,
-    ready_len: u64,
+    ready: PayloadQueue,
     /// Beyond a gap, by the first octet of each; disjoint.
     waiting: BTreeMap<u64, Payload>,
     waiting_len: u64,
@@ -21,14 +20,7 @@ pub struct DataReassembly {
 impl DataReassembly {
     /// An empty queue that expects the octet `next`.
     pub fn new(next: u64) -> Self {
-        Self {
-            next,
-            ready: VecDeque::new(),
-            ready_len: 0,
-            waiting: BTreeMap::new(),
-            waiting_len: 0,
-            fin: None,
-        }
+        Self { next, ready: PayloadQueue::new(), waiting: BTreeMap::new(), waiting_len: 0, fin: None }
     }
 
     /// What is acknowledged at the data level: the first octet that is missing, the DATA_FIN being one (section 3.3.3).
@@ -38,12 +30,12 @@ impl DataReassembly {
 
     /// Octets that can be read.
     pub fn readable(&self) -> u64 {
-        self.ready_len
+        self.ready.len()
     }
 
     /// Octets that are held, to be read or beyond a gap.
     pub fn held(&self) -> u64 {
-        self.ready_len + self.waiting_len
+        self.ready.len() + self.waiting_len
     }
 
     /// Takes in the octets of `data`, which begin at `start`; how many of them were not here.
@@ -78,15 +70,7 @@ impl DataReassembly {
 
     /// Gives out at most `max` octets, one run of them; empty if there are none in order.
     pub fn read(&mut self, max: u32) -> Payload {
-        let Some(first) = self.ready.front_mut() else { return Payload::Empty };
-        let len = first.len().min(max);
-        self.ready_len -= u64::from(len);
-        if len == first.len() {
-            return self.ready.pop_front().unwrap_or_default();
-        }
-        let out = first.slice(0, len);
-        *first = first.slice(len, first.len() - len);
-        out
+        self.ready.read(max)
     }
 
     /// Keeps octets that are not here yet.
@@ -107,12 +91,7 @@ impl DataReassembly {
             let len = u64::from(part.len());
             self.next += len;
             self.waiting_len -= len;
-            self.ready_len += len;
-            part.into_parts(|part| {
-                if !self.ready.back_mut().is_some_and(|last| last.try_extend(&part)) {
-                    self.ready.push_back(part);
-                }
-            });
+            self.ready.push(part);
         }
     }
 }

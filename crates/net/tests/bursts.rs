@@ -17,7 +17,7 @@ fn stream() -> Stream {
 
 /// Whether each of `n` packets is lost.
 fn lost(loss: impl Into<Loss>, n: usize) -> Vec<bool> {
-    let (mut process, mut stream) = (loss.into().process(), stream());
+    let (mut process, mut stream) = (loss.into().process(&stream()), stream());
     (0..n).map(|_| process.loses(Time::ZERO, 1500, &mut stream)).collect()
 }
 
@@ -106,7 +106,7 @@ fn outages_and_traces_lose_exactly_what_they_say() {
     let second = Span::from_secs;
     let ns = |at| second(at).as_nanos();
     let outages = Outages { outages: vec![(ns(3), ns(5))], period_ns: Some(ns(10)) };
-    let mut outages = Loss::from(outages).process();
+    let mut outages = Loss::from(outages).process(&stream());
     let mut unused = stream();
     let times: Vec<u64> =
         (0..30).filter(|&at| outages.loses(Time::ZERO + second(at), 1500, &mut unused)).collect();

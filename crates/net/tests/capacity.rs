@@ -136,7 +136,7 @@ fn nothing_passes_once_no_state_with_a_rate_can_come() {
     };
     let states =
         vec![state(1_200_000, [0.0, 1.0, 0.0]), state(0, [0.0, 0.0, 1.0]), state(0, [0.0, 0.5, 0.5])];
-    let mut rig = rig(Markov { states }, None, false);
+    let mut rig = rig(Markov { states, start: None }, None, false);
     rig.send(Time::ZERO, packet(0, 1500));
     rig.send(Time::ZERO, packet(1, 1500));
     rig.run_until(CENTURIES);

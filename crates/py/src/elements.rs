@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use voxpath_apps::{App, Over, ProcessApp};
 use voxpath_net::element::loss::{BitErrorForm, Chance, Loss};
 use voxpath_net::element::{Capacity, DelayVariation, Queueing};
+use voxpath_rtc::rate::RateSettings;
 
-/// The kinds of a family of elements, of applications or of processes, as plans name them.
+/// The kinds of a family of elements, of applications, of processes or of rate controls, as plans name them.
 #[pyfunction]
 #[pyo3(signature = (family, /))]
 pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
@@ -16,6 +17,7 @@ pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
         "losses" => Loss::KINDS,
         "apps" => App::KINDS,
         "processes" => ProcessApp::KINDS,
+        "rates" => RateSettings::KINDS,
         "queues" => Queueing::KINDS,
         "capacities" => Capacity::KINDS,
         "delays" => DelayVariation::KINDS,

@@ -36,7 +36,10 @@ mod _engine {
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,
     };
     #[pymodule_export]
-    use crate::run::{check, congestions, paths, profile, profiles, real_hosts, run, shortest_delay, tables};
+    use crate::run::{
+        check, congestions, couplings, mptcp, paths, profile, profiles, real_hosts, run, schedulers,
+        shortest_delay, tables,
+    };
 
     #[pymodule_export]
     use crate::script::{parse_script, run_script};

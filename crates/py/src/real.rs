@@ -261,7 +261,7 @@ fn connections(reports: &[ConnectionReport]) -> Table {
         for (end, (address, found)) in (0..).zip([seen.client, seen.server].into_iter().zip(report.ends)) {
             let (opened, last_sent) = (Some(seen.opened), Some(seen.last_sent));
             let found = ConnectionEnd { opened, last_sent, ..found.unwrap_or_default() };
-            rows.push(ConnectionRow { flow, end, host: hosts.len() as u32, found });
+            rows.push(ConnectionRow { flow, end, host: hosts.len() as u32, subflow: None, found });
             hosts.push(address.ip().to_string());
         }
     }

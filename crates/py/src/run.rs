@@ -7,6 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use voxpath_mptcp::{Coupling, Scheduling};
 use voxpath_net::routing::DirectionId;
 use voxpath_sim::plan::{DIRECTIONS, Observe, Plan};
 use voxpath_sim::{Data, Meaning, Problem, Report, Simulation, Table};
@@ -37,6 +38,24 @@ pub(crate) fn profiles() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn congestions() -> Vec<&'static str> {
     Congestion::ALL.iter().map(|&(name, _)| name).collect()
+}
+
+/// Names of the schedulers of Multipath TCP.
+#[pyfunction]
+pub(crate) fn schedulers() -> Vec<&'static str> {
+    Scheduling::ALL.iter().map(|&(name, _)| name).collect()
+}
+
+/// Names of the ways in which the windows of subflows depend on each other.
+#[pyfunction]
+pub(crate) fn couplings() -> Vec<&'static str> {
+    Coupling::ALL.iter().map(|&(name, _)| name).collect()
+}
+
+/// Parameters of Multipath TCP where nothing else is said, as a plan's JSON holds them.
+#[pyfunction]
+pub(crate) fn mptcp() -> PyResult<String> {
+    serde_json::to_string(&voxpath_mptcp::Config::default()).map_err(value_error)
 }
 
 /// Parameters of a stack profile, as a plan's JSON holds them.

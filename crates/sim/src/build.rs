@@ -3,6 +3,7 @@
 use crate::address::{Address, FourTuple, Label};
 use crate::endpoint::{Counters, Endpoint, Kind, Owner, Socket, Tcp};
 use crate::limits::Limits;
+use crate::multipath::Multipath;
 use crate::network::{Network, Node};
 use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
 use crate::processes::Running;
@@ -17,7 +18,8 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use voxpath_apps::{FlowContext, Machine};
+use voxpath_apps::{DatagramMachine, FlowContext, Machine};
+use voxpath_mptcp::LocalAddress;
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
@@ -42,7 +44,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     let ways = Ways::of(plan);
     let addresses = addresses(plan, &ways);
     let mut tap = Tap::new();
-    for sink in sinks::wanted(plan, observe, &addresses) {
+    for sink in sinks::wanted(plan, seed, observe, &addresses) {
         tap.attach(sink);
     }
     let mut network = Network {
@@ -58,7 +60,8 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         by_ip: BTreeMap::new(),
         own: VecDeque::new(),
     };
-    if edge == Edge::Real || !plan.processes.is_empty() {
+    let joins = plan.flows.iter().any(|flow| matches!(flow.transport, plan::Transport::Mptcp { .. }));
+    if edge == Edge::Real || joins || !plan.processes.is_empty() {
         network.by_ip =
             (0..).zip(&network.addresses).map(|(i, address)| (address.ip, AddressId(i))).collect();
     }
@@ -68,8 +71,15 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     let first_addresses = first_addresses(plan);
     let mut endpoints: Vec<Endpoint> = (0..)
         .zip(&plan.flows)
-        .flat_map(|(i, flow)| endpoints(i, flow, labels(plan, i, flow, &first_addresses), first_target, seed))
+        .flat_map(|(i, flow)| endpoints(plan, i, labels(plan, i, flow, &first_addresses), first_target, seed))
         .collect();
+    if observe.rtc {
+        for endpoint in &mut endpoints {
+            if let Kind::Udp(application) = &mut endpoint.kind {
+                application.observe();
+            }
+        }
+    }
     for endpoint in endpoints.iter_mut().filter(|endpoint| real[endpoint.node as usize]) {
         let flow = &plan.flows[endpoint.label.flow.0 as usize];
         if !flow.simulated {
@@ -85,6 +95,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         }
     }
     let mut sockets = SocketTable::new(endpoints, first_target);
+    name_connections(&mut sockets);
     for (i, flow) in (0..).zip(&plan.flows) {
         // The end that answers knows nobody yet, if others pass the flow on.
         if let Some(Through { port, .. }) = flow.through {
@@ -193,10 +204,11 @@ fn target(index: u32) -> Target {
     Target::new(index).expect("a plan was checked for its size")
 }
 
-fn endpoints(index: u32, flow: &Flow, labels: [Label; 2], first_target: u32, seed: Seed) -> [Endpoint; 2] {
+fn endpoints(plan: &Plan, index: u32, labels: [Label; 2], first_target: u32, seed: Seed) -> [Endpoint; 2] {
+    let flow = &plan.flows[index as usize];
     let nodes = [flow.from, flow.to];
     let mut end = 0;
-    kinds(index, flow, seed).map(|kind| {
+    kinds(plan, index, seed).map(|kind| {
         let endpoint = Endpoint {
             label: labels[end],
             end: end as u16,
@@ -213,7 +225,23 @@ fn endpoints(index: u32, flow: &Flow, labels: [Label; 2], first_target: u32, see
     })
 }
 
-fn kinds(index: u32, flow: &Flow, seed: Seed) -> [Kind; 2] {
+/// Has connections of Multipath TCP be found by their tokens, which are told apart on each host (RFC 8684 section 3.1).
+fn name_connections(sockets: &mut SocketTable) {
+    for index in 0..sockets.endpoints.len() {
+        let node = sockets.endpoints[index].node;
+        while let Kind::Mptcp(multipath) = &sockets.endpoints[index].kind
+            && let token = multipath.token()
+            && !sockets.name(node, token, index as u32)
+        {
+            if let Kind::Mptcp(multipath) = &mut sockets.endpoints[index].kind {
+                multipath.change_key();
+            }
+        }
+    }
+}
+
+fn kinds(plan: &Plan, index: u32, seed: Seed) -> [Kind; 2] {
+    let flow = &plan.flows[index as usize];
     let start = Time::from_nanos(flow.start_ns);
     let context = FlowContext { name: &flow.name, index, start, seed };
     let mut end = 0;
@@ -224,6 +252,13 @@ fn kinds(index: u32, flow: &Flow, seed: Seed) -> [Kind; 2] {
                 let iss = Seq(seed.stream(&format!("flow {} {name} iss", flow.name)).bits() as u32);
                 let socket = Socket::Idle { config: config.clone(), iss };
                 Kind::Tcp(Box::new(Tcp { socket, owner: Owner::Application(application) }))
+            }
+            (Machine::Stream(application), plan::Transport::Mptcp { client, server }) => {
+                let (planned, name, node) = [(client, "client", flow.from), (server, "server", flow.to)][end];
+                let name = format!("flow {} {name}", flow.name);
+                let address = |(i, &ip)| LocalAddress { ip, backup: planned.backups.contains(&i) };
+                let addresses = (0..).zip(&plan.nodes[node as usize].addresses).map(address).collect();
+                Kind::Mptcp(Box::new(Multipath::new(planned, application, addresses, name, seed)))
             }
             (Machine::Datagrams(application), plan::Transport::Udp) => Kind::Udp(application),
             _ => unreachable!("a plan was checked for its transports"),

@@ -1,7 +1,8 @@
 //! TCP connections: what came of each end, and those that programs on real hosts have over the network, as it sees them
 //! pass.
 
-use crate::endpoint::{Endpoint, Kind, Tcp};
+use crate::endpoint::{Endpoint, Kind};
+use crate::multipath::Multipath;
 use crate::outside::Account;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -94,14 +95,13 @@ pub struct ConnectionEnd {
 
 impl ConnectionEnd {
     /// A simulated end.
-    pub(crate) fn simulated(endpoint: &Endpoint, tcp: &Tcp) -> Self {
-        let connection = tcp.connection();
+    pub(crate) fn simulated(established: Option<Time>, connection: Option<&TcpConnection>) -> Self {
         // An end that never opened has counted nothing, which is not unknown.
         let counted = connection.map_or_else(Counters::default, |connection| *connection.counters());
         let metrics = connection.map(TcpConnection::metrics);
         Self {
             opened: None,
-            established: endpoint.counters.established_at,
+            established,
             last_sent: None,
             bytes_delivered: Some(counted.octets_acknowledged),
             data_segments_sent: Some(counted.data_segments_sent),
@@ -143,8 +143,17 @@ pub struct ConnectionRow {
     pub end: u32,
     /// Where it is.
     pub host: u32,
+    /// Which subflow it is, from 1 on; none of a connection that has none.
+    pub subflow: Option<u32>,
     /// What it found.
     pub found: ConnectionEnd,
+}
+
+impl ConnectionRow {
+    /// Of a simulated endpoint.
+    pub(crate) fn new(endpoint: &Endpoint, subflow: Option<u32>, found: ConnectionEnd) -> Self {
+        Self { flow: endpoint.label.flow.0, end: endpoint.end.into(), host: endpoint.node, subflow, found }
+    }
 }
 
 /// A number of an end, or a time.
@@ -179,6 +188,14 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
             Of::Name(1, |row| row.end),
         ),
         ("host", Meaning::name("scenario", "Host of this end."), Of::Name(2, |row| row.host)),
+        (
+            "subflow",
+            Meaning::count(
+                "TCP",
+                "Of Multipath TCP: which subflow, in the order in which this end opened or accepted them, from 1 on.",
+            ),
+            Of::OptU64(|row| row.subflow.map(u64::from)),
+        ),
         of_end!(
             "opened_ns",
             Meaning::time("network", "When the client sent its first packet; of programs only."),
@@ -243,11 +260,15 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
 /// The row of an endpoint of a process, if it is a connection.
 pub(crate) fn of_process(endpoint: &Endpoint) -> Option<ConnectionRow> {
     let Kind::Tcp(tcp) = &endpoint.kind else { return None };
-    Some(ConnectionRow {
-        flow: endpoint.label.flow.0,
-        end: endpoint.end.into(),
-        host: endpoint.node,
-        found: ConnectionEnd::simulated(endpoint, tcp),
+    let found = ConnectionEnd::simulated(endpoint.counters.established_at, tcp.connection());
+    Some(ConnectionRow::new(endpoint, None, found))
+}
+
+/// A row for each subflow of an end.
+pub(crate) fn of_subflows(endpoint: &Endpoint, multipath: &Multipath) -> impl Iterator<Item = ConnectionRow> {
+    (1..).zip(multipath.subflows()).map(|(number, (subflow, established))| {
+        let found = ConnectionEnd::simulated(established, Some(subflow.tcp()));
+        ConnectionRow::new(endpoint, Some(number), found)
     })
 }
 

@@ -1,6 +1,7 @@
 //! One end of a conversation: a socket, who drives it, and when they have to be woken.
 
 use crate::address::{Address, FourTuple, Label};
+use crate::multipath::Multipath;
 use crate::outside::{Account, Outside};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -15,6 +16,7 @@ use voxpath_net::{AddressId, Ecn, Target};
 use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
+use voxpath_wire::icmp::Quote;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 
 /// One end of a conversation.
@@ -46,6 +48,7 @@ impl Endpoint {
                 Socket::Open(_) => unreachable!("an endpoint moves before it starts"),
             },
             Kind::Udp(application) => (None, Machine::Datagrams(application)),
+            Kind::Mptcp(multipath) => (Some(multipath.tcp().clone()), Machine::Stream(multipath.application)),
             Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => {
                 unreachable!("an end of a flow moves, and once")
             }
@@ -69,9 +72,20 @@ impl Endpoint {
     pub(crate) fn stop(&mut self) {
         match &mut self.kind {
             Kind::Tcp(tcp) => tcp.stop(),
+            Kind::Mptcp(multipath) => multipath.stop(),
             Kind::Udp(application) => application.stop(),
             // A real host is told by its own clock.
             Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => {}
+        }
+    }
+
+    /// Whether it sent what an error quotes.
+    pub(crate) fn sent(&self, quote: &Quote, addresses: &[Address]) -> bool {
+        match &self.kind {
+            Kind::Mptcp(multipath) => {
+                multipath.labels().iter().any(|label| label.is_quoted(quote, addresses))
+            }
+            _ => self.label.is_quoted(quote, addresses),
         }
     }
 
@@ -84,6 +98,7 @@ impl Endpoint {
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.kind {
             Kind::Tcp(tcp) => tcp.poll_timeout(),
+            Kind::Mptcp(multipath) => multipath.poll_timeout(),
             Kind::Udp(application) => application.poll_timeout(),
             Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => None,
         }
@@ -100,6 +115,7 @@ pub(crate) struct Counters {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Tcp(Box<Tcp>),
+    Mptcp(Box<Multipath>),
     Udp(DatagramApplication),
     /// A UDP socket of a process.
     Datagram(Box<Udp>),
@@ -114,6 +130,7 @@ impl Kind {
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Self::Tcp(tcp) => tcp.ended().is_none(),
+            Self::Mptcp(multipath) => multipath.ended().is_none(),
             Self::Udp(application) => application.poll_timeout().is_some(),
             Self::Outside(_) | Self::Datagram(_) | Self::Vacant => false,
         }
@@ -130,7 +147,8 @@ impl Kind {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Tcp(tcp) => tcp.owner.record().map_or(0, Record::memory),
-            Self::Udp(application) => application.record().memory(),
+            Self::Mptcp(multipath) => multipath.application.record().memory(),
+            Self::Udp(application) => application.memory(),
             Self::Datagram(udp) => udp.memory(),
             Self::Outside(_) | Self::Vacant => 0,
         }
@@ -360,16 +378,16 @@ impl Stream for Simulated<'_> {
 /// A UDP socket as applications see it: what has come, and what they send.
 #[derive(Debug, Default)]
 pub(crate) struct Datagram {
-    pub(crate) inbox: Option<Payload>,
-    pub(crate) outbox: Vec<Payload>,
+    pub(crate) inbox: Option<(Payload, Ecn)>,
+    pub(crate) outbox: Vec<(Payload, Ecn)>,
 }
 
 impl Datagrams for Datagram {
-    fn send(&mut self, data: Payload) {
-        self.outbox.push(data);
+    fn send_marked(&mut self, data: Payload, ecn: Ecn) {
+        self.outbox.push((data, ecn));
     }
 
-    fn receive(&mut self) -> Option<Payload> {
+    fn receive_marked(&mut self) -> Option<(Payload, Ecn)> {
         self.inbox.take()
     }
 }

@@ -10,11 +10,13 @@ extern crate alloc;
 mod address;
 mod bucket;
 mod build;
+mod capacities;
 mod check;
 mod connections;
 mod emit;
 mod endpoint;
 mod limits;
+mod multipath;
 mod network;
 pub mod outside;
 mod paths;
@@ -51,8 +53,14 @@ use world::World;
 pub fn tables() -> Vec<&'static dyn Described> {
     let mut tables: Vec<&'static dyn Described> = vec![&report::FLOWS, &CONNECTIONS];
     tables.extend(App::all_tables().into_iter().map(|table| -> &dyn Described { table }));
-    let others: [&dyn Described; 5] =
-        [&report::ELEMENTS, &timeline::EVENTS, &sinks::SERIES, &sinks::PACKETS, &sinks::SERIES_METRICS];
+    let others: [&dyn Described; 6] = [
+        &report::ELEMENTS,
+        &timeline::EVENTS,
+        &sinks::SERIES,
+        &sinks::PACKETS,
+        &capacities::CAPACITIES,
+        &sinks::SERIES_METRICS,
+    ];
     tables.extend(others);
     tables
 }

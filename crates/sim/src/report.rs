@@ -3,7 +3,7 @@
 use crate::connections::{self, CONNECTIONS, ConnectionEnd, ConnectionRow};
 use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
-use crate::plan::{DIRECTIONS, Flow, NodeKind, Plan, Transport};
+use crate::plan::{DIRECTIONS, Flow, NodeKind, Plan};
 use crate::sinks::{ends, flow_names, node_names};
 use crate::sockets::SocketTable;
 use crate::world::World;
@@ -13,7 +13,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::any::Any;
 use serde::Serialize;
-use voxpath_apps::{App, DatagramApplication, DatagramMachine, Entity, Machine, Record, StreamMachine, Told};
+use voxpath_apps::{
+    App, DatagramApplication, DatagramMachine, Entity, Machine, Over, Record, StreamMachine, Told,
+};
 use voxpath_net::element::Count;
 use voxpath_net::table::{Meaning, Of, Table, TableOf};
 use voxpath_net::tap::Output;
@@ -71,7 +73,7 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
     let flows = flows(plan, &world, &names, ended, &mut books);
     let mut tables = vec![flows];
     tables.extend(connections(plan, &world.sockets));
-    tables.extend(entities(plan, &world, &names));
+    tables.extend(entities(plan, &world, &names, ended));
     tables.push(elements(plan, &world, &mut books));
     books.problems.extend(limit.map(|limit| limit.problem(ended)));
     let verdict = books.verdict(&world, ended, limit);
@@ -254,7 +256,7 @@ pub(crate) static FLOWS: TableOf<FlowRow> = TableOf {
         ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
         ("from", Meaning::name("scenario", "Host that opens; the client."), Of::Name(1, |row| row.from)),
         ("to", Meaning::name("scenario", "Host that answers; the server."), Of::Name(1, |row| row.to)),
-        ("transport", Meaning::name("scenario", "tcp or udp."), Of::Text(|row| row.transport.into())),
+        ("transport", Meaning::name("scenario", "tcp, mptcp or udp."), Of::Text(|row| row.transport.into())),
         ("app", Meaning::name("scenario", "The application's kind."), Of::Text(|row| row.app.into())),
         (
             "status",
@@ -395,30 +397,29 @@ fn row(index: u32, ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>, end
 /// The connections of flows and of processes, if there can be any.
 fn connections(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
     let flows = sockets.flows().iter().flatten();
-    let mut rows: Vec<ConnectionRow> = flows
-        .filter_map(|endpoint| {
-            Some(ConnectionRow {
-                flow: endpoint.label.flow.0,
-                end: endpoint.end.into(),
-                host: endpoint.node,
-                found: End::of(endpoint).connection?,
-            })
-        })
-        .collect();
+    let mut rows: Vec<ConnectionRow> = Vec::new();
+    for endpoint in flows {
+        if let Kind::Mptcp(multipath) = &endpoint.kind {
+            rows.extend(connections::of_subflows(endpoint, multipath));
+        } else if let Some(found) = End::of(endpoint).connection {
+            rows.push(ConnectionRow::new(endpoint, None, found));
+        }
+    }
     rows.extend(sockets.closed());
     rows.extend(sockets.of_processes().filter_map(connections::of_process));
-    let any = plan.flows.iter().any(|flow| matches!(flow.transport, Transport::Tcp { .. }));
+    let any = plan.flows.iter().any(|flow| flow.transport.carries() == Over::Stream);
     (any || !rows.is_empty())
         .then(|| CONNECTIONS.fill(&rows, &[&flow_names(plan), &ends(plan), &node_names(plan)]))
 }
 
 /// The tables of what flows consist of, those that their applications have rows in.
-fn entities(plan: &Plan, world: &World, names: &[String]) -> Vec<Table> {
+fn entities(plan: &Plan, world: &World, names: &[String], ended: Time) -> Vec<Table> {
     let told: Vec<(&App, Told<'_>)> = (0..)
         .zip(world.sockets.flows())
         .zip(&plan.flows)
         .map(|((flow, ends), Flow { app, .. })| {
-            let told = Told { flow, receiver: app.receiver(), settings: app.settings(), ends: seen(ends) };
+            let receiver = app.receiver();
+            let told = Told { flow, receiver, ended, settings: app.settings(), ends: seen(ends) };
             (app, told)
         })
         .collect();
@@ -439,7 +440,7 @@ fn seen(ends: &[Endpoint; 2]) -> [&dyn Any; 2] {
     ends.each_ref().map(|end| -> &dyn Any {
         match End::of(end).part {
             Part::Stream { record, .. } => record,
-            Part::Datagrams(application) => application.record(),
+            Part::Datagrams(application) => application.seen(),
         }
     })
 }
@@ -448,7 +449,7 @@ fn seen(ends: &[Endpoint; 2]) -> [&dyn Any; 2] {
 pub(crate) struct End<'a> {
     part: Part<'a>,
     packets_sent: u64,
-    /// Its connection; none over datagrams.
+    /// Its connection; none over datagrams, and where it has subflows.
     pub(crate) connection: Option<ConnectionEnd>,
 }
 
@@ -465,7 +466,19 @@ impl<'a> End<'a> {
             Kind::Tcp(tcp) => {
                 let record = tcp.owner.record().expect("an end of a flow has an application");
                 let part = Part::Stream { record, ended: tcp.ended() };
-                Self { part, packets_sent, connection: Some(ConnectionEnd::simulated(endpoint, tcp)) }
+                Self {
+                    part,
+                    packets_sent,
+                    connection: Some(ConnectionEnd::simulated(
+                        endpoint.counters.established_at,
+                        tcp.connection(),
+                    )),
+                }
+            }
+            Kind::Mptcp(multipath) => {
+                let record = multipath.application.record();
+                let part = Part::Stream { record, ended: multipath.ended() };
+                Self { part, packets_sent, connection: None }
             }
             Kind::Udp(application) => {
                 Self { part: Part::Datagrams(application), packets_sent, connection: None }

@@ -1,6 +1,7 @@
 //! Where observations go: columns for Python, captures for tshark.
 
 use crate::address::Address;
+use crate::capacities::Capacities;
 use crate::emit::emit;
 use crate::plan::{DIRECTIONS, Observe, Plan};
 use alloc::boxed::Box;
@@ -9,6 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use voxpath_net::Seed;
 use voxpath_net::packet::Packet;
 use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_net::tap::{Action, Event, Interest, Output, Place, Sink};
@@ -17,13 +19,21 @@ use voxpath_units::{Span, Time};
 use voxpath_wire::pcapng::{CapturedPacket, Direction, Interface, InterfaceId, PcapngWriter};
 
 /// The sinks that `observe` asks for.
-pub(crate) fn wanted(plan: &Plan, observe: &Observe, addresses: &[Address]) -> Vec<Box<dyn Sink>> {
+pub(crate) fn wanted(
+    plan: &Plan,
+    seed: Seed,
+    observe: &Observe,
+    addresses: &[Address],
+) -> Vec<Box<dyn Sink>> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
     if observe.tcp {
         sinks.push(Box::new(Series::new(plan)));
     }
     if observe.packets {
         sinks.push(Box::new(Packets::new(plan)));
+    }
+    if observe.capacity {
+        sinks.push(Box::new(Capacities::new(plan, seed)));
     }
     for (node, planned) in (0..).zip(&plan.nodes) {
         if observe.capture.contains(&planned.name) {

@@ -74,6 +74,8 @@ pub(crate) struct SocketTable {
     first_target: u32,
     connected: BTreeMap<(bool, FourTuple), u32>,
     bound: BTreeMap<Port, Bound>,
+    /// Connections of Multipath TCP, by host and token.
+    tokens: BTreeMap<(u32, u32), u32>,
     pub(crate) listeners: Vec<Listener>,
     /// The port from which a host opens its next conversation.
     next_ports: BTreeMap<u32, u16>,
@@ -91,6 +93,7 @@ impl SocketTable {
             first_target,
             connected: BTreeMap::new(),
             bound: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             listeners: Vec::new(),
             next_ports: BTreeMap::new(),
             closed: Vec::new(),
@@ -137,12 +140,42 @@ impl SocketTable {
             let first = flow as usize * 2;
             (first..first + 2).find(|&end| self.endpoints[end].label.accepts(packet))
         });
+        let planned = planned.or_else(|| self.subflow(packet));
         planned.or_else(|| self.connected.get(&(packet.is_udp(), tuple)).map(|&found| found as usize))
+    }
+
+    /// The end of a packet's flow that has a subflow for it.
+    fn subflow(&self, packet: &Packet) -> Option<usize> {
+        let first = packet.flow.0 as usize * 2;
+        let has = |&end: &usize| match self.endpoints.get(end).map(|endpoint| &endpoint.kind) {
+            Some(Kind::Mptcp(multipath)) => multipath.subflow_of(packet).is_some(),
+            _ => false,
+        };
+        (first..first + 2).find(|end| packet.flow.0 < self.flows && has(end))
+    }
+
+    /// Has a connection of a host be found by its token.
+    pub(crate) fn name(&mut self, node: u32, token: u32, endpoint: u32) -> bool {
+        let free = !self.tokens.contains_key(&(node, token));
+        if free {
+            self.tokens.insert((node, token), endpoint);
+        }
+        free
+    }
+
+    /// The connection of a host that has this token.
+    pub(crate) fn by_token(&self, node: u32, token: u32) -> Option<u32> {
+        self.tokens.get(&(node, token)).copied()
+    }
+
+    /// Has an endpoint be found by addresses and ports of a further subflow.
+    pub(crate) fn enter_subflow(&mut self, endpoint: u32, tuple: FourTuple) {
+        self.connected.insert((false, tuple), endpoint);
     }
 
     /// The endpoint that sent what an error quotes.
     pub(crate) fn quoted(&self, flow: FlowId, quote: &Quote, addresses: &[Address]) -> Option<usize> {
-        let is_quoted = |&end: &usize| self.endpoints[end].label.is_quoted(quote, addresses);
+        let is_quoted = |&end: &usize| self.endpoints[end].sent(quote, addresses);
         let first = flow.0 as usize * 2;
         let labelled = if flow.0 < self.flows { first..first + 2 } else { 0..0 };
         // Errors are rare, and those about conversations of processes rarer.

@@ -21,8 +21,11 @@ const MAX_EVENTS: u64 = 5_000_000;
 fn everything(plan: &Plan) -> Observe {
     let hosts = plan.nodes.iter().filter(|node| node.kind == NodeKind::Host);
     Observe {
+        rtc: true,
         tcp: true,
         packets: true,
+        capacity: true,
+        rtc: true,
         capture: hosts.map(|node| node.name.clone()).collect(),
         snap_bytes: None,
     }
@@ -156,7 +159,7 @@ fn maybe(report: &Report, name: &str, row: usize) -> Option<u64> {
 
 /// The tables that do not depend on what was observed.
 fn results(report: &Report) -> Vec<&Table> {
-    report.tables.iter().filter(|table| !["series", "packets"].contains(&table.name)).collect()
+    report.tables.iter().filter(|table| !["series", "packets", "signals"].contains(&table.name)).collect()
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};
 pub use owner::{Mapping, Owner, Received};
+pub use sender::SendBuffer;
 
 use voxpath_wire::tcp::Seq;
 

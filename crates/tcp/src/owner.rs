@@ -54,6 +54,8 @@ pub struct Received {
     pub start: u64,
     /// Octets of data that it brought.
     pub len: u32,
+    /// The window that it announces in octets, scaled.
+    pub window: u32,
     /// Its options that are not TCP's own.
     pub options: ForeignOptions,
 }
@@ -86,6 +88,11 @@ impl Owned {
     /// The mapping of an octet.
     pub(crate) fn mapping(&self, octet: u64) -> Option<&Mapping> {
         self.mapping_from(octet).filter(|mapping| mapping.start <= octet)
+    }
+
+    /// What is mapped of the octets not acknowledged, in their order.
+    pub(crate) fn mappings(&self) -> impl Iterator<Item = &Mapping> {
+        self.mappings.iter()
     }
 
     /// Everything below is acknowledged.

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
-use voxpath_wire::tcp::TcpHeader;
+use voxpath_wire::tcp::{TcpFlags, TcpHeader};
 
 /// The default of RFC 9293 section 3.7.1 where the peer announces no maximum segment size.
 const DEFAULT_MSS: u16 = 536;
@@ -99,7 +99,9 @@ impl Shared {
     pub(crate) fn note_received(&mut self, header: &TcpHeader, start: u64, len: u32) {
         if let Some(owned) = &mut self.owned {
             let (flags, options) = (header.flags, header.options.foreign());
-            owned.received.push_back(Received { flags, start, len, options });
+            let shift = if flags.contains(TcpFlags::SYN) { 0 } else { self.options.snd_shift };
+            let window = u32::from(header.window) << shift;
+            owned.received.push_back(Received { flags, start, len, window, options });
         }
     }
 }

@@ -32,6 +32,12 @@ pub enum Header {
     Arp,
     /// ICMP (RFC 792, RFC 4443).
     Icmp,
+    /// RTP (RFC 3550).
+    Rtp,
+    /// A packet of RTCP (RFC 3550, RFC 4585).
+    Rtcp,
+    /// The payload descriptor of VP8 (RFC 7741).
+    Vp8,
 }
 
 /// The ways in which a header can be malformed.
@@ -70,6 +76,11 @@ pub enum WireErrorKind {
         /// The checksum that the header has.
         computed: u16,
     },
+    /// A field whose value is none that it can have.
+    BadValue {
+        /// The value.
+        value: u32,
+    },
     /// A protocol or an operation that is not ours.
     Unsupported,
 }
@@ -104,6 +115,7 @@ impl fmt::Display for WireError {
             WireErrorKind::BadChecksum { stated, computed } => {
                 write!(f, "checksum {stated:#06x} should be {computed:#06x}")
             }
+            WireErrorKind::BadValue { value } => write!(f, "{value} is no value that is possible here"),
             WireErrorKind::Unsupported => f.write_str("of a protocol or an operation that is not supported"),
         }
     }
@@ -122,6 +134,9 @@ impl fmt::Display for Header {
             Self::Ethernet => "Ethernet",
             Self::Arp => "ARP",
             Self::Icmp => "ICMP",
+            Self::Rtp => "RTP",
+            Self::Rtcp => "RTCP",
+            Self::Vp8 => "VP8",
         })
     }
 }

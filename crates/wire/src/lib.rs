@@ -12,6 +12,8 @@
 //! | [`tcp`] | header, MSS, window scale, SACK, timestamps, Multipath TCP; other options as they are | urgent data |
 //! | [`udp`] | header | UDP-Lite, UDP options |
 //! | [`icmp`] | echo, errors and what they quote, of both versions | neighbour discovery, redirects, parameter problems: kept as they are |
+//! | [`rtp`] | header, extensions, the descriptor of VP8 | contributing sources, other payload formats |
+//! | [`rtcp`] | SR, RR, SDES, BYE, APP, NACK, PLI, REMB, transport-wide and RFC 8888 feedback | extended reports: kept as they are |
 //! | [`packet`] | whole packets out of headers and payload, and back | link layers: a TUN device has none |
 //! | [`ethernet`] | Ethernet II frames, ARP for IPv4 | VLANs, 802.3 lengths |
 //! | [`checksum`] | Internet checksum, from scratch and incrementally | |
@@ -31,9 +33,13 @@ pub mod icmp;
 pub mod ip;
 pub mod packet;
 pub mod payload;
+mod payload_queue;
 pub mod pcapng;
+pub mod rtcp;
+pub mod rtp;
 pub mod tcp;
 pub mod udp;
 
 pub use error::{Header, WireError, WireErrorKind};
 pub use payload::{Held, Payload};
+pub use payload_queue::PayloadQueue;

@@ -107,6 +107,14 @@ impl Payload {
         }
     }
 
+    /// The real bytes that it begins with; none where a pattern comes first.
+    pub fn front(&self) -> &[u8] {
+        match self {
+            Self::Held(held) => held.front(),
+            Self::Empty | Self::Pattern { .. } => &[],
+        }
+    }
+
     /// Several payloads, one after the other, without copying.
     ///
     /// Panics if together they have 4 GiB or more.
@@ -210,6 +218,13 @@ impl Held {
     fn into_parts(self, take: impl FnMut(Payload)) {
         if let Self::Rope(rope) = self {
             rope.parts.into_iter().for_each(take);
+        }
+    }
+
+    fn front(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Rope(rope) => rope.parts[0].front(),
         }
     }
 

@@ -13,6 +13,7 @@ from voxpath.results.rows import Row
 from voxpath.results.summaries import of_kinds
 from voxpath.results.tables import tables
 from voxpath.scenario.apps import APPS
+from voxpath.scenario.apps.summaries import carrying
 from voxpath.sweeps.runs import Task, perform_all
 from voxpath.sweeps.workers import Workers
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from voxpath.results.outcome import Outcome
     from voxpath.scenario import Document
 
-OBSERVABLE = ("tcp", "packets")
+OBSERVABLE = ("tcp", "rtc", "packets", "capacity")
 """What a run can record besides its results and captures."""
 
 _MOST_FOLDERS = 100
@@ -113,7 +114,7 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
             raise ValueError(f"{name!r} is no host; {did_you_mean(name, hosts)}")
     # In the order of the hosts, whatever order was asked for: the same wish is the same run.
     captured = tuple(host for host in hosts if host in capture)
-    return Observe(tcp="tcp" in observe, packets="packets" in observe, capture=captured)
+    return Observe(**{name: name in observe for name in OBSERVABLE}, capture=captured)
 
 
 def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
@@ -139,7 +140,7 @@ def _applies(metric: str, app: str, transport: str, group: pl.DataFrame) -> bool
     for summary in of_kinds([app]):
         if metric in summary.metrics:
             counted = [count for count in summary.metrics if count in group.columns]
-            return summary.transport == transport and any(
+            return transport in carrying(summary.transport) and any(
                 group.get_column(count).null_count() < group.height for count in counted
             )
     return True

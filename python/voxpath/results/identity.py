@@ -22,13 +22,17 @@ class Observe:
 
     Attributes:
         tcp: Time series of every TCP endpoint.
+        rtc: Signals of the rate controls of calls.
         packets: Every packet at every link.
+        capacity: Rates of links that vary by themselves.
         capture: Names of the hosts whose packets are captured.
         snap_bytes: Bytes kept of each captured packet; all without it.
     """
 
     tcp: bool = False
+    rtc: bool = False
     packets: bool = False
+    capacity: bool = False
     capture: tuple[str, ...] = ()
     snap_bytes: int | None = None
 

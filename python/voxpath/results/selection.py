@@ -30,6 +30,12 @@ MAIN_METRICS = (
     "delay_p95_ns",
     "jitter_ns",
     "datagrams_lost",
+    "client_media_received_bps",
+    "server_media_received_bps",
+    "client_queueing_p95_ns",
+    "client_media_loss",
+    "client_video_delay_p95_ns",
+    "client_video_unplayed",
 )
 """What is compared where nothing is asked for."""
 

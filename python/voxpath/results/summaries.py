@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath.scenario.apps import APPS
-from voxpath.scenario.apps.summaries import CONNECTIONS, seconds
+from voxpath.scenario.apps.summaries import CONNECTIONS, carrying, seconds
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def summarised(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         if summary.table not in tables:
             continue
         kinds = [kind for kind, app in APPS.items() if summary is CONNECTIONS or summary in app.SUMMARIES]
-        is_of = pl.col("app").is_in(kinds) & (pl.col("transport") == summary.transport)
+        is_of = pl.col("app").is_in(kinds) & pl.col("transport").is_in(carrying(summary.transport))
         rows, own = tables[summary.table], flows.filter(is_of).get_column("flow")
         if own.len() < flows.height:
             # Two applications may have rows in one table, and each its own summary of them.

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from voxpath import _engine
 from voxpath.scenario.apps import App
+from voxpath.scenario.mptcp import Mptcp
 from voxpath.scenario.quantities import Name, Span
 from voxpath.scenario.table import Keys, Table, faults
 from voxpath.scenario.tcp import Socket
@@ -27,7 +28,7 @@ class Udp(Table):
     kind: Literal["udp"]
 
 
-Transport = Annotated[Tcp | Udp, Field(discriminator="kind")]
+Transport = Annotated[Tcp | Mptcp | Udp, Field(discriminator="kind")]
 
 
 class Flow(Table):

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from voxpath import _engine
 from voxpath.canonical import canonical
 from voxpath.names import did_you_mean
+from voxpath.scenario import mptcp
 from voxpath.scenario.addresses import Addresses, Family, family, is_v6
 from voxpath.scenario.builders import build
 from voxpath.scenario.flows import Tcp
 from voxpath.scenario.links import Directions
 from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
+from voxpath.scenario.mptcp import Mptcp, MptcpSocket
 from voxpath.scenario.planning import Origin, Origins
 from voxpath.scenario.problems import Path
 from voxpath.scenario.processes.table import Passed
@@ -288,8 +290,8 @@ def _flows(
         problems.extend(((*place, "app", *inside), message) for inside, message in wrong)
         if wrong:
             continue
-        transports = _Transports(flow, scenario, network, nodes)
         faults: _Faults = []
+        transports = _Transports(flow, scenario, network, nodes, homes, faults, place)
         for number, name in enumerate(_copies(base, flow)):
             if name in names and names[name] != index:
                 problems.append(((*place, "name"), f"the name {name!r} is taken by flows[{names[name]}]"))
@@ -507,8 +509,20 @@ def _pair(ends: tuple[str | None, str | None], network: Network, turn: int) -> t
 class _Transports:
     """The transports of one flow's copies, which differ by their hosts alone."""
 
-    def __init__(self, flow: Flow, scenario: Scenario, network: Network, nodes: list[dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        scenario: Scenario,
+        network: Network,
+        nodes: list[dict[str, Any]],
+        homes: _Homes,
+        problems: _Faults,
+        place: Path,
+    ) -> None:
         self._flow = flow
+        self._homes = homes
+        self._problems = problems
+        self._place: Path = (*place, "transport")
         self._mtus = _mtus(network)
         self._hosts = scenario.hosts
         self._nodes = nodes
@@ -519,11 +533,47 @@ class _Transports:
         if self._flow.is_of_datagrams:
             return {"kind": "udp"}
         v6 = is_v6(self._nodes, ends)
-        return {
-            "kind": "tcp",
+        tcp = {
             "client": self._end(client, "client", v6=v6),
             "server": self._end(server, "server", v6=v6),
         }
+        transport = self._flow.transport
+        if isinstance(transport, Mptcp):
+            return {
+                "kind": "mptcp",
+                "client": self._multipath(client, transport, "client", tcp["client"]),
+                "server": self._multipath(server, transport, "server", tcp["server"]),
+            }
+        return {"kind": "tcp", **tcp}
+
+    def _multipath(
+        self, host: str, transport: Mptcp, which: Literal["client", "server"], tcp: dict[str, Any]
+    ) -> dict[str, Any]:
+        own: MptcpSocket | None = getattr(transport, which)
+        end: dict[str, Any] = {
+            "tcp": tcp,
+            "mptcp": mptcp.config(transport, own, answers=which == "server"),
+        }
+        found: list[int] = []
+        for link in mptcp.backups((transport, own)):
+            if link in self._links(host):
+                found += self._homes[host, link]
+            elif own is not None and own.backup is not None:
+                self._problems.append(((*self._place, which, "backup"), self._no_link(host, link)))
+            elif all(link not in self._links(name) for name in self._hosts_of_homes()):
+                self._problems.append(((*self._place, "backup"), self._no_link(host, link)))
+        return end | ({"backups": sorted(found)} if found else {})
+
+    def _links(self, host: str) -> list[str]:
+        return [link for name, link in self._homes if name == host]
+
+    def _hosts_of_homes(self) -> set[str]:
+        return {name for name, _ in self._homes}
+
+    def _no_link(self, host: str, link: str) -> str:
+        return (
+            f"{link!r} is no link at which {host!r} has an address; {did_you_mean(link, self._links(host))}"
+        )
 
     def _end(self, name: str, which: Literal["client", "server"], *, v6: bool) -> dict[str, Any]:
         # Hosts that the scenario does not mention are alike; there may be thousands.
@@ -532,7 +582,7 @@ class _Transports:
         key = (name if name in self._hosts else None, which, v6, mtu)
         if key not in self._ends:
             host = self._hosts.get(name, Host())
-            tcp = self._flow.transport if isinstance(self._flow.transport, Tcp) else None
+            tcp = self._flow.transport if isinstance(self._flow.transport, Tcp | Mptcp) else None
             layers = [
                 self._flow.app.SOCKET,
                 host.tcp,

@@ -22,8 +22,8 @@ _Buffer = Annotated[PositiveSize, Field(le=2**30)]
 _Attempts = Annotated[int, Field(ge=0, le=1000)]
 
 
-def _one_of(kind: str, names: Sequence[str]) -> AfterValidator:
-    """The engine knows which names there are."""
+def one_of(kind: str, names: Sequence[str]) -> AfterValidator:
+    """A name of these; the engine knows which there are."""
 
     def known(name: str) -> str:
         if name not in names:
@@ -35,12 +35,12 @@ def _one_of(kind: str, names: Sequence[str]) -> AfterValidator:
 
 Profile = Annotated[
     str,
-    _one_of("profile", _engine.profiles()),
+    one_of("profile", _engine.profiles()),
     WithJsonSchema({"type": "string", "enum": _engine.profiles()}),
 ]
 Congestion = Annotated[
     str,
-    _one_of("congestion control", _engine.congestions()),
+    one_of("congestion control", _engine.congestions()),
     WithJsonSchema({"type": "string", "enum": _engine.congestions()}),
 ]
 

@@ -13,6 +13,7 @@ use voxpath_apps as _;
 use voxpath_dsp as _;
 use voxpath_mptcp as _;
 use voxpath_net as _;
+use voxpath_rtc as _;
 use voxpath_sim as _;
 use voxpath_tcp as _;
 use voxpath_units as _;

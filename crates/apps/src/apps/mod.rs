@@ -9,12 +9,14 @@
 //! | push | [`Client`](push::Client) asks for updates | [`Server`](push::Server) tells them and closes |
 //! | on and off | [`Source`](onoff::Source) writes in bursts | [`Sink`](bulk::Sink) reads to the end |
 //! | constant bit rate, on and off by datagrams | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
+//! | call | [`Caller`](call::Caller) sends and receives media | another one does too |
 //! | ping | [`Pinger`](ping::Pinger) sends and counts answers | [`Echo`](ping::Echo) sends back |
 //!
 //! An application is a file here, its `mod` line and its entry, and a file of its name in `python/voxpath/scenario/apps/`. Plans,
 //! scenarios, results, runs on real hosts and property tests learn it from there. docs/extending.md adds one.
 
 pub mod bulk;
+pub mod call;
 pub mod cbr;
 pub mod dialogue;
 pub mod onoff;
@@ -39,6 +41,8 @@ applications! {
     "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
     /// Datagrams that come back.
     "ping" Ping(ping::Ping), over datagrams: Pinger(Box<ping::Pinger>), Echo(Box<ping::Echo>);
+    /// Audio and video both ways.
+    "call" Call(Box<call::Call>), over datagrams: Caller(Box<call::Caller>);
     /// A user of the web.
     "web" Web(web::Web), over streams: WebClient(Box<web::Client>), WebServer(Box<web::Server>);
     /// A source that is on and off in turn.

@@ -59,8 +59,8 @@ pub(crate) struct Varying {
 }
 
 impl Pace {
-    pub(crate) fn varying(rates: impl Rates + 'static) -> Self {
-        Self::Varying(Box::new(Varying { rates: Box::new(rates), owed: 0 }))
+    pub(crate) fn varying(rates: Box<dyn Rates>) -> Self {
+        Self::Varying(Box::new(Varying { rates, owed: 0 }))
     }
 }
 

@@ -11,10 +11,11 @@ mod direction;
 mod stepwise;
 mod wire;
 
+use crate::element::capacity::Stretches;
 use crate::element::{Arrival, Count, Delay, Limit, Loss, Serialiser};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::{Handle, Pool};
-use crate::random::Seed;
+use crate::random::{Seed, Stream};
 use crate::tap::{Place, Tap};
 use ahead::Ahead;
 use alloc::boxed::Box;
@@ -109,8 +110,8 @@ impl Link {
         target: Target,
         place: Place,
     ) -> Self {
-        let stream = |element: &str| seed.stream(&format!("link {name} {element}"));
-        let serialiser = Serialiser::new(direction.pace(|| stream("capacity")), direction.framing);
+        let stream = |element: &str| stream(seed, name, element);
+        let serialiser = Serialiser::new(direction.pace(|| stream(CAPACITY)), direction.framing);
         let limit = direction.limit();
         let way = match direction.queueing.arrival(stream("queue")) {
             Some(Arrival::Room) if !changing => Way::Ahead(Ahead::new(limit, None, serialiser)),
@@ -294,6 +295,32 @@ impl Link {
             Way::Ahead(_) => unchanging(),
         }
     }
+}
+
+/// Rates of a direction that vary by themselves, by element, as its link of this name draws them.
+pub fn varying_rates(
+    direction: &Direction,
+    name: &str,
+    seed: Seed,
+) -> impl Iterator<Item = (&'static str, Stretches)> {
+    let stream = |element: &str| stream(seed, name, element);
+    let capacity = direction.capacity.as_ref();
+    let found = [
+        ("serialiser", capacity.and_then(|capacity| capacity.stretches(stream(CAPACITY)))),
+        ("loss", direction.loss.rates(&stream(LOSS_APART))),
+        ("corruption", direction.corruption.rates(&stream(CORRUPTION_APART))),
+    ];
+    found.into_iter().filter_map(|(element, rates)| Some((element, rates?)))
+}
+
+/// What is drawn under these names does not depend on packets.
+const CAPACITY: &str = "capacity";
+const LOSS_APART: &str = "loss apart";
+const CORRUPTION_APART: &str = "corruption apart";
+
+/// The stream of a link's element.
+fn stream(seed: Seed, name: &str, element: &str) -> Stream {
+    seed.stream(&format!("link {name} {element}"))
 }
 
 fn unchanging() -> ! {

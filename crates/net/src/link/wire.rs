@@ -1,6 +1,6 @@
 //! What a packet meets behind the serialiser: loss → corruption → duplication → delay line.
 
-use super::{Around, Direction, unchanging};
+use super::{Around, CORRUPTION_APART, Direction, LOSS_APART, unchanging};
 use crate::element::{Delay, DelayLine, Losing, Loss, checked, saturating_after};
 use crate::event::{EventQueue, Target, Ticket};
 use crate::pool::Handle;
@@ -31,6 +31,8 @@ enum Medium {
 struct Chances {
     loss: Losing,
     loss_stream: Stream,
+    /// For what a loss draws whatever the packets do; it stays at its start.
+    loss_apart: Stream,
     corruption: Losing,
     corruption_stream: Stream,
     duplicate: Prob,
@@ -67,9 +69,10 @@ impl Wire {
                 Delay::Constant(delay),
             ) if !changing && duplicate == Prob::NEVER => Medium::Plain(delay),
             (_, delay) => Medium::Chancy(Box::new(Chances {
-                loss: direction.loss.process(),
+                loss: direction.loss.process(&stream(LOSS_APART)),
                 loss_stream: stream("loss"),
-                corruption: direction.corruption.process(),
+                loss_apart: stream(LOSS_APART),
+                corruption: direction.corruption.process(&stream(CORRUPTION_APART)),
                 corruption_stream: stream("corruption"),
                 duplicate,
                 duplicate_stream: stream("duplication"),
@@ -106,7 +109,8 @@ impl Wire {
     }
 
     pub(super) fn set_loss(&mut self, loss: &Loss) {
-        self.chances().loss = loss.process();
+        let chances = self.chances();
+        chances.loss = loss.process(&chances.loss_apart);
     }
 
     pub(super) fn set_delay(&mut self, delay: Delay) {

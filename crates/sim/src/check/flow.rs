@@ -71,6 +71,16 @@ impl Checker<'_> {
     }
 
     pub(super) fn transport(&mut self, path: &str, flow: &Flow) {
+        if let Transport::Mptcp { client, server } = &flow.transport {
+            for (end, key, node) in [(client, "client", flow.from), (server, "server", flow.to)] {
+                let path = format!("{path}.transport.{key}");
+                self.tcp(&format!("{path}.tcp"), &end.tcp);
+                let addresses = self.plan.nodes.get(node as usize).map_or(0, |node| node.addresses.len());
+                if end.backups.iter().any(|&address| address as usize >= addresses) {
+                    self.fail(format_args!("{path}.backups"), "the host has no such address");
+                }
+            }
+        }
         if let Transport::Tcp { client, server } = &flow.transport {
             for (end, config) in [("client", client), ("server", server)] {
                 self.tcp(&format!("{path}.transport.{end}"), config);

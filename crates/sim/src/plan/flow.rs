@@ -3,8 +3,10 @@
 use super::{Draw, Peer, Plan};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_apps::{App, Over};
+use voxpath_mptcp::Config as MptcpConfig;
 use voxpath_tcp::Config as TcpConfig;
 
 /// A conversation: `from` opens it, `to` answers.
@@ -55,8 +57,28 @@ pub enum Transport {
         /// Of the host that answers.
         server: Arc<TcpConfig>,
     },
+    /// Multipath TCP, with each end's parameters.
+    Mptcp {
+        /// Of the host that opens.
+        client: Arc<MptcpEnd>,
+        /// Of the host that answers.
+        server: Arc<MptcpEnd>,
+    },
     /// UDP.
     Udp,
+}
+
+/// One end of a flow over Multipath TCP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MptcpEnd {
+    /// Of its subflows.
+    pub tcp: Arc<TcpConfig>,
+    /// Of the connection.
+    pub mptcp: Arc<MptcpConfig>,
+    /// Indices of those addresses of its host from which subflows are to be used only if no other is there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backups: Vec<u32>,
 }
 
 impl Transport {
@@ -69,6 +91,7 @@ impl Transport {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Tcp { .. } => "tcp",
+            Self::Mptcp { .. } => "mptcp",
             Self::Udp => "udp",
         }
     }
@@ -76,7 +99,7 @@ impl Transport {
     /// What an application has over it.
     pub const fn carries(&self) -> Over {
         match self {
-            Self::Tcp { .. } => Over::Stream,
+            Self::Tcp { .. } | Self::Mptcp { .. } => Over::Stream,
             Self::Udp => Over::Datagrams,
         }
     }

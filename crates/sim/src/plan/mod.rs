@@ -16,7 +16,7 @@ mod relay;
 mod route;
 
 pub use event::{Change, Event};
-pub use flow::{Flow, FlowEvent, Through, Transport};
+pub use flow::{Flow, FlowEvent, MptcpEnd, Through, Transport};
 pub use link::{DIRECTIONS, Interface, Link, LinkEvent, Way};
 pub use node::{HostEdge, Node, NodeKind};
 pub use process::Process;
@@ -107,8 +107,12 @@ pub struct Limits {
 pub struct Observe {
     /// Time series of every TCP endpoint (cwnd, ssthresh, flight, srtt, rto, state, retransmissions) on change.
     pub tcp: bool,
+    /// Signals of the rate controls of calls, on change.
+    pub rtc: bool,
     /// Every packet at every link: enqueued, dropped, lost, delivered.
     pub packets: bool,
+    /// Rates that vary by themselves, on change.
+    pub capacity: bool,
     /// Names of hosts whose packets are captured as pcapng.
     pub capture: Vec<String>,
     /// Bytes of each captured packet that are kept; none keeps all.

@@ -6,7 +6,7 @@
 
 mod processes;
 
-use crate::address::Label;
+use crate::address::{FourTuple, Label};
 use crate::endpoint::{Datagram, Endpoint, Kind, Owner};
 use crate::limits::{Limit, Limits};
 use crate::network::Network;
@@ -229,9 +229,25 @@ impl World {
                     self.run(now, index);
                 }
             }
+            Kind::Mptcp(multipath) => {
+                let addresses = &self.network.addresses;
+                match multipath.receive(now, &endpoint.label, addresses, &packet) {
+                    Some(joined) => {
+                        if let Some(tuple) = joined {
+                            self.sockets.enter_subflow(index as u32, tuple);
+                        }
+                        self.run(now, index);
+                    }
+                    None => {
+                        // A subflow that is refused.
+                        self.network.nodes[host as usize].delivered -= 1;
+                        self.network.answer_unclaimed(now, host, &packet);
+                    }
+                }
+            }
             Kind::Udp(_) => {
                 if packet.is_udp() {
-                    self.datagram.inbox = Some(packet.payload);
+                    self.datagram.inbox = Some((packet.payload, packet.ecn));
                     self.run(now, index);
                 }
             }
@@ -261,18 +277,21 @@ impl World {
     /// A node could not pass on, or not deliver, what an endpoint sent. Only that a packet was too big is acted upon: the
     /// others may pass (RFC 1122 section 4.2.3.9 calls them soft), and datagrams are not repeated.
     fn handle_error(&mut self, now: Time, index: usize, error: IcmpHeader, quoted: &Payload) {
-        let endpoint = &mut self.sockets.endpoints[index];
-        let (Kind::Tcp(tcp), IcmpHeader::TooBig { mtu }, Some(quote)) =
-            (&mut endpoint.kind, error, quote_of(quoted))
-        else {
-            return;
-        };
+        let (IcmpHeader::TooBig { mtu }, Some(quote)) = (error, quote_of(quoted)) else { return };
         // RFC 8201 section 4: no link of IPv6 takes less than 1280 bytes, whatever a router says.
         let largest = match quote.src {
             IpAddr::V4(_) => mtu.saturating_sub(IpHeader::V4_LEN),
             IpAddr::V6(_) => mtu.max(1280) - IpHeader::V6_LEN,
         };
-        if tcp.handle_too_big(largest, quote.seq()) {
+        let addresses = &self.network.addresses;
+        let acts = match &mut self.sockets.endpoints[index].kind {
+            Kind::Tcp(tcp) => tcp.handle_too_big(largest, quote.seq()),
+            Kind::Mptcp(multipath) => {
+                multipath.handle_too_big(|label| label.is_quoted(&quote, addresses), largest, quote.seq())
+            }
+            _ => false,
+        };
+        if acts {
             self.run(now, index);
         }
     }
@@ -284,9 +303,11 @@ impl World {
             return;
         }
         endpoint.armed = None;
-        if let Kind::Tcp(tcp) = &mut endpoint.kind {
-            // The first wake-up of the end that opens is the flow's start.
-            tcp.open(None);
+        // The first wake-up of the end that opens is the flow's start.
+        match &mut endpoint.kind {
+            Kind::Tcp(tcp) => tcp.open(None),
+            Kind::Mptcp(multipath) => multipath.open(&endpoint.label, &self.network.addresses, None),
+            _ => {}
         }
         self.run(now, index);
     }
@@ -299,6 +320,10 @@ impl World {
                 if let Owner::Process { process, .. } = tcp.owner {
                     return self.run_owner(now, index, process);
                 }
+            }
+            Kind::Mptcp(multipath) => {
+                multipath.drive(now);
+                open_subflows(&self.network, &mut self.sockets, index);
             }
             Kind::Udp(application) => application.drive(now, &mut self.datagram),
             Kind::Datagram(udp) => {
@@ -326,11 +351,19 @@ impl World {
                     endpoint.counters.established_at = Some(now);
                 }
             }
+            Kind::Mptcp(multipath) => {
+                while let Some((label, header, payload)) = multipath.transmit(now) {
+                    endpoint.counters.packets_sent += 1;
+                    network.send(now, endpoint.node, &label, label.tcp(header), payload);
+                }
+                multipath.note_established(now);
+            }
             Kind::Udp(_) => {
-                for payload in datagram.outbox.drain(..) {
+                for (payload, ecn) in datagram.outbox.drain(..) {
                     let transport = endpoint.label.udp();
                     endpoint.counters.packets_sent += 1;
-                    network.send(now, endpoint.node, &endpoint.label, transport, payload);
+                    let label = Label { ecn, ..endpoint.label };
+                    network.send(now, endpoint.node, &label, transport, payload);
                 }
             }
             Kind::Datagram(udp) => {
@@ -346,10 +379,13 @@ impl World {
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);
         }
-        if endpoint.busy && !endpoint.kind.is_busy() {
-            endpoint.busy = false;
-            self.busy -= 1;
+        // An end of a call that answers has nothing to do until it hears of the call.
+        match (endpoint.busy, endpoint.kind.is_busy()) {
+            (true, false) => self.busy -= 1,
+            (false, true) => self.busy += 1,
+            _ => {}
         }
+        endpoint.busy = endpoint.kind.is_busy();
         if endpoint.is_over() {
             return sockets.remove(index as u32);
         }
@@ -366,6 +402,26 @@ impl World {
             let at = at.max(self.network.events.now());
             endpoint.armed = Some(at);
             self.network.events.push(at, endpoint.target);
+        }
+    }
+}
+
+/// Opens the subflows that a connection wants, each from a port of its own.
+fn open_subflows(network: &Network, sockets: &mut SocketTable, index: usize) {
+    let Endpoint { node, label, .. } = sockets.endpoints[index];
+    while let Kind::Mptcp(multipath) = &mut sockets.endpoints[index].kind
+        && let Some(opening) = multipath.poll_open()
+    {
+        let address = |ip| network.by_ip.get(&ip).copied();
+        // Nobody has an address that was announced by mistake.
+        let (Some(local), Some(remote)) = (address(opening.local), address(opening.remote.ip())) else {
+            continue;
+        };
+        let local = (local, sockets.free_port(node));
+        let tuple = FourTuple { local, remote: (remote, opening.remote.port()) };
+        sockets.enter_subflow(index as u32, tuple);
+        if let Kind::Mptcp(multipath) = &mut sockets.endpoints[index].kind {
+            multipath.open_subflow(&opening, Label::of(label.flow, tuple));
         }
     }
 }

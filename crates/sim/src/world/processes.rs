@@ -7,6 +7,7 @@ use crate::processes::{ProcessSockets, end_of};
 use crate::sockets::{Bound, Listener, Port};
 use alloc::boxed::Box;
 use voxpath_apps::process::{Event, Process, ProcessMachine, SocketId};
+use voxpath_mptcp::joins;
 use voxpath_net::packet::Packet;
 use voxpath_units::Time;
 use voxpath_wire::tcp::TcpFlags;
@@ -89,6 +90,11 @@ impl World {
         let opens = packet.tcp().is_none_or(|header| {
             header.flags.contains(TcpFlags::SYN) && !header.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
         });
+        if let Some(token) = packet.tcp().filter(|_| opens).and_then(joins)
+            && let Some(joined) = self.sockets.by_token(node, token)
+        {
+            return Some(joined as usize);
+        }
         match self.sockets.bound(port, packet.flow)? {
             Bound::Endpoint(endpoint) => {
                 if !matches!(self.sockets.endpoints[endpoint as usize].kind, Kind::Datagram(_)) {

@@ -36,8 +36,14 @@ impl Connection {
     }
 
     fn resize_segments(&mut self) {
-        if self.shared.is_synchronised() {
-            self.snd.window.smss = u64::from(self.snd.smss(&self.shared));
+        if !self.shared.is_synchronised() {
+            return;
+        }
+        let (before, after) = (self.snd.window.smss, u64::from(self.snd.smss(&self.shared)));
+        if before != after {
+            self.snd.window.smss = after;
+            // As many segments as before: of one that became longer, none would fit.
+            self.snd.window.cwnd = (self.snd.window.cwnd * after / before.max(1)).max(after);
         }
     }
 
@@ -55,6 +61,42 @@ impl Connection {
     /// The mapping of the octet with this sequence number, if it has one and is not acknowledged.
     pub fn mapping(&self, seq: Seq) -> Option<Mapping> {
         self.shared.owned.as_ref()?.mapping(self.snd.offset(seq)?).copied()
+    }
+
+    /// The mappings of the octets that are not acknowledged, in their order; of the first the beginning may be.
+    pub fn mappings(&self) -> impl Iterator<Item = &Mapping> {
+        self.shared.owned.iter().flat_map(|owned| owned.mappings())
+    }
+
+    /// Octets that were written and are not acknowledged, sent or not.
+    pub fn unacknowledged(&self) -> u64 {
+        self.snd.buffer.end() - self.snd.una.clamp(1, self.snd.buffer.end())
+    }
+
+    /// The place of the octet that is written next, counted from the SYN.
+    pub fn write_offset(&self) -> u64 {
+        self.snd.buffer.end()
+    }
+
+    /// Octets that were written and not sent.
+    pub fn unsent(&self) -> u64 {
+        self.snd.unsent()
+    }
+
+    /// Octets that the congestion window lets out beyond what was written: for an owner that decides late what takes this path.
+    pub fn cwnd_room(&self) -> u64 {
+        let waiting = self.recovery.pipe(&self.shared, &self.snd) + self.snd.unsent();
+        self.snd.window.cwnd.saturating_sub(waiting)
+    }
+
+    /// Halves the congestion window, though nothing was lost: this path holds up the others (penalisation of Multipath TCP,
+    /// mptcp_rcv_buf_optimization() of Linux v0.9x). The threshold follows only past slow start.
+    pub fn penalise(&mut self) {
+        let window = &mut self.snd.window;
+        if !window.in_slow_start() {
+            window.ssthresh = (window.ssthresh / 2).max(2 * window.smss);
+        }
+        window.cwnd = (window.cwnd / 2).max(window.smss);
     }
 
     /// A segment that was taken in, in the order of arrival; none if all were told of. Those of an owned connection are kept until then.

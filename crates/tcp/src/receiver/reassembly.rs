@@ -1,12 +1,11 @@
 //! Received data: in order for the application, out of order until the gap is filled.
 
-use crate::lean::push_back;
 use crate::ranges::RangeSet;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
-use voxpath_wire::Payload;
+use voxpath_wire::{Payload, PayloadQueue};
 
 /// What a segment's data turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +27,7 @@ pub(crate) struct Reassembly {
     /// RCV.NXT as far as data goes: the offset of the first octet not received.
     next: u64,
     /// Received in order, not yet read.
-    ready: VecDeque<Payload>,
-    ready_len: u64,
+    ready: PayloadQueue,
     /// What lies beyond a gap, once there was one.
     beyond: Option<Box<Beyond>>,
 }
@@ -51,7 +49,7 @@ const RECENT: usize = voxpath_wire::tcp::SackBlocks::MAX;
 impl Reassembly {
     /// An empty buffer that expects the octet `next`.
     pub(crate) fn new(capacity: u32, next: u64) -> Self {
-        Self { capacity, next, ready: VecDeque::new(), ready_len: 0, beyond: None }
+        Self { capacity, next, ready: PayloadQueue::new(), beyond: None }
     }
 
     /// The offset of the first octet not received.
@@ -61,17 +59,17 @@ impl Reassembly {
 
     /// Octets ready to be read.
     pub(crate) const fn readable(&self) -> u64 {
-        self.ready_len
+        self.ready.len()
     }
 
     /// Octets that are here: ready, or beyond a gap.
     pub(crate) fn held(&self) -> u64 {
-        self.ready_len + self.beyond.as_ref().map_or(0, |beyond| beyond.ranges.octets())
+        self.ready.len() + self.beyond.as_ref().map_or(0, |beyond| beyond.ranges.octets())
     }
 
     /// Octets that may still come: the largest window that can be announced.
     pub(crate) fn room(&self) -> u32 {
-        u64::from(self.capacity).saturating_sub(self.ready_len) as u32
+        u64::from(self.capacity).saturating_sub(self.ready.len()) as u32
     }
 
     pub(crate) const fn capacity(&self) -> u32 {
@@ -121,15 +119,7 @@ impl Reassembly {
 
     /// Gives out at most `max` octets, one run of them; empty if nothing is ready.
     pub(crate) fn read(&mut self, max: u32) -> Payload {
-        let Some(first) = self.ready.front_mut() else { return Payload::Empty };
-        let len = first.len().min(max);
-        self.ready_len -= u64::from(len);
-        if len == first.len() {
-            return self.ready.pop_front().unwrap_or_default();
-        }
-        let out = first.slice(0, len);
-        *first = first.slice(len, first.len() - len);
-        out
+        self.ready.read(max)
     }
 
     /// Whether something waits beyond a gap.
@@ -143,14 +133,8 @@ impl Reassembly {
     }
 
     fn deliver(&mut self, data: Payload) {
-        let len = u64::from(data.len());
-        self.next += len;
-        self.ready_len += len;
-        data.into_parts(|part| {
-            if !self.ready.back_mut().is_some_and(|last| last.try_extend(&part)) {
-                push_back(&mut self.ready, part);
-            }
-        });
+        self.next += u64::from(data.len());
+        self.ready.push(data);
     }
 
     /// Delivers what continues the stream, and keeps the rest.

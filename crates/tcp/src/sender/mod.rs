@@ -30,7 +30,7 @@ use pacing::Pacer;
 use rate::{RateSampler, Snapshot};
 pub(crate) use retransmission_queue::{Delivered, RetransmissionQueue};
 pub(crate) use scoreboard::Scoreboard;
-use send_buffer::SendBuffer;
+pub use send_buffer::SendBuffer;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader};

@@ -1,4 +1,4 @@
-//! Data that the application has written and the peer has not acknowledged.
+//! Data that the application has written and the peer has not acknowledged: of a connection, or of the data sequence of Multipath TCP.
 
 use crate::lean::push_back;
 use alloc::collections::VecDeque;
@@ -9,7 +9,7 @@ use voxpath_wire::Payload;
 ///
 /// Consecutive runs of a pattern merge: a bulk transfer is one entry, whatever its window.
 #[derive(Debug)]
-pub(crate) struct SendBuffer {
+pub struct SendBuffer {
     capacity: u32,
     /// The application closed: a FIN follows the last octet.
     closed: bool,
@@ -23,32 +23,33 @@ pub(crate) struct SendBuffer {
 
 impl SendBuffer {
     /// An empty buffer whose first octet will have the offset `start`.
-    pub(crate) fn new(capacity: u32, start: u64) -> Self {
+    pub fn new(capacity: u32, start: u64) -> Self {
         Self { capacity, closed: false, start, len: 0, chunks: VecDeque::new() }
     }
 
     /// The offset after the last octet written.
-    pub(crate) const fn end(&self) -> u64 {
+    pub const fn end(&self) -> u64 {
         self.start + self.len
     }
 
     /// Nothing more is written: a FIN follows.
-    pub(crate) const fn close(&mut self) {
+    pub const fn close(&mut self) {
         self.closed = true;
     }
 
-    pub(crate) const fn is_closed(&self) -> bool {
+    /// Whether nothing more is written.
+    pub const fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Octets that still fit.
-    pub(crate) fn room(&self) -> u32 {
+    pub fn room(&self) -> u32 {
         // At most `capacity`, hence u32.
         u64::from(self.capacity).saturating_sub(self.len) as u32
     }
 
     /// Takes in as much of `data` as fits; how many octets that is.
-    pub(crate) fn write(&mut self, data: &Payload) -> u32 {
+    pub fn write(&mut self, data: &Payload) -> u32 {
         let taken = data.len().min(self.room());
         if taken == 0 {
             return 0;
@@ -64,7 +65,7 @@ impl SendBuffer {
     }
 
     /// The `len` octets at `offset`, which must be held.
-    pub(crate) fn read(&self, offset: u64, len: u32) -> Payload {
+    pub fn read(&self, offset: u64, len: u32) -> Payload {
         let after = self.chunks.partition_point(|(start, _)| *start <= offset);
         let at = after.checked_sub(1).expect("acknowledged data is not sent again");
         let mut chunks = self.chunks.range(at..);
@@ -89,7 +90,7 @@ impl SendBuffer {
     }
 
     /// Forgets everything below `offset`.
-    pub(crate) fn acknowledge(&mut self, offset: u64) {
+    pub fn acknowledge(&mut self, offset: u64) {
         let gone = offset.saturating_sub(self.start).min(self.len);
         self.start += gone;
         self.len -= gone;

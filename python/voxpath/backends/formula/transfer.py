@@ -174,6 +174,8 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         raise NotApplicableError("it goes through processes: the forms are of one connection")
     if rival is not None:
         raise NotApplicableError(f"it shares a link with {rival}")
+    if flow["transport"]["kind"] == "mptcp":
+        raise NotApplicableError("it goes over several subflows: the forms are of one connection")
     client, server = flow["transport"]["client"], flow["transport"]["server"]
     sender, receiver = (server, client) if known.asked else (client, server)
     there, back = (path.back, path.there) if known.asked else path

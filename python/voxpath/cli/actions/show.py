@@ -144,7 +144,8 @@ def _show_all(kept: Kept) -> None:
 def _show_table(folder: Path, name: str, save: Path | None) -> None:
     known = tables_of(folder)
     if name not in known:
-        hint = " (--observe records series and packets)" if name in {"series", "packets"} else ""
+        kept = {"series", "packets", "capacities"}
+        hint = " (--observe records series, packets and capacities)" if name in kept else ""
         there = f"it has {', '.join(known)}" if name in dictionary() else did_you_mean(name, known)
         raise ShowError(f"the run has no table {name!r}{hint}; {there}")
     frame = kept_table(folder, name)

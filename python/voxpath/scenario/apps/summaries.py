@@ -39,6 +39,11 @@ DATAGRAMS = (
 """What is summarised of every flow of datagrams."""
 
 
+def carrying(transport: str) -> tuple[str, ...]:
+    """The transports that carry what `transport` does, as an application sees it."""
+    return ("tcp", "mptcp") if transport == "tcp" else (transport,)
+
+
 class Summary(Protocol):
     """Columns of `flows` from the rows of one table."""
 
@@ -48,7 +53,7 @@ class Summary(Protocol):
 
     @property
     def transport(self) -> str:
-        """Of flows over which it is: `tcp` or `udp`."""
+        """Of flows over which it is: `tcp`, or whatever else carries a stream, or `udp`."""
 
     @property
     def counts(self) -> tuple[str, ...]:
@@ -246,6 +251,13 @@ class Connections:
         """One row for each flow, of both of its ends."""
         import polars as pl
 
+        if rows.get_column("subflow").null_count() < rows.height:
+            # What subflows did counts together; the first one opened the connection.
+            counted = [
+                pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _OF_END
+            ]
+            by_end = rows.group_by("flow", "end", maintain_order=True)
+            rows = by_end.agg(pl.col("established_ns").first(), *counted)
         ends = rows.get_column("end")
         client, server = (rows.filter(ends == end) for end in _ENDS)
         # A join would take as long as all the rest.

@@ -4,6 +4,7 @@ use super::{Rates, Settings, Stretch};
 use crate::element::serialiser::Pace;
 use crate::element::{Draw, checked};
 use crate::random::Stream;
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -15,12 +16,15 @@ const SHORTEST_DWELL_NS: u64 = 1_000;
 /// By how much the probabilities of a state's successors may miss one.
 const ROUNDING: f64 = 1e-9;
 
-/// Settings: a rate for each state of a chain, which starts in the first.
+/// Settings: a rate for each state of a chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Markov {
     /// At least one.
     pub states: Vec<State>,
+    /// The probability of each state to be the first; without it the chain starts in the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Vec<f64>>,
 }
 
 /// A state of a chain.
@@ -39,6 +43,7 @@ pub struct State {
 
 impl Settings for Markov {
     fn check(&self, check: &mut Check<'_>) {
+        self.check_start(&mut check.at("start"));
         let mut check = check.at("states");
         let count = self.states.len();
         for (i, state) in self.states.iter().enumerate() {
@@ -67,7 +72,11 @@ impl Settings for Markov {
     }
 
     fn pace(&self, stream: Stream) -> Pace {
-        Pace::varying(Chain::new(&self.states, stream))
+        Pace::varying(Box::new(Chain::new(self, stream)))
+    }
+
+    fn rates(&self, stream: Stream) -> Option<Box<dyn Rates>> {
+        Some(Box::new(Chain::new(self, stream)))
     }
 
     fn sample(draw: &mut dyn Draw) -> Self {
@@ -84,7 +93,24 @@ impl Settings for Markov {
             let dwell_ns = 1_000_000 + draw.span();
             states.push(State { rate_bps, dwell_ns, exponential: draw.bit(), next });
         }
-        Self { states }
+        // Of the states that are drawn to come first, each leads on as they all do.
+        let start = draw.bit().then(|| states[draw.below(count as u64) as usize].next.clone());
+        Self { states, start }
+    }
+}
+
+impl Markov {
+    /// What is wrong with the probabilities of the first state.
+    fn check_start(&self, check: &mut Check<'_>) {
+        let Some(start) = &self.start else { return };
+        let count = self.states.len();
+        check.need(start.len() == count, format_args!("must have {count} probabilities"));
+        for (i, &p) in start.iter().enumerate() {
+            check.at(i).probability(p);
+        }
+        let sum: f64 = start.iter().sum();
+        let message = format_args!("the probabilities sum up to {} %, not 100 %", percent(sum));
+        check.need((sum - 1.0).abs() <= ROUNDING, message);
     }
 }
 
@@ -115,16 +141,20 @@ struct Planned {
 
 impl Chain {
     /// A chain of at least one state.
-    fn new(states: &[State], stream: Stream) -> Self {
+    fn new(markov: &Markov, stream: Stream) -> Self {
         let planned = |state: &State| Planned {
             rate: state.rate_bps,
             dwell: Span::from_nanos(state.dwell_ns),
             exponential: state.exponential,
             next: state.next.iter().map(|&p| checked(p)).collect(),
         };
-        let states: Vec<Planned> = states.iter().map(planned).collect();
+        let states: Vec<Planned> = markov.states.iter().map(planned).collect();
         let hopeful = hopeful(&states);
         let mut chain = Self { states, hopeful, state: 0, until: Time::ZERO, stream };
+        if let Some(start) = &markov.start {
+            let start: Vec<Prob> = start.iter().map(|&p| checked(p)).collect();
+            chain.state = drawn(&start, &mut chain.stream).unwrap_or(0);
+        }
         chain.dwell();
         chain
     }
@@ -142,16 +172,9 @@ impl Chain {
     }
 
     fn advance(&mut self) {
-        let draw = self.stream.unit();
-        let mut sum = 0.0;
         let next = &self.states[self.state].next;
-        let drawn = next.iter().position(|p| {
-            sum += p.get();
-            draw < sum
-        });
-        // Where the probabilities sum up to less than one by rounding, the last state that may come has the rest; where none may, it stays.
-        let last = || next.iter().rposition(|p| p.get() > 0.0);
-        self.state = drawn.or_else(last).unwrap_or(self.state);
+        // Where none may follow, it stays.
+        self.state = drawn(next, &mut self.stream).unwrap_or(self.state);
         self.dwell();
     }
 }
@@ -163,6 +186,17 @@ impl Rates for Chain {
         }
         Stretch { rate: self.states[self.state].rate, until: self.until }
     }
+}
+
+/// Which of these happens; none where none may. Where they sum up to less than one by rounding, the last that may has the rest.
+fn drawn(probabilities: &[Prob], stream: &mut Stream) -> Option<usize> {
+    let draw = stream.unit();
+    let mut sum = 0.0;
+    let drawn = probabilities.iter().position(|p| {
+        sum += p.get();
+        draw < sum
+    });
+    drawn.or_else(|| probabilities.iter().rposition(|p| p.get() > 0.0))
 }
 
 /// Of each state whether it, or one that can follow it, has a rate above zero.
@@ -184,7 +218,8 @@ mod tests {
 
     /// The states that a chain goes through: which, and how long each lasted.
     fn visits(states: &[State], count: usize) -> Vec<(usize, Span)> {
-        let mut chain = Chain::new(states, Seed::new(3, 0).stream("link x ab capacity"));
+        let markov = Markov { states: states.into(), start: None };
+        let mut chain = Chain::new(&markov, Seed::new(3, 0).stream("link x ab capacity"));
         let mut at = Time::ZERO;
         (0..count)
             .map(|_| {
@@ -237,5 +272,21 @@ mod tests {
                 assert!((moves - count * p).abs() <= 3.0 * error, "{from} to {to}: {moves} of {count}");
             }
         }
+    }
+    #[test]
+    fn the_first_state_is_the_first_unless_it_is_drawn() {
+        let state =
+            |rate_bps| State { rate_bps, dwell_ns: 1_000, exponential: false, next: [0.5, 0.5].into() };
+        let states = Vec::from([state(1_000), state(2_000)]);
+        let first = |start: Option<Vec<f64>>, seed| {
+            let markov = Markov { states: states.clone(), start };
+            Chain::new(&markov, Seed::new(seed, 0).stream("link x ab capacity")).at(Time::ZERO).rate
+        };
+        assert!((0..100).all(|seed| first(None, seed) == 1_000));
+        assert!((0..100).all(|seed| first(Some([0.0, 1.0].into()), seed) == 2_000));
+        let n = 10_000;
+        let second = (0..n).filter(|&seed| first(Some([0.75, 0.25].into()), seed) == 2_000).count() as f64;
+        let error = libm::sqrt(n as f64 * 0.25 * 0.75);
+        assert!((second - 0.25 * n as f64).abs() < 3.5 * error, "{second} of {n}");
     }
 }

@@ -16,6 +16,7 @@ pub use trace::Trace;
 use super::Draw;
 use super::serialiser::Pace;
 use crate::random::Stream;
+use alloc::boxed::Box;
 use core::fmt::Debug;
 use serde::{Deserialize, Serialize};
 use voxpath_units::Time;
@@ -41,6 +42,9 @@ pub(crate) trait Settings: Sized {
     /// How a serialiser gets on, by settings with which nothing is wrong.
     fn pace(&self, stream: Stream) -> Pace;
 
+    /// The rates alone, where there are any: opportunities have none.
+    fn rates(&self, stream: Stream) -> Option<Box<dyn Rates>>;
+
     /// Settings with which nothing is wrong.
     fn sample(draw: &mut dyn Draw) -> Self;
 }
@@ -59,11 +63,22 @@ pub(crate) trait Rates: Debug + Send + Sync {
 
 /// A rate that holds for a while; zero bit/s where nothing passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub struct Stretch {
     /// Bits per second.
-    pub(crate) rate: u64,
+    pub rate: u64,
     /// The first moment at which it may no longer hold.
-    pub(crate) until: Time,
+    pub until: Time,
+}
+
+/// The rates of a capacity, without a serialiser.
+#[derive(Debug)]
+pub struct Stretches(Box<dyn Rates>);
+
+impl Stretches {
+    /// The stretch that `at` lies in; never asked for an earlier one than before.
+    pub fn at(&mut self, at: Time) -> Stretch {
+        self.0.at(at)
+    }
 }
 
 macro_rules! capacities {
@@ -98,6 +113,14 @@ macro_rules! capacities {
                 match self {
                     $(Self::$settings(settings) => settings.pace(stream),)*
                 }
+            }
+
+            /// Its stretches of constant rate from the start on, by settings with which nothing is wrong; none where it has none.
+            pub fn stretches(&self, stream: Stream) -> Option<Stretches> {
+                let rates = match self {
+                    $(Self::$settings(settings) => settings.rates(stream),)*
+                };
+                rates.map(Stretches)
             }
 
             /// Any kind with any settings.

@@ -4,6 +4,7 @@ use super::{Rates, Settings, Stretch};
 use crate::element::serialiser::Pace;
 use crate::element::{Draw, Steps, saturating_after, steps};
 use crate::random::Stream;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_units::check::Check;
@@ -32,10 +33,11 @@ impl Settings for Schedule {
     }
 
     fn pace(&self, _stream: Stream) -> Pace {
-        let steps = self.steps.iter().map(|&(at, rate)| (Span::from_nanos(at), rate)).collect();
-        let steps = Steps::checked(steps, self.period_ns);
-        let lap = steps.lap();
-        Pace::varying(Running { steps, lap })
+        Pace::varying(Box::new(self.running()))
+    }
+
+    fn rates(&self, _stream: Stream) -> Option<Box<dyn Rates>> {
+        Some(Box::new(self.running()))
     }
 
     fn sample(draw: &mut dyn Draw) -> Self {
@@ -48,6 +50,15 @@ impl Settings for Schedule {
         steps.push((at, draw.rate_above_zero()));
         let rest = 1 + draw.span();
         Self { steps, period_ns: draw.bit().then_some(at + rest) }
+    }
+}
+
+impl Schedule {
+    fn running(&self) -> Running {
+        let steps = self.steps.iter().map(|&(at, rate)| (Span::from_nanos(at), rate)).collect();
+        let steps = Steps::checked(steps, self.period_ns);
+        let lap = steps.lap();
+        Running { steps, lap }
     }
 }
 

@@ -4,7 +4,7 @@
 //! opportunity a packet does not need, the next one uses if it waits already; what nobody uses is wasted; and a packet
 //! for which it is too short goes on with the next opportunity. Behind its last opportunity the trace starts again.
 
-use super::Settings;
+use super::{Rates, Settings};
 use crate::element::Draw;
 use crate::element::serialiser::Pace;
 use crate::random::Stream;
@@ -43,6 +43,10 @@ impl Settings for Trace {
 
     fn pace(&self, _stream: Stream) -> Pace {
         Pace::Trace(Box::new(Opportunities::new(&self.opportunities_ms)))
+    }
+
+    fn rates(&self, _stream: Stream) -> Option<Box<dyn Rates>> {
+        None
     }
 
     fn sample(draw: &mut dyn Draw) -> Self {

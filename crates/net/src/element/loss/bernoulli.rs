@@ -27,7 +27,7 @@ impl Model for Bernoulli {
         check.at("p").probability(self.p);
     }
 
-    fn process(&self) -> Process {
+    fn process(&self, _apart: &Stream) -> Process {
         Process(checked(self.p).threshold())
     }
 

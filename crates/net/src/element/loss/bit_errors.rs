@@ -56,7 +56,7 @@ impl Model for BitErrors {
         check.at("rate").probability(self.rate);
     }
 
-    fn process(&self) -> Process {
+    fn process(&self, _apart: &Stream) -> Process {
         Process { errors: self.clone(), memo: (0, 0) }
     }
 

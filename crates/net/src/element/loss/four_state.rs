@@ -48,7 +48,7 @@ impl Model for FourState {
         }
     }
 
-    fn process(&self) -> Process {
+    fn process(&self, _apart: &Stream) -> Process {
         Process { steps: self.clone(), state: 1 }
     }
 

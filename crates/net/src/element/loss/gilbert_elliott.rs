@@ -42,7 +42,7 @@ impl Model for GilbertElliott {
         check.at("loss_bad").probability(self.loss_bad);
     }
 
-    fn process(&self) -> Process {
+    fn process(&self, _apart: &Stream) -> Process {
         let threshold = |p| checked(p).threshold();
         Process {
             to_bad: threshold(self.to_bad),

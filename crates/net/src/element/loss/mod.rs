@@ -11,6 +11,7 @@ mod four_state;
 mod gilbert_elliott;
 mod list;
 mod outages;
+mod overload;
 mod trace;
 
 pub use bernoulli::Bernoulli;
@@ -19,9 +20,11 @@ pub use four_state::FourState;
 pub use gilbert_elliott::GilbertElliott;
 pub use list::List;
 pub use outages::Outages;
+pub use overload::Overload;
 pub use trace::Trace;
 
 use super::Draw;
+use super::capacity::Stretches;
 use crate::random::Stream;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -41,6 +44,8 @@ losses! {
     "four_state" => FourState,
     /// Everything that leaves the serialiser during an outage.
     "outages" => Outages,
+    /// What is offered above a rate that varies.
+    "overload" => Overload,
     /// As recorded, over and over.
     "trace" => Trace,
 }
@@ -53,8 +58,14 @@ pub trait Model: fmt::Display + Sized {
     /// What is wrong with the settings.
     fn check(&self, check: &mut Check<'_>);
 
-    /// The model at the start of a run; of settings with which nothing is wrong.
-    fn process(&self) -> Self::Process;
+    /// The model at the start of a run; of settings with which nothing is wrong. What it draws whatever the packets do, it draws from
+    /// a copy of `apart`.
+    fn process(&self, apart: &Stream) -> Self::Process;
+
+    /// Rates that it varies with, drawn as by [`Model::process`].
+    fn rates(&self, _apart: &Stream) -> Option<Stretches> {
+        None
+    }
 
     /// What formulas may know.
     fn chance(&self, len: u32) -> Chance;
@@ -115,11 +126,19 @@ macro_rules! losses {
                 }
             }
 
-            /// The model at the start of a run; of settings with which nothing is wrong.
-            pub fn process(&self) -> Losing {
+            /// See [`Model::process`].
+            pub fn process(&self, apart: &Stream) -> Losing {
                 match self {
                     Self::None => Losing::None,
-                    $(Self::$model(model) => Losing::$model(model.process()),)*
+                    $(Self::$model(model) => Losing::$model(model.process(apart)),)*
+                }
+            }
+
+            /// See [`Model::rates`].
+            pub(crate) fn rates(&self, apart: &Stream) -> Option<Stretches> {
+                match self {
+                    Self::None => None,
+                    $(Self::$model(model) => model.rates(apart),)*
                 }
             }
 

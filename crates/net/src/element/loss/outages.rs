@@ -46,7 +46,7 @@ impl Model for Outages {
         }
     }
 
-    fn process(&self) -> Process {
+    fn process(&self, _apart: &Stream) -> Process {
         let at = |(ns, lost): (u64, bool)| (Span::from_nanos(ns), lost);
         let mut steps: Vec<(Span, bool)> =
             self.outages.iter().flat_map(|&(from, to)| [(from, true), (to, false)]).map(at).collect();

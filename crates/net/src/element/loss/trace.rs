@@ -37,7 +37,7 @@ impl Model for Trace {
         }
     }
 
-    fn process(&self) -> Process {
+    fn process(&self, _apart: &Stream) -> Process {
         Process { lost: self.lost.bytes().map(|digit| digit == b'1').collect(), next: 0 }
     }
 

@@ -28,15 +28,22 @@ class RateState(Table):
 
 
 class MarkovRate(RateTable):
-    """A rate that changes at random between states; it starts in the first."""
+    """A rate that changes at random between states."""
 
-    PLAN: ClassVar[Keys] = {"states": From("states", lambda chain, _: chain.planned(), also=("dwell",))}
+    PLAN: ClassVar[Keys] = {
+        "states": From("states", lambda chain, _: chain.planned(), also=("dwell",)),
+        "start": From("start", lambda chain, _: chain.first()),
+    }
 
     kind: Literal["markov"]
     states: tuple[RateState, ...] = Field(strict=False, min_length=2, description="With a rate each.")
     dwell: Literal["exponential", "constant"] = Field(
         "exponential",
         description="Whether times in a state are distributed exponentially, or always the same.",
+    )
+    start: Literal["first", "drawn"] = Field(
+        "first",
+        description="In which state it starts: the first, or one that is drawn by their probability.",
     )
 
     @model_validator(mode="after")
@@ -48,11 +55,17 @@ class MarkovRate(RateTable):
                 raise faults(
                     (("states", index), "needs either probability or next, the same as every other state")
                 )
+        if self.start == "drawn" and by_state[0]:
+            raise faults((("start",), "the first state is drawn by its probability: give every state one"))
         return self
 
     def _rows(self) -> list[list[float]]:
         alike = [state.probability or 0.0 for state in self.states]
         return [alike if state.next is None else list(state.next) for state in self.states]
+
+    def first(self) -> list[float] | None:
+        """The plan's probabilities of the first state."""
+        return [state.probability or 0.0 for state in self.states] if self.start == "drawn" else None
 
     def planned(self) -> list[Planned]:
         """The plan's states."""

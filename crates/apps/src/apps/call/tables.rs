@@ -1,0 +1,361 @@
+//! Tables of a call: frames, seconds of its media, and signals of its rate controls.
+
+use crate::entity::{EntityOf, Told};
+use alloc::string::String;
+use alloc::vec::Vec;
+use voxpath_net::table::{Meaning, Of, TableOf};
+use voxpath_rtc::rate::Value;
+use voxpath_rtc::record::{
+    Fate, Media, ReceivedFrame, ReceivedSecond, Record, SentFrame, SentSecond, Signal,
+};
+use voxpath_units::{Span, Time};
+
+const SENDER: &str = "sending application";
+const RECEIVER: &str = "receiving application";
+
+/// The ends of a flow.
+const ENDS: [&str; 2] = ["client", "server"];
+
+/// What is sent one way of one medium, at both ends.
+struct Way<'a> {
+    flow: u32,
+    /// The end that sends.
+    end: usize,
+    media: Media,
+    sender: &'a Record,
+    receiver: &'a Record,
+}
+
+/// Each medium, each way.
+fn ways<'a>(told: &Told<'a>) -> impl Iterator<Item = Way<'a>> {
+    let flow = told.flow;
+    told.seen::<Record>().into_iter().flat_map(move |ends| {
+        [0, 1].into_iter().flat_map(move |end| {
+            let (sender, receiver) = (ends[end], ends[1 - end]);
+            Media::ALL.into_iter().map(move |media| Way { flow, end, media, sender, receiver })
+        })
+    })
+}
+
+/// A frame and what became of it.
+pub(super) struct Frame {
+    flow: u32,
+    end: usize,
+    media: Media,
+    number: u32,
+    sent: SentFrame,
+    received: ReceivedFrame,
+    fate: &'static str,
+}
+
+/// How long a frame may be on its way where no other one tells.
+const PATIENCE: Span = Span::from_secs(1);
+
+/// The table of frames.
+pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
+    is_of: |told| told.seen::<Record>().is_some(),
+    table: TableOf {
+        name: "frames",
+        about: "One row per frame of audio or video that an end of a call captured.",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+            (
+                "end",
+                Meaning::name("scenario", "The end that sends: client or server."),
+                Of::Text(|row| ENDS[row.end].into()),
+            ),
+            ("media", Meaning::name("scenario", "audio or video."), Of::Text(|row| row.media.name().into())),
+            (
+                "frame",
+                Meaning::count(SENDER, "Its place in the order of capture, from 0."),
+                Of::U64(|row| row.number.into()),
+            ),
+            (
+                "captured_ns",
+                Meaning::time(SENDER, "When it was captured."),
+                Of::U64(|row| row.sent.captured.as_nanos()),
+            ),
+            (
+                "frame_bytes",
+                Meaning::bytes(SENDER, "Of the encoded frame."),
+                Of::U64(|row| row.sent.bytes.into()),
+            ),
+            (
+                "frame_packets",
+                Meaning::count(SENDER, "RTP packets that it was sent in; none of one that was dropped."),
+                Of::U64(|row| row.sent.packets.into()),
+            ),
+            (
+                "key",
+                Meaning::count(SENDER, "1 of a frame that can be decoded without others."),
+                Of::U64(|row| row.sent.key.into()),
+            ),
+            (
+                "frame_sent_ns",
+                Meaning::time(SENDER, "When its last packet left the send queue."),
+                Of::OptU64(|row| row.sent.sent.map(Time::as_nanos)),
+            ),
+            (
+                "frame_complete_ns",
+                Meaning::time(RECEIVER, "When all of it was there."),
+                Of::OptU64(|row| row.received.complete.map(Time::as_nanos)),
+            ),
+            (
+                "played_ns",
+                Meaning::time(RECEIVER, "When it was played or shown; no value of one that was not."),
+                Of::OptU64(|row| row.received.played.map(Time::as_nanos)),
+            ),
+            (
+                "fate",
+                Meaning::name(
+                    RECEIVER,
+                    "complete: there and decodable when it was due; late: audio is not played then, video is shown late; lost: some of it never came; frozen: it came, but a frame that it builds upon did not; dropped: not sent, since the send queue was too long; pending: none of these when the run ended.",
+                ),
+                Of::Text(|row| row.fate.into()),
+            ),
+            (
+                "repaired",
+                Meaning::count(
+                    RECEIVER,
+                    "1 if it is whole by retransmission, error correction or redundancy.",
+                ),
+                Of::U64(|row| row.received.repaired.into()),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        for Way { flow, end, media, sender, receiver } in ways(told) {
+            let sent = &sender.sent[media.index()].frames;
+            let received = &receiver.received[media.index()].frames;
+            let of = |frame: &SentFrame| {
+                let found = received.get(frame.number as usize).copied();
+                if frame.packets > 0 { found.unwrap_or_default() } else { ReceivedFrame::default() }
+            };
+            // Frames are due as long after their capture as the last one that was played.
+            let last = sent.iter().rev().find_map(|frame| Some(of(frame).played?.since(frame.captured)));
+            let wait = last.unwrap_or(PATIENCE);
+            rows.extend((0..).zip(sent).map(|(number, frame)| {
+                let seen = of(frame);
+                let is_over = receiver.ended.is_some() || told.ended.since(frame.captured) > wait;
+                let fate = match seen.fate {
+                    _ if frame.packets == 0 => "dropped",
+                    Fate::Pending if is_over && frame.sent.is_some() => {
+                        if seen.complete.is_some() {
+                            Fate::Frozen.name()
+                        } else {
+                            Fate::Lost.name()
+                        }
+                    }
+                    fate => fate.name(),
+                };
+                Frame { flow, end, media, number, sent: *frame, received: seen, fate }
+            }));
+        }
+    },
+};
+
+/// A second of a medium.
+pub(super) struct Second {
+    flow: u32,
+    end: usize,
+    media: Media,
+    second: u64,
+    sent: SentSecond,
+    received: ReceivedSecond,
+    /// The shortest one-way delay of the call, this way.
+    base: Option<i64>,
+}
+
+impl Second {
+    /// What of a delay is not that of the path when nothing waits.
+    fn queueing(&self, delay: Option<i64>) -> Option<u64> {
+        Some(delay?.saturating_sub(self.base?).max(0) as u64)
+    }
+}
+
+/// Bits per second of octets in one second.
+const fn rate(octets: u64) -> Option<f64> {
+    Some((octets * 8) as f64)
+}
+
+/// The table of seconds of media.
+pub(super) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
+    is_of: |told| told.seen::<Record>().is_some(),
+    table: TableOf {
+        name: "media_seconds",
+        about: "One row per second of each medium that an end of a call sends.",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+            (
+                "end",
+                Meaning::name("scenario", "The end that sends: client or server."),
+                Of::Text(|row| ENDS[row.end].into()),
+            ),
+            ("media", Meaning::name("scenario", "audio or video."), Of::Text(|row| row.media.name().into())),
+            ("second", Meaning::count("run", "Seconds from the run's start."), Of::U64(|row| row.second)),
+            (
+                "media_target_bps",
+                Meaning::rate(SENDER, "What the encoder was to make, without headers: mean of the second."),
+                Of::OptF64(|row| row.sent.target_bps()),
+            ),
+            (
+                "media_encoded_bps",
+                Meaning::rate(SENDER, "What it made."),
+                Of::OptF64(|row| rate(row.sent.encoded_bytes)),
+            ),
+            (
+                "media_sent_bps",
+                Meaning::rate(
+                    SENDER,
+                    "RTP packets that were sent, headers, retransmissions and repair included.",
+                ),
+                Of::OptF64(|row| rate(row.sent.bytes)),
+            ),
+            (
+                "media_repair_bps",
+                Meaning::rate(SENDER, "Of these: retransmissions, error correction and padding."),
+                Of::OptF64(|row| rate(row.sent.repair_bytes)),
+            ),
+            (
+                "media_received_bps",
+                Meaning::rate(RECEIVER, "RTP packets that came, as media_sent_bps counts them."),
+                Of::OptF64(|row| rate(row.received.bytes)),
+            ),
+            (
+                "media_packets_sent",
+                Meaning::count(SENDER, "RTP packets sent."),
+                Of::U64(|row| row.sent.packets),
+            ),
+            (
+                "media_packets_received",
+                Meaning::count(RECEIVER, "RTP packets that came."),
+                Of::U64(|row| row.received.packets),
+            ),
+            (
+                "media_packets_expected",
+                Meaning::count(
+                    RECEIVER,
+                    "Packets of media that were expected, by the highest sequence number.",
+                ),
+                Of::U64(|row| row.received.expected),
+            ),
+            (
+                "media_packets_lost",
+                Meaning::count(
+                    RECEIVER,
+                    "media_packets_expected less those that came, as receiver reports count (RFC 3550 section 6.4.1); zero where late ones make it negative.",
+                ),
+                Of::U64(|row| row.received.expected.saturating_sub(row.received.arrived)),
+            ),
+            (
+                "send_delay_max_ns",
+                Meaning::time(SENDER, "The longest that a packet waited in the send queue."),
+                Of::U64(|row| row.sent.send_delay.as_nanos()),
+            ),
+            (
+                "owd_mean_ns",
+                Meaning::time(
+                    RECEIVER,
+                    "One-way delay of RTP packets, from pacer to receiver: mean of the second.",
+                ),
+                Of::OptU64(|row| {
+                    let (sum, count) = row.received.delay;
+                    Some(sum.checked_div(i64::try_from(count).ok()?)?.max(0) as u64)
+                }),
+            ),
+            (
+                "queueing_mean_ns",
+                Meaning::time(RECEIVER, "The same less the shortest one of the whole call."),
+                Of::OptU64(|row| {
+                    let (sum, count) = row.received.delay;
+                    row.queueing(sum.checked_div(i64::try_from(count).ok()?))
+                }),
+            ),
+            (
+                "queueing_max_ns",
+                Meaning::time(RECEIVER, "The largest of the second."),
+                Of::OptU64(|row| row.queueing(row.received.delay_max)),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let base = |end| ways(told).filter(|way| way.end == end).flat_map(least_delay).min();
+        let base = [base(0), base(1)];
+        for way in ways(told) {
+            let index = way.media.index();
+            let (sent, received) = (&way.sender.sent[index].seconds, &way.receiver.received[index].seconds);
+            let of_sent = sent.iter().map(|(number, _)| number);
+            let mut numbers: Vec<u64> = of_sent.chain(received.iter().map(|(number, _)| number)).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            rows.extend(numbers.into_iter().map(|second| Second {
+                flow: way.flow,
+                end: way.end,
+                media: way.media,
+                second,
+                sent: sent.get(second).copied().unwrap_or_default(),
+                received: received.get(second).copied().unwrap_or_default(),
+                base: base[way.end],
+            }));
+        }
+    },
+};
+
+fn least_delay(way: Way<'_>) -> Option<i64> {
+    way.receiver.received[way.media.index()].seconds.iter().filter_map(|(_, second)| second.delay_min).min()
+}
+
+/// A signal that has changed.
+pub(super) struct Change {
+    flow: u32,
+    end: usize,
+    signal: Signal,
+}
+
+/// The table of signals.
+pub(super) static SIGNALS: EntityOf<Change> = EntityOf {
+    is_of: |told| told.seen::<Record>().is_some_and(|ends| ends.iter().any(|end| !end.signals.is_empty())),
+    table: TableOf {
+        name: "signals",
+        about: "Signals inside the rate controls of calls, one row per change; with --observe rtc.",
+        columns: &[
+            ("time_ns", Meaning::time("rate control", "When."), Of::U64(|row| row.signal.at.as_nanos())),
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+            (
+                "end",
+                Meaning::name(
+                    "scenario",
+                    "The end that has the rate control or the estimator: client or server.",
+                ),
+                Of::Text(|row| ENDS[row.end].into()),
+            ),
+            (
+                "signal",
+                Meaning::name("rate control", "Its name, which ends in its unit."),
+                Of::Text(|row| row.signal.name.into()),
+            ),
+            (
+                "number",
+                Meaning::by("by signal", "rate control", "The new value; none of a state."),
+                Of::OptF64(|row| match row.signal.value {
+                    Value::Number(number) => Some(number),
+                    Value::State(_) => None,
+                }),
+            ),
+            (
+                "state",
+                Meaning::name("rate control", "The new state; empty of a number."),
+                Of::Text(|row| match row.signal.value {
+                    Value::Number(_) => String::new(),
+                    Value::State(state) => state.into(),
+                }),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let flow = told.flow;
+        for (end, record) in told.seen::<Record>().into_iter().flatten().enumerate() {
+            rows.extend(record.signals.iter().map(|&signal| Change { flow, end, signal }));
+        }
+    },
+};

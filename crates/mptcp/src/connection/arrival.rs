@@ -1,0 +1,302 @@
+//! What segments and their options lead to.
+
+use super::{Connection, Mode, SubflowId};
+use crate::keys::{Joining, Key, address_hmac};
+use crate::sequence::DataSequence;
+use crate::subflow::{Checked, Handshake};
+use core::net::SocketAddr;
+use voxpath_tcp::{Ended, Received};
+use voxpath_units::Time;
+use voxpath_wire::tcp::mptcp::{
+    AddAddr, AddressIds, Capable, CapableFlags, CapableForm, DataMapping, DataNumber, Dss, FirstData, Join,
+    MptcpOption,
+};
+use voxpath_wire::tcp::{TcpFlags, TcpOptions};
+
+/// Reasons of MP_TCPRST (RFC 8684 section 3.6).
+pub(super) mod reason {
+    pub(in crate::connection) const SPECIFIC: u8 = 1;
+    pub(in crate::connection) const PROHIBITED: u8 = 3;
+    pub(in crate::connection) const INTERFERENCE: u8 = 6;
+}
+
+/// The MP_CAPABLE of a segment.
+pub(super) fn capable(options: &TcpOptions) -> Option<Capable> {
+    options.mptcp().flatten().find_map(|option| match option {
+        MptcpOption::Capable(capable) => Some(capable),
+        _ => None,
+    })
+}
+
+impl Connection {
+    /// Takes in what a subflow has: options first, then octets, each by its mapping.
+    pub(super) fn take(&mut self, now: Time, id: SubflowId) {
+        while let Some(received) = self.subflows[id].tcp.poll_received() {
+            self.hear(now, id, &received);
+        }
+        self.collect(now, id);
+        if self.rcv.queue.is_finished() && !self.fin_taken {
+            self.fin_taken = true;
+            // RFC 8684 section 3.3.3: a DATA_FIN is acknowledged as data is.
+            self.subflows[id].tcp.acknowledge_now();
+        }
+    }
+
+    /// A segment was taken in.
+    fn hear(&mut self, now: Time, id: SubflowId, received: &Received) {
+        self.subflows[id].silent = false;
+        if received.flags.contains(TcpFlags::RST) {
+            self.hear_reset(received);
+            return;
+        }
+        let mut spoken = false;
+        for option in received.options.iter() {
+            // What is malformed, or of another version, is ignored (section 3).
+            if let Ok(option) = MptcpOption::parse(option) {
+                spoken |= self.hear_option(now, id, received, &option);
+            }
+        }
+        if spoken {
+            self.subflows[id].plain = 0;
+        } else if !matches!(self.mode, Mode::Fallback(_)) {
+            self.hear_plain(id, received);
+        }
+    }
+
+    /// A reset: it may end everything (MP_FASTCLOSE, section 3.5).
+    fn hear_reset(&mut self, received: &Received) {
+        for option in received.options.iter() {
+            if let Ok(MptcpOption::FastClose { key }) = MptcpOption::parse(option)
+                && key == self.key.0
+            {
+                self.end(Ended::Reset);
+            }
+        }
+    }
+
+    /// An option; whether it shows that the other end speaks Multipath TCP on this subflow.
+    fn hear_option(&mut self, now: Time, id: SubflowId, received: &Received, option: &MptcpOption) -> bool {
+        match *option {
+            MptcpOption::Capable(capable) => self.hear_capable(id, received, capable),
+            MptcpOption::Join(join) => self.hear_join(now, id, join),
+            MptcpOption::Dss(dss) => self.hear_dss(now, id, received, &dss),
+            MptcpOption::AddAddr(add) => self.hear_address(id, add),
+            MptcpOption::RemoveAddr(ids) => self.hear_removal(&ids),
+            MptcpOption::Prio { backup } => {
+                self.subflows[id].is_backup = backup;
+                true
+            }
+            MptcpOption::Fail { .. } => {
+                self.hear_failure(id);
+                true
+            }
+            MptcpOption::FastClose { key } => {
+                if key == self.key.0 {
+                    // Section 3.5: answered with resets on all subflows.
+                    for subflow in &mut self.subflows {
+                        subflow.tcp.abort();
+                    }
+                    self.end(Ended::Reset);
+                }
+                true
+            }
+            MptcpOption::Reset { .. } => true,
+        }
+    }
+
+    fn hear_capable(&mut self, id: SubflowId, received: &Received, capable: Capable) -> bool {
+        if id != 0 || !matches!(self.subflows[0].handshake, Handshake::Capable | Handshake::Done) {
+            return false;
+        }
+        match capable.form {
+            CapableForm::SynAck { key } if self.is_client && received.flags.contains(TcpFlags::SYN) => {
+                // A peer that names other algorithms names none that is known here (section 3.1).
+                if self.mode != Mode::Opening || !capable.flags.contains(CapableFlags::HMAC_SHA256) {
+                    return false;
+                }
+                self.checksum |= capable.flags.contains(CapableFlags::CHECKSUM);
+                self.agree(Key(key));
+                self.subflows[0].handshake = Handshake::CapableAnswered;
+                self.snd.edge = self.snd.edge.max(1 + u64::from(received.window));
+                true
+            }
+            CapableForm::Ack { sender, receiver, data } if !self.is_client => {
+                if receiver != self.key.0 || self.their_key.is_some_and(|known| known.0 != sender) {
+                    return false;
+                }
+                if self.mode == Mode::Opening {
+                    self.agree(Key(sender));
+                    self.subflows[0].handshake = Handshake::Done;
+                    while let Some((start, dss)) = self.subflows[0].early.pop_front() {
+                        self.learn(0, start, &dss);
+                    }
+                }
+                self.snd.edge = self.snd.edge.max(1 + u64::from(received.window));
+                if let Some(FirstData { len, checksum }) = data {
+                    let dsn = self.rcv.sequence.map_or(0, |sequence| sequence.number(1));
+                    let mapping = DataMapping { dsn: DataNumber::Long(dsn), ssn: 1, len, checksum };
+                    let dss = Dss { data_fin: false, ack: None, mapping: Some(mapping) };
+                    self.learn(0, received.start, &dss);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Both keys are known.
+    fn agree(&mut self, theirs: Key) {
+        self.their_key = Some(theirs);
+        self.rcv.sequence = Some(DataSequence::new(theirs.initial_number()));
+        self.mode = Mode::Multipath;
+    }
+
+    fn hear_join(&mut self, now: Time, id: SubflowId, join: Join) -> bool {
+        let subflow = &mut self.subflows[id];
+        match (subflow.handshake, join) {
+            (Handshake::Join { ours }, Join::SynAck { backup, address_id, hmac, nonce }) => {
+                let Some(key) = self.their_key else { return false };
+                let theirs = Joining { key, nonce };
+                if theirs.hmac(ours).short() != hmac {
+                    self.counters.joins_refused += 1;
+                    self.reset(id, reason::SPECIFIC);
+                    return true;
+                }
+                (subflow.is_backup, subflow.remote_id) = (backup, address_id);
+                let again = Some(now + subflow.tcp.metrics().rto);
+                subflow.handshake = Handshake::JoinAnswered { hmac: ours.hmac(theirs).long(), again };
+                true
+            }
+            (Handshake::JoinExpected { hmac: expected, .. }, Join::Ack { hmac }) => {
+                if hmac == expected {
+                    subflow.handshake = Handshake::Done;
+                    // Section 3.2: the fourth segment, before which nothing is sent by the other end.
+                    subflow.tcp.acknowledge_now();
+                } else {
+                    self.counters.joins_refused += 1;
+                    self.reset(id, reason::PROHIBITED);
+                }
+                true
+            }
+            (Handshake::Done, Join::Ack { .. }) => {
+                // The fourth segment was lost.
+                subflow.tcp.acknowledge_now();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn hear_dss(&mut self, now: Time, id: SubflowId, received: &Received, dss: &Dss) -> bool {
+        let subflow = &mut self.subflows[id];
+        match subflow.handshake {
+            Handshake::CapableAnswered | Handshake::JoinAnswered { .. } => {
+                subflow.handshake = Handshake::Done
+            }
+            Handshake::Capable if !self.is_client => {
+                // The third segment and the first data were lost or overtaken: what it says is understood once they are here.
+                if subflow.early.len() < EARLY && dss.mapping.is_some() {
+                    subflow.early.push_back((received.start, *dss));
+                }
+                return true;
+            }
+            Handshake::Done => {}
+            _ => return false,
+        }
+        if let Some(ack) = dss.ack.and_then(|ack| self.snd.sequence.offset(ack, self.snd.una)) {
+            let most = self.snd.nxt + u64::from(self.snd.fin_sent);
+            if ack <= most {
+                if self.snd.acknowledge(ack) {
+                    self.subflows[id].last_news = Some(now);
+                    (self.retransmit, self.expiries) = (None, 0);
+                }
+                self.snd.edge = self.snd.edge.max(ack + u64::from(received.window));
+            }
+        }
+        if dss.mapping.is_some() {
+            self.learn(id, received.start, dss);
+        }
+        true
+    }
+
+    /// A mapping came with a segment that begins at `start`.
+    pub(super) fn learn(&mut self, id: SubflowId, start: u64, dss: &Dss) {
+        let (Some(mapping), Some(sequence)) = (dss.mapping, self.rcv.sequence) else { return };
+        let DataMapping { dsn, ssn, len, checksum } = mapping;
+        if len == 0 {
+            self.hear_infinite(id);
+            return;
+        }
+        let Some(data) = sequence.offset(dsn, self.rcv.queue.data_ack()).filter(|&data| data > 0) else {
+            return;
+        };
+        let octets = u64::from(len) - u64::from(dss.data_fin);
+        if dss.data_fin {
+            self.rcv.note_fin(data + octets);
+        }
+        // A DATA_FIN alone is mapped to no octet of the subflow.
+        if octets == 0 || ssn == 0 {
+            return;
+        }
+        let Some(at) = near(ssn, start) else { return };
+        let subflow = &mut self.subflows[id];
+        let refused = subflow.mappings.learn(at, octets as u32, data).is_err();
+        if refused {
+            self.reset(id, reason::INTERFERENCE);
+            return;
+        }
+        if self.checksum {
+            let Some(checksum) = checksum else { return self.reset(id, reason::INTERFERENCE) };
+            let checked = Checked {
+                len: octets as u32,
+                data,
+                checksum,
+                dsn: sequence.number(data),
+                ssn,
+                wire_len: len,
+            };
+            if subflow.tcp.read_offset() <= at {
+                subflow.checksums.insert(at, checked);
+            }
+        }
+    }
+
+    fn hear_address(&mut self, id: SubflowId, add: AddAddr) -> bool {
+        let AddAddr { address_id, address, port, hmac } = add;
+        let Some(hmac) = hmac else {
+            self.paths.confirmed(address_id);
+            return true;
+        };
+        let Some(theirs) = self.their_key else { return false };
+        if hmac != address_hmac(theirs, self.key, address_id, address, port) {
+            // Section 3.4.1: silently ignored.
+            return true;
+        }
+        // A port that is not told is that of the first subflow's.
+        let remote = SocketAddr::new(address, port.unwrap_or(self.subflows[0].remote.port()));
+        self.paths.learn(address_id, remote);
+        let echo = AddAddr { hmac: None, ..add };
+        self.subflows[id].outbox.push_back(MptcpOption::AddAddr(echo));
+        self.subflows[id].tcp.acknowledge_now();
+        true
+    }
+
+    fn hear_removal(&mut self, ids: &AddressIds) -> bool {
+        for &address in ids.as_slice() {
+            self.paths.forget(address);
+            for subflow in self.subflows.iter_mut().filter(|subflow| subflow.remote_id == address) {
+                // Section 3.4.2.
+                subflow.tcp.abort();
+            }
+        }
+        true
+    }
+}
+
+/// How many mappings are kept that come before the key: an initial window of them.
+const EARLY: usize = 64;
+
+/// The octet of a subflow near `start` that a relative number of 32 bits stands for.
+fn near(ssn: u32, start: u64) -> Option<u64> {
+    start.checked_add_signed(i64::from(ssn.wrapping_sub(start as u32).cast_signed()))
+}

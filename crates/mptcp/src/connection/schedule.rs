@@ -1,0 +1,310 @@
+//! Which subflow gets what, and what is sent again (RFC 8684 sections 3.3.2, 3.3.6).
+
+use super::{Connection, Mode, SubflowId};
+use crate::checksum::data_checksum;
+use crate::scheduler::{Candidate, Chunk, Pick, bit};
+use crate::subflow::Handshake;
+use voxpath_tcp::Phase;
+use voxpath_units::{Span, Time};
+
+/// The most octets of one mapping: its length has 16 bits.
+const MAPPING: u64 = 65_535;
+
+/// The shortest time after which the data level sends again (TCP_RTO_MIN).
+const MIN_TIMEOUT: Span = Span::from_millis(200);
+/// The longest (TCP_RTO_MAX).
+const MAX_TIMEOUT: Span = Span::from_secs(120);
+
+impl Connection {
+    /// Gives subflows what they can send.
+    pub(super) fn schedule(&mut self, now: Time) {
+        match self.mode {
+            Mode::Opening => return,
+            Mode::Fallback(id) => return self.write_plain(id),
+            Mode::Multipath => {}
+        }
+        if self.ended.is_some() || !self.has_work() {
+            return self.keep_time(now);
+        }
+        let mut candidates = core::mem::take(&mut self.candidates);
+        candidates.clear();
+        candidates.extend((0..self.subflows.len()).filter_map(|id| self.candidate(id)));
+        loop {
+            let Some((chunk, pick)) = self.pick(now, &candidates) else {
+                // Who has caught up with the others may take what is new.
+                let (una, nxt) = (self.snd.una, self.snd.nxt);
+                let Some((from, pick)) = self.scheduler.duplicate(now, una, nxt, &candidates) else {
+                    break;
+                };
+                let sent = self.give(pick.subflow, from, pick.len);
+                self.counters.octets_reinjected += sent;
+                self.book(&mut candidates, pick.subflow, sent);
+                continue;
+            };
+            let sent = self.give(pick.subflow, chunk.from, pick.len);
+            if chunk.carried != 0 || chunk.from < self.snd.nxt {
+                self.snd.take_reinjection(sent);
+                self.counters.octets_reinjected += sent;
+            } else {
+                self.snd.nxt += sent;
+            }
+            self.book(&mut candidates, pick.subflow, sent);
+        }
+        self.open_window(now, &mut candidates);
+        self.probe(&candidates);
+        self.candidates = candidates;
+        self.keep_time(now);
+    }
+
+    /// Whether something could be sent that was not.
+    fn has_work(&self) -> bool {
+        self.snd.nxt < self.snd.buffer.end()
+            || self.snd.first_reinjection().is_some()
+            || (self.snd.una < self.snd.nxt && self.scheduler.duplicates())
+    }
+
+    /// A subflow as schedulers see it; none if it cannot carry data.
+    fn candidate(&self, id: SubflowId) -> Option<Candidate> {
+        let subflow = &self.subflows[id];
+        if !subflow.is_ready() {
+            return None;
+        }
+        let metrics = subflow.tcp.metrics();
+        let queued = subflow.tcp.unacknowledged();
+        Some(Candidate {
+            subflow: id,
+            backup: subflow.is_backup(),
+            srtt: metrics.srtt,
+            rttvar: metrics.rttvar,
+            cwnd: metrics.cwnd,
+            mss: subflow.tcp.segment_size(),
+            queued,
+            room: subflow.tcp.cwnd_room(),
+            memory: u64::from(self.tcp_config.send_buffer).saturating_sub(queued),
+            in_loss: metrics.phase == Phase::Loss,
+            in_slow_start: metrics.ssthresh.is_none_or(|threshold| metrics.cwnd < threshold),
+            silent: subflow.silent,
+            last_news: subflow.last_news,
+        })
+    }
+
+    /// The next chunk, and who carries how much of it.
+    fn pick(&mut self, now: Time, candidates: &[Candidate]) -> Option<(Chunk, Pick)> {
+        let window = self.snd.edge.saturating_sub(self.snd.nxt);
+        let waiting = self.snd.buffer.end() - self.snd.nxt;
+        let una = self.snd.una;
+        let chunk = match self.snd.first_reinjection() {
+            Some((from, len, carried)) => {
+                Chunk { from, una, len: len.min(MAPPING), waiting: len + waiting, window, carried }
+            }
+            None => {
+                let len = waiting.min(window).min(MAPPING);
+                Chunk { from: self.snd.nxt, una, len, waiting, window, carried: 0 }
+            }
+        };
+        if chunk.len == 0 {
+            return None;
+        }
+        let pick = self.scheduler.pick(now, &chunk, candidates)?;
+        debug_assert!(pick.len > 0 && pick.len <= chunk.len, "{pick:?} of {chunk:?}");
+        Some((chunk, pick))
+    }
+
+    /// Writes octets of the data sequence to a subflow; how many it took.
+    fn give(&mut self, id: SubflowId, from: u64, len: u64) -> u64 {
+        let subflow = &mut self.subflows[id];
+        let room = u64::from(subflow.tcp.writable());
+        let len = len.min(room) as u32;
+        if len == 0 {
+            return 0;
+        }
+        let data = self.snd.buffer.read(from, len);
+        let start = subflow.tcp.write_offset();
+        if self.checksum {
+            let sum = data_checksum(self.snd.sequence.number(from), start as u32, len as u16, &data);
+            subflow.own_checksums.insert(start, sum);
+        }
+        let taken = subflow.tcp.write_mapped(&data, from);
+        debug_assert_eq!(taken, len, "there is room");
+        taken.into()
+    }
+
+    fn book(&self, candidates: &mut alloc::vec::Vec<Candidate>, id: SubflowId, sent: u64) {
+        if sent == 0 {
+            // It takes no more now, whatever its windows say.
+            candidates.retain(|candidate| candidate.subflow != id);
+        } else if let Some(candidate) = candidates.iter_mut().find(|candidate| candidate.subflow == id) {
+            candidate.room = candidate.room.saturating_sub(sent);
+            candidate.queued += sent;
+            candidate.memory = candidate.memory.saturating_sub(sent);
+        }
+    }
+
+    /// Where the other end's window holds back what a subflow could carry: what blocks it is retransmitted there, and the subflow that holds it
+    /// slowed down (mptcp_rcv_buf_optimization() of Linux v0.9x).
+    fn open_window(&mut self, now: Time, candidates: &mut alloc::vec::Vec<Candidate>) {
+        let blocked = self.snd.nxt < self.snd.buffer.end() && self.snd.nxt >= self.snd.edge;
+        if !blocked || self.snd.una >= self.snd.nxt || self.snd.first_reinjection().is_some() {
+            return;
+        }
+        let Config { opportunistic, penalises } = self.blocking_rules();
+        let head = self.snd.una;
+        let Some(holder) = (0..self.subflows.len()).find(|&id| {
+            self.subflows[id]
+                .tcp
+                .mappings()
+                .any(|mapping| (mapping.value..mapping.value + u64::from(mapping.len)).contains(&head))
+        }) else {
+            return;
+        };
+        let theirs = self.subflows[holder].tcp.metrics();
+        let Some(best) = candidates
+            .iter()
+            .filter(|candidate| candidate.subflow != holder && !candidate.in_loss)
+            .filter(|candidate| candidate.has_room(MAPPING))
+            .min_by_key(|candidate| candidate.srtt)
+            .copied()
+        else {
+            return;
+        };
+        let (ours, others) = (best.srtt.unwrap_or(Span::ZERO), theirs.srtt.unwrap_or(Span::MAX));
+        let slower = &mut self.subflows[holder];
+        let mss = slower.tcp.segment_size();
+        if penalises && others > ours && theirs.phase == Phase::Open {
+            let since = slower.penalised.map(|then| now.since(then));
+            if since.is_none_or(|since| since >= others) {
+                slower.penalised = Some(now);
+                slower.tcp.penalise();
+                self.counters.penalties += 1;
+            }
+        }
+        let helps = theirs.cwnd <= 4 * mss || ours.saturating_mul(4) < others;
+        if opportunistic && helps && self.subflows[best.subflow].helped <= head {
+            let len = self.head_len(holder, head).min(best.mss);
+            self.subflows[best.subflow].helped = head + 1;
+            self.scheduler.blocked();
+            let sent = self.give(best.subflow, head, len);
+            self.counters.octets_reinjected += sent;
+            self.book(candidates, best.subflow, sent);
+        }
+    }
+
+    fn blocking_rules(&self) -> Config {
+        Config {
+            opportunistic: self.config.opportunistic_retransmission,
+            penalises: self.config.penalisation,
+        }
+    }
+
+    /// Octets from `head` on of the mapping that has it.
+    fn head_len(&self, holder: SubflowId, head: u64) -> u64 {
+        let mut mappings = self.subflows[holder].tcp.mappings();
+        let end = mappings.find_map(|mapping| {
+            let end = mapping.value + u64::from(mapping.len);
+            (mapping.value..end).contains(&head).then_some(end)
+        });
+        end.map_or(0, |end| end - head)
+    }
+
+    /// A closed window with nothing outstanding that would bring news of it: one octet goes beyond it, which the subflow's own persist timer
+    /// repeats (RFC 9293 section 3.8.6.1).
+    fn probe(&mut self, candidates: &[Candidate]) {
+        let closed = self.snd.nxt >= self.snd.edge && self.snd.nxt < self.snd.buffer.end();
+        if !closed || self.snd.una < self.snd.nxt {
+            return;
+        }
+        let best = candidates.iter().min_by_key(|candidate| (candidate.backup, candidate.srtt));
+        if let Some(id) = best.map(|best| best.subflow) {
+            self.snd.nxt += self.give(id, self.snd.nxt, 1);
+        }
+    }
+
+    /// TCP gets what it has room for.
+    fn write_plain(&mut self, id: SubflowId) {
+        while self.snd.nxt < self.snd.buffer.end() {
+            let len = (self.snd.buffer.end() - self.snd.nxt).min(u64::from(u32::MAX)) as u32;
+            let taken = self.subflows[id].tcp.write(&self.snd.buffer.read(self.snd.nxt, len));
+            self.snd.nxt += u64::from(taken);
+            if taken == 0 {
+                break;
+            }
+        }
+        let tcp = &mut self.subflows[id].tcp;
+        let una = self.snd.nxt - tcp.unacknowledged().min(self.snd.nxt - 1);
+        self.snd.acknowledge(una);
+        if self.snd.buffer.is_closed() && self.snd.nxt == self.snd.buffer.end() {
+            tcp.close();
+        }
+    }
+
+    /// Sets the timer of the data level, which runs while something is not acknowledged there.
+    pub(super) fn keep_time(&mut self, now: Time) {
+        if !self.snd.is_outstanding() || self.ended.is_some() || self.mode != Mode::Multipath {
+            self.retransmit = None;
+        } else if self.retransmit.is_none() {
+            let live = self.subflows.iter().filter(|subflow| subflow.is_ready());
+            let longest = live.map(|subflow| subflow.tcp.metrics().rto).max().unwrap_or(MIN_TIMEOUT);
+            let backed_off = longest.max(MIN_TIMEOUT).saturating_mul(1 << self.expiries.min(6));
+            self.retransmit = Some(now + backed_off.min(MAX_TIMEOUT));
+        }
+    }
+
+    /// The timer of the data level: what is missing first goes again, by any subflow; or the DATA_FIN does.
+    pub(super) fn handle_data_timeout(&mut self, now: Time) {
+        if self.retransmit.take_if(|due| *due <= now).is_none() {
+            return;
+        }
+        self.expiries += 1;
+        if self.expiries > self.tcp_config.retries {
+            // As TCP's R2 (RFC 9293 section 3.8.3).
+            for subflow in &mut self.subflows {
+                subflow.tcp.abort();
+            }
+            return self.end(voxpath_tcp::Ended::TimedOut);
+        }
+        self.counters.timeouts += 1;
+        if self.snd.una < self.snd.nxt {
+            let mss = self.subflows.iter().map(|subflow| subflow.tcp.segment_size()).max().unwrap_or(1);
+            let head = self.snd.una;
+            let holders = (0..self.subflows.len()).filter(|&id| self.head_len(id, head) > 0);
+            let carried = holders.fold(0, |bits, id| bits | bit(id));
+            let others = (0..self.subflows.len()).filter(|&id| self.subflows[id].is_ready());
+            if carried == 0 || others.filter(|&id| carried & bit(id) == 0).count() > 0 {
+                self.snd.reinject(head, head + mss, carried);
+            }
+        } else {
+            for subflow in self.subflows.iter_mut().filter(|subflow| subflow.is_ready()) {
+                subflow.tcp.acknowledge_now();
+            }
+        }
+    }
+
+    /// Has every subflow announce the window of the connection, and keep room for its options.
+    pub(super) fn settle_owners(&mut self) {
+        if let Mode::Fallback(_) = self.mode {
+            return;
+        }
+        let data_options = self.data_len();
+        for id in 0..self.subflows.len() {
+            if self.subflows[id].is_over() {
+                continue;
+            }
+            let (window, ack_options) = (self.rcv.window(), self.ack_len_of(id));
+            let owner = voxpath_tcp::Owner { window, ack_options, data_options };
+            let subflow = &mut self.subflows[id];
+            if subflow.tcp.owner() != Some(&owner) {
+                subflow.tcp.set_owner(owner);
+            }
+            let opens = subflow.handshake == Handshake::Done && self.rcv.opens(subflow.tcp.segment_size());
+            if opens {
+                subflow.tcp.acknowledge_now();
+            }
+        }
+    }
+}
+
+/// What is done about a blocked window.
+struct Config {
+    opportunistic: bool,
+    penalises: bool,
+}

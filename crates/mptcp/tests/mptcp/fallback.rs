@@ -1,0 +1,96 @@
+//! Where the options do not pass (RFC 8684 section 3.7).
+
+use crate::network::{Path, World, at, two_paths};
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{SackBlocks, TcpFlags, TcpHeader};
+
+fn world() -> World {
+    two_paths([Path::new(10, 10), Path::new(20, 10)], 200_000, 300_000)
+}
+
+fn strip(header: &mut TcpHeader) {
+    header.options.sack = SackBlocks::EMPTY;
+}
+
+/// Runs it; which end fell back.
+fn fallen(mut world: World) -> [bool; 2] {
+    world.start();
+    world.run_until(at(200));
+    world.check();
+    [0, 1].map(|i| world.end(i).connection.is_fallback())
+}
+
+#[test]
+fn a_syn_without_the_option_is_answered_by_tcp() {
+    let mut world = world();
+    world.change = Box::new(|end, header, _| {
+        if end == 0 && header.flags.contains(TcpFlags::SYN) {
+            strip(header);
+        }
+        true
+    });
+    assert_eq!(fallen(world), [true, true]);
+}
+
+#[test]
+fn an_answer_without_the_option_makes_it_tcp() {
+    let mut world = world();
+    world.change = Box::new(|end, header, _| {
+        if end == 1 && header.flags.contains(TcpFlags::SYN) {
+            strip(header);
+        }
+        true
+    });
+    assert_eq!(fallen(world), [true, true]);
+}
+
+#[test]
+fn options_that_pass_with_syns_alone_make_it_tcp() {
+    for end in [0, 1, 2] {
+        let mut world = world();
+        world.change = Box::new(move |from, header, _| {
+            if (end == 2 || from == end) && !header.flags.contains(TcpFlags::SYN) {
+                strip(header);
+            }
+            true
+        });
+        assert_eq!(fallen(world), [true, true], "{end}");
+    }
+}
+
+#[test]
+fn a_further_subflow_whose_options_do_not_pass_is_reset() {
+    let mut world = world();
+    world.change = Box::new(|_, header, _| {
+        let port = header.src_port.max(header.dst_port);
+        if port > 40_000 && !header.flags.contains(TcpFlags::SYN) {
+            strip(header);
+        }
+        true
+    });
+    assert_eq!(fallen(world), [false, false]);
+}
+
+#[test]
+fn a_checksum_shows_what_was_changed_and_the_other_subflow_carries_it() {
+    let mut world = world();
+    world.setups.iter_mut().for_each(|side| side.config.checksum = true);
+    let mut seen = 0;
+    world.change = Box::new(move |_, header, payload| {
+        let port = header.src_port.max(header.dst_port);
+        seen += u32::from(port > 40_000 && payload.len() > 100);
+        if seen == 5 && port > 40_000 && payload.len() > 100 {
+            let mut octets = Vec::new();
+            payload.write_to(&mut octets);
+            octets[7] ^= 0x40;
+            *payload = Payload::bytes(octets.into());
+        }
+        true
+    });
+    world.start();
+    world.run_until(at(100));
+    world.check();
+    let found = [0, 1].map(|i| world.end(i).connection.counters().bad_checksums);
+    assert_eq!(found.iter().sum::<u32>(), 1, "{:?} {:?}", world.shares(0), world.shares(1));
+    assert!(!world.end(0).connection.is_fallback());
+}

@@ -1,0 +1,7 @@
+//! Two ends of a connection in virtual time, over paths that delay, lose and change what they carry.
+#![allow(missing_docs)]
+
+mod basics;
+mod fallback;
+mod network;
+mod properties;

@@ -1,0 +1,25 @@
+//! Real-time media, without I/O: no clock, no socket, no random generator.
+//!
+//! | module | idea |
+//! | --- | --- |
+//! | [`session`] | one end of a call: read first |
+//! | [`settings`] | what a plan says of an end |
+//! | [`source`] | when frames are captured, and how large they are |
+//! | [`receive`] | statistics, frames from packets, the jitter buffer |
+//! | [`repair`] | what makes up for losses |
+//! | [`rate`] | how fast a sender may send: one file for each control; read `rate/mod.rs` first |
+//! | [`record`] | what an end saw |
+//! | [`clock`] | the clocks of RTP and RTCP, and numbers that wrap |
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod clock;
+pub mod rate;
+pub mod receive;
+pub mod record;
+pub mod repair;
+pub mod session;
+pub mod settings;
+pub mod source;

@@ -1,0 +1,13 @@
+//! What makes up for losses.
+//!
+//! | module | what is in |
+//! | --- | --- |
+//! | [`nack`] | the receiver asks for what is missing (RFC 4585 section 6.2.1) |
+//! | [`history`] | the sender keeps what it may be asked for (RFC 4588) |
+//! | [`parity`] | a packet that stands for any one of some others (RFC 8627) |
+//! | [`redundancy`] | audio packets with earlier frames in them (RFC 2198) |
+
+pub mod history;
+pub mod nack;
+pub mod parity;
+pub mod redundancy;

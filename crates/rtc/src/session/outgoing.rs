@@ -1,0 +1,428 @@
+//! Media on its way out: frames become packets, and packets octets.
+
+use super::Party;
+use crate::clock;
+use crate::record::{Media, SentFrame, SentMedia};
+use crate::repair::history::Sent;
+use crate::repair::parity::{self, Group, Protected};
+use crate::repair::redundancy::{self, Block};
+use crate::settings::{MOST_REDUNDANT, Repair, Sends};
+use crate::source::{Frame, audio};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
+use voxpath_wire::rtp::{AudioLevel, ExtensionIds, Extensions, RtpHeader, Vp8Descriptor};
+
+/// Decibels below overload of voice, and of silence (RFC 6464).
+const VOICE: u8 = 30;
+const SILENCE: u8 = 127;
+
+/// A packet that waits to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Queued {
+    pub(crate) media: Media,
+    /// Why it is sent.
+    pub(crate) purpose: Purpose,
+    /// That of the packet, and of a retransmission that of the packet that is sent again.
+    pub(crate) sequence: u16,
+    pub(crate) timestamp: u32,
+    pub(crate) marker: bool,
+    pub(crate) descriptor: Option<Vp8Descriptor>,
+    pub(crate) audio_level: Option<AudioLevel>,
+    /// Earlier frames in it, and how many of these places are used.
+    redundant: ([Block; MOST_REDUNDANT as usize], usize),
+    /// Octets behind all headers.
+    pub(crate) len: u32,
+    /// Where its frame is in the record, if it ends it.
+    pub(crate) ends: Option<usize>,
+    /// Since when it waits.
+    pub(crate) since: Time,
+    /// Octets of the whole RTP packet.
+    pub(crate) bytes: u32,
+}
+
+/// Why a packet is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Media.
+    Media,
+    /// Media that was asked for again.
+    Retransmission,
+    /// For any one packet of a group.
+    Parity(Group),
+    /// To fill up a probe.
+    Padding,
+}
+
+/// One of the media that an end sends.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) media: Media,
+    pub(crate) ssrc: u32,
+    pattern: u32,
+    first: u16,
+    sequence: u16,
+    timestamp: u32,
+    start: Time,
+    /// Packets and payload octets so far, as sender reports tell them.
+    pub(crate) packets: u32,
+    pub(crate) octets: u32,
+    /// The next numbers of retransmissions and padding, and of parity packets.
+    again: u16,
+    parity: u16,
+    repair: Repair,
+    /// What may be asked for again.
+    history: Option<Sent<Queued>>,
+    /// The last frames of audio: timestamp and octets.
+    earlier: VecDeque<(u32, u32)>,
+    /// Octets of a packet beside the frame: header, descriptor, authentication tag.
+    overhead: u32,
+    header: u32,
+    tag: u32,
+    /// Time from one frame of audio to the next.
+    frame_ns: u64,
+    /// Where header octets are written.
+    head: Vec<u8>,
+    /// Octets of a packet at most.
+    most: u32,
+}
+
+impl Outgoing {
+    pub(crate) fn new(
+        media: Media,
+        party: &Party,
+        start: Time,
+        extensions: &Extensions,
+        sends: &Sends,
+        tag: u32,
+    ) -> Self {
+        let (most, repair) = (sends.packet_bytes, sends.repair);
+        let index = media.index();
+        let level = (media == Media::Audio).then_some(AudioLevel { voice: true, level: VOICE });
+        let extensions = Extensions { audio_level: level, ..*extensions };
+        let header = RtpHeader { extensions, ..RtpHeader::default() }.octets() as u32;
+        let descriptor = if media == Media::Video { Vp8Descriptor::LEN as u32 } else { 0 };
+        let sequence = party.sequence[index];
+        Self {
+            media,
+            ssrc: party.ssrc[index],
+            pattern: party.pattern,
+            first: sequence,
+            sequence,
+            timestamp: party.timestamp[index],
+            start,
+            packets: 0,
+            octets: 0,
+            again: sequence,
+            parity: sequence,
+            repair,
+            history: (repair.nack && media == Media::Video).then(|| Sent::new(sequence)),
+            earlier: VecDeque::new(),
+            overhead: header + descriptor + tag,
+            header,
+            tag,
+            head: Vec::new(),
+            frame_ns: sends.audio.as_ref().map_or(0, |audio| audio.frame_ns),
+            most,
+        }
+    }
+
+    /// What the media's clock says at `now`.
+    pub(crate) fn timestamp(&self, now: Time) -> u32 {
+        let hz = self.media.codec().clock;
+        self.timestamp.wrapping_add(clock::ticks(now.since(self.start), hz) as u32)
+    }
+
+    /// The first sequence number, as report blocks count.
+    pub(crate) fn first(&self) -> u32 {
+        self.first.into()
+    }
+
+    /// Bits per second of packets with a frame of so many octets each, redundant ones too.
+    pub(crate) fn rate_of(&self, frame_bytes: u32, interval_ns: u64) -> u64 {
+        let redundant = self.repair.redundant_frames;
+        let headers = if redundant > 0 { redundancy::header_octets(redundant as usize) } else { 0 };
+        let bytes = frame_bytes * (1 + redundant) + headers as u32 + self.overhead;
+        u64::from(bytes) * 8_000_000_000 / interval_ns
+    }
+
+    /// What frames may have of the rate of packets, parity packets included: bits per second.
+    pub(crate) fn media_rate(&self, packet_bps: u64, interval_ns: u64) -> u64 {
+        let frame = packet_bps as f64 * interval_ns as f64 / 8e9;
+        let of_packets = |frame: f64| libm::ceil(frame / f64::from(self.most));
+        // A frame of n packets has n / k parity packets, as large as the others.
+        let frame = match self.repair.parity_packets {
+            None => frame,
+            Some(k) => {
+                let packets = of_packets(frame);
+                let parity = libm::ceil(packets / f64::from(k + 1)).min(packets);
+                if packets > 1.0 { frame * (packets - parity) / packets } else { frame / 2.0 }
+            }
+        };
+        let headers = of_packets(frame) * f64::from(self.overhead);
+        ((frame - headers) * 8e9 / interval_ns as f64).max(1_000.0) as u64
+    }
+
+    /// Packets of a frame, into the send queue.
+    pub(crate) fn packetise(
+        &mut self,
+        frame: &Frame,
+        voice: bool,
+        record: &mut SentMedia,
+        mut queue: impl FnMut(Queued),
+    ) {
+        let room = self.most - self.overhead - self.parity_overhead();
+        let packets = frame.bytes.div_ceil(room);
+        let index = record.frames.len();
+        record.frames.push(SentFrame {
+            number: frame.number,
+            bytes: frame.bytes,
+            captured: frame.captured,
+            sent: None,
+            packets: packets as u16,
+            key: frame.key,
+        });
+        // Of equal size, as libwebrtc cuts them: the first ones have an octet more.
+        let (each, more) = (frame.bytes / packets, frame.bytes % packets);
+        let mut group: Option<(Group, u32, u32)> = None;
+        for i in 0..packets {
+            let part = each + u32::from(i < more);
+            let ends = i + 1 == packets;
+            let packet = match self.media {
+                Media::Video => self.of_video(frame, i == 0, part, ends.then_some(index)),
+                Media::Audio => self.of_audio(frame, voice, index),
+            };
+            if let Some(history) = &mut self.history {
+                history.push(packet);
+            }
+            queue(packet);
+            if let Some(most) = self.repair.parity_packets.filter(|_| self.media == Media::Video) {
+                let (sum, count, len) = group.take().unwrap_or((
+                    Group { base: packet.sequence, mask: 0, sum: Protected::default() },
+                    0,
+                    0,
+                ));
+                let protected = protected(&packet);
+                let next = Group { mask: sum.mask | 1 << count, sum: sum.sum.plus(&protected), ..sum };
+                let len = len.max(packet.len);
+                if ends || count + 1 == most {
+                    queue(self.of_parity(next, len, &packet));
+                } else {
+                    group = Some((next, count + 1, len));
+                }
+            }
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+    }
+
+    /// What a parity packet has more than the packets that it protects.
+    fn parity_overhead(&self) -> u32 {
+        let more = (parity::HEADER + parity::HEAD - Vp8Descriptor::LEN) as u32;
+        if self.repair.parity_packets.is_some() && self.media == Media::Video { more } else { 0 }
+    }
+
+    fn of_video(&self, frame: &Frame, start: bool, part: u32, ends: Option<usize>) -> Queued {
+        Queued {
+            media: Media::Video,
+            purpose: Purpose::Media,
+            sequence: self.sequence,
+            timestamp: self.timestamp(frame.captured),
+            marker: ends.is_some(),
+            descriptor: Some(Vp8Descriptor {
+                start,
+                picture: (frame.number & 0x7fff) as u16,
+                key: frame.key && start,
+            }),
+            audio_level: None,
+            redundant: Default::default(),
+            // The payload header is the first octet of a frame.
+            len: part - u32::from(start),
+            ends,
+            since: frame.captured,
+            bytes: part + self.overhead,
+        }
+    }
+
+    fn of_audio(&mut self, frame: &Frame, voice: bool, index: usize) -> Queued {
+        let timestamp = self.timestamp(frame.captured);
+        let (mut blocks, mut count) = ([Block::default(); MOST_REDUNDANT as usize], 0);
+        let (mut len, mut headers) = (frame.bytes, 0);
+        if self.repair.redundant_frames > 0 {
+            for &(earlier, bytes) in &self.earlier {
+                let offset = timestamp.wrapping_sub(earlier);
+                // What was before a long silence is of no use.
+                if offset <= redundancy::MOST.offset.into() {
+                    blocks[count] = Block { offset: offset as u16, len: bytes as u16 };
+                    (count, len) = (count + 1, len + bytes);
+                }
+            }
+            headers = redundancy::header_octets(count) as u32;
+            if self.earlier.len() == self.repair.redundant_frames as usize {
+                self.earlier.pop_front();
+            }
+            self.earlier.push_back((timestamp, frame.bytes));
+        }
+        Queued {
+            media: Media::Audio,
+            purpose: Purpose::Media,
+            sequence: self.sequence,
+            timestamp,
+            marker: frame.begins,
+            descriptor: None,
+            audio_level: Some(AudioLevel { voice, level: if voice { VOICE } else { SILENCE } }),
+            redundant: (blocks, count),
+            len,
+            ends: Some(index),
+            since: frame.captured,
+            bytes: len + headers + self.overhead,
+        }
+    }
+
+    fn of_parity(&self, group: Group, len: u32, last: &Queued) -> Queued {
+        Queued {
+            purpose: Purpose::Parity(group),
+            descriptor: None,
+            marker: false,
+            len,
+            ends: None,
+            bytes: self.header + (parity::HEADER + parity::HEAD) as u32 + len + self.tag,
+            ..*last
+        }
+    }
+
+    /// What would have been captured at `captured` is not encoded, since too much waits.
+    pub(crate) fn drop_frame(&self, captured: Time, record: &mut SentMedia) {
+        let number = record.frames.last().map_or(0, |frame| frame.number + u32::from(frame.packets > 0));
+        record.frames.push(SentFrame { number, bytes: 0, captured, sent: None, packets: 0, key: false });
+    }
+
+    /// A packet that is asked for again, if it may be sent now.
+    pub(crate) fn again(&mut self, now: Time, sequence: u16, round_trip: Span) -> Option<Queued> {
+        let packet = self.history.as_mut()?.again(now, sequence, round_trip)?;
+        let bytes = packet.bytes + ORIGINAL;
+        Some(Queued { purpose: Purpose::Retransmission, ends: None, since: now, bytes, ..packet })
+    }
+
+    /// A packet of padding alone.
+    pub(crate) fn padding(&mut self, now: Time, octets: u32) -> Queued {
+        Queued {
+            media: self.media,
+            purpose: Purpose::Padding,
+            sequence: 0,
+            timestamp: self.timestamp(now),
+            marker: false,
+            descriptor: None,
+            audio_level: None,
+            redundant: Default::default(),
+            len: octets - 1,
+            ends: None,
+            since: now,
+            bytes: self.header + octets + self.tag,
+        }
+    }
+
+    /// The octets of a packet that leaves at `now`.
+    pub(crate) fn emit(
+        &mut self,
+        now: Time,
+        packet: &Queued,
+        extensions: Extensions,
+        record: &mut SentMedia,
+    ) -> Payload {
+        let next = |number: &mut u16| core::mem::replace(number, number.wrapping_add(1));
+        let (payload_type, ssrc, sequence) = match packet.purpose {
+            Purpose::Media if self.repair.redundant_frames > 0 && self.media == Media::Audio => {
+                (REDUNDANT, self.ssrc, packet.sequence)
+            }
+            Purpose::Media => (self.media.codec().payload_type, self.ssrc, packet.sequence),
+            Purpose::Retransmission | Purpose::Padding => {
+                (RETRANSMISSION, self.ssrc | RETRANSMISSION_BIT, next(&mut self.again))
+            }
+            Purpose::Parity(_) => (PARITY, self.ssrc | PARITY_BIT, next(&mut self.parity)),
+        };
+        let header = RtpHeader {
+            marker: packet.marker,
+            payload_type,
+            sequence,
+            timestamp: packet.timestamp,
+            ssrc,
+            padding: packet.purpose == Purpose::Padding,
+            extensions,
+        };
+        // One buffer for all packets: a copy of what is in it is one allocation of its size.
+        let mut head = core::mem::take(&mut self.head);
+        head.clear();
+        header.emit(&ExtensionIds::USUAL, &mut head);
+        let mut body_len = packet.len + self.tag;
+        match &packet.purpose {
+            Purpose::Media if payload_type == REDUNDANT => {
+                let (blocks, count) = &packet.redundant;
+                redundancy::emit(self.media.codec().payload_type, &blocks[..*count], &mut head);
+            }
+            Purpose::Media if self.media == Media::Audio => {
+                head.push(audio::table_of_contents(self.frame_ns));
+                body_len -= 1;
+            }
+            Purpose::Retransmission => head.extend_from_slice(&packet.sequence.to_be_bytes()),
+            Purpose::Parity(group) => group.emit(&mut head),
+            Purpose::Media | Purpose::Padding => {}
+        }
+        if let Some(descriptor) = &packet.descriptor {
+            descriptor.emit(&mut head);
+        }
+        if packet.purpose == Purpose::Media {
+            self.packets = self.packets.wrapping_add(1);
+            self.octets = self.octets.wrapping_add(packet.bytes - header.octets() as u32 - self.tag);
+        }
+        if let Some(frame) = packet.ends {
+            record.frames[frame].sent = Some(now);
+        }
+        let content = content(self.media, packet.sequence);
+        let real = Payload::bytes(Bytes::copy_from_slice(&head));
+        self.head = head;
+        if packet.purpose == Purpose::Padding {
+            let last = Payload::bytes(Bytes::from(alloc::vec![(packet.len + 1) as u8]));
+            let body = Payload::pattern(self.pattern, content, packet.len);
+            let tag = Payload::pattern(self.pattern, content, self.tag);
+            return Payload::rope([real, body, last, tag]);
+        }
+        let body = Payload::pattern(self.pattern, content, body_len);
+        Payload::rope([real, body])
+    }
+}
+
+/// What a parity packet protects of a packet of video.
+fn protected(packet: &Queued) -> Protected {
+    let mut octets = Vec::with_capacity(Vp8Descriptor::MOST);
+    if let Some(descriptor) = &packet.descriptor {
+        descriptor.emit(&mut octets);
+    }
+    let mut head = [0; parity::HEAD];
+    head[..octets.len()].copy_from_slice(&octets);
+    Protected {
+        marker: packet.marker,
+        payload_type: packet.media.codec().payload_type,
+        timestamp: packet.timestamp,
+        len: (octets.len() as u32 + packet.len) as u16,
+        head,
+    }
+}
+
+/// Octets of the original sequence number before a retransmission's payload (RFC 4588 section 4).
+pub(crate) const ORIGINAL: u32 = 2;
+
+/// Payload types beside those of codecs, as browsers offer them: retransmissions of VP8, FlexFEC, redundant audio.
+pub(crate) const RETRANSMISSION: u8 = 97;
+pub(crate) const PARITY: u8 = 35;
+pub(crate) const REDUNDANT: u8 = 63;
+
+/// The sources of retransmissions and of parity packets differ from that of media in these bits.
+pub(crate) const RETRANSMISSION_BIT: u32 = 8;
+pub(crate) const PARITY_BIT: u32 = 16;
+
+/// Where in its sender's pattern a packet's media begins: its sequence number tells.
+pub(crate) fn content(media: Media, sequence: u16) -> u64 {
+    (media.index() as u64) << 32 | u64::from(sequence) << 16
+}

@@ -1,0 +1,213 @@
+//! What a receiver reports on single packets: transport-wide feedback, and RFC 8888.
+
+use crate::clock::{self, ntp_middle};
+use crate::rate::{Arrival, Needs, ReportKind};
+use crate::record::Media;
+use alloc::vec::Vec;
+use voxpath_net::Ecn;
+use voxpath_units::{Span, Time};
+use voxpath_wire::rtcp::congestion::{Arrived, StreamFeedback};
+use voxpath_wire::rtcp::{CongestionFeedback, RtcpPacket, TransportFeedback};
+
+/// Packets in one report: it fits an Ethernet frame.
+const MOST: usize = 500;
+
+/// When a packet came and how it was marked, if it did.
+type Came = Option<(Time, Ecn)>;
+
+/// Arrivals that wait to be reported.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    needs: Needs,
+    /// Of each source its own sequence; transport-wide all of them the first.
+    arrivals: [Run; 2],
+    /// When the next report is due; none if nothing has come since the last one.
+    due: Option<Time>,
+    last: Time,
+    bytes: u64,
+    number: u8,
+}
+
+/// Arrivals of one sequence.
+#[derive(Debug, Default)]
+struct Run {
+    /// The next number that no report covers; none before anything came.
+    next: Option<u64>,
+    came: Vec<(u64, Time, Ecn)>,
+}
+
+impl Reporter {
+    pub(crate) fn new(needs: Needs, start: Time) -> Self {
+        let arrivals = Default::default();
+        Self { needs, arrivals, due: None, last: start, bytes: 0, number: 0 }
+    }
+
+    /// A packet came: its transport-wide number, or its number in its own source.
+    pub(crate) fn take(&mut self, now: Time, media: Media, part: u16, ecn: Ecn, bytes: u32) {
+        let run = &mut self.arrivals[if self.needs.report == ReportKind::Ccfb { media.index() } else { 0 }];
+        // One cycle above zero, so that what was overtaken by the first has a number too.
+        let near = run.came.last().map(|&(number, ..)| number).or(run.next);
+        let part = u64::from(part);
+        let number = near.map_or((1 << 16) + part, |near| clock::unwrap(near, part, 16));
+        run.next.get_or_insert(number);
+        run.came.push((number, now, ecn));
+        self.bytes += u64::from(bytes);
+        if self.due.is_none() {
+            let took = now.since(self.last).as_secs_f64();
+            let bps = if took > 0.0 { self.bytes as f64 * 8.0 / took } else { 0.0 };
+            self.due = Some((self.last + self.needs.every.interval(bps as u64)).max(now));
+        }
+    }
+
+    pub(crate) const fn poll_timeout(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The reports that are due at `now`.
+    pub(crate) fn poll(&mut self, now: Time, sender: u32, sources: [u32; 2]) -> Vec<RtcpPacket> {
+        let mut reports = Vec::new();
+        if self.due.is_none_or(|due| due > now) {
+            return reports;
+        }
+        (self.due, self.last, self.bytes) = (None, now, 0);
+        match self.needs.report {
+            ReportKind::TransportWide => {
+                while let Some((base, run)) = self.arrivals[0].cut() {
+                    let media = sources.into_iter().find(|&ssrc| ssrc != 0).unwrap_or_default();
+                    reports.push(RtcpPacket::TransportFeedback(transport_wide(
+                        sender,
+                        media,
+                        self.number,
+                        base,
+                        &run,
+                    )));
+                    self.number = self.number.wrapping_add(1);
+                }
+            }
+            ReportKind::Ccfb => loop {
+                let mut streams = Vec::new();
+                for (run, ssrc) in self.arrivals.iter_mut().zip(sources) {
+                    streams.extend(run.cut().map(|(base, run)| congestion(now, ssrc, base, &run)));
+                }
+                if streams.is_empty() {
+                    break;
+                }
+                let feedback = CongestionFeedback { sender, streams, timestamp: ntp_middle(now) };
+                reports.push(RtcpPacket::CongestionFeedback(feedback));
+            },
+            ReportKind::None | ReportKind::Remb => {}
+        }
+        reports
+    }
+}
+
+impl Run {
+    /// Takes out what the next report covers: the number that it begins with, and what came of each from there on.
+    fn cut(&mut self) -> Option<(u64, Vec<Came>)> {
+        let first = self.came.iter().map(|&(number, ..)| number).min()?;
+        let base = self.next.map_or(first, |next| next.min(first));
+        // What is too far away to be in one report with the others begins its own.
+        let base = if first - base > MOST as u64 { first } else { base };
+        let end = base + MOST as u64;
+        let mut found = Vec::new();
+        self.came.retain(|&(number, at, ecn)| {
+            let inside = number < end;
+            if inside {
+                let index = (number - base) as usize;
+                if found.len() <= index {
+                    found.resize(index + 1, None);
+                }
+                found[index].get_or_insert((at, ecn));
+            }
+            !inside
+        });
+        let next = base + found.len() as u64;
+        self.next = Some(self.next.map_or(next, |known| known.max(next)));
+        Some((base, found))
+    }
+}
+
+fn transport_wide(sender: u32, media: u32, number: u8, base: u64, run: &[Came]) -> TransportFeedback {
+    // Whole units of the format, so that rounding does not add up.
+    let units = |at: Time| (at.as_nanos() + TransportFeedback::DELTA_NS / 2) / TransportFeedback::DELTA_NS;
+    const PER_REFERENCE: u64 = TransportFeedback::REFERENCE_NS / TransportFeedback::DELTA_NS;
+    let first = run.iter().flatten().next().map_or(0, |&(at, _)| units(at));
+    let reference = first / PER_REFERENCE;
+    let mut last = reference * PER_REFERENCE;
+    let deltas = run.iter().map(|came| {
+        let &(at, _) = came.as_ref()?;
+        let delta = units(at) as i64 - last as i64;
+        // Eight seconds apart in one report: as if it had not come, as it cannot be said when.
+        let delta = i16::try_from(delta).ok()?;
+        last = last.wrapping_add_signed(delta.into());
+        Some(delta)
+    });
+    let deltas = deltas.collect();
+    // 24 bits with a sign.
+    let reference = ((reference as u32) << 8) as i32 >> 8;
+    TransportFeedback { sender, media, base: base as u16, reference, number, deltas }
+}
+
+fn congestion(now: Time, ssrc: u32, base: u64, run: &[Came]) -> StreamFeedback {
+    let packets = run.iter().map(|came| {
+        came.map(|(at, ecn)| {
+            let units = (u128::from(now.since(at).as_nanos()) << 10) / 1_000_000_000;
+            Arrived { ecn, offset: u16::try_from(units).unwrap_or(u16::MAX).min(Arrived::TOO_EARLY) }
+        })
+    });
+    StreamFeedback { ssrc, begin: base as u16, packets: packets.collect() }
+}
+
+/// Reads reports at the sender.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// The reference time of the last transport-wide feedback, unwrapped.
+    reference: Option<u64>,
+    /// The time of the last report of RFC 8888, unwrapped, in 1/65536 s.
+    timestamp: Option<u64>,
+}
+
+impl Reader {
+    /// What transport-wide feedback says, by numbers near `newest`.
+    pub(crate) fn transport_wide(
+        &mut self,
+        feedback: &TransportFeedback,
+        newest: u64,
+    ) -> Vec<(u64, Option<Arrival>)> {
+        let part = u64::from(feedback.reference as u32 & 0xff_ffff);
+        let reference = self.reference.map_or(part, |near| clock::unwrap(near, part, 24));
+        self.reference = Some(reference);
+        let base = clock::unwrap(newest, feedback.base.into(), 16);
+        let mut at = reference as i64 * TransportFeedback::REFERENCE_NS as i64;
+        let results = (base..).zip(&feedback.deltas).map(|(number, delta)| {
+            let arrival = delta.map(|delta| {
+                at += i64::from(delta) * TransportFeedback::DELTA_NS as i64;
+                Arrival { at: Time::from_nanos(at.max(0) as u64), ce: false }
+            });
+            (number, arrival)
+        });
+        results.collect()
+    }
+
+    /// What a report of RFC 8888 says of one source, by its own sequence numbers.
+    pub(crate) fn congestion(
+        &mut self,
+        timestamp: u32,
+        stream: &StreamFeedback,
+    ) -> Vec<(u16, Option<Arrival>)> {
+        // A cycle above zero: arrivals are before the report.
+        let part = u64::from(timestamp);
+        let units = self.timestamp.map_or((1 << 32) + part, |near| clock::unwrap(near, part, 32));
+        self.timestamp = Some(units);
+        let reported = ((u128::from(units) * 1_000_000_000) >> 16) as u64;
+        let results = (0_u16..).zip(&stream.packets).map(|(i, arrived)| {
+            let arrival = arrived.filter(|arrived| arrived.offset < Arrived::TOO_EARLY).map(|arrived| {
+                let before = Span::from_nanos(((u128::from(arrived.offset) * 1_000_000_000) >> 10) as u64);
+                let at = Time::from_nanos(reported.saturating_sub(before.as_nanos()));
+                Arrival { at, ce: arrived.ecn == Ecn::Ce }
+            });
+            (stream.begin.wrapping_add(i), arrival)
+        });
+        results.collect()
+    }
+}

@@ -1,0 +1,366 @@
+//! The half of an end that sends: sources, send queue, rate control.
+
+use super::outgoing::{Outgoing, Purpose, Queued};
+use super::pacer::{Next, Pacer};
+use super::reports::Reader;
+use super::{Party, Transmit};
+use crate::clock;
+use crate::rate::{Allowance, Arrival, Feedback, History, Needs, RateControl, Report, ReportKind, SendQueue};
+use crate::record::{Media, Record};
+use crate::settings::Sends;
+use crate::source::audio::Microphone;
+use crate::source::video::Camera;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use voxpath_net::{Ecn, Stream};
+use voxpath_units::{Span, Time};
+use voxpath_wire::rtcp::{CongestionFeedback, NackPair, ReportBlock, RtcpPacket};
+use voxpath_wire::rtp::Extensions;
+
+/// A key frame is sent no sooner after another one that was asked for (libwebrtc's `kMinKeyFrameSendInterval`).
+const KEY_EVERY: Span = Span::from_millis(300);
+/// Numbers of packets that are remembered, to find them by their sequence numbers.
+const NUMBERS: usize = 1 << 14;
+/// Octets of padding in a packet at most (RFC 3550 section 5.1).
+pub(crate) const PADDING: u32 = 255;
+
+/// What sends.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) settings: Sends,
+    needs: Needs,
+    control: Box<dyn RateControl>,
+    allowance: Allowance,
+    camera: Option<Camera>,
+    microphone: Option<Microphone>,
+    /// Bits per second of audio, headers included, while somebody speaks.
+    audio_bps: u64,
+    outgoing: [Option<Outgoing>; 2],
+    pacer: Pacer,
+    history: History,
+    reader: Reader,
+    /// The number of the next packet among all.
+    next: u64,
+    /// Of each medium the numbers among all of packets that were sent, and the sequence number of the first of them.
+    numbers: [(u16, VecDeque<u64>); 2],
+    key_sent: Option<Time>,
+    /// What a packet is not sent again within.
+    round_trip: Span,
+    /// The highest sequence number that the last report block had.
+    reported: [Option<u32>; 2],
+    /// Sources make frames.
+    is_on: bool,
+    /// Until when targets are accounted for.
+    accounted: Time,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        settings: Sends,
+        party: &Party,
+        now: Time,
+        tag: u32,
+        draws: impl Fn(&str) -> Stream,
+    ) -> Self {
+        let needs = settings.control.needs();
+        let control = settings.control.sender(now, settings.rate);
+        let extensions = Extensions {
+            audio_level: None,
+            abs_send_time: Some(0),
+            transport_sequence: (needs.report == ReportKind::TransportWide).then_some(0),
+        };
+        let outgoing = |media| Outgoing::new(media, party, now, &extensions, &settings, tag);
+        let video = settings
+            .video
+            .as_ref()
+            .map(|video| (Camera::new(video, now, draws("camera")), outgoing(Media::Video)));
+        let audio = settings
+            .audio
+            .as_ref()
+            .map(|audio| (Microphone::new(audio, now, draws("microphone")), outgoing(Media::Audio)));
+        let audio_bps = match (&settings.audio, &audio) {
+            (Some(audio), Some((_, outgoing))) => outgoing.rate_of(audio.frame_bytes(), audio.frame_ns),
+            _ => 0,
+        };
+        let (camera, video) = video.unzip();
+        let (microphone, audio) = audio.unzip();
+        let allowance = control.allowance();
+        let mut sender = Self {
+            needs,
+            control,
+            allowance,
+            camera,
+            microphone,
+            audio_bps,
+            outgoing: [audio, video],
+            pacer: Pacer::new(now),
+            history: History::default(),
+            reader: Reader::default(),
+            next: 0,
+            numbers: party.sequence.map(|sequence| (sequence, VecDeque::new())),
+            key_sent: None,
+            round_trip: Span::ZERO,
+            reported: [None; 2],
+            is_on: true,
+            accounted: now,
+            settings,
+        };
+        sender.follow();
+        sender
+    }
+
+    /// The control, for who looks.
+    pub(crate) fn control(&self) -> &dyn RateControl {
+        &*self.control
+    }
+
+    /// One of the media, if it is sent.
+    pub(crate) const fn outgoing(&self, media: Media) -> Option<&Outgoing> {
+        self.outgoing[media.index()].as_ref()
+    }
+
+    /// Sources fall silent.
+    pub(crate) const fn end(&mut self) {
+        self.is_on = false;
+    }
+
+    /// Whether nothing waits to be sent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pacer.is_empty()
+    }
+
+    /// Does what the control says now.
+    fn follow(&mut self) {
+        while let Some(probe) = self.control.poll_probe() {
+            self.pacer.probe(probe);
+        }
+        self.allowance = self.control.allowance();
+        self.pacer.set_rate(self.allowance.pacing_bps);
+    }
+
+    /// What video may have of the target, RTP headers included.
+    fn video_share(&self) -> u64 {
+        self.allowance.target_bps.saturating_sub(self.audio_bps)
+    }
+
+    /// Feedback said this of packets by their number among all.
+    fn feed(&mut self, now: Time, said: Vec<(u64, Option<Arrival>)>) {
+        let packets = self.history.report(said);
+        let feedback = Feedback { now, packets: &packets, in_flight: self.history.in_flight() };
+        self.control.on_feedback(&feedback);
+        self.follow();
+    }
+
+    /// RTCP of the other end came.
+    pub(crate) fn handle_packet(&mut self, now: Time, packet: &RtcpPacket) {
+        match packet {
+            RtcpPacket::Remb(remb) => {
+                self.control.on_remb(now, remb.bitrate);
+                self.follow();
+            }
+            RtcpPacket::TransportFeedback(feedback) => {
+                let said = self.reader.transport_wide(feedback, self.next);
+                self.feed(now, said);
+            }
+            RtcpPacket::CongestionFeedback(feedback) => self.congestion(now, feedback),
+            RtcpPacket::PictureLoss { .. } | RtcpPacket::FullIntra { .. } => self.key_wanted(now),
+            RtcpPacket::Nack { media, lost, .. } => self.send_again(now, *media, lost),
+            _ => {}
+        }
+    }
+
+    /// Packets are asked for again.
+    fn send_again(&mut self, now: Time, ssrc: u32, lost: &[NackPair]) {
+        let Some(media) = self.media_of(ssrc) else { return };
+        let round_trip = self.round_trip;
+        let Some(outgoing) = &mut self.outgoing[media.index()] else { return };
+        for sequence in lost.iter().flat_map(|pair| pair.sequences()) {
+            if let Some(packet) = outgoing.again(now, sequence, round_trip) {
+                self.pacer.push(packet);
+            }
+        }
+        self.tell_queue(now);
+    }
+
+    fn congestion(&mut self, now: Time, feedback: &CongestionFeedback) {
+        let mut all = Vec::new();
+        for stream in &feedback.streams {
+            let Some(media) = self.media_of(stream.ssrc) else { continue };
+            let (first, numbers) = &self.numbers[media.index()];
+            let said = self.reader.congestion(feedback.timestamp, stream);
+            let number = |sequence: u16| numbers.get(usize::from(sequence.wrapping_sub(*first))).copied();
+            all.extend(said.into_iter().filter_map(|(sequence, arrival)| Some((number(sequence)?, arrival))));
+        }
+        self.feed(now, all);
+    }
+
+    fn media_of(&self, ssrc: u32) -> Option<Media> {
+        self.outgoing.iter().flatten().find(|outgoing| outgoing.ssrc == ssrc).map(|outgoing| outgoing.media)
+    }
+
+    /// Report blocks came.
+    pub(crate) fn hear(&mut self, now: Time, blocks: &[ReportBlock], round_trip: Option<Span>) {
+        self.round_trip = round_trip.unwrap_or(self.round_trip);
+        let (mut expected, mut lost) = (0, 0.0);
+        for block in blocks {
+            let Some(media) = self.media_of(block.ssrc) else { continue };
+            let outgoing = self.outgoing[media.index()].as_ref().expect("it is sent");
+            let before = self.reported[media.index()].unwrap_or_else(|| outgoing.first().wrapping_sub(1));
+            let new = block.highest.wrapping_sub(before);
+            // More than was sent so far is a lie, or a report that was overtaken.
+            if new > outgoing.packets {
+                continue;
+            }
+            self.reported[media.index()] = Some(block.highest);
+            expected += u64::from(new);
+            lost += f64::from(new) * f64::from(block.fraction_lost) / 256.0;
+        }
+        if expected > 0 {
+            let fraction_lost = lost / expected as f64;
+            self.control.on_report(&Report { now, expected, fraction_lost, round_trip });
+            self.follow();
+        }
+    }
+
+    /// The other end cannot decode without a key frame.
+    fn key_wanted(&mut self, now: Time) {
+        if let Some(camera) = &mut self.camera
+            && self.key_sent.is_none_or(|sent| now.since(sent) >= KEY_EVERY)
+        {
+            self.key_sent = Some(now);
+            camera.request_key();
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Time, record: &mut Record) {
+        if self.control.poll_timeout().is_some_and(|at| at <= now) {
+            self.control.handle_timeout(now);
+            self.follow();
+        }
+        if self.is_on && (self.capture_audio(now, record) | self.capture_video(now, record)) {
+            self.tell_queue(now);
+        }
+    }
+
+    fn capture_audio(&mut self, now: Time, record: &mut Record) -> bool {
+        let (Some(microphone), Some(outgoing)) = (&mut self.microphone, &mut self.outgoing[0]) else {
+            return false;
+        };
+        let sent = &mut record.sent[0];
+        let mut captured = false;
+        while microphone.next_at() <= now {
+            captured = true;
+            let at = microphone.next_at();
+            let second = sent.seconds.at(at);
+            second.account(self.settings.audio.as_ref().map_or(0, |audio| audio.rate_bps), 1);
+            let Some(frame) = microphone.capture() else { continue };
+            second.encoded_bytes += u64::from(frame.bytes);
+            outgoing.packetise(&frame, microphone.speaks(), sent, |packet| self.pacer.push(packet));
+        }
+        captured
+    }
+
+    fn capture_video(&mut self, now: Time, record: &mut Record) -> bool {
+        let share = self.video_share();
+        let (Some(camera), Some(outgoing)) = (&mut self.camera, &mut self.outgoing[1]) else { return false };
+        let interval_ns = self.settings.video.as_ref().map_or(1, |video| video.interval_ns);
+        let sent = &mut record.sent[1];
+        let mut captured = false;
+        while camera.next_at() <= now {
+            captured = true;
+            let at = camera.next_at();
+            let target = outgoing.media_rate(share, interval_ns);
+            let waits = self.pacer.backlog().max(self.pacer.delay(now));
+            let is_full = waits > Span::from_nanos(self.settings.queue_ns);
+            let second = sent.seconds.at(at);
+            second.account(target, at.since(self.accounted).as_nanos());
+            self.accounted = at;
+            if is_full {
+                camera.skip();
+                outgoing.drop_frame(at, sent);
+                continue;
+            }
+            let frame = camera.capture(target);
+            second.encoded_bytes += u64::from(frame.bytes);
+            outgoing.packetise(&frame, false, sent, |packet| self.pacer.push(packet));
+        }
+        captured
+    }
+
+    fn tell_queue(&mut self, now: Time) {
+        let queue = SendQueue { now, bytes: self.pacer.bytes(), delay: self.pacer.delay(now) };
+        self.control.on_queue(&queue);
+        self.follow();
+    }
+
+    fn window_is_full(&self) -> bool {
+        self.allowance.window_bytes.is_some_and(|window| self.history.in_flight() >= window)
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        let sources = [
+            self.camera.as_ref().filter(|_| self.is_on).map(Camera::next_at),
+            self.microphone.as_ref().filter(|_| self.is_on).map(Microphone::next_at),
+        ];
+        let pacer = self.pacer.poll_timeout(self.window_is_full());
+        let control = self.control.poll_timeout().filter(|_| self.is_on || !self.pacer.is_empty());
+        sources.into_iter().chain([pacer, control]).flatten().min()
+    }
+
+    /// The next RTP packet to send at `now`.
+    pub(crate) fn poll_transmit(&mut self, now: Time, record: &mut Record) -> Option<Transmit> {
+        let (packet, probe) = match self.pacer.poll(now, self.window_is_full())? {
+            Next::Packet(packet, probe) => (packet, probe),
+            Next::Padding(probe) => {
+                let packet = self.outgoing.iter_mut().rev().flatten().next()?.padding(now, PADDING);
+                self.pacer.padded(now, packet.bytes);
+                (packet, Some(probe))
+            }
+        };
+        let index = packet.media.index();
+        let outgoing = self.outgoing[index].as_mut()?;
+        let extensions = Extensions {
+            audio_level: packet.audio_level,
+            abs_send_time: Some(clock::abs_send_time(now)),
+            transport_sequence: (self.needs.report == ReportKind::TransportWide).then_some(self.next as u16),
+        };
+        let sent = &mut record.sent[index];
+        let data = outgoing.emit(now, &packet, extensions, sent);
+        let second = sent.seconds.at(now);
+        second.packets += 1;
+        second.bytes += u64::from(data.len());
+        if packet.purpose != Purpose::Media {
+            second.repair_bytes += u64::from(data.len());
+        }
+        second.send_delay = second.send_delay.max(now.since(packet.since));
+        self.note(now, &packet, data.len(), probe);
+        self.tell_queue(now);
+        let ecn = if self.needs.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        Some(Transmit { data, ecn })
+    }
+
+    /// Remembers a packet until a report covers it.
+    fn note(&mut self, now: Time, packet: &Queued, bytes: u32, probe: Option<u32>) {
+        let number = self.next;
+        let is_covered = match self.needs.report {
+            ReportKind::TransportWide => true,
+            ReportKind::Ccfb => packet.purpose == Purpose::Media,
+            ReportKind::None | ReportKind::Remb => false,
+        };
+        self.next += 1;
+        if !is_covered {
+            return;
+        }
+        if self.needs.report == ReportKind::Ccfb {
+            let (first, numbers) = &mut self.numbers[packet.media.index()];
+            numbers.push_back(number);
+            if numbers.len() > NUMBERS {
+                numbers.pop_front();
+                *first = first.wrapping_add(1);
+            }
+        }
+        let sent = self.history.send(now, number, bytes, probe);
+        self.control.on_sent(&sent);
+    }
+}

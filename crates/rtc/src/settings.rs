@@ -1,0 +1,109 @@
+//! What a plan says of a call's ends.
+
+use crate::rate::{Bounds, RateSettings};
+use crate::receive::Buffer;
+use crate::repair::{parity, redundancy};
+use crate::source::{Audio, Video};
+use serde::{Deserialize, Serialize};
+use voxpath_net::element::Draw;
+use voxpath_units::check::Check;
+
+/// What one end sends to the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sends {
+    /// Its camera.
+    pub video: Option<Video>,
+    /// Its microphone.
+    pub audio: Option<Audio>,
+    /// Its rate control.
+    pub control: RateSettings,
+    /// Rates of all its media together, RTP headers included.
+    pub rate: Bounds,
+    /// Octets of an RTP packet at most, its header included.
+    pub packet_bytes: u32,
+    /// A frame of video is dropped if what was captured before will wait longer than this to be sent.
+    pub queue_ns: u64,
+    /// The jitter buffer at the other end.
+    pub buffer: Buffer,
+    /// What makes up for losses.
+    pub repair: Repair,
+}
+
+/// What makes up for losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repair {
+    /// Lost packets of video are asked for, and sent again (RFC 4585, RFC 4588).
+    pub nack: bool,
+    /// One parity packet for each so many packets of a frame of video (RFC 8627).
+    pub parity_packets: Option<u32>,
+    /// So many earlier frames in each packet of audio (RFC 2198).
+    pub redundant_frames: u32,
+    /// Each frame of audio tells the one before at a lower quality; the encoder makes room for it (Opus's in-band correction).
+    pub inband: bool,
+}
+
+/// Earlier frames in a packet of audio at most.
+pub const MOST_REDUNDANT: u32 = 3;
+
+/// Room for a header with all extensions, a payload descriptor, and some of a frame.
+const LEAST_PACKET: u32 = 100;
+/// IPv6's least MTU less the headers of IPv6 and UDP would be 1232; Ethernet's less those of IPv4 and UDP is 1472.
+const MOST_PACKET: u32 = 1472;
+
+impl Sends {
+    /// What keeps the settings from being used.
+    pub fn check(&self, check: &mut Check<'_>) {
+        if let Some(video) = &self.video {
+            video.check(&mut check.at("video"));
+        }
+        if let Some(audio) = &self.audio {
+            audio.check(&mut check.at("audio"));
+            let copies = 1 + self.repair.redundant_frames.min(MOST_REDUNDANT);
+            let fits = audio.frame_bytes().saturating_mul(2 * copies) + 100 <= self.packet_bytes;
+            check.at("audio").need(
+                fits,
+                "a packet has room for frames of audio of twice the mean size, and redundant ones",
+            );
+            let fits = self.repair.redundant_frames == 0
+                || 2 * audio.frame_bytes() <= u32::from(redundancy::MOST.len);
+            check.at("audio").need(fits, "a redundant frame has at most 1023 bytes (RFC 2198)");
+        }
+        self.control.check(&mut check.at("control"));
+        self.rate.check(&mut check.at("rate"));
+        let fits = (LEAST_PACKET..=MOST_PACKET).contains(&self.packet_bytes);
+        check
+            .at("packet_bytes")
+            .need(fits, format_args!("an RTP packet has {LEAST_PACKET} to {MOST_PACKET} bytes"));
+        check.at("queue_ns").span(self.queue_ns);
+        self.buffer.check(&mut check.at("buffer"));
+        let mut repair = check.at("repair");
+        let fits = self.repair.redundant_frames <= MOST_REDUNDANT;
+        repair.at("redundant_frames").need(fits, format_args!("at most {MOST_REDUNDANT} earlier frames"));
+        let fits = self.repair.parity_packets.is_none_or(|packets| (1..=parity::MOST).contains(&packets));
+        repair.at("parity_packets").need(fits, format_args!("1 to {} packets", parity::MOST));
+    }
+
+    /// Settings with which nothing is wrong, for property tests.
+    pub fn sample(draw: &mut dyn Draw) -> Self {
+        let audio = draw.bit().then(|| Audio::sample(draw));
+        let min_bps = 50_000 + draw.below(300_000);
+        let max_bps = min_bps + draw.below(700_000);
+        Self {
+            video: (audio.is_none() || draw.bit()).then(|| Video::sample(draw)),
+            audio,
+            control: RateSettings::sample(draw.below(RateSettings::KINDS.len() as u64) as usize, draw),
+            rate: Bounds { min_bps, start_bps: min_bps + draw.below(max_bps - min_bps + 1), max_bps },
+            packet_bytes: 1_272 + draw.below(200) as u32,
+            queue_ns: 100_000_000 + draw.below(2_000_000_000),
+            buffer: Buffer::sample(draw),
+            repair: Repair {
+                nack: draw.bit(),
+                parity_packets: draw.bit().then(|| 1 + draw.below(parity::MOST.into()) as u32),
+                redundant_frames: draw.below(2) as u32,
+                inband: draw.bit(),
+            },
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Two ends of a call over a path that loses, repeats, reorders and marks.
+
+use std::collections::BTreeMap;
+use voxpath_net::{Ecn, Seed, Stream};
+use voxpath_rtc::rate::{Bounds, RateSettings};
+use voxpath_rtc::receive::Buffer;
+use voxpath_rtc::record::{Fate, Media, Record};
+use voxpath_rtc::session::{Config, Party, Protection, Session};
+use voxpath_rtc::settings::{Repair, Sends};
+use voxpath_rtc::source::audio::{Audio, Dtx};
+use voxpath_rtc::source::video::{Encoder, Video};
+use voxpath_units::{Prob, Span, Time};
+use voxpath_wire::Payload;
+
+fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+fn sends() -> Sends {
+    Sends {
+        video: Some(Video {
+            interval_ns: 33_333_333,
+            key_interval_ns: None,
+            key_size: 3.0,
+            key_frames: 8,
+            encoder: Encoder::Constant { rate_bps: 1_000_000 },
+        }),
+        audio: Some(Audio { rate_bps: 20_000, frame_ns: 20_000_000, size_spread: 0.0, dtx: None }),
+        control: serde_json::from_str(r#"{"kind": "none"}"#).expect("a rate control"),
+        rate: Bounds { min_bps: 150_000, start_bps: 1_200_000, max_bps: 2_000_000 },
+        packet_bytes: 1200,
+        queue_ns: 2_000_000_000,
+        buffer: Buffer::Fixed { delay_ns: 150_000_000 },
+        repair: Repair::default(),
+    }
+}
+
+/// The path: each way a delay, and chances.
+#[derive(Clone)]
+struct Path {
+    delay: Span,
+    loss: f64,
+    copies: f64,
+    /// Up to so much more, at random.
+    jitter: Span,
+    marks: f64,
+    /// Nothing from the server arrives in between.
+    silent: (Time, Time),
+    protection: Protection,
+}
+
+const GOOD: Path = Path {
+    delay: Span::from_nanos(40_000_000),
+    loss: 0.0,
+    copies: 0.0,
+    jitter: Span::ZERO,
+    marks: 0.0,
+    silent: (Time::ZERO, Time::ZERO),
+    protection: Protection::None,
+};
+
+struct Call {
+    ends: [Session; 2],
+    path: Path,
+    coming: BTreeMap<(Time, u64), (usize, Payload, Ecn)>,
+    draws: Stream,
+    sent: u64,
+    ticket: u64,
+    now: Time,
+    wrong: u32,
+}
+
+impl Call {
+    fn new(sends: [Option<&Sends>; 2], path: Path, duration: Option<Span>) -> Self {
+        let seed = Seed::new(1, 0);
+        let party = |end: u32| Party::draw(end, end, &mut seed.stream(&format!("party {end}")));
+        let parties = [party(0), party(1)];
+        let ends = [0, 1].map(|end| {
+            Session::new(&Config {
+                end,
+                sends,
+                parties,
+                start: Time::ZERO + ms(10),
+                duration,
+                rtcp_interval: ms(500),
+                protection: path.protection,
+                name: "call",
+                seed,
+            })
+        });
+        let draws = seed.stream("path");
+        Self { ends, path, coming: BTreeMap::new(), draws, sent: 0, ticket: 0, now: Time::ZERO, wrong: 0 }
+    }
+
+    fn drain(&mut self, end: usize) {
+        self.ends[end].handle_timeout(self.now);
+        while let Some(transmit) = self.ends[end].poll_transmit(self.now) {
+            self.sent += 1;
+            let mut chance = |p: f64| self.draws.happens(Prob::new(p).expect("a probability"));
+            let (lost, twice, marked) =
+                (chance(self.path.loss), chance(self.path.copies), chance(self.path.marks));
+            let (from, until) = self.path.silent;
+            let silent = end == 1 && (from..until).contains(&self.now);
+            let ecn = if marked && transmit.ecn != Ecn::NotEct { Ecn::Ce } else { transmit.ecn };
+            for _ in 0..if lost || silent { 0 } else { 1 + u32::from(twice) } {
+                let at = self.now + self.path.delay + self.draws.span_below(self.path.jitter);
+                self.ticket += 1;
+                self.coming.insert((at, self.ticket), (1 - end, transmit.data.clone(), ecn));
+            }
+        }
+    }
+
+    /// Runs until `end`; how often anything happened.
+    fn run(&mut self, end: Time) -> u64 {
+        let mut steps = 0;
+        loop {
+            let timeouts = self.ends.iter().filter_map(Session::poll_timeout);
+            let Some(next) = timeouts.chain(self.coming.keys().map(|key| key.0).next()).min() else {
+                return steps;
+            };
+            if next > end {
+                return steps;
+            }
+            assert!(next >= self.now, "time goes forward");
+            steps += 1;
+            assert!(steps < 2_000_000, "it stands still at {:?}", self.now);
+            self.now = next;
+            while let Some(entry) = self.coming.first_entry().filter(|entry| entry.key().0 <= next) {
+                let (to, data, ecn) = entry.remove();
+                self.wrong += self.ends[to].handle_datagram(next, &data, ecn).1;
+                self.drain(to);
+            }
+            (0..2).for_each(|end| self.drain(end));
+        }
+    }
+
+    fn record(&self, end: usize) -> &Record {
+        self.ends[end].record()
+    }
+
+    /// How many frames of a medium from the client were sent, and how many had this fate at the server.
+    fn count(&self, media: Media, fate: Fate) -> (usize, usize) {
+        let frames = &self.record(1).received[media.index()].frames;
+        let sent = &self.record(0).sent[media.index()].frames;
+        (sent.len(), frames.iter().filter(|frame| frame.fate == fate).count())
+    }
+}
+
+fn run(sends: &Sends, path: Path, seconds: u64) -> Call {
+    let mut call = Call::new([Some(sends), Some(sends)], path, None);
+    call.run(Time::ZERO + Span::from_secs(seconds));
+    call
+}
+
+#[test]
+fn on_a_good_path_every_frame_is_played_as_far_behind_its_capture_as_the_buffer_says() {
+    let call = run(&sends(), GOOD, 10);
+    for media in Media::ALL {
+        let (sent, complete) = call.count(media, Fate::Complete);
+        assert!(complete >= sent - 3, "{media:?}: {complete} of {sent}");
+        let (frames, came) =
+            (&call.record(0).sent[media.index()].frames, &call.record(1).received[media.index()].frames);
+        for (frame, came) in frames.iter().zip(came) {
+            let played = came.played.map(|at| at.since(frame.captured));
+            // The media's clock has whole ticks.
+            assert!(played.is_none_or(|after| after.abs_diff(ms(190)) < Span::from_micros(50)), "{played:?}");
+        }
+    }
+    assert_eq!((call.wrong, call.record(0).malformed, call.record(1).malformed), (0, 0, 0));
+}
+
+#[test]
+fn rates_of_a_second_count_what_was_sent_and_what_came() {
+    let call = run(&sends(), GOOD, 10);
+    let sent = call.record(0).sent[Media::Audio.index()].seconds.get(5).expect("a second");
+    let came = call.record(1).received[Media::Audio.index()].seconds.get(5).expect("a second");
+    // 50 packets of 12 + 16 octets of headers and 50 of Opus.
+    assert_eq!((sent.packets, sent.bytes, came.packets, came.bytes), (50, 50 * 74, 50, 50 * 74));
+    assert_eq!((came.expected, came.arrived), (50, 50));
+    assert!(came.delay.0 / 50 - 40_000_000 < 4_000, "abs-send-time has steps of 3.8 us");
+}
+
+#[test]
+fn each_kind_of_repair_makes_losses_fewer() {
+    let lossy = Path { loss: 0.03, ..GOOD };
+    let with = |repair: Repair| {
+        let call = run(&Sends { repair, ..sends() }, lossy.clone(), 30);
+        assert_eq!(call.wrong, 0);
+        let played = |media| {
+            let (sent, complete) = call.count(media, Fate::Complete);
+            complete as f64 / sent as f64
+        };
+        (played(Media::Audio), played(Media::Video))
+    };
+    let (audio, video) = with(Repair::default());
+    assert!((0.94..0.99).contains(&audio), "3 % of single packets are lost: {audio}");
+    assert!(video < 0.9, "a frame has four packets, and others build upon it: {video}");
+    // A round trip of 80 ms fits into the buffer of 150 ms.
+    let (_, again) = with(Repair { nack: true, ..Repair::default() });
+    assert!(again > 0.97 && again > video, "{again}");
+    let (_, parity) = with(Repair { parity_packets: Some(4), ..Repair::default() });
+    assert!(parity > video + 0.03, "{parity} after {video}");
+    let (redundant, _) = with(Repair { redundant_frames: 1, ..Repair::default() });
+    assert!(redundant > 0.995, "two in a row are one in a thousand: {redundant}");
+    let (inband, _) = with(Repair { inband: true, ..Repair::default() });
+    assert!(inband > 0.995, "{inband}");
+}
+
+#[test]
+fn a_call_of_some_length_ends_at_both_ends() {
+    for duration in [1, 33, 20_000] {
+        for loss in [0.0, 0.3] {
+            let sends = sends();
+            for way in [[Some(&sends), None], [None, Some(&sends)], [Some(&sends), Some(&sends)]] {
+                let mut call = Call::new(way, Path { loss, ..GOOD }, Some(ms(duration)));
+                call.run(Time::ZERO + Span::from_secs(60));
+                assert!(call.ends[0].is_done());
+                assert!(
+                    call.now < Time::ZERO + ms(duration) + Span::from_secs(6) || loss > 0.0,
+                    "{:?}",
+                    call.now
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_handshake_takes_its_round_trips_and_survives_losses() {
+    let path = Path { protection: Protection::DtlsSrtp, ..GOOD };
+    let call = run(&sends(), path.clone(), 5);
+    let first = |end: usize| call.record(end).sent[Media::Audio.index()].frames[0].captured;
+    // Six flights of 40 ms; the end that answers begins with the fifth.
+    assert_eq!((first(0), first(1)), (Time::ZERO + ms(10 + 6 * 40), Time::ZERO + ms(10 + 5 * 40)));
+    assert_eq!((call.record(0).malformed, call.record(1).malformed), (0, 0));
+    let call = run(&sends(), Path { loss: 0.4, copies: 0.2, jitter: ms(60), ..path }, 30);
+    assert!([0, 1].iter().all(|&end| call.record(end).sent[Media::Audio.index()].frames.len() > 500));
+}
+
+#[test]
+fn every_control_stays_within_its_bounds_whatever_the_path_does() {
+    let paths = [
+        Path { loss: 0.3, ..GOOD },
+        Path { copies: 0.2, jitter: ms(80), ..GOOD },
+        Path { silent: (Time::ZERO + Span::from_secs(5), Time::ZERO + Span::from_secs(15)), ..GOOD },
+        Path { marks: 0.1, loss: 0.01, protection: Protection::Srtp, ..GOOD },
+    ];
+    for kind in RateSettings::KINDS {
+        let control: RateSettings =
+            serde_json::from_str(&format!(r#"{{"kind": "{kind}"}}"#)).expect("defaults of a rate control");
+        for path in &paths {
+            let mut sends = Sends { control: control.clone(), ..sends() };
+            sends.video.as_mut().expect("video").encoder = Encoder::Adaptive {
+                reaction_ns: 100_000_000,
+                size_spread: 0.1,
+                interval_spread: 0.0,
+                deviation: 0.0,
+            };
+            sends.audio.as_mut().expect("audio").dtx =
+                Some(Dtx { talk_ns: 1_000_000_000, pause_ns: 500_000_000 });
+            let call = run(&sends, path.clone(), 20);
+            let record = call.record(0);
+            let seconds = record.sent[Media::Video.index()].seconds.iter();
+            for (second, sent) in seconds {
+                let target = sent.target_bps().unwrap_or_default();
+                assert!(target <= 2e6, "{kind}: {target} bit/s in second {second}");
+            }
+            let frames = record.sent[Media::Video.index()].frames.len();
+            assert!(frames >= 590, "{kind}: the camera goes on: {frames}");
+            assert_eq!(call.wrong, 0, "{kind}");
+            let late = call.record(1).received[Media::Video.index()].seconds.get(19);
+            assert!(late.is_some_and(|second| second.packets > 0), "{kind}: no media after 19 s");
+        }
+    }
+}
+
+#[test]
+fn packets_of_strangers_and_liars_are_counted_and_nothing_else() {
+    let sends = Sends {
+        repair: Repair { nack: true, parity_packets: Some(3), redundant_frames: 2, inband: true },
+        ..sends()
+    };
+    let mut call = Call::new([Some(&sends), Some(&sends)], GOOD, None);
+    call.run(Time::ZERO + Span::from_secs(2));
+    let real: Vec<Vec<u8>> = call
+        .coming
+        .values()
+        .map(|(_, data, _)| {
+            let mut bytes = Vec::new();
+            data.write_to(&mut bytes);
+            bytes
+        })
+        .collect();
+    assert!(!real.is_empty());
+    let mut draws = Seed::new(3, 0).stream("liar");
+    let before = call.record(1).malformed;
+    for i in 0..20_000 {
+        let mut bytes = real[i % real.len()].clone();
+        for _ in 0..1 + draws.bits() % 4 {
+            let at = draws.bits() as usize % bytes.len();
+            bytes[at] = draws.bits() as u8;
+        }
+        bytes.truncate(draws.bits() as usize % (bytes.len() + 1));
+        let data = Payload::bytes(bytes.into());
+        call.ends[i % 2].handle_datagram(call.now, &data, Ecn::NotEct);
+    }
+    assert!(call.record(1).malformed > before);
+    call.run(Time::ZERO + Span::from_secs(12));
+    let bytes = call.record(1).memory();
+    assert!(bytes < 4_000_000, "{bytes} bytes");
+    let second = call.record(1).received[Media::Audio.index()].seconds.get(11).expect("a second");
+    assert!(second.packets >= 45, "audio goes on: {}", second.packets);
+}

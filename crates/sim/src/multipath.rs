@@ -1,0 +1,263 @@
+//! One end of a flow over Multipath TCP: a connection, its subflows' addresses and ports, and the application that drives it.
+
+use crate::address::{Address, FourTuple, Label};
+use crate::plan::MptcpEnd;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use voxpath_apps::{Stream, StreamApplication, StreamMachine};
+use voxpath_mptcp::{Connection, Key, LocalAddress, Opening, Setup, Subflow, SubflowId, joins};
+use voxpath_net::packet::Packet;
+use voxpath_net::{Ecn, Seed};
+use voxpath_tcp::{Config as TcpConfig, Ended};
+use voxpath_units::Time;
+use voxpath_wire::Payload;
+use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
+
+/// One end of a flow over Multipath TCP.
+#[derive(Debug)]
+pub(crate) struct Multipath {
+    /// None before its start, or before the SYN.
+    connection: Option<Box<Connection>>,
+    pub(crate) application: StreamApplication,
+    /// What the packets of each subflow are addressed with.
+    labels: Vec<Label>,
+    /// Since when each subflow stands.
+    established: Vec<Option<Time>>,
+    planned: Arc<MptcpEnd>,
+    addresses: Vec<LocalAddress>,
+    key: Key,
+    /// What its random numbers are named after.
+    name: String,
+    seed: Seed,
+}
+
+impl Multipath {
+    /// The end called `name` of its flow, on a host with these addresses.
+    pub(crate) fn new(
+        planned: &Arc<MptcpEnd>,
+        application: StreamApplication,
+        addresses: Vec<LocalAddress>,
+        name: String,
+        seed: Seed,
+    ) -> Self {
+        let key = Key(seed.stream(&format!("{name} key")).bits());
+        Self {
+            connection: None,
+            application,
+            labels: Vec::new(),
+            established: Vec::new(),
+            planned: planned.clone(),
+            addresses,
+            key,
+            name,
+            seed,
+        }
+    }
+
+    /// The stack of its subflows.
+    pub(crate) fn tcp(&self) -> &Arc<TcpConfig> {
+        &self.planned.tcp
+    }
+
+    /// How SYNs that join call its connection.
+    pub(crate) fn token(&self) -> u32 {
+        self.key.token()
+    }
+
+    /// Takes another key: a host has another connection with the same token.
+    pub(crate) fn change_key(&mut self) {
+        self.key = Key(self.key.0.wrapping_add(1));
+    }
+
+    fn iss(&self, subflow: usize) -> Seq {
+        // That of the first is named as TCP's.
+        let place = if subflow == 0 { String::new() } else { format!(" {}", subflow + 1) };
+        Seq(self.seed.stream(&format!("{}{place} iss", self.name)).bits() as u32)
+    }
+
+    fn nonce(&self, subflow: usize) -> u32 {
+        self.seed.stream(&format!("{} {} nonce", self.name, subflow + 1)).bits() as u32
+    }
+
+    /// Opens the connection between the ends of `label`: actively without a SYN, else in answer to it.
+    pub(crate) fn open(&mut self, label: &Label, addresses: &[Address], syn: Option<&TcpHeader>) {
+        if self.connection.is_some() {
+            return;
+        }
+        let setup = Setup {
+            config: self.planned.mptcp.clone(),
+            tcp: self.planned.tcp.clone(),
+            ends: ends_of(label, addresses),
+            addresses: &self.addresses,
+            key: self.key,
+            iss: self.iss(0),
+        };
+        self.connection = Some(Box::new(match syn {
+            None => Connection::connect(&setup),
+            Some(syn) => Connection::accept(&setup, syn),
+        }));
+        self.add_label(*label);
+    }
+
+    fn add_label(&mut self, label: Label) {
+        self.labels.push(label);
+        self.established.push(None);
+    }
+
+    /// Which subflow a packet is for.
+    pub(crate) fn subflow_of(&self, packet: &Packet) -> Option<SubflowId> {
+        self.labels.iter().position(|label| label.accepts(packet))
+    }
+
+    /// Takes a packet in that is for `label`, the end of its first subflow, for a further one, or that opens one; the four-tuple of a
+    /// subflow that it opened. None as the answer: it is refused.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        label: &Label,
+        addresses: &[Address],
+        packet: &Packet,
+    ) -> Option<Option<FourTuple>> {
+        let header = packet.tcp()?;
+        let opens =
+            header.flags.contains(TcpFlags::SYN) && !header.flags.intersects(TcpFlags::ACK | TcpFlags::RST);
+        let known = self.subflow_of(packet);
+        let subflows = self.labels.len();
+        let (iss, nonce) =
+            if known.is_none() && opens { (self.iss(subflows), self.nonce(subflows)) } else { (Seq(0), 0) };
+        let Some(connection) = &mut self.connection else {
+            if opens {
+                self.open(label, addresses, Some(header));
+            }
+            return Some(None);
+        };
+        if let Some(id) = known {
+            if packet.ecn == Ecn::Ce {
+                connection.congestion_experienced(id);
+            }
+            connection.handle_segment(now, id, header, &packet.payload);
+            return Some(None);
+        }
+        let tuple = FourTuple::of(packet)?;
+        let joined = Label::of(label.flow, tuple);
+        joins(header).filter(|_| opens)?;
+        connection.join(ends_of(&joined, addresses), header, iss, nonce)?;
+        self.add_label(joined);
+        Some(Some(tuple))
+    }
+
+    /// Lets the application do what it can.
+    pub(crate) fn drive(&mut self, now: Time) {
+        if let Some(connection) = &mut self.connection {
+            connection.handle_timeout(now);
+            self.application.drive(now, &mut Simulated(connection));
+        }
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.application.stop();
+        if let Some(connection) = &mut self.connection
+            && !connection.is_connected()
+        {
+            connection.close();
+        }
+    }
+
+    /// A subflow that is to be opened; it counts as opened.
+    pub(crate) fn poll_open(&mut self) -> Option<Opening> {
+        self.connection.as_mut()?.poll_open()
+    }
+
+    /// Opens it.
+    pub(crate) fn open_subflow(&mut self, opening: &Opening, label: Label) {
+        let subflows = self.labels.len();
+        let (iss, nonce) = (self.iss(subflows), self.nonce(subflows));
+        if let Some(connection) = &mut self.connection {
+            connection.open(opening, label.local_port, iss, nonce);
+            self.add_label(label);
+        }
+    }
+
+    /// The next segment to send, and what its packet is addressed with.
+    pub(crate) fn transmit(&mut self, now: Time) -> Option<(Label, TcpHeader, Payload)> {
+        let connection = self.connection.as_mut()?;
+        let (id, header, payload) = connection.poll_transmit(now)?;
+        let ecn = if connection.is_ecn_capable(id) { Ecn::Ect0 } else { Ecn::NotEct };
+        Some((Label { ecn, ..self.labels[id] }, header, payload))
+    }
+
+    /// Notes since when subflows stand.
+    pub(crate) fn note_established(&mut self, now: Time) {
+        let Some(connection) = &self.connection else { return };
+        for (since, subflow) in self.established.iter_mut().zip(connection.subflows()) {
+            if since.is_none() && subflow.tcp().is_synchronised() && subflow.tcp().ended().is_none() {
+                *since = Some(now);
+            }
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        let connection = self.connection.as_ref()?;
+        let app = if connection.ended().is_none() { self.application.poll_timeout() } else { None };
+        connection.poll_timeout().into_iter().chain(app).min()
+    }
+
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.connection.as_ref()?.ended()
+    }
+
+    /// Its subflows, and since when each stands.
+    pub(crate) fn subflows(&self) -> impl Iterator<Item = (&Subflow, Option<Time>)> {
+        let subflows = self.connection.iter().flat_map(|connection| connection.subflows());
+        subflows.zip(self.established.iter().copied())
+    }
+
+    /// A link takes no more than `largest` bytes of the segment of a subflow that begins at `seq`; whether there is something to do.
+    pub(crate) fn handle_too_big(&mut self, label: impl Fn(&Label) -> bool, largest: u32, seq: Seq) -> bool {
+        let Some(id) = self.labels.iter().position(label) else { return false };
+        self.connection.as_mut().is_some_and(|connection| connection.handle_too_big(id, largest, seq))
+    }
+
+    /// The labels of its subflows.
+    pub(crate) fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+}
+
+fn ends_of(label: &Label, addresses: &[Address]) -> [SocketAddr; 2] {
+    let FourTuple { local, remote } = label.tuple();
+    [local, remote].map(|(id, port)| SocketAddr::new(addresses[id.0 as usize].ip, port))
+}
+
+/// A connection as applications see it.
+struct Simulated<'a>(&'a mut Connection);
+
+impl Stream for Simulated<'_> {
+    fn is_connected(&self) -> bool {
+        self.0.is_connected()
+    }
+
+    fn writable(&self) -> u32 {
+        self.0.writable()
+    }
+
+    fn write(&mut self, data: &Payload) -> u32 {
+        self.0.write(data)
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        self.0.read(max)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.0.is_at_end()
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+}

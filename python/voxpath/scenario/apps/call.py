@@ -1,0 +1,130 @@
+"""Audio and video both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from voxpath.scenario.apps.call_media import Adaptive, Audio, JitterBuffer, Range, Video
+from voxpath.scenario.apps.call_summaries import FRAMES, METRICS, SECONDS
+from voxpath.scenario.apps.table import AppTable, default
+from voxpath.scenario.elements.kinds import TEXT
+from voxpath.scenario.planning import plan
+from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan
+from voxpath.scenario.rates import Rates, control_of
+from voxpath.scenario.table import From, Keys, Table, faults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from voxpath.scenario.traces import Traces
+
+
+class _Media(Table):
+    """What an end sends."""
+
+    video: Video | None = Field(None, description="Its camera; no video without it.")
+    audio: Audio | None = Field(None, description="Its microphone; no audio without it.")
+    control: Rates = Field("none", description="Its rate control.")
+    rate: Range = Field(
+        default_factory=Range, description="Rates of all media together, RTP headers included."
+    )
+    packet: Annotated[PositiveSize, Field(le=1472)] = default("1200 B", "An RTP packet, at most.")
+    queue: PositiveSpan = default(
+        "2 s", "A frame of video is dropped if what was captured before waits longer to be sent."
+    )
+    buffer: JitterBuffer = Field(
+        default_factory=lambda: Adaptive(kind="adaptive"), description="The jitter buffer at the other end."
+    )
+    nack: bool = Field(
+        False, description="Lost packets of video are asked for and sent again (RFC 4585, RFC 4588)."
+    )
+    parity: Annotated[Packets, Field(le=15)] | None = Field(
+        None, description="One parity packet for each so many packets of a frame of video (RFC 8627)."
+    )
+    redundancy: int = Field(
+        0, ge=0, le=3, description="So many earlier frames in each packet of audio (RFC 2198)."
+    )
+    inband_fec: bool = Field(
+        False, description="Each frame of audio tells the one before at a lower quality, as Opus can."
+    )
+
+
+class Sends(_Media):
+    """What an end sends."""
+
+    PLAN: ClassVar[Keys] = {
+        "control": From("control", lambda sends, _: control_of(sends.control)),
+        "repair": From("nack", lambda sends, _: _repair(sends), also=("parity", "redundancy", "inband_fec")),
+    }
+
+
+def _repair(sends: Sends) -> dict[str, Any]:
+    return {
+        "nack": sends.nack,
+        "parity_packets": sends.parity,
+        "redundant_frames": sends.redundancy,
+        "inband": sends.inband_fec,
+    }
+
+
+_WAY = tuple(_Media.model_fields)
+_TABLE = "table"
+_TEXT_OR_TABLE = Discriminator(lambda value: TEXT if isinstance(value, str) else _TABLE)
+_Back = Annotated[
+    Annotated[Literal["same", "none"], Tag(TEXT)] | Annotated[Sends, Tag(_TABLE)], _TEXT_OR_TABLE
+]
+
+
+def _back(app: Call, files: Traces) -> Any:
+    if app.back == "none":
+        return None
+    return app.there(files) if app.back == "same" else app.back
+
+
+class Call(AppTable, _Media):
+    """`from` and `to` send each other audio and video in RTP, on one pair of ports; over UDP.
+
+    What stands at the top is what `from` sends, and `to` too unless `back` says otherwise.
+    """
+
+    PLAN: ClassVar[Keys] = {
+        "there": From("video", lambda app, files: app.there(files), also=_WAY),
+        "back": From("back", _back),
+    }
+    SUMMARIES = (SECONDS, FRAMES)
+    METRICS = METRICS
+
+    kind: Literal["call"]
+    back: _Back = Field("same", description='What `to` sends: "same", "none", or a table of these keys.')
+    duration: PositiveSpan | None = Field(None, description="How long; until the run ends without it.")
+    protection: Literal["none", "srtp", "dtls_srtp"] = Field(
+        "none",
+        description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714); dtls_srtp also a connectivity check"
+        " and a DTLS handshake before media.",
+    )
+    rtcp_interval: PositiveSpan = default(
+        "1 s", "Regular RTCP packets are not more frequent (T_rr_interval of RFC 4585)."
+    )
+
+    def there(self, files: Traces) -> Any:
+        """What `from` sends, in the plan; none if it sends nothing."""
+        if self.video is None and self.audio is None:
+            return None
+        sends = Sends.model_construct(**{key: getattr(self, key) for key in _WAY})
+        return plan(sends, files, [])
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        has_media = self.video is not None or self.audio is not None
+        back = self.back if isinstance(self.back, Sends) else None
+        if not has_media and (back is None or (back.video is None and back.audio is None)):
+            raise faults((("video",), "is missing, and audio too: a call has one of them, one way at least"))
+        return self
+
+    @classmethod
+    def known(cls, app: Mapping[str, Any]) -> str:
+        """Nothing."""
+        del app
+        return "a call adapts its rate to what comes back: the forms are of data that is there"

@@ -1,0 +1,134 @@
+"""Parts of a call: cameras, microphones, rates and jitter buffers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from voxpath.scenario.apps.table import default
+from voxpath.scenario.elements.kinds import OneOf
+from voxpath.scenario.quantities import Number, PositiveSpan, Rate, Span
+from voxpath.scenario.table import From, Keys, Table, faults
+
+if TYPE_CHECKING:
+    from voxpath.scenario.traces import Traces
+
+_S = 1_000_000_000
+
+
+def _sizes(text: str) -> tuple[int]:
+    size = int(text)
+    if not 1 <= size <= 10_000_000:
+        raise ValueError("a frame has 1 to 10000000 bytes")
+    return (size,)
+
+
+def _encoder(video: Video, files: Traces) -> dict[str, Any]:
+    reaction = {"reaction_ns": video.reaction}
+    if video.rate is not None:
+        return {"kind": "constant", "rate_bps": video.rate}
+    if video.rates is not None:
+        return {"kind": "steps", **reaction, "rates_bps": list(video.rates)}
+    if video.sizes is not None:
+        sizes = [size for _, (size,) in files.parsed(video.sizes, _sizes)]
+        return {"kind": "frames", "sizes": sizes, "scaled": video.scaled, **reaction}
+    return {
+        "kind": "adaptive",
+        **reaction,
+        "size_spread": video.size_spread,
+        "interval_spread": video.interval_spread,
+        "deviation": video.deviation,
+    }
+
+
+class Video(Table):
+    """A camera and its encoder, which follows the rate control (RFC 8593 section 5) unless told otherwise."""
+
+    PLAN: ClassVar[Keys] = {
+        "interval_ns": From("fps", lambda video, _: round(_S / video.fps)),
+        "encoder": From(
+            "rate",
+            _encoder,
+            also=("rates", "sizes", "scaled", "reaction", "size_spread", "interval_spread", "deviation"),
+        ),
+    }
+
+    fps: Number = Field(30.0, gt=0, le=240, description="Frames a second.")
+    key_interval: PositiveSpan | None = Field(
+        None, description="From one key frame to the next; without it only the first one and those asked for."
+    )
+    key_size: Number = Field(3.0, ge=1, le=100, description="Of a key frame, in frames of the mean size.")
+    key_frames: int = Field(
+        8, ge=1, le=1000, description="Frames that together have the mean size, with a key frame (K_d)."
+    )
+    reaction: Span = default("100 ms", "After a change of rate the encoder ignores others so long (tau_v).")
+    size_spread: Number = Field(0.15, ge=0, le=1, description="Laplacian scale of frame sizes (SCALE_B).")
+    interval_spread: Number = Field(
+        0.0, ge=0, le=1, description="Laplacian scale of the time to the next frame (SCALE_t)."
+    )
+    deviation: Number = Field(
+        0.05, ge=0, le=1, description="Each second the rate is off the target by up to this share."
+    )
+    rate: Rate | None = Field(None, description="A constant rate, whatever the rate control says.")
+    rates: tuple[Rate, ...] | None = Field(
+        None, min_length=1, strict=False, description="Quality levels, ascending: the highest that fits."
+    )
+    sizes: str | None = Field(None, description="A file of frame sizes in bytes, one a line, over and over.")
+    scaled: bool = Field(True, description="Sizes of the file are scaled to what the rate control says.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        given = [key for key in ("rate", "rates", "sizes") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise faults(((given[1],), f"contradicts {given[0]}: a camera has one of rate, rates and sizes"))
+        return self
+
+
+class Dtx(Table):
+    """Somebody speaks and is silent in turn, each for an exponential time (ITU-T P.59 has these means)."""
+
+    talk: PositiveSpan = default("1004 ms", "Mean length of a talk spurt.")
+    pause: PositiveSpan = default("1587 ms", "Of a pause, in which Opus sends one byte in 400 ms.")
+
+
+class Audio(Table):
+    """A microphone and an encoder like Opus."""
+
+    rate: Rate = default("20 kbit/s", "While somebody speaks, without headers.")
+    frame: PositiveSpan = default("20 ms", "From one frame to the next.")
+    size_spread: Number = Field(0.0, ge=0, le=1, description="Laplacian scale of frame sizes.")
+    dtx: Dtx | None = Field(None, description="Discontinuous transmission.")
+
+
+class Range(Table):
+    """The rates that a rate control stays between, and where it starts (RFC 8867 has these)."""
+
+    min: Rate = default("150 kbit/s", "Never below.")
+    start: Rate = default("150 kbit/s", "At the start.")
+    max: Rate = default("1500 kbit/s", "Never above.")
+
+
+class Buffer(Table):
+    """A jitter buffer."""
+
+    kind: str
+
+
+class Fixed(Buffer):
+    """The first frame waits; all others are played as far behind it as they were captured."""
+
+    kind: Literal["fixed"]
+    delay: Span = default("100 ms", "How long the first frame waits.")
+
+
+class Adaptive(Buffer):
+    """As long as it takes for a share of the frames to be there."""
+
+    kind: Literal["adaptive"]
+    quantile: Number = Field(0.95, ge=0.5, lt=1, description="The share.")
+    least: Span = default("10 ms", "It never waits less.")
+    most: Span = default("1 s", "It never waits longer.")
+
+
+JitterBuffer = Annotated[Buffer, OneOf((Fixed, Adaptive))]

@@ -1,0 +1,20 @@
+"""The congestion control of libwebrtc."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from voxpath.scenario.rates.table import ControlTable
+
+
+class LibWebRtc(ControlTable):
+    """GCC as browsers have it: trendline, AIMD, loss, probes; fed by transport-wide feedback."""
+
+    kind: Literal["libwebrtc"]
+    pacing_factor: float = Field(
+        1.1, ge=1, le=100, description="The pacer's rate by the estimate (kDefaultPaceMultiplier)."
+    )
+    probing: bool = Field(True, description="Probes at the start, and while the application limits the rate.")
+    loss_based_v2: bool = Field(True, description="The loss-based estimate of today; else the classic one.")

@@ -1,0 +1,192 @@
+"""Calls: what tshark sees of them is what was meant, and what users write of them."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+TSHARK = shutil.which("tshark")
+
+CALL = """\
+name = "a call"
+duration = "12 s"
+
+[topology]
+kind = "pipe"
+link = {{ rate = "2 Mbit/s", delay = "20 ms", loss = "2 %" }}
+
+[[flows]]
+name = "call"
+app = {{ kind = "call", duration = "10 s", control = {control}, video = {{}}, audio = {{}}, {more} }}
+"""
+
+
+def run(voxpath: Any, where: Path, control: str, more: str = "", *options: str) -> Path:
+    """The folder of a run of the call."""
+    (where / "call.toml").write_text(CALL.format(control=control, more=more))
+    called = voxpath("run", "call.toml", *options)
+    assert called.code == 0, called.err
+    (folder,) = (where / "runs").iterdir()
+    return folder
+
+
+def dissect(capture: Path, condition: str, *names: str) -> list[list[str]]:
+    """Fields of packets that a display filter lets through: RTP and RTCP on one port, VP8 and Opus."""
+    assert TSHARK is not None, "tshark is not installed: `make setup` installs it"
+    command = [TSHARK, "-r", str(capture), "-Y", condition, "-T", "fields", "-E", "separator=;"]
+    for rule in ("udp.port==1-65535,rtp", "rtp.pt==96,vp8", "rtp.pt==111,opus"):
+        command += ["-d", rule]
+    for name in names:
+        command += ["-e", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line.split(";") for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def ends(voxpath, tmp_path: Path) -> tuple[Path, pl.DataFrame, pl.DataFrame]:
+    """A call under libwebrtc's control, captured at both ends: its folder, frames and seconds."""
+    more = 'nack = true, parity = "5 packets"'
+    folder = run(voxpath, tmp_path, '"libwebrtc"', more, "--capture", "client", "--capture", "server")
+    return folder, *(pl.read_parquet(folder / f"{name}.parquet") for name in ("frames", "media_seconds"))
+
+
+def test_tshark_sees_the_media_that_was_meant(ends):
+    folder, frames, seconds = ends
+    sent = folder / "captures" / "client.pcapng"
+    assert dissect(sent, "_ws.malformed", "frame.number") == []
+    names = (
+        "rtp.ssrc",
+        "rtp.p_type",
+        "rtp.seq",
+        "rtp.marker",
+        "rtp.timestamp",
+        "vp8.pld.pictureid",
+        "vp8.hdr.frametype",
+    )
+    packets = dissect(sent, "ip.src == 10.0.0.1 && rtp", *names)
+    from_client = seconds.filter(pl.col("end") == "client")
+    assert len(packets) == from_client.get_column("media_packets_sent").sum()
+    video = [packet for packet in packets if packet[1] == "96"]
+    # Each video packet of a source has the next number, and the last one of a frame the marker.
+    numbers = [int(packet[2]) for packet in video]
+    assert all((b - a) % 65536 == 1 for a, b in itertools.pairwise(numbers))
+    captured = frames.filter((pl.col("end") == "client") & (pl.col("media") == "video"))
+    was_sent = captured.filter(pl.col("frame_sent_ns").is_not_null())
+    assert sum(packet[3] in {"1", "True"} for packet in video) == was_sent.height
+    assert len(video) == was_sent.get_column("frame_packets").sum()
+    # Timestamps tell when frames were captured, by a clock of 90 kHz.
+    begin = int(video[0][4])
+    ticks = sorted({(int(packet[4]) - begin) % 2**32 for packet in video})
+    expected = [ns * 9 // 100_000 for ns in was_sent.get_column("captured_ns").to_list()]
+    assert ticks == [tick - expected[0] for tick in expected]
+    assert {packet[1] for packet in packets} == {"96", "111", "97", "35"}, "media, retransmissions, parity"
+
+
+def test_tshark_sees_the_reports_that_were_meant(ends):
+    folder, _, _ = ends
+    sent, came = (folder / "captures" / f"{end}.pcapng" for end in ("client", "server"))
+    packets = dissect(
+        sent, "ip.src == 10.0.0.1 && rtp && rtp.p_type == 96", "frame.time_relative", "rtp.ssrc"
+    )
+    ssrc = packets[0][1]
+    reports = dissect(
+        sent, f"ip.src == 10.0.0.1 && rtcp.pt == 200 && rtcp.senderssrc == {ssrc}", "frame.number",
+        "rtcp.senderssrc", "rtcp.sender.packetcount",
+    )  # fmt: skip
+    assert len(reports) >= 8, "one in a second"
+    before = {
+        number: len(
+            dissect(sent, f"ip.src == 10.0.0.1 && rtp.ssrc == {ssrc} && frame.number < {number}", "rtp.seq")
+        )
+        for number in (reports[1][0], reports[-1][0])
+    }
+    for number, sources, counts in reports:
+        if number in before:
+            index = [source.lower() for source in sources.split(",")].index(ssrc.lower())
+            assert int(counts.split(",")[index]) == before[number]
+    # What the receiver reports lost is what its capture lacks.
+    blocks = dissect(
+        came, f"ip.src == 10.0.0.2 && rtcp.ssrc.identifier == {ssrc}", "frame.number", "rtcp.ssrc.identifier",
+        "rtcp.ssrc.cum_nr", "rtcp.ssrc.ext_high",
+    )  # fmt: skip
+    number, sources, lost, highest = blocks[-1]
+    index = [source.lower() for source in sources.split(",")].index(ssrc.lower())
+    there = dissect(came, f"ip.src == 10.0.0.1 && rtp.ssrc == {ssrc} && frame.number < {number}", "rtp.seq")
+    numbers = {int(seq) for (seq,) in there}
+    first = int(there[0][0])
+    expected = (int(highest.split(",")[index]) % 65536 - first) % 65536 + 1
+    assert int(lost.split(",")[index]) == expected - len(numbers) > 0
+
+
+def test_tshark_sees_the_arrivals_that_were_reported(ends):
+    folder, _, _ = ends
+    came = folder / "captures" / "server.pcapng"
+    feedback = dissect(
+        came, "ip.src == 10.0.0.2 && rtcp.rtpfb.transportcc.baseseq", "rtcp.rtpfb.transportcc.baseseq",
+        "rtcp.rtpfb.transportcc.statuscount", "rtcp.rtpfb.transportcc.recv_delta",
+    )  # fmt: skip
+    assert len(feedback) > 40, "at most 250 ms apart"
+    # Each packet that came is in one report, and reports go on where those before ended.
+    deltas = sum(len(deltas.split(",")) for _, _, deltas in feedback if deltas)
+    packets = len(dissect(came, "ip.src == 10.0.0.1 && rtp", "rtp.seq"))
+    assert packets - 40 < deltas <= packets, "those of the last quarter second are not reported"
+    assert dissect(came, "rtcp.rtpfb.transportcc_bad", "frame.number") == []
+
+
+def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
+    control = '{ kind = "gcc", side = "receiver" }'
+    folder = run(voxpath, tmp_path, control, "", "--capture", "server", "--observe", "rtc")
+    sent = dissect(
+        folder / "captures" / "server.pcapng", "ip.src == 10.0.0.2 && rtcp.psfb.remb.fci.br_mantissa",
+        "rtcp.psfb.remb.fci.br_exp", "rtcp.psfb.remb.fci.br_mantissa",
+    )  # fmt: skip
+    signals = pl.read_parquet(folder / "signals.parquet").filter(pl.col("end") == "server")
+    estimates = set(signals.filter(pl.col("signal").str.ends_with("_bps")).get_column("number").to_list())
+    assert len(sent) >= 9, "one in a second at least"
+    # 18 bits and an exponent: cut by less than one in 2^17.
+    for exponent, mantissa in sent:
+        bitrate = int(mantissa) << int(exponent)
+        assert any(0 <= number - bitrate <= number / 2**17 + 1 for number in estimates if number), bitrate
+
+
+@pytest.mark.parametrize(
+    ("app", "where", "why"),
+    [
+        ('{ kind = "call" }', "video", "a call has one of them"),
+        ('{ kind = "call", video = {}, control = "bbr" }', "control", "'bbr' is no rate control"),
+        (
+            '{ kind = "call", video = { rate = "1 Mbit/s", rates = ["1 Mbit/s"] } }',
+            "video.rates",
+            "contradicts rate",
+        ),
+        ('{ kind = "call", audio = { rate = "1 Mbit/s" } }', "audio", "6 to 510 kbit/s"),
+        ('{ kind = "call", video = {}, parity = "16 packets" }', "parity", "15"),
+        ('{ kind = "call", video = {}, rate = { min = "2 Mbit/s" } }', "rate", "between min_bps and max_bps"),
+    ],
+)
+def test_what_no_call_can_be_is_refused_at_its_place(app: str, where: str, why: str, voxpath, tmp_path: Path):
+    text = CALL.split("app = ", maxsplit=1)[0].replace("{{", "{").replace("}}", "}") + f"app = {app}\n"
+    (tmp_path / "bad.toml").write_text(text)
+    called = voxpath("run", "bad.toml")
+    assert called.code != 0
+    assert f"app.{where}" in called.err, called.err
+    assert why in called.err, called.err
+
+
+def test_one_way_and_other_media_back(voxpath, tmp_path: Path):
+    back = 'back = { audio = { rate = "64 kbit/s", dtx = {} } }, protection = "srtp"'
+    folder = run(voxpath, tmp_path, '"nada"', back)
+    frames = pl.read_parquet(folder / "frames.parquet")
+    assert set(frames.select("end", "media").unique().rows()) == {
+        ("client", "audio"), ("client", "video"), ("server", "audio"),
+    }  # fmt: skip
+    (flow,) = pl.read_parquet(folder / "flows.parquet").to_dicts()
+    assert (flow["status"], flow["bytes_wrong"]) == ("completed", 0)
+    assert flow["server_video_frames"] is None
+    assert flow["server_audio_frames"] > 0

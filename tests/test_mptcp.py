@@ -1,0 +1,86 @@
+"""Multipath TCP in scenarios: its keys, and what a run tells of subflows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import voxpath
+from voxpath.scenario import ScenarioError, from_dict
+
+
+def scenario(**transport: Any) -> dict[str, Any]:
+    return {
+        "name": "two paths",
+        "topology": {
+            "kind": "multipath",
+            "paths": {
+                "wifi": {"rate": "10 Mbit/s", "delay": "10 ms", "queue": "100 packets"},
+                "lte": {"rate": "5 Mbit/s", "delay": "30 ms", "queue": "100 packets"},
+            },
+            "access": {"rate": "1 Gbit/s", "delay": "1 ms"},
+        },
+        "flows": [
+            {
+                "name": "download",
+                "transport": {"kind": "mptcp", **transport},
+                "app": {"kind": "download", "request": "100 B", "response": "3 MB"},
+            }
+        ],
+    }
+
+
+def ends(**transport: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    plan = from_dict(scenario(**transport)).plan.data
+    return plan["flows"][0]["transport"]["client"], plan["flows"][0]["transport"]["server"]
+
+
+def test_keys_hold_for_both_ends_unless_one_says_otherwise():
+    client, server = ends(
+        scheduler="lowest_rtt",
+        coupling="lia",
+        congestion="cubic",
+        mss="1000 B",
+        close_timeout="5 s",
+        server={"coupling": "olia", "congestion": "reno"},
+        backup=["lte"],
+    )
+    assert (client["mptcp"]["coupling"], server["mptcp"]["coupling"]) == ("lia", "olia")
+    assert (client["tcp"]["mss"], server["tcp"]["mss"]) == (1000, 1000)
+    assert (client["tcp"]["congestion"], server["tcp"]["congestion"]) == ("cubic", "reno")
+    assert client["mptcp"]["close_timeout"] == 5_000_000_000
+    # Who answers opens no subflows of its own accord.
+    opens = [end["mptcp"]["paths"]["opens"] for end in (client, server)]
+    assert opens == ["full_mesh", "nothing"]
+    assert (client["backups"], server.get("backups")) == ([1], None)
+
+
+@pytest.mark.parametrize(
+    ("transport", "message"),
+    [
+        ({"scheduler": "best"}, "'best' is no scheduler"),
+        ({"coupling": "lias"}, "'lias' is no coupling; did you mean 'lia'"),
+        ({"backup": ["dsl"]}, "'dsl' is no link at which 'client' has an address"),
+        ({"server": {"backup": ["lte"]}}, "'lte' is no link at which 'server' has an address"),
+        ({"sack": True}, "unknown key"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(transport: dict[str, Any], message: str):
+    with pytest.raises(ScenarioError, match=message):
+        from_dict(scenario(**transport))
+
+
+def test_each_subflow_has_a_row_and_the_flow_their_sums(tmp_path: Path):
+    (run,) = voxpath.run(scenario(), out=tmp_path, backends=["sim"]).folders
+    rows = pl.read_parquet(run / "connections.parquet")
+    server = rows.filter(rows["end"] == "server")
+    assert server["subflow"].to_list() == [1, 2]
+    assert server["bytes_delivered"].sum() >= 3_000_000
+    assert server["bytes_delivered"].min() > 500_000
+    flow = pl.read_parquet(run / "flows.parquet").row(0, named=True)
+    assert flow["transport"] == "mptcp"
+    assert flow["status"] == "completed"
+    assert flow["server_data_segments_sent"] == server["data_segments_sent"].sum()

@@ -1,0 +1,212 @@
+"""The test cases of RFC 8867: what their scenarios are, and what is measured of a run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from voxpath.document import Cell
+from voxpath.results.intervals import summarise
+from voxpath.scenario import from_dict, read
+from voxpath.studies.media import Media, media_of
+from voxpath.studies.rfc8867 import claims, compare
+from voxpath.studies.rfc8867.cases import CASES, Case, Flow, Variant, scenario
+from voxpath.studies.rfc8867.measures import Run
+from voxpath.studies.rfc8867.questions import CONTROLS, FULL, QUICK, cells
+
+sys.path += [str(ROOT / "benches" / "rmcat"), str(ROOT / "benches")]
+
+GCC = {"kind": "gcc"}
+
+
+def media(received: list[float], delay: float = 60.0, lost: int = 0) -> Media:
+    """A flow that receives so many bits in each second."""
+    rates = np.array(received, dtype=float)
+    packets = np.full(len(rates), 100.0)
+    return Media(rates, rates, rates, packets, np.full(len(rates), float(lost)), np.full(len(rates), delay))
+
+
+def one_flow(received: list[float], forward: tuple[tuple[float, float], ...] = ((0, 1.0),)) -> Run:
+    case = Case("0", "one flow", len(received), forward=forward)
+    return Run(case, {"media1": media(received)}, {}, {"media1": 50.0})
+
+
+@pytest.mark.parametrize("section", list(CASES))
+def test_each_case_is_a_scenario_with_every_control(section: str):
+    for cell in cells(FULL):
+        if cell.section == section:
+            assert from_dict(scenario(section, CONTROLS[cell.control], cell.variant)).plan
+
+
+def test_capacities_follow_the_tables_of_the_rfc():
+    plan = from_dict(scenario("5.1", GCC)).plan.data
+    (bottleneck,) = (link for link in plan["links"] if link["name"] == "bottleneck")
+    assert bottleneck["ab"]["rate_bps"] == 1_000_000
+    changes = [
+        (event["at_ns"] // 10**9, event["change"]["set"])
+        for event in plan["events"]
+        if "set" in event["change"]
+    ]
+    # 300 ms of 2.5 Mbit/s are 93 750 bytes.
+    told = str(changes)
+    assert [at for at, _ in changes if at in {40, 60, 80}]
+    for value in ("2500000", "600000", "93750", "22500"):
+        assert value in told
+
+
+def test_background_traffic_leaves_what_is_to_be_available():
+    made = scenario("5.2", GCC, Variant(background=True))
+    rates = {
+        flow["name"]: (1000 + 28) * 8e9 / int(flow["app"]["interval"].removesuffix(" ns"))
+        for flow in made["flows"]
+        if flow["name"].startswith("background-up")
+    }
+    # 4 Mbit/s less 2 times 1.0, 1.75, 0.5 and 1.0 Mbit/s; at first nothing is taken.
+    assert [round(rate / 1e5) / 10 for rate in rates.values()] == [2.0, 0.5, 3.0, 2.0]
+
+
+def test_the_delays_of_a_flow_add_up():
+    for section, expected in (("5.5", [10, 25, 50, 100, 150]), ("6.3", [100, 40, 40])):
+        made = scenario(section, GCC)
+        delays = {
+            tuple(link["ends"]): float(link.get("delay", "0 ms").split()[0])
+            for link in made["topology"]["links"]
+        }
+        routers = made["topology"]["routers"]
+        for number, delay in enumerate(expected, 1):
+            (left,) = (end[1] for end in delays if end[0] == f"s{number}")
+            (right,) = (end[0] for end in delays if end[1] == f"r{number}")
+            path = [(f"s{number}", left), (right, f"r{number}")]
+            way = routers[routers.index(left) : routers.index(right) + 1]
+            path += list(pairwise(way))
+            assert sum(delays[hop] for hop in path) == pytest.approx(delay), (section, number)
+
+
+def test_stretches_end_where_capacities_or_flows_change():
+    assert CASES["5.1"].stretches == [(0, 40), (40, 60), (60, 80), (80, 99)]
+    assert CASES["5.8"].stretches == [(0, 40), (40, 60), (60, 119)]
+    assert CASES["5.8"].active(50) == ["media1", "media3"]
+    assert CASES["5.4"].active(30) == ["media1", "media2"]
+
+
+def test_a_rate_settles_when_it_stays_near():
+    ramp = [100_000.0 * second for second in range(10)] + [1_000_000.0] * 31
+    (stretch,) = one_flow(ramp).stretches
+    # From 800 kbit/s on it is within 20 %.
+    assert stretch.settled == 8
+    assert stretch.steady == 1_000_000
+    assert stretch.variation == 0
+    swings = [1_000_000.0, 300_000.0] * 20
+    assert one_flow(swings).stretches[0].settled is None
+
+
+def test_queueing_is_delay_beyond_propagation_and_seconds_without_packets_do_not_count():
+    run = one_flow([1e6] * 10)
+    delay = np.array([60.0] * 9 + [np.nan])
+    run = replace(run, media={"media1": replace(run.media["media1"], delay=delay)})
+    assert run.queueing.size == 9
+    assert run.queueing_quantile(0.5) == 10
+
+
+def test_fairness_counts_windows_within_a_factor_of_three():
+    case = Case("0", "two flows", 41, flows=(Flow(), Flow()))
+    fast, slow = [900_000.0] * 41, [400_000.0] * 20 + [100_000.0] * 21
+    run = Run(case, {"media1": media(fast), "media2": media(slow)}, {}, {"media1": 50.0, "media2": 50.0})
+    assert run.fair(1) == pytest.approx(20 / 40)
+    assert run.fair(20) == pytest.approx(1 / 2)
+
+
+def test_utilisation_is_of_what_flows_can_use():
+    # Beyond 1.53 Mbit/s a flow has nothing to send.
+    assert one_flow([1_530_000.0] * 20, ((0, 4.0),)).utilisation == pytest.approx(1)
+    assert one_flow([500_000.0] * 20).utilisation == pytest.approx(0.5)
+
+
+def test_the_dispute_is_decided_by_intervals():
+    fair, starves = claims.friendly([0.9, 1.0, 1.1], "here")
+    assert (fair.holds, starves.holds) == (True, False)
+    fair, starves = claims.friendly([0.10, 0.11, 0.12], "here")
+    assert (fair.holds, starves.holds) == (False, True)
+    fair, starves = claims.friendly([5.0, 5.1, 5.2], "here")
+    assert (fair.holds, starves.holds) == (False, False)
+    fair, starves = claims.friendly([0.2, 0.5], "here")
+    assert (fair.holds, starves.holds) == (None, None)
+
+
+def test_media_of_both_kinds_and_of_a_flow_that_resumes_are_added():
+    row = {
+        "flow": "media1",
+        "end": "client",
+        "media": "video",
+        "second": 1,
+        "media_target_bps": 100.0,
+        "media_sent_bps": 90.0,
+        "media_received_bps": 80.0,
+        "media_packets_received": 3,
+        "media_packets_expected": 4,
+        "media_packets_lost": 1,
+        "owd_mean_ns": 50_000_000,
+    }
+    audio = row | {
+        "media": "audio",
+        "media_received_bps": 20.0,
+        "media_packets_received": 1,
+        "owd_mean_ns": 90_000_000,
+    }
+    later = row | {"flow": "media1-resumed", "second": 3}
+    other = row | {"end": "server", "media_received_bps": 7.0}
+    found = media_of(pl.DataFrame([row, audio, later, other]), ["media1", "media1-resumed"], 5)
+    assert found.received.tolist() == [0, 100, 0, 80, 0]
+    assert found.expected.tolist() == [0, 8, 0, 4, 0]
+    assert found.delay[1] == pytest.approx(60)
+    assert np.isnan(found.delay[0])
+    assert found.loss == pytest.approx(3 / 12)
+
+
+def test_scenario_files_are_those_of_the_cases():
+    from run import scenario_text  # that of benches/rmcat
+
+    for section, case in CASES.items():
+        path = ROOT / "scenarios" / "rmcat" / f"{section}.toml"
+        assert path.read_text() == scenario_text(section, case.title), "make rmcat, or run.py --scenarios"
+        assert read(path).plan.data["links"] == from_dict(scenario(section, GCC)).plan.data["links"]
+
+
+def test_a_figure_has_a_panel_for_each_control_and_quantity():
+    from svg import sheet
+
+    from voxpath.studies.rfc8867 import figures
+
+    run = one_flow([1e6] * 20)
+    text = sheet(
+        "a case", [[figures.rates(run, name), figures.delays(run, name)] for name in "ab"], "capacity"
+    )
+    assert text.count("queueing delay</text>") == 2
+    assert text.count("<path") == 2 * 3
+    assert text.startswith("<svg")
+    assert text.endswith("</svg>\n")
+
+
+def test_the_quick_study_says_who_settles_and_who_starves(voxpath):
+    called = voxpath("study", "rfc8867", "--quick")
+    assert called.code == 0, called.err
+    for control in CONTROLS:
+        assert control in called.out
+    assert "5.6" in called.out
+
+
+def test_every_expectation_has_a_verdict_for_every_control():
+    assert set(QUICK.controls) == set(CONTROLS)
+    assert summarise([1.0, 2.0]).half_width is not None
+    case = CASES["5.6"]
+    run = Run(case, {"media1": media([1e6] * case.duration)}, {"tcp": 1e6}, {"media1": 50.0})
+    found = claims.of_case("5.6", [run, run], {})
+    assert [check.holds for check in found] == [True, True]
+    assert isinstance(found[0].cell, Cell)
+    assert compare.measured([run, run])
