@@ -120,7 +120,7 @@ impl Draw for Dice {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_rates_stay_within_their_bounds(
