@@ -14,8 +14,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::sockopt;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect,
-    listen, recv, recvfrom, send, shutdown, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind,
+    connect, ipproto, listen, recv, recvfrom, send, shutdown, socket_with,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -591,10 +591,20 @@ pub(crate) fn watch(epoll: &OwnedFd, socket: &OwnedFd, data: u64) -> Result<(), 
 
 /// A socket of a host, bound to an address.
 pub(crate) fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Result<OwnedFd, HostError> {
+    bound_with(host, kind, None, local)
+}
+
+/// The same of a protocol; none is the usual one of its kind.
+fn bound_with(
+    host: &Namespace,
+    kind: SocketType,
+    protocol: Option<Protocol>,
+    local: SocketAddr,
+) -> Result<OwnedFd, HostError> {
     let family = if local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     // A socket stays in the namespace that it was made in.
     let socket = host.inside(|| {
-        socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
+        socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, protocol)
             .context(|| "make a socket".into())
     })?;
     sockopt::set_socket_reuseaddr(&socket, true).context(|| "share an address".into())?;
@@ -604,7 +614,8 @@ pub(crate) fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Re
 
 /// A TCP socket with what the plan asks of its stack and the kernel sets by socket.
 fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostError> {
-    let socket = bound(host, SocketType::STREAM, outside.local)?;
+    let protocol = outside.is_multipath.then_some(ipproto::MPTCP);
+    let socket = bound_with(host, SocketType::STREAM, protocol, outside.local)?;
     let asked = outside.tcp.as_ref().expect("TCP has parameters");
     set_tcp_options(&socket, outside.local, asked)?;
     Ok(socket)

@@ -42,6 +42,7 @@ impl Endpoint {
     pub(crate) fn move_outside(&mut self, start: Time, stop: Option<Time>, addresses: &[Address]) {
         let Label { flow, local, remote, local_port, remote_port, .. } = self.label;
         let address = |id: AddressId, port| SocketAddr::new(addresses[id.0 as usize].ip, port);
+        let is_multipath = matches!(self.kind, Kind::Mptcp(_));
         let (tcp, machine) = match core::mem::replace(&mut self.kind, Kind::Outside(None)) {
             Kind::Tcp(tcp) => match tcp.socket {
                 Socket::Idle { config, .. } => (Some(config), Machine::Stream(tcp.owner.application())),
@@ -63,6 +64,7 @@ impl Endpoint {
             start,
             stop,
             tcp,
+            is_multipath,
             machine,
             account: Account::default(),
         })));

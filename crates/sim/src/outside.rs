@@ -29,6 +29,8 @@ pub struct Outside {
     pub stop: Option<Time>,
     /// The stack's parameters; none over UDP.
     pub tcp: Option<Arc<Config>>,
+    /// Its socket is one of Multipath TCP.
+    pub is_multipath: bool,
     /// What runs on the socket.
     pub machine: Machine,
     /// What became of the socket.

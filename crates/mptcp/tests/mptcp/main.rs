@@ -3,5 +3,6 @@
 
 mod basics;
 mod fallback;
+mod hostile;
 mod network;
 mod properties;

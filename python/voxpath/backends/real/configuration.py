@@ -206,8 +206,13 @@ def _settable(key: str, value: Any, asked: Mapping[str, Any], usual: Mapping[str
 def _asked(plan: Mapping[str, Any], index: int) -> Iterator[tuple[str, Mapping[str, Any], frozenset[str]]]:
     """The stacks that a host is asked to have: where, what, and which keys can be set there."""
     for flow in plan["flows"]:
-        if flow["simulated"] or flow["transport"]["kind"] != "tcp":
+        if flow["simulated"] or flow["transport"]["kind"] == "udp":
             continue
+        if flow["transport"]["kind"] == "mptcp" and index in (flow["from"], flow["to"]):
+            raise UnanswerableError(
+                f"flow {flow['name']!r} goes over Multipath TCP, whose endpoints and limits the backend real "
+                "does not set in the kernel yet: let the flow be simulated"
+            )
         for end, side in (("from", "client"), ("to", "server")):
             if flow[end] == index:
                 yield f"flow {flow['name']!r}", flow["transport"][side], _SOCKET

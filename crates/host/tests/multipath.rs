@@ -1,0 +1,121 @@
+//! Our Multipath TCP against the kernel's, as client and as server: two subflows over paths that lose, all octets arrive.
+
+mod common;
+
+use common::{Host, host, linux, run_on, with_real};
+use std::sync::Arc;
+use voxpath_host::Kind;
+use voxpath_mptcp::{Config, Opens, PathManagement, Scheduling};
+use voxpath_sim::plan::{
+    App, Direction, Download, Interface, Link, MptcpEnd, Node, NodeKind, Plan, Transport, loss,
+};
+use voxpath_sim::{Observe, Report};
+
+const MS: u64 = 1_000_000;
+
+fn way(mbps: u64, delay: u64, p: f64) -> Direction {
+    Direction {
+        rate_bps: Some(mbps * 1_000_000),
+        queue_packets: Some(100),
+        loss: loss::Bernoulli { p }.into(),
+        ..common::wire(delay * MS)
+    }
+}
+
+/// The host with two addresses opens; a router lies between.
+fn plan(config: &Config, octets: u64) -> Plan {
+    let app =
+        App::Download(Download { request_bytes: octets, response_bytes: octets, requests: 1, pause_ns: 0 });
+    let pipe = common::pipe(common::wire(0), common::wire(0));
+    let mut plan = common::with_tcp(pipe, &linux(), app);
+    plan.nodes[0].addresses = vec![[10, 0, 0, 1].into(), [10, 0, 1, 1].into()];
+    plan.nodes[1].addresses = vec![[10, 0, 9, 1].into()];
+    plan.nodes.push(Node {
+        simulated: true,
+        real: false,
+        edge: None,
+        name: "core".into(),
+        kind: NodeKind::Router,
+        addresses: vec![],
+    });
+    let link = |name: &str, a, b, way: Direction| Link {
+        mtu: None,
+        name: name.into(),
+        a,
+        b,
+        ab: way.clone(),
+        ba: way,
+    };
+    plan.links = vec![
+        link("wifi", 0, 2, way(50, 5, 0.0)),
+        link("lte", 0, 2, way(50, 10, 0.005)),
+        link("access", 2, 1, common::wire(MS)),
+    ];
+    plan.interfaces = [0, 1].map(|i| Interface { node: 0, address: i, link: i }).to_vec();
+    let end = |mptcp: Config| {
+        Arc::new(MptcpEnd { tcp: Arc::new(linux()), mptcp: Arc::new(mptcp), backups: vec![] })
+    };
+    let paths = PathManagement { opens: Opens::Nothing, ..PathManagement::default() };
+    plan.flows[0].transport =
+        Transport::Mptcp { client: end(config.clone()), server: end(Config { paths, ..config.clone() }) };
+    plan
+}
+
+/// Runs it with one end real.
+fn run(is_client_real: bool, config: &Config, octets: u64) -> Report {
+    let real = [is_client_real, !is_client_real];
+    let mut plan = with_real(&plan(config, octets), real);
+    plan.nodes[2].simulated = true;
+    let mut hosts: Vec<Option<Host>> = (0..3).map(|_| None).collect();
+    let index = usize::from(!is_client_real);
+    let (namespace, device) = host(&plan, index, Kind::Tun, &linux());
+    let mut batch = String::from("mptcp limits set subflow 2 add_addr_accepted 2\n");
+    for address in &plan.nodes[index].addresses[1..] {
+        batch += &format!("addr add {address}/32 dev net0\nmptcp endpoint add {address} dev net0 subflow\n");
+    }
+    let keys = [("mptcp/checksum_enabled".to_owned(), u8::from(config.checksum).to_string())];
+    namespace.sysctl(&keys).expect("the kernel has Multipath TCP");
+    namespace.ip(&batch).expect("iproute2 knows Multipath TCP");
+    hosts[index] = Some((namespace, device));
+    run_on(&plan, hosts, &Observe::default()).report
+}
+
+#[track_caller]
+fn check(is_client_real: bool, config: &Config) {
+    let octets = 10_000_000;
+    let report = run(is_client_real, config, octets);
+    let name = format!("real client {is_client_real}, {config:?}");
+    assert_eq!(common::status(&report, 0), "completed", "{name}");
+    assert_eq!(common::flow(&report, "bytes_delivered", 0), octets, "{name}");
+    assert_eq!(common::flow(&report, "bytes_wrong", 0), 0, "{name}");
+    // Our end tells of its subflows: it has sent by both.
+    let subflows = common::values(&report, "connections", "subflow");
+    let bytes = common::values(&report, "connections", "bytes_delivered");
+    let ours: Vec<_> = (0..subflows.len()).filter(|&row| subflows[row].is_some()).collect();
+    assert_eq!(ours.len(), 2, "{name}");
+    for row in ours {
+        assert!(bytes[row] > Some(octets / 20), "{name}: {bytes:?}");
+    }
+}
+
+#[test]
+fn the_kernel_takes_and_gives_two_subflows() {
+    for is_client_real in [false, true] {
+        check(is_client_real, &Config::default());
+    }
+}
+
+#[test]
+fn the_kernel_agrees_on_checksums_and_reads_half_numbers() {
+    let config = Config { checksum: true, long_numbers: false, ..Config::default() };
+    for is_client_real in [false, true] {
+        check(is_client_real, &config);
+    }
+}
+
+#[test]
+fn the_kernel_understands_every_scheduler() {
+    for &(_, scheduler) in Scheduling::ALL {
+        check(false, &Config { scheduler, ..Config::default() });
+    }
+}
