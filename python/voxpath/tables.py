@@ -43,12 +43,24 @@ _COLUMNS = (
     ("jitter ms", ("jitter_ns",), 1e-6),
     ("lost", ("datagrams_lost",), 1.0),
     ("window back s", ("window_recovery_s",), 1.0),
+    ("messages", ("messages_published", "messages_received", "messages_in"), 1.0),
+    ("undelivered", ("messages_undelivered",), 1.0),
+    ("again", ("messages_duplicated", "messages_again"), 1.0),
+    ("dropped", ("messages_dropped",), 1.0),
+    ("longest queue", ("longest_queue",), 1.0),
+    ("delivery ms", ("delivery_p50_ns", "latency_p50_ns"), 1e-6),
+    ("delivery ms, p95", ("delivery_p95_ns", "latency_p95_ns"), 1e-6),
+    ("bodies kB", ("body_bytes",), 1e-3),
+    ("MQTT kB", ("mqtt_bytes",), 1e-3),
+    ("IP kB", ("ip_bytes",), 1e-3),
 )
 """Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""
 
 _SPARE = (
     "timeouts",
     "window back s",
+    "longest queue",
+    "bodies kB",
     "jitter ms",
     "delay ms, max",
     "real-time factor",

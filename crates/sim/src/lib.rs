@@ -42,7 +42,7 @@ pub use world::Delivery;
 use alloc::vec;
 use alloc::vec::Vec;
 use build::Edge;
-use voxpath_apps::App;
+use voxpath_apps::{App, ProcessApp};
 use voxpath_net::Seed;
 use voxpath_units::Time;
 use world::World;
@@ -51,6 +51,8 @@ use world::World;
 pub fn tables() -> Vec<&'static dyn Described> {
     let mut tables: Vec<&'static dyn Described> = vec![&report::FLOWS, &CONNECTIONS];
     tables.extend(App::all_tables().into_iter().map(|table| -> &dyn Described { table }));
+    tables.extend(ProcessApp::all_tables().into_iter().map(|table| -> &dyn Described { table }));
+    tables.push(&connections::WIRE);
     let others: [&dyn Described; 5] =
         [&report::ELEMENTS, &timeline::EVENTS, &sinks::SERIES, &sinks::PACKETS, &sinks::SERIES_METRICS];
     tables.extend(others);
