@@ -43,7 +43,7 @@ pub struct ClientSettings {
     pub password: Option<Bytes>,
     /// Messages of QoS 1 and 2 that it has in flight, and takes in flight: receive maximum of version 5.
     pub receive_maximum: u16,
-    /// The highest topic alias that it takes; it uses as many as the broker takes.
+    /// The highest topic alias that it takes and uses; paho and mosquitto's clients use none by themselves.
     pub topic_aliases: u16,
     /// The largest packet that it takes.
     pub maximum_packet: u32,
@@ -143,7 +143,8 @@ pub struct Client {
     unwritten: VecDeque<(u64, u64)>,
     waiting: VecDeque<Outgoing>,
     sender: Sender<Outgoing>,
-    receiver: Receiver,
+    /// Messages of QoS 2 are handed over when they are released, as mosquitto's and paho's clients do.
+    receiver: Receiver<Publish>,
     /// SUBSCRIBEs that were sent and not answered.
     subscribing: Vec<u16>,
     granted: Vec<Reason>,
@@ -389,7 +390,9 @@ impl Client {
             }
             (_, Packet::Pubrec(Acknowledge { id, reason, .. })) => self.received(now, id, reason),
             (_, Packet::Pubrel(Acknowledge { id, .. })) => {
-                let known = self.receiver.release(id);
+                let released = self.receiver.release(id);
+                let known = released.is_some();
+                self.events.extend(released.map(ClientEvent::Message));
                 let reason = if known { Reason::SUCCESS } else { Reason::IDENTIFIER_NOT_FOUND };
                 self.send(now, &Packet::Pubcomp(Acknowledge::because(id, reason)));
             }
@@ -430,7 +433,8 @@ impl Client {
         if self.settings.version == Version::V5 {
             let most = properties.receive_maximum().unwrap_or(u16::MAX);
             self.sender.set_most(most.min(self.settings.receive_maximum));
-            self.most_aliases_there = properties.topic_alias_maximum().unwrap_or(0);
+            let aliases = properties.topic_alias_maximum().unwrap_or(0);
+            self.most_aliases_there = aliases.min(self.settings.topic_aliases);
             self.maximum_packet_there = properties.maximum_packet_size().unwrap_or(u32::MAX);
             let most_qos = properties.maximum_qos().and_then(|qos| Qos::try_from(qos).ok());
             self.most_qos = most_qos.unwrap_or(Qos::ExactlyOnce);
@@ -440,8 +444,9 @@ impl Client {
         }
         self.events.push_back(ClientEvent::Connected { session_present });
         if !session_present {
-            // The broker has forgotten what came; what this end has in flight begins anew as messages (section 4.1).
-            self.receiver.clear();
+            // The broker releases nothing of what came before; what this end has in flight begins anew as messages (section 4.1).
+            let held = core::mem::take(&mut self.receiver);
+            self.events.extend(held.into_messages().map(ClientEvent::Message));
             let (received, again): (Vec<_>, Vec<_>) = self.sender.drain().partition(|it| it.is_received);
             self.counts.messages_again += again.len() as u64;
             again.into_iter().rev().for_each(|it| self.waiting.push_front(it.message));
@@ -554,11 +559,9 @@ impl Client {
         match (publish.qos, publish.id) {
             (Qos::AtLeastOnce, Some(id)) => self.send(now, &Packet::Puback(Acknowledge::new(id))),
             (Qos::ExactlyOnce, Some(id)) => {
-                let is_new = self.receiver.take(id);
+                self.receiver.take(id, publish);
                 self.send(now, &Packet::Pubrec(Acknowledge::new(id)));
-                if !is_new {
-                    return Ok(());
-                }
+                return Ok(());
             }
             _ => {}
         }

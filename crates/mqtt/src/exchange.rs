@@ -2,7 +2,8 @@
 //! what came and is not to be taken twice. Clients and brokers have both.
 
 use crate::packet::Qos;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
+use alloc::collections::btree_map::{BTreeMap, Entry};
 
 /// Of the 65 535 identifiers some are left for what is no message.
 const MOST_IN_FLIGHT: u16 = u16::MAX - 1000;
@@ -107,32 +108,45 @@ impl<M> Sender<M> {
     }
 }
 
-/// Identifiers of messages at QoS 2 that were taken and not yet released.
-#[derive(Debug, Default)]
-pub(crate) struct Receiver {
-    ids: BTreeSet<u16>,
+/// Messages at QoS 2 that came and are not yet released.
+#[derive(Debug)]
+pub(crate) struct Receiver<M> {
+    ids: BTreeMap<u16, M>,
 }
 
-impl Receiver {
-    /// A message of QoS 2 has come; whether it is new.
-    pub(crate) fn take(&mut self, id: u16) -> bool {
-        self.ids.insert(id)
+impl<M> Default for Receiver<M> {
+    fn default() -> Self {
+        Self { ids: BTreeMap::new() }
+    }
+}
+
+impl<M> Receiver<M> {
+    /// A message of QoS 2 has come; whether it is new. One that is not is the same message again.
+    pub(crate) fn take(&mut self, id: u16, message: M) -> bool {
+        match self.ids.entry(id) {
+            Entry::Vacant(place) => {
+                place.insert(message);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
     }
 
-    /// A PUBREL has come; whether there was such a message.
-    pub(crate) fn release(&mut self, id: u16) -> bool {
+    /// A PUBREL has come: the message, if there was one.
+    pub(crate) fn release(&mut self, id: u16) -> Option<M> {
         self.ids.remove(&id)
     }
 
     pub(crate) fn contains(&self, id: u16) -> bool {
-        self.ids.contains(&id)
+        self.ids.contains_key(&id)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.ids.clear();
+    /// What was never released.
+    pub(crate) fn into_messages(self) -> impl Iterator<Item = M> {
+        self.ids.into_values()
     }
 }

@@ -37,7 +37,11 @@ impl Broker {
                 Ok(())
             }
             (State::Open(session), Packet::Pubrel(it)) => {
-                let known = self.session(session).is_some_and(|session| session.receiver.release(it.id));
+                let released = self.session(session).and_then(|session| session.receiver.release(it.id));
+                let known = released.is_some();
+                if let Some((message, retain)) = released {
+                    self.publish(now, Some(session), &message, Qos::ExactlyOnce, retain);
+                }
                 let reason = if known { Reason::SUCCESS } else { Reason::IDENTIFIER_NOT_FOUND };
                 self.send(id, &Packet::Pubcomp(Acknowledge::because(it.id, reason)));
                 Ok(())

@@ -41,35 +41,48 @@ impl Broker {
         if publish.topic.split('/').count() > MOST_LEVELS {
             return Err(Malformed(Reason::TOPIC_INVALID));
         }
-        let most = usize::from(self.settings.receive_maximum);
         let Publish { qos, retain, id: packet_id, .. } = publish;
-        let mut is_new = true;
-        if let (Qos::ExactlyOnce, Some(packet_id)) = (qos, packet_id)
-            && let Some(session) = self.session(session)
-        {
-            // A client of 3.1.1 was told of no maximum.
-            let is_full = session.receiver.len() >= most && !session.receiver.contains(packet_id);
-            if is_full && session.version == Version::V5 {
-                return Err(Malformed(Reason::RECEIVE_MAXIMUM_EXCEEDED));
-            }
-            is_new = session.receiver.take(packet_id);
+        let message = Arc::new(Message::of(now, publish));
+        if let (Qos::ExactlyOnce, Some(packet_id)) = (qos, packet_id) {
+            self.hold(session, packet_id, message, retain)?;
+            self.send(id, &Packet::Pubrec(Acknowledge::new(packet_id)));
+            return Ok(());
         }
-        let mut matched = true;
-        if is_new {
-            self.counts.messages_in += 1;
-            let message = Arc::new(Message::of(now, publish));
-            self.events.push_back(BrokerEvent::Taken(message.clone()));
-            matched = self.publish(now, Some(session), &message, qos, retain);
+        self.note(&message);
+        let matched = self.publish(now, Some(session), &message, qos, retain);
+        if let Some(packet_id) = packet_id {
+            let reason = if matched { Reason::SUCCESS } else { Reason::NO_MATCHING_SUBSCRIBERS };
+            self.send(id, &Packet::Puback(Acknowledge::because(packet_id, reason)));
         }
-        let reason = if matched { Reason::SUCCESS } else { Reason::NO_MATCHING_SUBSCRIBERS };
-        match (qos, packet_id) {
-            (Qos::AtLeastOnce, Some(it)) => {
-                self.send(id, &Packet::Puback(Acknowledge::because(it, reason)));
-            }
-            (Qos::ExactlyOnce, Some(it)) => {
-                self.send(id, &Packet::Pubrec(Acknowledge::because(it, reason)));
-            }
-            _ => {}
+        Ok(())
+    }
+
+    /// A message is there whole.
+    fn note(&mut self, message: &Arc<Message>) {
+        self.counts.messages_in += 1;
+        self.events.push_back(BrokerEvent::Taken(message.clone()));
+    }
+
+    /// Holds a message of QoS 2 until it is released, as mosquitto does (section 4.3.3 leaves it open).
+    fn hold(
+        &mut self,
+        id: SessionId,
+        packet_id: u16,
+        message: Arc<Message>,
+        retain: bool,
+    ) -> Result<(), Malformed> {
+        let (most, queue) = (self.settings.receive_maximum, self.settings.queue_messages);
+        let Some(session) = self.session(id) else { return Ok(()) };
+        // A client of 3.1.1 was told of no maximum.
+        let most = match session.version {
+            Version::V5 => most.into(),
+            Version::V311 => queue.saturating_add(most.into()) as usize,
+        };
+        if session.receiver.len() >= most && !session.receiver.contains(packet_id) {
+            return Err(Malformed(Reason::RECEIVE_MAXIMUM_EXCEEDED));
+        }
+        if session.receiver.take(packet_id, (message.clone(), retain)) {
+            self.note(&message);
         }
         Ok(())
     }
@@ -98,7 +111,7 @@ impl Broker {
     }
 
     /// Passes a message on to all who want it, and keeps it if it is to be retained; whether anybody wanted it.
-    fn publish(
+    pub(super) fn publish(
         &mut self,
         now: Time,
         from: Option<SessionId>,

@@ -29,7 +29,8 @@ pub(crate) struct Session {
     /// Bytes of bodies in it.
     pub(crate) queued_bytes: u64,
     pub(crate) sender: Sender<Queued>,
-    pub(crate) receiver: Receiver,
+    /// Messages of QoS 2 are passed on when they are released, and whether they are to be retained.
+    pub(crate) receiver: Receiver<(Arc<Message>, bool)>,
     /// Seconds for which it stays without a connection.
     pub(crate) expiry: u32,
     pub(crate) will: Option<Will>,

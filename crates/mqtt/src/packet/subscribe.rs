@@ -174,7 +174,10 @@ impl Granted {
         let properties = properties(reader, version, of)?;
         let mut reasons = Vec::new();
         while !reader.is_empty() {
-            reasons.push(Reason(reader.u8()?));
+            let reason = Reason(reader.u8()?);
+            // Version 3.1.1 has one failure only (its section 3.9.3).
+            let is_known = version == Version::V5 || matches!(reason.0, 0..=2 | 0x80);
+            reasons.push(if is_known { reason } else { return Err(MALFORMED) });
         }
         let may_be_none = version == Version::V311 && of == Of::Unsuback;
         if reasons.is_empty() == may_be_none {

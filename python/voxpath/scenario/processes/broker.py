@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.table import default
 from voxpath.scenario.processes.mqtt import SECOND, Aliases, Brokers, InFlight, Qos, Seconds
 from voxpath.scenario.processes.table import Passed, ProcessTable
 from voxpath.scenario.quantities import Count, Port, PositiveSize, Several, Size
@@ -32,7 +31,9 @@ class Broker(ProcessTable):
     sessions: Annotated[Several, Field(le=_MOST)] = Field(
         1_000_000, description="Sessions, at most, of clients that are not connected too."
     )
-    packet: Annotated[PositiveSize, Field(le=_MOST)] = default("256 MiB", "The largest packet it takes.")
+    packet: Annotated[PositiveSize, Field(lt=_MOST)] | None = Field(
+        None, description="The largest packet that it takes; any that MQTT knows without it."
+    )
     in_flight: InFlight = Field(20, description="Messages of QoS 1 and 2 in flight for each client.")
     queue: Annotated[Count, Field(le=_MOST)] = Field(
         1000, description="Messages that wait for a session, at most."
@@ -72,7 +73,7 @@ class Broker(ProcessTable):
             "port": self.port,
             "connections": self.connections,
             "sessions": self.sessions,
-            "packet_bytes": self.packet,
+            "packet_bytes": _MOST if self.packet is None else self.packet,
             "in_flight": self.in_flight,
             "queue_messages": self.queue,
             "queue_bytes": self.queue_size,

@@ -77,10 +77,17 @@ class ClientsTable(ProcessTable):
     in_flight: InFlight = Field(
         20, description="Messages of QoS 1 and 2 in flight, either way; the receive maximum of version 5."
     )
-    topic_aliases: Aliases = Field(0, description="The highest topic alias a client takes; version 5.")
+    topic_aliases: Aliases = Field(
+        0, description="The highest topic alias that a client takes and uses; version 5."
+    )
     user: Text | None = Field(None, description="User name.")
     password: Text | None = Field(None, description="Password.")
     will: Will | None = None
+
+    @classmethod
+    def ends(cls, app: Mapping[str, Any]) -> bool:
+        """Whether its clients leave at last."""
+        return app["messages"] is not None
 
     def own(self) -> dict[str, Any]:
         """What is a publisher's or a subscriber's alone, as a plan holds it."""

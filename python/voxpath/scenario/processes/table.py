@@ -44,6 +44,11 @@ class ProcessTable(Table):
 
     kind: str
 
+    @classmethod
+    def ends(cls, app: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Whether a plan's process of this kind comes to an end that a run waits for."""
+        return False
+
     def planned(
         self,
         name: str,
