@@ -134,7 +134,8 @@ def scenario(in_flight: int) -> str:
     shared = f'broker = "server", in_flight = {in_flight}'
     lines += [
         f'[[processes]]\nname = "sub{version}"\nhost = "client"\napp = {{ kind = "subscriber", {shared}, '
-        f'client_id = "sub{version}", filters = ["field/#"], version = "{version}", messages = {len(CASES)} }}'
+        f'client_id = "sub{version}", filters = ["field/#"], messages = {len(CASES)}, version = "{version}" '
+        "}"
         for version in VERSIONS
     ]
     lines += [

@@ -13,7 +13,7 @@ mod subscriptions;
 
 pub use settings::{BrokerSettings, Full};
 
-use crate::packet::{Disconnect, Packet, Property, Text, Version};
+use crate::packet::{Disconnect, Packet, Property, Qos, Text, Version};
 use crate::{Malformed, Reason};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -94,7 +94,8 @@ pub struct Broker {
     free_sessions: Vec<SessionId>,
     by_client: BTreeMap<Text, SessionId>,
     subscriptions: Subscriptions,
-    retained: BTreeMap<Text, Arc<Message>>,
+    /// What is retained, and at which QoS it came.
+    retained: BTreeMap<Text, (Arc<Message>, Qos)>,
     retained_bytes: u64,
     timers: BTreeSet<(Time, Timer)>,
     ready: VecDeque<ConnectionId>,

@@ -120,7 +120,7 @@ impl Broker {
         retain: bool,
     ) -> bool {
         if retain {
-            self.retain(message);
+            self.retain(message, qos);
         }
         let sessions = &self.sessions;
         let is_there = |id: SessionId| matches!(sessions.get(id as usize), Some(Some(session)) if session.connection.is_some());
@@ -138,16 +138,16 @@ impl Broker {
         matched
     }
 
-    fn retain(&mut self, message: &Arc<Message>) {
+    fn retain(&mut self, message: &Arc<Message>, qos: Qos) {
         let len = u64::from(message.payload.len());
-        if let Some(before) = self.retained.remove(&message.topic) {
+        if let Some((before, _)) = self.retained.remove(&message.topic) {
             self.retained_bytes -= u64::from(before.payload.len());
         }
         let has_room = self.retained.len() < self.settings.retained_messages as usize
             && self.retained_bytes + len <= self.settings.retained_bytes;
         if len > 0 && has_room {
             self.retained_bytes += len;
-            self.retained.insert(message.topic.clone(), message.clone());
+            self.retained.insert(message.topic.clone(), (message.clone(), qos));
         }
     }
 
@@ -159,17 +159,16 @@ impl Broker {
         let prefix = filter.filter[..wild].trim_end_matches('/');
         let candidates =
             self.retained.range::<str, _>((core::ops::Bound::Included(prefix), core::ops::Bound::Unbounded));
-        let found: Vec<Arc<Message>> = candidates
+        let found: Vec<(Arc<Message>, Qos)> = candidates
             .take_while(|(topic, _)| topic.starts_with(prefix))
             .filter(|(topic, _)| filter.matches(topic))
-            .map(|(_, message)| message.clone())
+            .map(|(_, retained)| retained.clone())
             .collect();
-        for message in found {
+        for (message, qos) in found {
             if message.expires_at.is_some_and(|at| at <= now) {
                 continue;
             }
-            // It is sent at the QoS of the subscription: a broker does not note at which it came.
-            let queued = Queued { message, qos: to.qos, retain: true, ids: id.into_iter().collect() };
+            let queued = Queued { message, qos: qos.min(to.qos), retain: true, ids: id.into_iter().collect() };
             self.queue(now, session, queued);
         }
     }
