@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -47,6 +47,7 @@ help:
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/measured/speech-service.md)'
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
+	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
@@ -243,6 +244,9 @@ bench: setup bench-setup
 	@failed=; for part in "$(BIN)/python benches/run.py" "$(MAKE) bench-aec" "$(MAKE) bench-real"; do \
 		echo "$$part"; $$part || failed="$$failed $$part;"; \
 	done; test -z "$$failed" || { echo "bench: failed:$$failed"; exit 1; }
+
+mqtt: setup
+	$(BIN)/python benches/mqtt/run.py
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator
