@@ -39,6 +39,11 @@ fn link() {
 }
 
 #[test]
+fn mqtt() {
+    hold("mqtt");
+}
+
+#[test]
 fn plan() {
     hold("plan");
 }

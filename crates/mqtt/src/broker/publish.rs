@@ -168,7 +168,8 @@ impl Broker {
             if message.expires_at.is_some_and(|at| at <= now) {
                 continue;
             }
-            let queued = Queued { message, qos: qos.min(to.qos), retain: true, ids: id.into_iter().collect() };
+            let queued =
+                Queued { message, qos: qos.min(to.qos), retain: true, ids: id.into_iter().collect() };
             self.queue(now, session, queued);
         }
     }

@@ -225,8 +225,11 @@ impl One {
                 has_written |= taken > 0;
                 if taken < next.len() {
                     self.client.untake(next.slice(taken, next.len() - taken));
-                    is_full = true;
-                    break;
+                    // A socket may take less than there is room for at a time.
+                    is_full = taken == 0 || stream.writable() == 0;
+                    if is_full {
+                        break;
+                    }
                 }
             }
             if has_written {
