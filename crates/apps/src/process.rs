@@ -176,6 +176,8 @@ pub struct ProcessContext {
 
 /// The settings of a process, as the plan has them, without its kind.
 pub trait ProcessSettings: Sized {
+    /// Whether it passes flows on, so that [`ProcessSettings::sample`] draws some.
+    const PASSES_ON: bool = false;
     /// The tables that such processes have rows in.
     const TABLES: &'static [&'static dyn ProcessEntity] = &[];
 

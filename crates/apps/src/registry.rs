@@ -202,6 +202,14 @@ macro_rules! processes {
                 match self { $( Self::$variant(settings) => settings.check(nodes, check), )+ }
             }
 
+            /// The names of those that pass flows on.
+            pub fn passing() -> Vec<&'static str> {
+                [$( ($name, <$settings>::PASSES_ON) ),+]
+                    .into_iter()
+                    .filter_map(|(name, passes_on)| passes_on.then_some(name))
+                    .collect()
+            }
+
             /// As [`ProcessSettings::check_real`].
             pub fn check_real(&self, check: &mut Check<'_>) {
                 match self { $( Self::$variant(settings) => settings.check_real(check), )+ }

@@ -32,8 +32,8 @@ def overhead(name: str) -> int:
 class Sealer:
     """Seals objects of a topic.
 
-    An object is a head (version, epoch, number of the object, length of the publisher's name), the name, a nonce, what was sealed, and
-    the publisher's signature. The topic is sealed and signed with it and does not travel.
+    An object is a head (version, epoch, number of the object, length of the publisher's name), the name, a
+    nonce, what was sealed, and the publisher's signature. The topic is bound to it and does not travel.
     """
 
     def __init__(self, one: Identity, owner: Public, grant: Grant, sent: int = 0) -> None:
@@ -120,8 +120,8 @@ class Opener:
         """The body of an object.
 
         Raises:
-            Refused: It was altered, repeated or moved to another topic; it is of another key or of nobody who may publish; or
-                the right to read is over at `now`.
+            Refused: It was altered, repeated or moved to another topic; it is of another key or of nobody who
+                may publish; or the right to read is over at `now`.
         """
         if now >= self._grant.until:
             raise Refused(f"the right to read {self._grant.topic!r} is over")

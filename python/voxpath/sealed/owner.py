@@ -111,7 +111,7 @@ class _Topic:
 
 
 class Owner:
-    """Owns topics. Whoever may read a topic has its key; a new key is made as soon as somebody may no longer."""
+    """Owns topics. Whoever may read one has its key; a new key is made once somebody may no longer."""
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
@@ -128,7 +128,7 @@ class Owner:
         known.allowed[one.name] = (one, role, until)
 
     def remove(self, topic: str, name: str) -> None:
-        """Takes somebody's rights; the topic has a new key, so what comes after cannot be read with the old one."""
+        """Takes somebody's rights; the topic has a new key, which what comes after is sealed with."""
         known = self._topics[topic]
         del known.allowed[name]
         known.epoch, known.key = known.epoch + 1, AESGCM.generate_key(128)

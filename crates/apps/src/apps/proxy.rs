@@ -48,6 +48,8 @@ impl Forward {
 }
 
 impl ProcessSettings for Proxy {
+    const PASSES_ON: bool = true;
+
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
         at_least_one(check, [("buffer_bytes", self.buffer_bytes.into())]);
         let mut ports = BTreeSet::new();
