@@ -65,7 +65,7 @@ fn wire() {
 
 #[test]
 fn every_target_has_a_test_here() {
-    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "script", "tcp", "wire"]);
+    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "mqtt", "plan", "script", "tcp", "wire"]);
 }
 
 #[test]

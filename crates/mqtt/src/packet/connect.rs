@@ -44,7 +44,9 @@ pub struct Connect {
 }
 
 impl Connect {
-    pub(super) fn put(&self, version: Version, out: &mut Vec<u8>) {
+    /// Writes it in its own version.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let version = self.version;
         put_binary(out, b"MQTT");
         out.push(if version == Version::V5 { 5 } else { 4 });
         let mut flags = u8::from(self.clean) << 1;

@@ -156,7 +156,7 @@ impl Packet {
         NAMES[(kind & 15) as usize]
     }
 
-    /// The packet's bytes.
+    /// The packet's bytes, in `version`; a CONNECT has its own.
     ///
     /// Panics if they are more than a packet can have, 256 MiB.
     pub fn emit(&self, version: Version) -> Payload {
@@ -169,7 +169,7 @@ impl Packet {
                 publish.payload.clone()
             }
             Self::Connect(connect) => {
-                connect.put(version, &mut own);
+                connect.put(&mut own);
                 NOTHING
             }
             Self::Connack(connack) => {
