@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -48,6 +48,7 @@ help:
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/measured/speech-service.md)'
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
+	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
 	@echo 'make bench-call   a call of 60 s beside its datagrams in ns-3, and a thousand calls in one run'
@@ -70,6 +71,8 @@ $(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 $(STAMPS)/praat: SERVES := the study karaoui2023 has it draw a vocal tract
 $(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which is recognised and sent through a codec
 $(STAMPS)/asterisk-core-sounds-en-g722: SERVES := recorded speech of up to 30 s, CC-BY-SA-3.0, which the study ramli2018 streams
+$(STAMPS)/mosquitto: SERVES := the tests hold what our MQTT puts on the wire against what it does
+$(STAMPS)/mosquitto-clients: SERVES := the same, of mosquitto_pub
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 $(PROGRAMS): | $(STAMPS)
@@ -251,6 +254,9 @@ bench-call: setup bench-setup
 	cargo build --release --locked --quiet -p voxpath-sim --example plan
 	make --silent -C benches/peers
 	$(BIN)/python benches/peers/call.py
+
+mqtt: setup
+	$(BIN)/python benches/mqtt/run.py
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator

@@ -12,6 +12,12 @@ WITHOUT_CIRCLES = ("apps", "py", "sim", "units", "wire")
 TO_BE_REMOVED = {
     "apps": {
         ("crate::apps::cbr", "crate::apps::onoff"),
+        ("crate::apps::mqtt::broker", "crate::apps"),
+        ("crate::apps::mqtt::publisher", "crate::apps"),
+        ("crate::apps::mqtt::subscriber", "crate::apps"),
+        ("crate::apps::mqtt::tables", "crate::apps::mqtt::broker"),
+        ("crate::apps::mqtt::tables", "crate::apps::mqtt::publisher"),
+        ("crate::apps::mqtt::tables", "crate::apps::mqtt::subscriber"),
         ("crate::apps::proxy", "crate::apps"),
         ("crate::record", "crate::apps::speech"),
     },

@@ -25,8 +25,14 @@ const PORTS: [u16; 4] = [5001, 49_152, 49_153, 49_154];
 pub fn run(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let plan = plan(source.u8());
-    let observe =
-        Observe { tcp: false, rtc: false, packets: true, capture: vec!["host2".into()], snap_bytes: None };
+    let observe = Observe {
+        tcp: false,
+        rtc: false,
+        capacity: false,
+        packets: true,
+        capture: vec!["host2".into()],
+        snap_bytes: None,
+    };
     let mut world = RealTime::new(plan, 0, &observe).expect("a plan that can run");
     let outside = world.take_outside();
     let mut now = Time::ZERO;
@@ -58,7 +64,7 @@ pub fn run(bytes: &[u8]) {
         }
         assert!(world.links(now).all(|link| link.dropped <= link.entered));
     }
-    let problems = world.finish(now, outside).verdict.problems;
+    let problems = world.finish(now, outside, Vec::new()).verdict.problems;
     // Who speaks with a flow's ports can say what the flow does not, and is found out.
     let of_books: Vec<&String> =
         problems.iter().filter(|what| !what.ends_with("not what was sent")).collect();

@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod edge;
 pub mod endurance;
 pub mod link;
+pub mod mqtt;
 pub mod mutate;
 pub mod plan;
 pub mod rtp;
@@ -30,9 +31,10 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "edge", run: edge::run },
     Target { name: "link", run: link::run },
+    Target { name: "mqtt", run: mqtt::run },
     Target { name: "plan", run: plan::run },
     Target { name: "rtp", run: rtp::run },
     Target { name: "script", run: script::run },

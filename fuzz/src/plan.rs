@@ -49,6 +49,7 @@ fn simulate(plan: &Plan) {
     let hosts = plan.nodes.iter().filter(|node| node.kind == NodeKind::Host);
     let observe = Observe {
         rtc: plan.seed.is_multiple_of(5),
+        capacity: plan.seed.is_multiple_of(7),
         tcp: plan.seed.is_multiple_of(2),
         packets: plan.seed.is_multiple_of(3),
         capture: hosts.take(1).map(|host| host.name.clone()).collect(),

@@ -39,6 +39,11 @@ fn link() {
 }
 
 #[test]
+fn mqtt() {
+    hold("mqtt");
+}
+
+#[test]
 fn plan() {
     hold("plan");
 }
@@ -65,7 +70,8 @@ fn wire() {
 
 #[test]
 fn every_target_has_a_test_here() {
-    assert_eq!(TARGETS.map(|target| target.name), ["edge", "link", "plan", "rtp", "script", "tcp", "wire"]);
+    let names = ["edge", "link", "mqtt", "plan", "rtp", "script", "tcp", "wire"];
+    assert_eq!(TARGETS.map(|target| target.name), names);
 }
 
 #[test]

@@ -24,7 +24,9 @@ mod socket;
 pub use apps::*;
 pub use entity::{Entity, EntityOf, Told};
 pub use machine::{DatagramApplication, DatagramMachine, Machine, StreamApplication, StreamMachine};
-pub use process::{Process, ProcessApp, ProcessMachine, ProcessSettings};
+pub use process::{
+    Process, ProcessApp, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, Saw, Work,
+};
 pub use record::{Message, Page, Record, Request, Verifier};
 pub use settings::{FlowContext, Over, Settings};
 pub use socket::{Datagrams, Stream};

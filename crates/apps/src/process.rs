@@ -6,9 +6,13 @@
 
 use crate::settings::Over;
 use crate::socket::Stream;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::Any;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
+use voxpath_net::table::{Described, Meaning, Table, TableOf};
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
@@ -81,21 +85,125 @@ pub trait Process {
     fn held(&self) -> u64 {
         0
     }
+
+    /// What it has done so far, if it does something of its own: it has a row among the flows then, and the run waits
+    /// until what it wrote to its connections is acknowledged.
+    fn work(&self) -> Option<Work> {
+        None
+    }
+
+    /// What it saw, for [`ProcessSettings::TABLES`].
+    fn account(&self) -> &dyn Any {
+        &()
+    }
+}
+
+/// What a process has done that does something of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Index of the host with which it did that; its own, if others came to it.
+    pub to: u32,
+    /// When it began.
+    pub start: Time,
+    /// `completed`, `unfinished`, or how it failed.
+    pub status: &'static str,
+    /// When the first of it was done.
+    pub first: Option<Time>,
+    /// When all of it was.
+    pub completed: Option<Time>,
+    /// Octets of data that came, or were taken.
+    pub octets: u64,
+}
+
+/// What processes saw, of which a table is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Saw<'a> {
+    /// Place of its name in the list of names.
+    pub name: u32,
+    /// Place of the empty name, of what nobody did.
+    pub nobody: u32,
+    /// Number of the process.
+    pub process: u16,
+    /// As [`Process::account`].
+    pub account: &'a dyn Any,
+}
+
+/// A table with rows of what processes did, alone or together.
+#[derive(Debug)]
+pub struct ProcessTable<R: 'static> {
+    /// Name and columns; its only list of names is that of flows.
+    pub table: TableOf<R>,
+    /// The rows of all processes.
+    pub rows: fn(&[Saw<'_>], &mut Vec<R>),
+}
+
+/// Such a table, whatever its rows are.
+pub trait ProcessEntity: Described {
+    /// The rows of processes; `names` are those of all flows.
+    fn table(&self, saw: &[Saw<'_>], names: &[String]) -> Table;
+}
+
+impl<R> Described for ProcessTable<R> {
+    fn name(&self) -> &'static str {
+        self.table.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.table.about
+    }
+
+    fn columns(&self) -> Vec<(&'static str, Meaning)> {
+        Described::columns(&self.table)
+    }
+}
+
+impl<R> ProcessEntity for ProcessTable<R> {
+    fn table(&self, saw: &[Saw<'_>], names: &[String]) -> Table {
+        let mut rows = Vec::new();
+        (self.rows)(saw, &mut rows);
+        self.table.fill(&rows, &[names])
+    }
+}
+
+/// The process that settings belong to.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessContext {
+    /// Its number, from 0.
+    pub index: u16,
+    /// Index of its host.
+    pub node: u32,
 }
 
 /// The settings of a process, as the plan has them, without its kind.
 pub trait ProcessSettings: Sized {
+    /// Whether it passes flows on, so that [`ProcessSettings::sample`] draws some.
+    const PASSES_ON: bool = false;
+    /// The tables that such processes have rows in.
+    const TABLES: &'static [&'static dyn ProcessEntity] = &[];
+
     /// What keeps them from being used; keys are relative to the settings. `nodes` says how many nodes there are.
     fn check(&self, nodes: u32, check: &mut Check<'_>);
+
+    /// What keeps them from being used where its host is real.
+    fn check_real(&self, _check: &mut Check<'_>) {}
+
+    /// Whether only the end of the run ends it, though the run waits for it.
+    fn is_endless(&self) -> bool {
+        false
+    }
+
     /// The ports at which it waits for others, and over what.
     fn ports(&self) -> impl Iterator<Item = (u16, Over)>;
     /// The hosts that it sends to.
     fn targets(&self) -> impl Iterator<Item = u32>;
     /// The process itself; `address` is that of a host, as this process's host reaches it.
-    fn machine(&self, address: impl Fn(u32) -> IpAddr) -> ProcessMachine;
+    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine;
+
     /// Settings with which nothing is wrong, for property tests. Its first ports lead to these peers, in this order, each
-    /// over what stands beside it.
-    fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Self;
+    /// over what stands beside it; none where it passes nothing on.
+    fn sample(_draw: &mut dyn Draw, _peers: &[(Peer, Over)]) -> Option<Self> {
+        None
+    }
 }
 
 /// A port of a host.

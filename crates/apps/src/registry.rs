@@ -4,7 +4,9 @@
 pub(crate) use crate::datagrams::DatagramRecord;
 pub(crate) use crate::entity::Entity;
 pub(crate) use crate::machine::{DatagramMachine, Machine, StreamMachine};
-pub(crate) use crate::process::{Peer, Process, ProcessSettings, Sockets};
+pub(crate) use crate::process::{
+    Peer, Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work,
+};
 pub(crate) use crate::record::Record;
 pub(crate) use crate::settings::{FlowContext, Over, Settings};
 pub(crate) use crate::socket::{Datagrams, Stream};
@@ -212,6 +214,40 @@ macro_rules! processes {
                 match self { $( Self::$variant(settings) => settings.check(nodes, check), )+ }
             }
 
+            /// The names of those that pass flows on.
+            pub fn passing() -> Vec<&'static str> {
+                [$( ($name, <$settings>::PASSES_ON) ),+]
+                    .into_iter()
+                    .filter_map(|(name, passes_on)| passes_on.then_some(name))
+                    .collect()
+            }
+
+            /// As [`ProcessSettings::check_real`].
+            pub fn check_real(&self, check: &mut Check<'_>) {
+                match self { $( Self::$variant(settings) => settings.check_real(check), )+ }
+            }
+
+            /// As [`ProcessSettings::is_endless`].
+            pub fn is_endless(&self) -> bool {
+                match self { $( Self::$variant(settings) => settings.is_endless(), )+ }
+            }
+
+            /// As [`ProcessSettings::TABLES`].
+            pub const fn tables(&self) -> &'static [&'static dyn ProcessEntity] {
+                match self { $( Self::$variant(_) => <$settings>::TABLES, )+ }
+            }
+
+            /// The tables of all processes, each once, in the order of the list.
+            pub fn all_tables() -> Vec<&'static dyn ProcessEntity> {
+                let mut all: Vec<&'static dyn ProcessEntity> = Vec::new();
+                $( for &table in <$settings>::TABLES {
+                    if all.iter().all(|known| known.name() != table.name()) {
+                        all.push(table);
+                    }
+                } )+
+                all
+            }
+
             /// As [`ProcessSettings::ports`].
             pub fn ports(&self) -> Vec<(u16, Over)> {
                 match self { $( Self::$variant(settings) => settings.ports().collect(), )+ }
@@ -223,15 +259,16 @@ macro_rules! processes {
             }
 
             /// As [`ProcessSettings::machine`].
-            pub fn machine(&self, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
-                match self { $( Self::$variant(settings) => settings.machine(address), )+ }
+            pub fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+                match self { $( Self::$variant(settings) => settings.machine(context, address), )+ }
             }
 
-            /// Any process, as [`ProcessSettings::sample`].
+            /// Any process that passes on, as [`ProcessSettings::sample`].
             pub fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Self {
-                const SAMPLES: &[fn(&mut dyn Draw, &[(Peer, Over)]) -> ProcessApp] =
-                    &[$(|draw, peers| ProcessApp::$variant(<$settings>::sample(draw, peers))),+];
-                SAMPLES[draw.below(SAMPLES.len() as u64) as usize](draw, peers)
+                const SAMPLES: &[fn(&mut dyn Draw, &[(Peer, Over)]) -> Option<ProcessApp>] =
+                    &[$(|draw, peers| <$settings>::sample(draw, peers).map(ProcessApp::$variant)),+];
+                let mut drawn: Vec<Self> = SAMPLES.iter().filter_map(|sample| sample(draw, peers)).collect();
+                drawn.swap_remove(draw.below(drawn.len() as u64) as usize)
             }
         }
 
@@ -259,6 +296,14 @@ macro_rules! processes {
 
             fn held(&self) -> u64 {
                 match self { $( Self::$variant(process) => process.held(), )+ }
+            }
+
+            fn work(&self) -> Option<Work> {
+                match self { $( Self::$variant(process) => process.work(), )+ }
+            }
+
+            fn account(&self) -> &dyn Any {
+                match self { $( Self::$variant(process) => process.account(), )+ }
             }
         }
 

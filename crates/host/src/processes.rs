@@ -7,6 +7,7 @@ use crate::error::{Context, HostError};
 use crate::live::{Alarm, wait};
 use crate::namespace::Namespace;
 use crate::sockets::{Socket, StreamState, bound, set_tcp_options, watch};
+use crate::tcp_info::tcp_info;
 use bytes::Bytes;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -21,9 +22,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use voxpath_apps::Stream;
 use voxpath_apps::process::{Event, ListenerId, Process, ProcessMachine, SocketId, Sockets};
 use voxpath_sim::outside::OutsideProcess;
+use voxpath_units::Span;
 use voxpath_wire::Payload;
 
 const ALARM: u64 = u64::MAX;
+/// When to look again whether what was written is acknowledged.
+const LOOK_AGAIN: Span = Span::from_millis(20);
 /// The largest datagram.
 const LARGEST: usize = 65_535;
 
@@ -33,6 +37,8 @@ pub(crate) struct Processes {
     clock: Clock,
     alarm: Alarm,
     running: Vec<Running>,
+    /// Which of them do something of their own.
+    works: Vec<bool>,
     table: Table,
 }
 
@@ -81,7 +87,8 @@ impl Processes {
         epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN)
             .context(|| "watch an eventfd".into())?;
         let table = Table { epoll, places: Vec::new(), free: Vec::new() };
-        let mut processes = Self { clock, alarm, running: Vec::new(), table };
+        let works = outside.iter().map(|(_, machine)| machine.work().is_some()).collect();
+        let mut processes = Self { clock, alarm, running: Vec::new(), works, table };
         for (outside, machine) in outside {
             let host = hosts[outside.host as usize].as_ref().expect("a process outside is on a real host");
             let host = host.try_clone()?;
@@ -97,13 +104,23 @@ impl Processes {
         self.alarm.clone()
     }
 
-    /// Drives every process until `stop`.
+    /// Drives every process until `stop`, and gives them back; `busy` says whether a run has to wait for one.
     ///
     /// # Errors
     /// The kernel does not let us wait, or refuses a socket.
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<(), HostError> {
+    pub(crate) fn run(
+        mut self,
+        stop: &AtomicBool,
+        busy: &AtomicBool,
+    ) -> Result<Vec<(OutsideProcess, ProcessMachine)>, HostError> {
         while !stop.load(Ordering::Acquire) {
-            let deadline = self.running.iter().filter_map(|running| running.machine.poll_timeout()).min();
+            let works = self.running.iter().any(|running| running.machine.is_busy());
+            // Whatever they wrote is waited for; the kernel does not tell when it is acknowledged.
+            let awaits = !works && self.table.is_outstanding(&self.works);
+            busy.store(works || awaits, Ordering::Release);
+            let look = awaits.then(|| self.clock.now() + LOOK_AGAIN);
+            let due = self.running.iter().filter_map(|running| running.machine.poll_timeout());
+            let deadline = due.chain(look).min();
             let mut events = Vec::new();
             let Self { table, clock, alarm, .. } = &self;
             wait(&table.epoll, *clock, deadline, |data, flags| match data {
@@ -123,7 +140,7 @@ impl Processes {
                 self.with(process, |machine, sockets| machine.drive(now, sockets))?;
             }
         }
-        Ok(())
+        Ok(self.running.into_iter().map(|running| (running.outside, running.machine)).collect())
     }
 
     /// What epoll says of a socket; the process that has to hear of it.
@@ -177,6 +194,14 @@ impl Processes {
 impl Table {
     fn place(&self, number: u32) -> Option<&Place> {
         self.places.get(number as usize)?.as_ref()
+    }
+
+    /// Whether a connection of such a process has segments that are not acknowledged.
+    fn is_outstanding(&self, works: &[bool]) -> bool {
+        self.places.iter().flatten().any(|Place { process, socket, kind }| {
+            let is_open = matches!(kind, Kind::Connection { stands: true, state } if state.failed.is_none());
+            is_open && works[*process] && tcp_info(socket).is_some_and(|info| info.unacked > 0)
+        })
     }
 
     fn add(&mut self, place: Place) -> Result<SocketId, HostError> {

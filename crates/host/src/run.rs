@@ -14,6 +14,8 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use voxpath_apps::process::ProcessMachine;
+use voxpath_sim::outside::OutsideProcess;
 use voxpath_sim::{LinkState, RealTime, Report, Strays};
 use voxpath_units::{Span, Time};
 
@@ -92,6 +94,8 @@ struct Board {
     now_ns: AtomicU64,
     /// The simulated ends and the network have nothing left to do.
     is_idle: AtomicBool,
+    /// A process on a real host has something to do that the run waits for.
+    processes_busy: AtomicBool,
     /// A thread has ended, by itself or because it was told to.
     has_ended: AtomicBool,
     /// Somebody wants to see the links.
@@ -99,6 +103,9 @@ struct Board {
     /// The links as they were seen last. The loop only ever tries to lock it.
     seen: Mutex<Option<Seen>>,
 }
+
+/// Processes that ran on real hosts.
+type Processed = Vec<(OutsideProcess, ProcessMachine)>;
 
 /// When links were looked at, and how they were.
 pub type Seen = (Time, Vec<LinkState>);
@@ -111,7 +118,7 @@ pub struct Run {
     world: JoinHandle<Result<Turned, HostError>>,
     sockets: JoinHandle<Result<Harvest, HostError>>,
     /// Drives processes, where there are any.
-    processes: Option<(JoinHandle<Result<(), HostError>>, Alarm)>,
+    processes: Option<(JoinHandle<Result<Processed, HostError>>, Alarm)>,
     /// Watches the connections of programs; or why nobody does.
     connections: Result<JoinHandle<Result<Connections, HostError>>, HostError>,
     observe_tcp: bool,
@@ -160,6 +167,7 @@ impl Run {
             stop: AtomicBool::new(false),
             now_ns: AtomicU64::new(0),
             is_idle: AtomicBool::new(false),
+            processes_busy: AtomicBool::new(processes.is_some()),
             has_ended: AtomicBool::new(false),
             look: AtomicBool::new(false),
             seen: Mutex::default(),
@@ -189,7 +197,7 @@ impl Run {
             .map(|processes| {
                 let (alarm, board) = (processes.alarm(), Arc::clone(&board));
                 let run = move || {
-                    let ran = processes.run(&board.sockets.stop);
+                    let ran = processes.run(&board.sockets.stop, &board.processes_busy);
                     if ran.is_err() {
                         board.has_ended.store(true, Ordering::Release);
                     }
@@ -218,6 +226,7 @@ impl Run {
     pub fn is_done(&self) -> bool {
         self.board.has_ended.load(Ordering::Acquire)
             || (self.board.sockets.busy.load(Ordering::Acquire) == 0
+                && !self.board.processes_busy.load(Ordering::Acquire)
                 && self.board.is_idle.load(Ordering::Acquire))
     }
 
@@ -256,7 +265,7 @@ impl Run {
             join(thread)
         });
         let Harvest { outside, samples, spent: ends_spent } = join(self.sockets)?;
-        processes.transpose()?;
+        let processes = processes.transpose()?.unwrap_or_default();
         let watched = self.connections.and_then(join);
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let told = watched.and_then(|watched| watched.finish(self.clock, world.connections()));
@@ -277,7 +286,7 @@ impl Run {
         }
         let strays = world.strays();
         let kept_awake = live.keeps_awake();
-        let report = world.finish(ended, outside);
+        let report = world.finish(ended, outside, processes);
         let origin_ns = self.clock.origin_ns();
         Ok(Outcome {
             report,

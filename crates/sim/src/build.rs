@@ -18,7 +18,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use voxpath_apps::{DatagramMachine, FlowContext, Machine};
+use voxpath_apps::{DatagramMachine, FlowContext, Machine, ProcessContext};
 use voxpath_mptcp::LocalAddress;
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
@@ -118,8 +118,9 @@ fn processes(plan: &Plan, network: &Network, seed: Seed, first_target: u32) -> V
             let (_, remote) = between(plan, process.node, to).expect("a plan was checked for its addresses");
             network.addresses[(network.first_address(to).0 + remote) as usize].ip
         };
+        let context = ProcessContext { index: i as u16, node: process.node };
         Running::new(
-            process.app.machine(address),
+            process.app.machine(&context, address),
             process.name.clone(),
             process.node,
             process.tcp.clone(),
@@ -215,6 +216,8 @@ fn endpoints(plan: &Plan, index: u32, labels: [Label; 2], first_target: u32, see
             node: nodes[end],
             target: target(first_target + 2 * index + end as u32),
             busy: kind.is_busy(),
+            works: false,
+            awaited: false,
             kind,
             counters: Counters::default(),
             armed: None,

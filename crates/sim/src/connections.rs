@@ -71,6 +71,12 @@ pub struct ConnectionEnd {
     pub established: Option<Time>,
     /// When either end sent its last packet, where the network had to see that.
     pub last_sent: Option<Time>,
+    /// Packets sent, acknowledgments too.
+    pub packets_sent: Option<u64>,
+    /// Bytes of them.
+    pub ip_bytes_sent: Option<u64>,
+    /// Bytes of the data in them, retransmissions too.
+    pub data_bytes_sent: Option<u64>,
     /// Its own data that has arrived, retransmissions counted once.
     pub bytes_delivered: Option<u64>,
     /// Segments with data, retransmissions too.
@@ -103,6 +109,9 @@ impl ConnectionEnd {
             opened: None,
             established,
             last_sent: None,
+            packets_sent: None,
+            ip_bytes_sent: None,
+            data_bytes_sent: None,
             bytes_delivered: Some(counted.octets_acknowledged),
             data_segments_sent: Some(counted.data_segments_sent),
             retransmissions: Some(counted.retransmissions),
@@ -257,10 +266,38 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
     ],
 };
 
+/// The table of what connections of processes had links carry. Its lists of names are those of [`CONNECTIONS`].
+pub(crate) static WIRE: TableOf<ConnectionRow> = TableOf {
+    name: "wire",
+    about: "One row per end of every connection of a publisher, subscriber or broker: what it had its links carry, by layers. In `real` the kernel does not tell.",
+    columns: &[
+        (
+            "flow",
+            Meaning::name("scenario", "Name of the process that opened it."),
+            Of::Name(0, |row| row.flow),
+        ),
+        ("end", Meaning::name("scenario", "Accepted by or opened by a process."), Of::Name(1, |row| row.end)),
+        ("host", Meaning::name("scenario", "Host of this end."), Of::Name(2, |row| row.host)),
+        of_end!("packets_sent", Meaning::count("TCP", "IP packets, of every kind."), packets_sent),
+        of_end!("ip_bytes_sent", Meaning::bytes("TCP", "Bytes of these packets."), ip_bytes_sent),
+        of_end!(
+            "data_bytes_sent",
+            Meaning::bytes("TCP", "Data in them, retransmissions too; the rest are headers of IP and TCP."),
+            data_bytes_sent
+        ),
+    ],
+};
+
 /// The row of an endpoint of a process, if it is a connection.
 pub(crate) fn of_process(endpoint: &Endpoint) -> Option<ConnectionRow> {
     let Kind::Tcp(tcp) = &endpoint.kind else { return None };
-    let found = ConnectionEnd::simulated(endpoint.counters.established_at, tcp.connection());
+    let counters = &endpoint.counters;
+    let found = ConnectionEnd {
+        packets_sent: Some(counters.packets_sent),
+        ip_bytes_sent: Some(counters.ip_bytes_sent),
+        data_bytes_sent: Some(counters.data_bytes_sent),
+        ..ConnectionEnd::simulated(counters.established_at, tcp.connection())
+    };
     Some(ConnectionRow::new(endpoint, None, found))
 }
 

@@ -30,6 +30,10 @@ pub(crate) struct Endpoint {
     pub(crate) kind: Kind,
     /// Whether the world waits for it; see [`Kind::is_busy`].
     pub(crate) busy: bool,
+    /// Whether it is of a process that does something of its own.
+    pub(crate) works: bool,
+    /// Whether the world waits until what it sent is acknowledged.
+    pub(crate) awaited: bool,
     pub(crate) counters: Counters,
     /// The earliest wake-up that the event queue holds for this endpoint.
     pub(crate) armed: Option<Time>,
@@ -111,6 +115,9 @@ impl Endpoint {
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Counters {
     pub(crate) packets_sent: u64,
+    /// Bytes of them, and of the data in them; of TCP.
+    pub(crate) ip_bytes_sent: u64,
+    pub(crate) data_bytes_sent: u64,
     pub(crate) established_at: Option<Time>,
 }
 
@@ -339,6 +346,12 @@ impl Tcp {
 
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.connection().and_then(Connection::ended)
+    }
+
+    /// Whether it has data, or the handshake, that is not acknowledged.
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.connection()
+            .is_some_and(|connection| connection.ended().is_none() && connection.is_outstanding())
     }
 }
 

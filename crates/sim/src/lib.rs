@@ -44,7 +44,7 @@ pub use world::Delivery;
 use alloc::vec;
 use alloc::vec::Vec;
 use build::Edge;
-use voxpath_apps::App;
+use voxpath_apps::{App, ProcessApp};
 use voxpath_net::Seed;
 use voxpath_units::Time;
 use world::World;
@@ -53,6 +53,8 @@ use world::World;
 pub fn tables() -> Vec<&'static dyn Described> {
     let mut tables: Vec<&'static dyn Described> = vec![&report::FLOWS, &CONNECTIONS];
     tables.extend(App::all_tables().into_iter().map(|table| -> &dyn Described { table }));
+    tables.extend(ProcessApp::all_tables().into_iter().map(|table| -> &dyn Described { table }));
+    tables.push(&connections::WIRE);
     let others: [&dyn Described; 6] = [
         &report::ELEMENTS,
         &timeline::EVENTS,

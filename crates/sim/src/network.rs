@@ -96,14 +96,16 @@ impl Network {
         label: &Label,
         transport: Transport,
         payload: Payload,
-    ) {
+    ) -> u32 {
         let ip_len = match self.addresses[label.local.0 as usize].ip {
             IpAddr::V4(_) => IpHeader::V4_LEN,
             IpAddr::V6(_) => IpHeader::V6_LEN,
         };
         let packet = label.packet(now, ip_len, transport, payload);
+        let len = packet.len;
         self.tap.packet(now, Place::Host(from), Action::Sent, &packet);
         self.enter(now, from, packet);
+        len
     }
 
     /// A packet begins its way at a host.

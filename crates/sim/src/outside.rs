@@ -40,6 +40,8 @@ pub struct Outside {
 /// A process, to be run on a real host.
 #[derive(Debug, Clone)]
 pub struct OutsideProcess {
+    /// Its index in the plan.
+    pub index: u32,
     /// Its name.
     pub name: String,
     /// Index of the host in the plan.

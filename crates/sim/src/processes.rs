@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 use voxpath_apps::Stream;
-use voxpath_apps::process::{Event, ListenerId, ProcessMachine, SocketId, Sockets};
+use voxpath_apps::process::{Event, ListenerId, Process, ProcessMachine, SocketId, Sockets};
 use voxpath_net::{FlowId, Seed, Target};
 use voxpath_tcp::{Config, Connection};
 use voxpath_units::Time;
@@ -35,6 +35,8 @@ pub(crate) struct Running {
     pub(crate) armed: Option<Time>,
     /// Whether the world waits for it.
     pub(crate) busy: bool,
+    /// Whether it does something of its own ([`Process::work`]), also while it is driven.
+    pub(crate) works: bool,
     pub(crate) events: VecDeque<Event>,
     /// Sockets that it has used, whose packets have to leave.
     pub(crate) touched: BTreeSet<u32>,
@@ -57,6 +59,7 @@ impl Running {
         target: Target,
     ) -> Self {
         Self {
+            works: machine.work().is_some(),
             machine: Some(machine),
             is_outside: false,
             name,
@@ -78,10 +81,14 @@ impl Running {
     }
 
     /// The process that is to run on a real host, if it is and was not handed out yet.
-    pub(crate) fn take_outside(&mut self, is_ipv4: bool) -> Option<(OutsideProcess, ProcessMachine)> {
+    pub(crate) fn take_outside(
+        &mut self,
+        index: u32,
+        is_ipv4: bool,
+    ) -> Option<(OutsideProcess, ProcessMachine)> {
         let machine = self.machine.take_if(|_| self.is_outside)?;
         let (name, tcp) = (self.name.clone(), self.config.clone());
-        Some((OutsideProcess { name, host: self.node, is_ipv4, tcp }, machine))
+        Some((OutsideProcess { index, name, host: self.node, is_ipv4, tcp }, machine))
     }
 
     pub(crate) const fn node(&self) -> u32 {
@@ -120,7 +127,8 @@ impl ProcessSockets<'_> {
     /// The flow that a socket belongs to which is opened because of another.
     fn flow_of(&self, other: Option<SocketId>) -> FlowId {
         let label = |SocketId(other)| self.table.endpoints[other as usize].label;
-        other.map_or(self.table.no_flow(), |other| label(other).flow)
+        let own = if self.running.works { self.table.flow_of(self.process) } else { self.table.no_flow() };
+        other.map_or(own, |other| label(other).flow)
     }
 
     fn udp(&mut self, socket: SocketId) -> &mut Udp {
@@ -160,7 +168,8 @@ impl Sockets for ProcessSockets<'_> {
         let owner = Owner::Process { process: self.process, accepted_at: None };
         let kind = Kind::Tcp(Box::new(Tcp { socket: Socket::Open(Connection::connect(config, iss)), owner }));
         let end = end_of(self.process, true);
-        let index = self.table.add(Label::of(flow, tuple), end, self.running.node, kind);
+        let (node, works) = (self.running.node, self.running.works);
+        let index = self.table.add(Label::of(flow, tuple), end, node, kind, works);
         self.running.touched.insert(index);
         SocketId(index)
     }
@@ -186,8 +195,13 @@ impl Sockets for ProcessSockets<'_> {
         let flow = self.flow_of(on_behalf_of);
         let end = end_of(self.process, port.is_none());
         let kind = Kind::Datagram(Box::new(Udp::new(self.process)));
-        let index =
-            self.table.add(Label::waiting(flow, self.network.first_address(node), number), end, node, kind);
+        let index = self.table.add(
+            Label::waiting(flow, self.network.first_address(node), number),
+            end,
+            node,
+            kind,
+            false,
+        );
         self.table.bind(Port { node, is_udp: true, number }, Bound::Endpoint(index));
         SocketId(index)
     }

@@ -114,11 +114,11 @@ impl RealTime {
     /// Hands out the processes that are to run on real hosts.
     pub fn take_processes(&mut self) -> Vec<(OutsideProcess, ProcessMachine)> {
         let network = &self.world.network;
-        let taken = |running: &mut Running| {
+        let taken = |(index, running): (u32, &mut Running)| {
             let first = network.first_address(running.node());
-            running.take_outside(network.addresses[first.0 as usize].ip.is_ipv4())
+            running.take_outside(index, network.addresses[first.0 as usize].ip.is_ipv4())
         };
-        self.world.processes.iter_mut().filter_map(taken).collect()
+        (0..).zip(&mut self.world.processes).filter_map(taken).collect()
     }
 
     /// Lets everything happen that is due at `now`.
@@ -222,9 +222,18 @@ impl RealTime {
         self.world.network.tap.sample(now, FlowId(flow), end.into(), metric, value);
     }
 
-    /// Ends the run at `now` and closes its books; `outside` is what [`RealTime::take_outside`] gave out.
-    pub fn finish(mut self, now: Time, outside: Vec<Outside>) -> Report {
+    /// Ends the run at `now` and closes its books; `outside` and `processes` are what [`RealTime::take_outside`] and
+    /// [`RealTime::take_processes`] gave out.
+    pub fn finish(
+        mut self,
+        now: Time,
+        outside: Vec<Outside>,
+        processes: Vec<(OutsideProcess, ProcessMachine)>,
+    ) -> Report {
         self.world.advance_to(now);
+        for (OutsideProcess { index, .. }, machine) in processes {
+            self.world.processes[index as usize].machine = Some(machine);
+        }
         for end in outside {
             let index = end.flow as usize * 2 + usize::from(end.end);
             self.world.sockets.endpoints[index].kind = Kind::Outside(Some(Box::new(end)));

@@ -1,12 +1,13 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
-use crate::connections::{self, CONNECTIONS, ConnectionEnd, ConnectionRow};
+use crate::connections::{self, CONNECTIONS, ConnectionEnd, ConnectionRow, WIRE};
 use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
 use crate::plan::{DIRECTIONS, Flow, NodeKind, Plan};
 use crate::sinks::{ends, flow_names, node_names};
 use crate::sockets::SocketTable;
 use crate::world::World;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -14,7 +15,8 @@ use alloc::vec::Vec;
 use core::any::Any;
 use serde::Serialize;
 use voxpath_apps::{
-    App, DatagramApplication, DatagramMachine, Entity, Machine, Over, Record, StreamMachine, Told,
+    App, DatagramApplication, DatagramMachine, Entity, Machine, Over, Process, ProcessEntity, Record, Saw,
+    StreamMachine, Told, Work,
 };
 use voxpath_net::element::Count;
 use voxpath_net::table::{Meaning, Of, Table, TableOf};
@@ -74,6 +76,7 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
     let mut tables = vec![flows];
     tables.extend(connections(plan, &world.sockets));
     tables.extend(entities(plan, &world, &names, ended));
+    tables.extend(process_tables(plan, &world, &names));
     tables.push(elements(plan, &world, &mut books));
     books.problems.extend(limit.map(|limit| limit.problem(ended)));
     let verdict = books.verdict(&world, ended, limit);
@@ -251,12 +254,16 @@ pub(crate) struct FlowRow {
 /// The table of flows.
 pub(crate) static FLOWS: TableOf<FlowRow> = TableOf {
     name: "flows",
-    about: "One row per flow: what every flow has, and summaries of what it consists of, where it has that.",
+    about: "One row per flow, and per process that does something of its own: what every flow has, and summaries of what it consists of, where it has that.",
     columns: &[
         ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
         ("from", Meaning::name("scenario", "Host that opens; the client."), Of::Name(1, |row| row.from)),
         ("to", Meaning::name("scenario", "Host that answers; the server."), Of::Name(1, |row| row.to)),
-        ("transport", Meaning::name("scenario", "tcp, mptcp or udp."), Of::Text(|row| row.transport.into())),
+        (
+            "transport",
+            Meaning::name("scenario", "tcp, mptcp or udp; mqtt of what processes do."),
+            Of::Text(|row| row.transport.into()),
+        ),
         ("app", Meaning::name("scenario", "The application's kind."), Of::Text(|row| row.app.into())),
         (
             "status",
@@ -327,7 +334,7 @@ impl FlowRow {
 
 fn flows(plan: &Plan, world: &World, names: &[String], ended: Time, books: &mut Books) -> Table {
     let stopped = world.timeline.stopped();
-    let rows: Vec<FlowRow> = (0..)
+    let mut rows: Vec<FlowRow> = (0..)
         .zip(world.sockets.flows())
         .zip(&plan.flows)
         .map(|((i, ends), flow)| row(i, ends, flow, stopped.get(&i).copied(), ended))
@@ -336,7 +343,65 @@ fn flows(plan: &Plan, world: &World, names: &[String], ended: Time, books: &mut 
         let name = &names[row.flow as usize];
         books.problems.push(format!("flow {name}: {} bytes are not what was sent", row.wrong));
     }
+    let first = names.len() - plan.processes.len();
+    // Packets of connections, by who opened them, and whether by that end.
+    let mut sent: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for row in wire(plan, world) {
+        *sent.entry((row.flow, row.end % 2)).or_default() += row.found.packets_sent.unwrap_or(0);
+    }
+    let processes = (first as u32..).zip(&world.processes).zip(&plan.processes);
+    rows.extend(processes.filter_map(|((name, running), process)| {
+        let Work { to, start, status, first, completed, octets } = running.machine.as_ref()?.work()?;
+        Some(FlowRow {
+            flow: name,
+            from: process.node,
+            to,
+            transport: "mqtt",
+            app: process.app.name(),
+            start,
+            status,
+            stopped: None,
+            ended,
+            first,
+            completed,
+            bytes: octets,
+            wrong: 0,
+            packets_sent: [1, 0].map(|opened| sent.get(&(name, opened)).copied().unwrap_or(0)),
+        })
+    }));
     FLOWS.fill(&rows, &[names, &node_names(plan)])
+}
+
+/// The tables of processes: those that their kinds have rows in, and what they had links carry.
+fn process_tables(plan: &Plan, world: &World, names: &[String]) -> Vec<Table> {
+    let first = names.len() - plan.processes.len();
+    let (first, nobody) = (first as u32, plan.flows.len() as u32);
+    let saw: Vec<Saw<'_>> = (0..)
+        .zip(&world.processes)
+        .filter_map(|(process, running)| {
+            let account = running.machine.as_ref()?.account();
+            Some(Saw { name: first + u32::from(process), nobody, process, account })
+        })
+        .collect();
+    let mut of: Vec<&dyn ProcessEntity> = Vec::new();
+    for &entity in plan.processes.iter().flat_map(|process| process.app.tables()) {
+        if of.iter().all(|known| known.name() != entity.name()) {
+            of.push(entity);
+        }
+    }
+    let mut tables: Vec<Table> = of.into_iter().map(|entity| entity.table(&saw, names)).collect();
+    let rows: Vec<ConnectionRow> = wire(plan, world).collect();
+    if !rows.is_empty() {
+        tables.push(WIRE.fill(&rows, &[names, &ends(plan), &node_names(plan)]));
+    }
+    tables
+}
+
+/// Ends of the connections that processes opened of their own accord.
+fn wire(plan: &Plan, world: &World) -> impl Iterator<Item = ConnectionRow> {
+    let nobody = plan.flows.len() as u32;
+    let open = world.sockets.of_processes().filter_map(connections::of_process);
+    world.sockets.closed().iter().copied().chain(open).filter(move |row| row.flow > nobody)
 }
 
 fn row(index: u32, ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>, ended: Time) -> FlowRow {

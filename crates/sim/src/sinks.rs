@@ -150,9 +150,11 @@ pub(crate) fn ends(plan: &Plan) -> Vec<String> {
     ["client", "server"].map(String::from).into_iter().chain(of_processes).collect()
 }
 
-/// Names of flows by their labels; behind the last one stands what belongs to none.
+/// Names of flows by their labels; behind the last one stands what belongs to none, and then each process, to which
+/// belongs what it opens of its own accord.
 pub(crate) fn flow_names(plan: &Plan) -> Vec<String> {
-    plan.flows.iter().map(|flow| flow.name.clone()).chain([String::new()]).collect()
+    let processes = plan.processes.iter().map(|process| process.name.clone());
+    plan.flows.iter().map(|flow| flow.name.clone()).chain([String::new()]).chain(processes).collect()
 }
 
 /// Names of the plan's nodes.

@@ -120,6 +120,11 @@ impl SocketTable {
         FlowId(self.flows)
     }
 
+    /// The label of what a process does of its own accord.
+    pub(crate) const fn flow_of(&self, process: u32) -> FlowId {
+        FlowId(self.flows + 1 + process)
+    }
+
     /// The endpoint that a packet is for, if there is one already.
     #[inline]
     pub(crate) fn find(&self, packet: &Packet) -> Option<usize> {
@@ -219,8 +224,8 @@ impl SocketTable {
         self.connected.insert((port.is_udp, tuple), endpoint);
     }
 
-    /// Adds an endpoint of a process.
-    pub(crate) fn add(&mut self, label: Label, end: u16, node: u32, kind: Kind) -> u32 {
+    /// Adds an endpoint of a process, which does something of its own or not.
+    pub(crate) fn add(&mut self, label: Label, end: u16, node: u32, kind: Kind, works: bool) -> u32 {
         let index = self.free.pop().unwrap_or(self.endpoints.len() as u32);
         let target = Target::new(self.first_target + index).expect("a run has fewer sockets than targets");
         if label.has_peer() {
@@ -233,6 +238,8 @@ impl SocketTable {
             target,
             kind,
             busy: false,
+            works,
+            awaited: false,
             counters: Counters::default(),
             armed: None,
             watched: None,

@@ -44,6 +44,7 @@ fn through(plan: &mut Plan, transport: Transport, app: impl Into<voxpath_sim::pl
         let forward = Forward { port, udp, to: Peer { node: node + 1, port } };
         match plan.processes.iter_mut().find(|process| process.node == node) {
             Some(Process { app: ProcessApp::Proxy(proxy), .. }) => proxy.forwards.push(forward),
+            Some(other) => panic!("{} is no proxy", other.name),
             None => plan.processes.push(Process {
                 name: format!("proxy{node}"),
                 node,
@@ -184,7 +185,7 @@ fn a_connection_that_fails_takes_the_other_one_with_it() {
     let mut plan = chain(1, 0.0);
     through(&mut plan, tcp(), Bulk { bytes: Some(100_000) });
     // Nobody waits behind the proxy.
-    let ProcessApp::Proxy(proxy) = &mut plan.processes[0].app;
+    let ProcessApp::Proxy(proxy) = &mut plan.processes[0].app else { panic!("it is a proxy") };
     proxy.forwards[0].to.port = 9;
     let report = run(&plan, 0);
     assert_eq!(text(&report, "status"), ["reset"]);

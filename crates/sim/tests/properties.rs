@@ -25,7 +25,6 @@ fn everything(plan: &Plan) -> Observe {
         tcp: true,
         packets: true,
         capacity: true,
-        rtc: true,
         capture: hosts.map(|node| node.name.clone()).collect(),
         snap_bytes: None,
     }
@@ -174,7 +173,7 @@ fn every_kind_is_drawn_and_nothing_is_wrong_with_a_plan() {
         changes.extend(plan.events.iter().map(|event| kind_of(&event.change)));
     }
     assert_eq!(drawn, App::KINDS.iter().copied().collect());
-    assert_eq!(processes, ProcessApp::KINDS.iter().copied().collect());
+    assert_eq!(processes, ProcessApp::passing().into_iter().collect());
     assert_eq!(changes, ["delay", "flow", "loss", "queue", "rate", "route", "up"].into());
 }
 

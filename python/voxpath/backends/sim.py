@@ -10,9 +10,8 @@ from voxpath.names import did_you_mean
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
 from voxpath.results.rows import Row
-from voxpath.results.summaries import of_kinds
+from voxpath.results.summaries import KINDS, of_kinds
 from voxpath.results.tables import tables
-from voxpath.scenario.apps import APPS
 from voxpath.scenario.apps.summaries import carrying
 from voxpath.sweeps.runs import Task, perform_all
 from voxpath.sweeps.workers import Workers
@@ -33,7 +32,7 @@ OBSERVABLE = ("tcp", "rtc", "packets", "capacity")
 _MOST_FOLDERS = 100
 """So many runs of one scenario have a folder each, which people look into."""
 
-METRICS: Mapping[str, tuple[str, ...]] = {kind: app.METRICS for kind, app in APPS.items()}
+METRICS: Mapping[str, tuple[str, ...]] = {kind: app.METRICS for kind, app in KINDS.items()}
 """What is summarised of a flow, by its application; names of the metric dictionary."""
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath import _engine
-from voxpath.results.summaries import COMPLETION, of_kinds
-from voxpath.scenario.apps import APPS
+from voxpath.results.summaries import COMPLETION, KINDS, of_kinds
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def dictionary() -> dict[str, dict[str, Metric]]:
         table: {name: Metric(unit, where, about, clock=clock) for name, unit, clock, where, about in columns}
         for table, _, columns in _engine.tables()
     }
-    summaries = of_kinds(APPS)
+    summaries = of_kinds(KINDS)
     for summary in summaries:
         told["flows"] |= summary.metrics
     # A session is one row, whose columns are the flow's.

@@ -9,11 +9,14 @@ import polars as pl
 from voxpath.scenario.apps import APPS
 from voxpath.scenario.apps.summaries import CONNECTIONS, carrying, seconds
 from voxpath.scenario.metric import Metric
+from voxpath.scenario.processes import PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from voxpath.scenario.apps.summaries import Summary
+    from voxpath.scenario.apps.table import AppTable
+    from voxpath.scenario.processes.table import ProcessTable
 
 COMPLETION = Metric(
     "s",
@@ -23,9 +26,13 @@ COMPLETION = Metric(
 )
 
 
+KINDS: Mapping[str, type[AppTable | ProcessTable]] = {**APPS, **PROCESSES}
+"""Whatever has rows among the flows: applications, and processes that do something of their own."""
+
+
 def of_kinds(kinds: Iterable[str]) -> list[Summary]:
     """The summaries that flows of these applications can have, each once."""
-    named = (summary for kind in kinds for summary in APPS[kind].SUMMARIES)
+    named = (summary for kind in kinds for summary in KINDS[kind].SUMMARIES)
     return list(dict.fromkeys([CONNECTIONS, *named]))
 
 
@@ -41,7 +48,7 @@ def summarised(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     for summary in of_kinds(flows.get_column("app").unique(maintain_order=True)):
         if summary.table not in tables:
             continue
-        kinds = [kind for kind, app in APPS.items() if summary is CONNECTIONS or summary in app.SUMMARIES]
+        kinds = [kind for kind, app in KINDS.items() if summary is CONNECTIONS or summary in app.SUMMARIES]
         is_of = pl.col("app").is_in(kinds) & pl.col("transport").is_in(carrying(summary.transport))
         rows, own = tables[summary.table], flows.filter(is_of).get_column("flow")
         if own.len() < flows.height:

@@ -129,6 +129,7 @@ class Scenario(Table):
             "anyOf": [
                 {"required": ["flows"], "properties": {"flows": {"minItems": 1}}},
                 {"required": ["hosts"]},
+                {"required": ["processes"], "properties": {"processes": {"minItems": 1}}},
             ]
         }
     )
@@ -148,11 +149,14 @@ class Scenario(Table):
     )
     topology: Topology
     hosts: dict[Name, Host] = Field(default_factory=dict, description="Hosts that differ from the default.")
-    flows: tuple[Flow, ...] = Field(
-        (), strict=False, validate_default=True, description="At least one, unless a host runs a program."
-    )
     processes: tuple[Process, ...] = Field(
         (), strict=False, description="What runs on hosts besides the ends of flows."
+    )
+    flows: tuple[Flow, ...] = Field(
+        (),
+        strict=False,
+        validate_default=True,
+        description="At least one, unless a host runs a program, or a process does something of its own.",
     )
     events: tuple[Event, ...] = Field(
         (),
@@ -167,6 +171,10 @@ class Scenario(Table):
     def _something_happens(cls, flows: tuple[Flow, ...], known: ValidationInfo) -> tuple[Flow, ...]:
         # Hosts that have faults of their own may have wanted to run something.
         hosts: dict[str, Host] | None = known.data.get("hosts")
-        if not flows and hosts is not None and not any(host.is_active for host in hosts.values()):
+        processes: tuple[Process, ...] | None = known.data.get("processes")
+        if flows or hosts is None or processes is None:
+            return flows
+        works = any(process.app.WORKS for process in processes)
+        if not works and not any(host.is_active for host in hosts.values()):
             raise ValueError("is missing: nothing happens without a flow, or a host that runs a program")
         return flows

@@ -389,17 +389,22 @@ def _processes(
             problems.append(((*place, "host"), f"{process.host!r} is no host; {hint}"))
             continue
         faults: _Faults = []
-        app = process.app.planned(hosts, chains.passed[process.name], faults)
+        app = process.app.planned(process.name, hosts, chains.passed[process.name], faults)
         problems.extend(((*place, "app", *inside), message) for inside, message in faults)
         host = scenario.hosts.get(process.host, Host())
         origins["processes", len(processes)] = Origin((place,))
-        origins["processes", len(processes), "tcp"] = Origin((("hosts", process.host, "tcp"), place))
+        stack: tuple[Path, ...] = (("hosts", process.host, "tcp"), place)
+        origins["processes", len(processes), "tcp"] = Origin(((*place, "tcp"), *stack))
+        # What the plan calls otherwise stands there too.
+        origins["processes", len(processes), "app"] = Origin(((*place, "app"),), process.app)
         processes.append(
             {
                 "name": process.name,
                 "node": hosts[process.host],
                 "simulated": process.simulated,
-                "tcp": _stack(host, [host.tcp], v6=False, mtu=_mtus(network).get((process.host, None))),
+                "tcp": _stack(
+                    host, [host.tcp, process.tcp], v6=False, mtu=_mtus(network).get((process.host, None))
+                ),
                 "app": app,
             }
         )

@@ -12,6 +12,7 @@ extern crate std;
 use voxpath_apps as _;
 use voxpath_dsp as _;
 use voxpath_mptcp as _;
+use voxpath_mqtt as _;
 use voxpath_net as _;
 use voxpath_rtc as _;
 use voxpath_sim as _;

@@ -19,6 +19,7 @@ pub mod bulk;
 pub mod call;
 pub mod cbr;
 pub mod dialogue;
+pub mod mqtt;
 pub mod onoff;
 pub mod ping;
 pub mod proxy;
@@ -57,4 +58,10 @@ applications! {
 processes! {
     /// Passes on what comes to some of its ports.
     "proxy" Proxy(proxy::Proxy), proxy::Relay;
+    /// An MQTT broker.
+    "broker" Broker(mqtt::broker::Broker), mqtt::broker::Server;
+    /// MQTT clients that publish.
+    "publisher" Publisher(mqtt::publisher::Publisher), mqtt::publisher::Sender;
+    /// MQTT clients that subscribe.
+    "subscriber" Subscriber(mqtt::subscriber::Subscriber), mqtt::subscriber::Listener;
 }

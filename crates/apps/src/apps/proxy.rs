@@ -5,7 +5,9 @@
 //! that the window closes. A direction that was closed is closed on the other side once all of it is there (RFC 9293
 //! section 3.6 knows half-closed connections); a connection that fails takes the other one with it.
 
-use crate::process::{Event, ListenerId, Peer, Process, ProcessMachine, ProcessSettings, SocketId, Sockets};
+use crate::process::{
+    Event, ListenerId, Peer, Process, ProcessContext, ProcessMachine, ProcessSettings, SocketId, Sockets,
+};
 use crate::settings::{Over, at_least_one};
 use crate::socket::Stream;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -46,6 +48,8 @@ impl Forward {
 }
 
 impl ProcessSettings for Proxy {
+    const PASSES_ON: bool = true;
+
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
         at_least_one(check, [("buffer_bytes", self.buffer_bytes.into())]);
         let mut ports = BTreeSet::new();
@@ -68,13 +72,13 @@ impl ProcessSettings for Proxy {
         self.forwards.iter().map(|forward| forward.to.node)
     }
 
-    fn machine(&self, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, _context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
         let target = |to: Peer| SocketAddr::new(address(to.node), to.port);
         let forwards = self.forwards.iter().map(|it| (it.port, it.over(), target(it.to))).collect();
         Relay::new(self.buffer_bytes, forwards).into()
     }
 
-    fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Self {
+    fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Option<Self> {
         // One that leads to a peer beside another way to it.
         let again = peers.first().filter(|_| draw.bit());
         let mut forwards: Vec<Forward> = Vec::new();
@@ -87,7 +91,7 @@ impl ProcessSettings for Proxy {
             forwards.push(Forward { port, udp, to });
         }
         // A buffer of less makes a packet of each few bytes.
-        Self { buffer_bytes: 2_000 + draw.below(200_000) as u32, forwards }
+        Some(Self { buffer_bytes: 2_000 + draw.below(200_000) as u32, forwards })
     }
 }
 

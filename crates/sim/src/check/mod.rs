@@ -81,8 +81,17 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
             flow.app.check_real(flow.transport.carries(), &mut checker.root().at("flows").at(i).at("app"));
         }
     }
+    for (i, process) in plan.processes.iter().enumerate() {
+        let runs_on = |node: u32| real.get(node as usize) == Some(&true);
+        if !process.simulated && (runs_on(process.node) || process.app.targets().into_iter().any(runs_on)) {
+            process.app.check_real(&mut checker.root().at("processes").at(i).at("app"));
+        }
+    }
     checker.problems
 }
+
+/// Processes of a run: fewer than their numbers have values, and than names of ends.
+const MOST_PROCESSES: u16 = 4095;
 
 pub(crate) struct Checker<'a> {
     pub(crate) plan: &'a Plan,
@@ -112,6 +121,17 @@ impl Checker<'_> {
         self.unique("links", plan.links.iter().map(|link| link.name.as_str()));
         self.unique("flows", plan.flows.iter().map(|flow| flow.name.as_str()));
         self.unique("processes", plan.processes.iter().map(|process| process.name.as_str()));
+        // What a process does stands among the flows.
+        let flows: BTreeSet<&str> = plan.flows.iter().map(|flow| flow.name.as_str()).collect();
+        for (i, process) in plan.processes.iter().enumerate() {
+            if flows.contains(process.name.as_str()) {
+                let message = format_args!("{:?} is the name of a flow too", process.name);
+                self.fail(format_args!("processes[{i}].name"), message);
+            }
+        }
+        if plan.processes.len() > usize::from(MOST_PROCESSES) {
+            self.fail("processes", format_args!("a run has at most {MOST_PROCESSES} processes"));
+        }
     }
 
     fn unique<'n>(&mut self, list: &str, names: impl Iterator<Item = &'n str>) {

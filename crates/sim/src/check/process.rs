@@ -26,6 +26,10 @@ impl Checker<'_> {
             }
             self.tcp(&format!("{path}.tcp"), &process.tcp);
             process.app.check(nodes, &mut self.root().at("processes").at(i).at("app"));
+            if process.app.is_endless() && plan.duration_ns.is_none() {
+                let message = "this process never ends: say how much it does, or give the run a duration";
+                self.fail(format_args!("{path}.app"), message);
+            }
             for (port, over) in process.app.ports() {
                 if !taken.insert((process.node, port, over == Over::Datagrams)) {
                     self.fail(format_args!("{path}.app"), format_args!("port {port} of the host is taken"));

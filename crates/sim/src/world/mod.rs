@@ -345,7 +345,9 @@ impl World {
                     let transport = endpoint.label.tcp(header);
                     endpoint.counters.packets_sent += 1;
                     let label = Label { ecn: tcp.ecn(), ..endpoint.label };
-                    network.send(now, endpoint.node, &label, transport, payload);
+                    endpoint.counters.data_bytes_sent += u64::from(payload.len());
+                    let len = network.send(now, endpoint.node, &label, transport, payload);
+                    endpoint.counters.ip_bytes_sent += u64::from(len);
                 }
                 if endpoint.counters.established_at.is_none() && tcp.is_established() {
                     endpoint.counters.established_at = Some(now);
@@ -386,6 +388,12 @@ impl World {
             _ => {}
         }
         endpoint.busy = endpoint.kind.is_busy();
+        if endpoint.works {
+            // Whatever its process wrote is waited for, also once the process has given it back.
+            let is_awaited = matches!(&endpoint.kind, Kind::Tcp(tcp) if tcp.is_outstanding());
+            self.busy = self.busy + usize::from(is_awaited) - usize::from(endpoint.awaited);
+            endpoint.awaited = is_awaited;
+        }
         if endpoint.is_over() {
             return sockets.remove(index as u32);
         }

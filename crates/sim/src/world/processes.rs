@@ -113,7 +113,8 @@ impl World {
                 let kind = Kind::Tcp(Box::new(Tcp { socket: Socket::Idle { config, iss }, owner }));
                 // The label of who opens is carried on.
                 let label = Label::of(packet.flow, tuple);
-                Some(self.sockets.add(label, end_of(process, false), node, kind) as usize)
+                let works = self.processes[process as usize].works;
+                Some(self.sockets.add(label, end_of(process, false), node, kind, works) as usize)
             }
         }
     }

@@ -210,6 +210,11 @@ impl Connection {
         }
     }
 
+    /// Whether something that was written, or the handshake, is not acknowledged yet.
+    pub fn is_outstanding(&self) -> bool {
+        !self.shared.is_synchronised() || !self.snd.buffer.is_empty()
+    }
+
     /// Gives out at most `max` octets received in order; empty if there are none.
     pub fn read(&mut self, max: u32) -> Payload {
         self.rcv.read(&self.shared, max)

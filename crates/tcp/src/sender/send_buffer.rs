@@ -42,6 +42,11 @@ impl SendBuffer {
         self.closed
     }
 
+    /// Whether all that was written is acknowledged.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Octets that still fit.
     pub fn room(&self) -> u32 {
         // At most `capacity`, hence u32.

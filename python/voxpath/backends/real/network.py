@@ -16,6 +16,7 @@ from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
 from voxpath.backends.real.starvation import Processors, RunQueues, stolen_share
 from voxpath.results.frames import frame, framed, parquet
+from voxpath.scenario.processes import PROCESSES
 from voxpath.sweeps.runs import Found
 
 if TYPE_CHECKING:
@@ -175,7 +176,12 @@ _OF_PROGRAMS = ("samples", "programs")
 
 def ends_by_itself(plan: Mapping[str, Any]) -> bool:
     """Whether something of the plan ends, with which the run does."""
-    return bool(plan["flows"]) or any(program["listens"] is None for program in plan["programs"])
+    processes = (process["app"] for process in plan.get("processes", ()))
+    return (
+        bool(plan["flows"])
+        or any(program["listens"] is None for program in plan["programs"])
+        or any(PROCESSES[app["kind"]].ends(app) for app in processes)
+    )
 
 
 def _pressure() -> int | None:

@@ -102,17 +102,17 @@ class Delays:
         """What the columns mean."""
         return {
             self.count: Metric("1", _CLIENT, f"{self.counted}."),
-            **_spans(self.name, ("mean", "p50", "p95", "max"), self.what, _CLIENT),
+            **spans(self.name, ("mean", "p50", "p95", "max"), self.what, _CLIENT),
         }
 
     def frame(self, rows: pl.DataFrame) -> pl.DataFrame:
         """One row for each flow that has rows."""
         import polars as pl
 
-        took = _took(self.since, self.until)
+        taken = took(self.since, self.until)
         return rows.group_by("flow", maintain_order=True).agg(
-            took.count().cast(pl.UInt64).alias(self.count),
-            *_quantiles(self.name, took, ("mean", "p50", "p95", "max")),
+            taken.count().cast(pl.UInt64).alias(self.count),
+            *quantiles(self.name, taken, ("mean", "p50", "p95", "max")),
         )
 
 
@@ -144,7 +144,7 @@ class Datagrams:
                 "datagrams_sent - datagrams_received: lost, or still on their way when the run ended.",
                 of="datagrams_sent",
             ),
-            **_spans("delay", _DELAYS, "one-way delay of the datagrams; of a ping, round trip", _RECEIVER),
+            **spans("delay", _DELAYS, "one-way delay of the datagrams; of a ping, round trip", _RECEIVER),
             "jitter_ns": Metric(
                 "ns", _RECEIVER, "Interarrival jitter at the end (RFC 3550 section 6.4.1).", clock="run"
             ),
@@ -154,21 +154,21 @@ class Datagrams:
         """One row for each flow that has rows."""
         import polars as pl
 
-        took = _took("sent_ns", "received_ns")
+        taken = took("sent_ns", "received_ns")
         came = pl.col("datagram").filter(pl.col("arrival").is_not_null())
         order = pl.col("arrival").drop_nulls()
-        arrived, delays = came.sort_by(order), took.drop_nulls().sort_by(order)
+        arrived, delays = came.sort_by(order), taken.drop_nulls().sort_by(order)
         # J += (|D| - J) / 16, from the second arrival on.
         differences = delays.cast(pl.Int64).diff().abs().fill_null(0)
         jitter = differences.ewm_mean(alpha=1 / 16, adjust=False).last()
         return rows.group_by("flow", maintain_order=True).agg(
             pl.len().cast(pl.UInt64).alias("datagrams_sent"),
-            took.count().cast(pl.UInt64).alias("datagrams_received"),
+            taken.count().cast(pl.UInt64).alias("datagrams_received"),
             pl.col("copies").sum().alias("datagrams_duplicated"),
             (arrived < arrived.cum_max()).sum().cast(pl.UInt64).alias("datagrams_reordered"),
-            took.null_count().cast(pl.UInt64).alias("datagrams_lost"),
-            *_quantiles("delay", took, _DELAYS),
-            pl.when(took.count() > 1).then(jitter).cast(pl.UInt64).alias("jitter_ns"),
+            taken.null_count().cast(pl.UInt64).alias("datagrams_lost"),
+            *quantiles("delay", taken, _DELAYS),
+            pl.when(taken.count() > 1).then(jitter).cast(pl.UInt64).alias("jitter_ns"),
         )
 
 
@@ -300,7 +300,8 @@ def seconds(ns: pl.Expr) -> pl.Expr:
     return ns / (0.0 * ns + 1e9)
 
 
-def _spans(name: str, measures: Iterable[str], what: str, where: str) -> dict[str, Metric]:
+def spans(name: str, measures: Iterable[str], what: str, where: str) -> dict[str, Metric]:
+    """What columns mean that `quantiles` makes."""
     return {
         f"{name}_{measure}_ns": Metric("ns", where, f"{_MEASURES[measure]} of the {what}.", clock="run")
         for measure in measures
@@ -317,7 +318,7 @@ _MEASURES = {
 }
 
 
-def _took(since: str, until: str) -> pl.Expr:
+def took(since: str, until: str) -> pl.Expr:
     """From one column to another; zero if that comes before, no value without it."""
     import polars as pl
 
@@ -325,10 +326,11 @@ def _took(since: str, until: str) -> pl.Expr:
     return pl.when(before).then(pl.lit(0, pl.UInt64)).otherwise(pl.col(until) - pl.col(since))
 
 
-def _quantiles(name: str, took: pl.Expr, measures: Iterable[str]) -> list[pl.Expr]:
+def quantiles(name: str, taken: pl.Expr, measures: Iterable[str]) -> list[pl.Expr]:
+    """Columns NAME_MEASURE_ns of spans; what has no value is left out."""
     import polars as pl
 
-    count, ascending = took.count().cast(pl.Int64), took.drop_nulls().sort()
+    count, ascending = taken.count().cast(pl.Int64), taken.drop_nulls().sort()
 
     def quantile(percent: int) -> pl.Expr:
         """The smallest value that at least this share of the others does not exceed."""
@@ -336,11 +338,11 @@ def _quantiles(name: str, took: pl.Expr, measures: Iterable[str]) -> list[pl.Exp
         return ascending.get(rank - 1, null_on_oob=True)
 
     exprs = {
-        "min": took.min(),
-        "mean": took.sum() // pl.when(count > 0).then(count.cast(pl.UInt64)),
+        "min": taken.min(),
+        "mean": taken.sum() // pl.when(count > 0).then(count.cast(pl.UInt64)),
         "p50": quantile(50),
         "p95": quantile(95),
         "p99": quantile(99),
-        "max": took.max(),
+        "max": taken.max(),
     }
     return [exprs[measure].alias(f"{name}_{measure}_ns") for measure in measures]

@@ -40,7 +40,11 @@ class Proxy(ProcessTable):
     forwards: tuple[Forward, ...] = Field((), strict=False, description="Whom it passes on besides flows.")
 
     def planned(
-        self, nodes: Mapping[str, int], passed: Sequence[Passed], faults: list[tuple[Path, str]]
+        self,
+        name: str,  # noqa: ARG002
+        nodes: Mapping[str, int],
+        passed: Sequence[Passed],
+        faults: list[tuple[Path, str]],
     ) -> dict[str, Any]:
         """The proxy as a plan holds it."""
         forwards = [

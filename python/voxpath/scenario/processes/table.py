@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from voxpath.scenario.apps.summaries import Summary
 from voxpath.scenario.table import Table
 
 if TYPE_CHECKING:
@@ -29,16 +30,36 @@ class Passed:
 
 
 class ProcessTable(Table):
-    """What a process does. Its settings, its machine and its checks are in `crates/apps/src/apps`."""
+    """What a process does. Its settings, its machine and its checks are in `crates/apps/src/apps`.
+
+    Attributes:
+        METRICS: What is summarised of it over its runs; names of the metric dictionary.
+        SUMMARIES: Of what it has rows in, and what is told of that.
+        WORKS: It does something of its own, and has a row among the flows.
+    """
+
+    METRICS: ClassVar[tuple[str, ...]] = ()
+    SUMMARIES: ClassVar[tuple[Summary, ...]] = ()
+    WORKS: ClassVar[bool] = False
 
     kind: str
 
+    @classmethod
+    def ends(cls, app: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Whether a plan's process of this kind comes to an end that a run waits for."""
+        return False
+
     def planned(
-        self, nodes: Mapping[str, int], passed: Sequence[Passed], faults: list[tuple[Path, str]]
+        self,
+        name: str,
+        nodes: Mapping[str, int],
+        passed: Sequence[Passed],
+        faults: list[tuple[Path, str]],
     ) -> dict[str, Any]:
         """The process as a plan holds it.
 
         Args:
+            name: Its name.
             nodes: The index of each host.
             passed: The flows that go through it.
             faults: Where what is wrong is added; places count from the table.

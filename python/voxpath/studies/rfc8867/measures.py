@@ -8,6 +8,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+
+from voxpath.studies.media import media_of
+from voxpath.studies.rfc8867.media import RESUMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,3 +158,22 @@ def over(runs: Sequence[Run], value: Callable[[Run], float]) -> list[float]:
     """A value of each run that has one."""
     found = [value(run) for run in runs]
     return [one for one in found if not np.isnan(one)]
+
+
+def run_of(case: Case, seconds: pl.DataFrame, flows: pl.DataFrame) -> Run:
+    """A run of a case.
+
+    Args:
+        case: The case.
+        seconds: The table `media_seconds` of the run.
+        flows: Its table `flows`.
+    """
+    media = {name: media_of(seconds, [name, name + RESUMED], case.duration) for name in case.names}
+    tcp = flows.filter(pl.col("flow").cast(pl.String).is_in(case.competing))
+    rates = zip(tcp.get_column("flow").cast(pl.String), tcp.get_column("bytes_delivered"), strict=True)
+    return Run(
+        case,
+        media,
+        {str(name): float(count) * 8 / case.end for name, count in rates},
+        {name: float(flow.delay_ms) for name, flow in zip(case.names, case.flows, strict=True)},
+    )

@@ -1,19 +1,13 @@
-"""The media of section 4.3, as an application's keys; and what came of them."""
+"""The media of section 4.3, as an application's keys."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from voxpath.scenario.rates import RATES
-from voxpath.studies.media import media_of
-from voxpath.studies.rfc8867.measures import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from voxpath.studies.rfc8867.cases import Case
 
 MIN_BPS, START_BPS, MAX_BPS = 150_000, 150_000, 1_500_000
 """Of video."""
@@ -53,22 +47,3 @@ def media(
         "control": own,
         "rate": {name: f"{bps} bit/s" for name, bps in bounds.items()},
     }
-
-
-def run_of(case: Case, seconds: pl.DataFrame, flows: pl.DataFrame) -> Run:
-    """A run of a case.
-
-    Args:
-        case: The case.
-        seconds: The table `media_seconds` of the run.
-        flows: Its table `flows`.
-    """
-    media = {name: media_of(seconds, [name, name + RESUMED], case.duration) for name in case.names}
-    tcp = flows.filter(pl.col("flow").cast(pl.String).is_in(case.competing))
-    rates = zip(tcp.get_column("flow").cast(pl.String), tcp.get_column("bytes_delivered"), strict=True)
-    return Run(
-        case,
-        media,
-        {str(name): float(count) * 8 / case.end for name, count in rates},
-        {name: float(flow.delay_ms) for name, flow in zip(case.names, case.flows, strict=True)},
-    )

@@ -11,7 +11,7 @@ from voxpath.backends.base import Question
 from voxpath.results.tables import tables
 from voxpath.scenario import from_dict
 from voxpath.studies.rfc8867.cases import AS_LISTED, CASES, Variant, scenario
-from voxpath.studies.rfc8867.media import run_of
+from voxpath.studies.rfc8867.measures import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,296 @@
+//! Clients that publish at a rate.
+
+use super::clients::Clients;
+use super::identity::{LEAST_REAL, MOST_MESSAGES, MessageId};
+use super::options::{ClientOptions, check_topic, numbered};
+use super::tables;
+use crate::process::{
+    Event, Process, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, Sockets, Work,
+};
+use crate::settings::Over;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::net::{IpAddr, SocketAddr};
+use serde::{Deserialize, Serialize};
+use voxpath_mqtt::{ClientEvent, Outgoing, Properties, Property, Qos, Reason, Text, Version};
+use voxpath_units::check::Check;
+use voxpath_units::{Span, Time};
+
+/// The longest body: what a packet holds with a topic of any length and no more than a few properties.
+const MOST_BYTES: u32 = 268_000_000;
+
+/// Clients that publish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publisher {
+    /// What they are.
+    pub clients: ClientOptions,
+    /// Where they publish.
+    pub topic: String,
+    /// Bytes of bodies, in turn.
+    pub sizes: Vec<u32>,
+    /// From one message of a client to its next one; zero is as soon as the one before was sent, and acknowledged at QoS 1
+    /// and 2.
+    pub interval_ns: u64,
+    /// How many a client publishes; until the run ends without it.
+    pub messages: Option<u32>,
+    /// What is promised.
+    pub qos: Qos,
+    /// Whether they are kept.
+    pub retain: bool,
+    /// Seconds after which a message is of no use; version 5.
+    pub expiry_s: Option<u32>,
+}
+
+impl ProcessSettings for Publisher {
+    const TABLES: &'static [&'static dyn ProcessEntity] = &[&tables::PUBLICATIONS, &tables::CLIENTS];
+
+    fn check(&self, nodes: u32, check: &mut Check<'_>) {
+        self.clients.check(nodes, &mut check.at("clients"));
+        check_topic(&self.topic, self.clients.count, &mut check.at("topic"));
+        check.at("sizes").need(!self.sizes.is_empty(), "at least one size");
+        let most = format_args!("a body has at most {MOST_BYTES} bytes");
+        check.at("sizes").need(self.sizes.iter().all(|&size| size <= MOST_BYTES), most);
+        check.at("interval_ns").span(self.interval_ns);
+        let messages = self.messages.unwrap_or(1);
+        let range = format_args!("1 to {} messages", MOST_MESSAGES - 1);
+        check.at("messages").need((1..MOST_MESSAGES).contains(&messages), range);
+        let expires = self.expiry_s.is_some() && self.clients.version == Version::V311;
+        check.at("expiry_s").need(!expires, "messages expire in version 5 only");
+    }
+
+    fn check_real(&self, check: &mut Check<'_>) {
+        let message = format_args!(
+            "messages of real hosts have at least {LEAST_REAL} bytes, which tell which they are"
+        );
+        check.at("sizes").need(self.sizes.iter().all(|&size| size >= LEAST_REAL), message);
+    }
+
+    fn is_endless(&self) -> bool {
+        self.messages.is_none()
+    }
+
+    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
+        [].into_iter()
+    }
+
+    fn targets(&self) -> impl Iterator<Item = u32> {
+        [self.clients.broker.node].into_iter()
+    }
+
+    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+        let broker = self.clients.broker;
+        let target = SocketAddr::new(address(broker.node), broker.port);
+        let sources = (0..self.clients.count)
+            .map(|client| Source {
+                topic: numbered(&self.topic, client).into(),
+                published: Vec::new(),
+                next_at: None,
+                done: 0,
+            })
+            .collect();
+        let account = Account {
+            settings: self.clone(),
+            process: context.index,
+            sources,
+            clients: Clients::new(&self.clients, target, |_| Arc::new([])),
+        };
+        Sender { account: Box::new(account), busy: self.clients.count }.into()
+    }
+}
+
+/// The process.
+#[derive(Debug)]
+pub struct Sender {
+    account: Box<Account>,
+    /// Clients that have not published all.
+    busy: u32,
+}
+
+/// What publishers did.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) settings: Publisher,
+    pub(crate) process: u16,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) clients: Clients,
+}
+
+/// The messages of a client.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) topic: Text,
+    pub(crate) published: Vec<Published>,
+    /// When the next one is due; none before the client was accepted, and while one is waited for.
+    next_at: Option<Time>,
+    /// Messages that were sent at QoS 0, or acknowledged.
+    done: u32,
+}
+
+/// What became of a message at its publisher.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Published {
+    pub(crate) due_at: Time,
+    pub(crate) sent_at: Option<Time>,
+    pub(crate) acknowledged_at: Option<Time>,
+    pub(crate) reason: Reason,
+}
+
+impl Account {
+    /// Octets of a client's message.
+    pub(crate) fn size(&self, number: u32) -> u32 {
+        self.settings.sizes[number as usize % self.settings.sizes.len()]
+    }
+
+    fn publish(&mut self, now: Time, client: u32, due_at: Time) {
+        let number = self.sources[client as usize].published.len() as u32;
+        let id = MessageId { process: self.process, client, number };
+        let payload = id.body(self.size(number));
+        let source = &mut self.sources[client as usize];
+        source.published.push(Published {
+            due_at,
+            sent_at: None,
+            acknowledged_at: None,
+            reason: Reason::SUCCESS,
+        });
+        let Publisher { qos, retain, expiry_s, .. } = self.settings;
+        let properties = Properties(expiry_s.map(Property::MessageExpiry).into_iter().collect());
+        let message =
+            Outgoing { token: number.into(), topic: source.topic.clone(), qos, retain, payload, properties };
+        self.clients.list[client as usize].client.publish(now, message);
+    }
+
+    /// Has a client publish what is due.
+    fn publish_due(&mut self, now: Time, client: u32) {
+        let (most, interval) =
+            (self.settings.messages.unwrap_or(MOST_MESSAGES - 1), self.settings.interval_ns);
+        while let Some(due) = self.sources[client as usize].next_at.take_if(|due| *due <= now) {
+            self.publish(now, client, due);
+            let source = &mut self.sources[client as usize];
+            if interval > 0 && (source.published.len() as u32) < most {
+                source.next_at = Some(due + Span::from_nanos(interval));
+            }
+        }
+    }
+
+    /// Notes what a client tells; whether all its messages are done now.
+    fn hear(&mut self, now: Time, client: u32) -> bool {
+        let most = self.settings.messages.unwrap_or(MOST_MESSAGES - 1);
+        let mut has_ended = false;
+        while let Some(event) = self.clients.poll_event(now, client) {
+            let Self { sources, settings, .. } = self;
+            let source = &mut sources[client as usize];
+            let is_done = match event {
+                ClientEvent::Connected { .. } => {
+                    if source.published.is_empty() {
+                        source.next_at = Some(now);
+                    }
+                    false
+                }
+                ClientEvent::Sent(number) => {
+                    let published = &mut source.published[number as usize];
+                    published.sent_at.get_or_insert(now);
+                    settings.qos == Qos::AtMostOnce
+                }
+                ClientEvent::Acknowledged(number, reason) => {
+                    let published = &mut source.published[number as usize];
+                    published.reason = reason;
+                    published.acknowledged_at.replace(now).is_none()
+                }
+                _ => false,
+            };
+            if is_done {
+                source.done += 1;
+                if settings.interval_ns == 0 && (source.published.len() as u32) < most {
+                    source.next_at = Some(now);
+                }
+                has_ended |= source.done == most;
+            }
+        }
+        has_ended
+    }
+}
+
+impl Sender {
+    fn drive_client(&mut self, now: Time, client: u32, sockets: &mut impl Sockets) {
+        let Self { account, busy } = self;
+        account.clients.drive(now, client, sockets);
+        let mut has_ended = false;
+        loop {
+            has_ended |= account.hear(now, client);
+            let before = account.sources[client as usize].published.len();
+            account.publish_due(now, client);
+            if account.sources[client as usize].published.len() == before {
+                break;
+            }
+            account.clients.write(now, client, sockets);
+        }
+        if has_ended {
+            *busy -= 1;
+            account.clients.leave(now, client, sockets);
+        }
+        let next = account.sources[client as usize].next_at;
+        account.clients.arm(client, next);
+    }
+}
+
+impl Process for Sender {
+    fn start(&mut self, _sockets: &mut impl Sockets) {}
+
+    fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
+        while let Some(event) = sockets.poll_event() {
+            if let Event::Ready(socket) = event
+                && let Some(client) = self.account.clients.of(socket)
+            {
+                self.drive_client(now, client, sockets);
+            }
+        }
+        while let Some(client) = self.account.clients.poll_due(now) {
+            self.drive_client(now, client, sockets);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.account.clients.poll_timeout()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.account.clients.here > 0
+    }
+
+    fn work(&self) -> Option<Work> {
+        let Account { settings, sources, clients, .. } = &*self.account;
+        let of =
+            |it: &Published| if settings.qos == Qos::AtMostOnce { it.sent_at } else { it.acknowledged_at };
+        let done = || {
+            sources
+                .iter()
+                .flat_map(|source| (0..).zip(&source.published))
+                .filter_map(|(number, it)| Some((number, of(it)?)))
+        };
+        let refused =
+            clients.list.iter().any(|one| one.account.connections == 0 && one.account.reason.is_some());
+        let is_whole = self.busy == 0;
+        Some(Work {
+            to: settings.clients.broker.node,
+            start: Time::from_nanos(settings.clients.start_ns),
+            status: if is_whole {
+                "completed"
+            } else if refused {
+                "refused"
+            } else {
+                "unfinished"
+            },
+            first: done().map(|(_, at)| at).min(),
+            completed: done().map(|(_, at)| at).max().filter(|_| is_whole),
+            octets: done().map(|(number, _)| u64::from(self.account.size(number))).sum(),
+        })
+    }
+
+    fn account(&self) -> &dyn Any {
+        &*self.account
+    }
+}

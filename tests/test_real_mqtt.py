@@ -1,0 +1,107 @@
+"""Programs of others over our network: our clients at mosquitto, and mosquitto's clients at our broker."""
+
+from __future__ import annotations
+
+import shutil
+
+import polars as pl
+import pytest
+
+from voxpath import api
+
+NETWORK = """
+name = "MQTT with programs"
+duration = "20 s"
+[topology]
+kind = "explicit"
+hosts = ["field", "cloud", "office"]
+[[topology.links]]
+name = "uplink"
+ends = ["field", "cloud"]
+rate = "10 Mbit/s"
+delay = "5 ms"
+[[topology.links]]
+name = "line"
+ends = ["cloud", "office"]
+rate = "10 Mbit/s"
+delay = "5 ms"
+"""
+
+CLIENTS = """
+[hosts.field]
+profile = "linux"
+[hosts.office]
+profile = "linux"
+[[processes]]
+name = "sensors"
+host = "field"
+[processes.app]
+kind = "publisher"
+broker = "cloud"
+clients = 2
+topic = "sensors/{client}"
+size = "3 kB"
+interval = "50 ms"
+messages = 5
+qos = QOS
+version = "VERSION"
+start = "1 s"
+[[processes]]
+name = "dashboard"
+host = "office"
+app = { kind = "subscriber", broker = "cloud", filters = ["sensors/+"], messages = 10, version = "VERSION" }
+"""
+
+
+def table(folder, name: str) -> pl.DataFrame:
+    return pl.read_parquet(folder / f"{name}.parquet")
+
+
+@pytest.mark.parametrize(("qos", "version"), [(0, "3.1.1"), (2, "5")])
+def test_our_clients_speak_to_mosquitto(qos, version, tmp_path):
+    assert shutil.which("mosquitto"), "mosquitto is missing: make setup installs it"
+    conf = tmp_path / "mosquitto.conf"
+    conf.write_text("listener 1883\nallow_anonymous true\n")
+    path = tmp_path / "mosquitto.toml"
+    program = f'[hosts.cloud]\nprofile = "linux"\nrun = ["mosquitto", "-c", "{conf}"]\nlistens = 1883\n'
+    path.write_text(NETWORK + program + CLIENTS.replace("QOS", str(qos)).replace("VERSION", version))
+    (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
+    published = table(run, "publications")
+    assert published["deliveries"].to_list() == [1] * 10
+    assert published["duplicates"].sum() == 0
+    assert published["acknowledged_ns"].null_count() == (10 if qos == 0 else 0)
+    took = published["last_delivered_ns"] - published["published_ns"]
+    # Two links of 5 ms each; how much later is the machine's affair.
+    assert took.min() > 10_000_000
+    assert table(run, "deliveries")["qos"].to_list() == [qos] * 10
+
+
+def test_mosquittos_clients_speak_to_our_broker(tmp_path):
+    assert shutil.which("mosquitto_pub"), "mosquitto-clients is missing: make setup installs it"
+    path = tmp_path / "ours.toml"
+    say = "for qos in 0 1 2; do mosquitto_pub -h cloud -t sensors/0 -m said-$qos -q $qos || exit 1; done"
+    path.write_text(
+        f"""{NETWORK}
+[hosts.office]
+profile = "linux"
+run = ["mosquitto_sub", "-h", "cloud", "-t", "sensors/+", "-q", "2", "-C", "3", "-V", "mqttv5"]
+[hosts.cloud]
+profile = "linux"
+[hosts.field]
+profile = "linux"
+start = "1 s"
+run = ["sh", "-c", "{say}"]
+[[processes]]
+name = "broker"
+host = "cloud"
+app = {{ kind = "broker" }}
+"""
+    )
+    (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
+    (broker,) = table(run, "brokers").to_dicts()
+    assert (broker["messages_in"], broker["messages_out"], broker["protocol_errors"]) == (3, 3, 0)
+    outputs = (
+        sorted((run / "programs").rglob("*")) if (run / "programs").exists() else sorted(run.rglob("*.txt"))
+    )
+    said = [text for text in (file.read_text() for file in outputs if file.is_file()) if "said" in text]
+    assert any(text.split() == ["said-0", "said-1", "said-2"] for text in said), outputs
