@@ -381,13 +381,11 @@ impl World {
         if network.tap.wants(Interest::SAMPLES) {
             watch(now, endpoint, &mut network.tap);
         }
-        // An end of a call that answers has nothing to do until it hears of the call.
-        match (endpoint.busy, endpoint.kind.is_busy()) {
-            (true, false) => self.busy -= 1,
-            (false, true) => self.busy += 1,
-            _ => {}
-        }
-        endpoint.busy = endpoint.kind.is_busy();
+        // An end of a call that answers has nothing to do until it hears of the call. What a process has opened is the process's to wait for.
+        let may_begin = endpoint.busy || matches!(endpoint.kind, Kind::Udp(_));
+        let is_busy = may_begin && endpoint.kind.is_busy();
+        self.busy = self.busy + usize::from(is_busy) - usize::from(endpoint.busy);
+        endpoint.busy = is_busy;
         if endpoint.works {
             // Whatever its process wrote is waited for, also once the process has given it back.
             let is_awaited = matches!(&endpoint.kind, Kind::Tcp(tcp) if tcp.is_outstanding());

@@ -9,7 +9,8 @@ const STREAM: u32 = u32::MAX;
 /// Octets of a block of the pattern, which tells where in the pattern it is.
 const BLOCK: u64 = 8;
 const CLIENT_BITS: u32 = 20;
-const NUMBER_BITS: u32 = 29;
+/// One bit less than there are, so that no body reaches the end of the pattern.
+const NUMBER_BITS: u32 = 28;
 
 /// Publishers, clients of one, and messages of one of these, at most.
 pub(crate) const MOST_CLIENTS: u32 = 1 << CLIENT_BITS;
