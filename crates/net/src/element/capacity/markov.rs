@@ -13,6 +13,9 @@ use voxpath_units::{Prob, Span, Time};
 
 /// The shortest mean of a state: a chain of shorter ones would keep a run from getting on.
 const SHORTEST_DWELL_NS: u64 = 1_000;
+/// States that a chain goes through between two questions; after these it has forgotten where it began, and goes on as if no more time
+/// had passed. Years at a state a millisecond are not to be walked through.
+const MOST_STATES: u32 = 1 << 20;
 /// By how much the probabilities of a state's successors may miss one.
 const ROUNDING: f64 = 1e-9;
 
@@ -181,7 +184,12 @@ impl Chain {
 
 impl Rates for Chain {
     fn at(&mut self, at: Time) -> Stretch {
+        let mut states = 0;
         while self.until <= at && self.until < Time::MAX {
+            if states == MOST_STATES {
+                self.until = at;
+            }
+            states += 1;
             self.advance();
         }
         Stretch { rate: self.states[self.state].rate, until: self.until }
@@ -215,6 +223,15 @@ fn hopeful(states: &[Planned]) -> Vec<bool> {
 mod tests {
     use super::*;
     use crate::random::Seed;
+
+    #[test]
+    fn years_are_not_walked_through_state_by_state() {
+        let state = |rate_bps| State { rate_bps, dwell_ns: 1_000, exponential: false, next: vec![0.5, 0.5] };
+        let markov = Markov { states: vec![state(1), state(2)], start: None };
+        let mut chain = Chain::new(&markov, Seed::new(3, 0).stream("link x ab capacity"));
+        let at = Time::from_nanos(100_000_000_000_000_000);
+        assert_eq!(chain.at(at).until, at + Span::from_nanos(1_000));
+    }
 
     /// The states that a chain goes through: which, and how long each lasted.
     fn visits(states: &[State], count: usize) -> Vec<(usize, Span)> {
