@@ -26,7 +26,10 @@ fn locks(names: &BTreeSet<String>, package: &str) -> bool {
 #[test]
 fn a_simulation_depends_on_what_it_goes_through() {
     let names = names(&SIMULATION);
-    assert_eq!(crates(&names), BTreeSet::from(["apps", "mptcp", "net", "py", "sim", "tcp", "units", "wire"]));
+    assert_eq!(
+        crates(&names),
+        BTreeSet::from(["apps", "mptcp", "mqtt", "net", "py", "rtc", "sim", "tcp", "units", "wire"])
+    );
     for file in ["Cargo.toml", "crates/net/src/link/mod.rs", "crates/net/Cargo.toml", "crates/py/src/run.rs"]
     {
         assert!(names.contains(file), "{file}");
