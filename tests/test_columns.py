@@ -52,7 +52,8 @@ def test_no_number_and_no_name_is_broken_at_any_width(table, width: int):
     for row in rows:
         for head, cell in zip(heads, row, strict=True):
             if head in left_out:
-                assert head in text.rsplit("left out for want of room", 1)[1]
+                # It is prose, which wraps between words.
+                assert head in " ".join(text.rsplit("left out for want of room", 1)[1].split())
             elif re.fullmatch(r"[-\d].*|\S*", cell):
                 assert cell in text
             else:

@@ -119,9 +119,20 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     speech = 'app = { kind = "speech", length = "100 ms", decoder = { per_second = "100 ms" } }\n'
     push = 'app = { kind = "push", way = "streaming", updates = [["10 ms", "10 B"]] }\n'
     event = '[[events]]\nat = "10 ms"\nlink = "link"\ndelay = "9 ms"\n'
-    apps = "".join(f"[[flows]]\n{app}" for app in (datagrams, web, voice, speech, push))
-    small.write_text(f"{SMALL}{apps}{event}")
-    voxpath("run", small, "--observe", "tcp,packets,capacity", "--capture", "client")
+    call = 'app = { kind = "call", control = "nada", video = { fps = 30 } }\n'
+    host = '[[processes]]\nname = "{}"\nhost = "{}"\napp = {{ kind = {} }}\n'
+    processes = (
+        host.format("broker", "server", '"broker"')
+        + host.format(
+            "sensors",
+            "client",
+            '"publisher", broker = "server", topic = "t", size = "9 B", messages = 1, qos = 1',
+        )
+        + host.format("alarms", "client", '"subscriber", broker = "server", filters = ["#"]')
+    )
+    apps = "".join(f"[[flows]]\n{app}" for app in (datagrams, web, voice, speech, push, call))
+    small.write_text(f'duration = "3 s"\n{SMALL}{apps}{event}{processes}')
+    voxpath("run", small, "--observe", "tcp,packets,capacity,rtc", "--capture", "client")
     (folder,) = (tmp_path / "runs").iterdir()
     written = {path.stem: pl.read_parquet(path).columns for path in folder.glob("*.parquet")}
     described = {table: list(columns) for table, columns in dictionary().items() if table != "series_metrics"}
