@@ -76,7 +76,8 @@ def test_a_message_takes_two_transmissions_and_two_delays(tmp_path):
     each = packet * 8 * 1000
     took = run.table("publications")["last_delivered_ns"] - run.table("publications")["published_ns"]
     expected = 2 * each + 30_000_000
-    # The first one waits behind the acknowledgment of CONNACK, which leaves at once. With the last one leaves a DISCONNECT of two bytes.
+    # The first one waits behind the acknowledgment of CONNACK, which leaves at once.
+    # With the last one leaves a DISCONNECT of two bytes.
     ack = IP_AND_TCP * 8 * 1000
     first = expected + ack
     assert took.to_list() == [first, expected, expected + 2 * 8 * 1000]
