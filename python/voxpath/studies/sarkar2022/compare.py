@@ -92,10 +92,15 @@ def _by_runs(item: Comparison) -> bool:
 
 
 def _maybe_chance(item: Comparison) -> Comparison:
-    """The same; what few replications say of a difference is not sure."""
+    """The same; what few replications say of a difference is not sure, so they refute no cause of it."""
     if item.ours is None or not _by_runs(item):
         return item
-    return replace(item, reason=f"{item.reason}; may be chance of only {item.ours.n} replications")
+    cause = item.cause
+    if cause is not None and cause.holds is False:
+        cause = replace(cause, holds=None)
+    return replace(
+        item, cause=cause, reason=f"{item.reason}; may be chance of only {item.ours.n} replications"
+    )
 
 
 def _chance(judged: Sequence[Comparison], quick: bool) -> Iterator[str]:

@@ -129,7 +129,7 @@ def first_repair(run: Trace) -> Repair:
             continue
         duplicates = sum(
             1
-            for p in later
+            for p in way
             if not p.from_server and p.number == lost.number and p.received and p.received <= again.sent
         )
         return Repair(lost, again, duplicates, covered, shown)
