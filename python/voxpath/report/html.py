@@ -21,6 +21,7 @@ from voxpath.document import (
     Facts,
     Ladder,
     Map,
+    Network,
     Outlines,
     Plot,
     Scatter,
@@ -28,15 +29,16 @@ from voxpath.document import (
     Spectrogram,
     Table,
     Text,
+    Together,
     Verbatim,
 )
-from voxpath.report import heatmap, ladder, listening, plane
+from voxpath.report import heatmap, ladder, listening, network, plane
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from voxpath.document import Axis, Curve, Mark, Part, Report, Section
+    from voxpath.document import Axis, Curve, Lead, Mark, Part, Report, Section
 
 _COLOURS = 8
 """Of curves, `--curve-0` and so on in the style sheet."""
@@ -46,6 +48,9 @@ _NUMBER = re.compile(r"[-+−.\d]([^A-Za-z]|(?<=\d)e[-+]?\d)*[A-Za-zµ%/)]*")
 
 _LONG = 32
 """Letters of a cell from which its text may be broken."""
+
+_MOST_OPEN = 12
+"""Rows of a table that a page shows by itself; a longer one is unfolded by whoever wants it."""
 
 _DASHES = ("", "8 4", "2 3", "9 3 2 3", "15 4", "5 8", "9 3 2 3 2 3")
 """Of the curves of one colour; only the first is whole."""
@@ -116,14 +121,28 @@ def _head(report: Report) -> Iterator[str]:
     yield element("button", "dark / light", type="button", id="theme", hidden=True)
     yield element("h1", escape(report.title))
     yield element("p", prose(report.question), class_="question")
-    if report.answer:
-        answer = "".join(element("p", prose(sentence)) for sentence in report.answer)
-        yield element("div", answer, class_="answer")
+    answer = "".join(element("p", prose(sentence)) for sentence in report.answer)
+    if report.lead is None:
+        yield element("div", answer, class_="answer") if answer else ""
+    else:
+        yield from _lead(report.lead)
+        if answer:
+            yield element("details", element("summary", "more findings") + answer, class_="answer folded")
     yield (
         '<noscript><p class="note">Without JavaScript the plots are not drawn; '
         "their numbers stand under “numbers” below each.</p></noscript>"
     )
     yield "</header>"
+
+
+def _lead(lead: Lead) -> Iterator[str]:
+    if lead.claim:
+        said = element("span", "The claim", class_="kind") + prose(lead.claim)
+        yield element("p", said, class_="claim")
+    found = element("span", "What we found", class_="kind") if lead.claim else ""
+    yield element("p", found + prose(lead.sentence), class_="lead")
+    if lead.picture is not None:
+        yield element("div", _part(lead.picture), class_="lead-picture")
 
 
 def _contents(sections: Sequence[tuple[int, Section]]) -> str:
@@ -201,13 +220,16 @@ def _(part: Table) -> str:
         for row in part.rows
     )
     table = element("table", element("thead", element("tr", head)) + element("tbody", rows))
-    return element(
-        "div",
-        element("h3", escape(part.title))
-        + element("div", table, class_="scroll", role="region", tabindex="0", aria_label=part.title)
-        + "".join(element("p", prose(note), class_="note") for note in part.notes),
-        class_="table",
-    )
+    body = element("div", table, class_="scroll", role="region", tabindex="0", aria_label=part.title)
+    body += "".join(element("p", prose(note), class_="note") for note in part.notes)
+    if len(part.rows) > _MOST_OPEN:
+        count = element("span", f"{len(part.rows)} rows", class_="count")
+        return element(
+            "details",
+            element("summary", element("h3", escape(part.title)) + count) + body,
+            class_="table folded",
+        )
+    return element("div", element("h3", escape(part.title)) + body, class_="table")
 
 
 def _is_numeric(cells: Iterable[str | Cell]) -> bool:
@@ -371,6 +393,22 @@ def _with_unit(axis: Axis) -> str:
 
 
 @_part.register
+def _(part: Together) -> str:
+    said = element("h3", prose(part.title)) + (element("p", prose(part.caption)) if part.caption else "")
+    plots = "\n".join(_part(plot) for plot in part.plots)
+    return element("div", element("div", said, class_="said") + plots, class_="together")
+
+
+@_part.register
+def _(part: Network) -> str:
+    rows = [
+        [edge.name, part.nodes[edge.ends[0]].name, part.nodes[edge.ends[1]].name, "; ".join(edge.label)]
+        for edge in part.edges
+    ]
+    return _diagram(part, network.draw(part), csv_of(["link", "from", "to", "values"], rows), "network")
+
+
+@_part.register
 def _(part: Ladder) -> str:
     rows = [
         [
@@ -438,7 +476,7 @@ def _(part: Sounds) -> str:
 
 
 def _diagram(
-    part: Ladder | Map | Scatter | Outlines | Spectrogram, drawn: str, numbers: str, kind: str
+    part: Ladder | Map | Scatter | Outlines | Spectrogram | Network, drawn: str, numbers: str, kind: str
 ) -> str:
     body = element("div", drawn, class_="scroll", role="region", tabindex="0", aria_label=part.title)
     told = '<p class="told" aria-live="polite">&nbsp;</p>'
