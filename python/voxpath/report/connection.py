@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from voxpath.document import Axis, Curve, Plot, Together
 from voxpath.report.series import thinned
 from voxpath.results.metrics import shown
+from voxpath.results.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+
+    from voxpath.results.outcome import Outcome
 
 _PLOTS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     (
@@ -54,6 +57,13 @@ def connections(series: pl.DataFrame, most: int = 3) -> list[Together]:
         if made is not None:
             found.append(made)
     return found
+
+
+def connections_of(outcomes: Sequence[Outcome]) -> list[Together]:
+    """The connections of the first run that recorded them."""
+    observed = [outcome for outcome in outcomes if (outcome.folder / "series.parquet").exists()][:1]
+    (frame,) = tables([observed], "series")
+    return connections(frame) if not frame.is_empty() else []
 
 
 def _together(rows: pl.DataFrame, flow: str, end: str) -> Together | None:

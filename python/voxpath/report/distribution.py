@@ -51,7 +51,6 @@ def _curve(name: str, ordered: np.ndarray[tuple[int], np.dtype[np.float64]]) -> 
         if count <= _MOST_POINTS
         else np.unique(np.linspace(0, count - 1, _MOST_POINTS).round().astype(int)).tolist()
     )
-    points: dict[float, float] = {}
-    for place in places:
-        points[float(ordered[place])] = 100 * (place + 1) / count
-    return Curve(f"{name} ({count})", list(points), list(points.values()), style="steps")
+    points = {float(ordered[place]): 100 * (place + 1) / count for place in places}
+    # Below the least value there is nothing.
+    return Curve(f"{name} ({count})", [float(ordered[0]), *points], [0.0, *points.values()], style="steps")

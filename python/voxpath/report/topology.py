@@ -31,7 +31,7 @@ def network_of(plan: Mapping[str, Any]) -> Network | None:
     edges = [Edge((link["a"], link["b"]), _label(link, nodes), link["name"]) for link in plan["links"]]
     return Network(
         "The network",
-        "Values of each link; of both directions alike, unless an arrow says which.",
+        "What each link does to packets; in both directions, unless it is said of each.",
         drawn,
         edges,
         _left(plan),
