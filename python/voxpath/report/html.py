@@ -25,6 +25,7 @@ from voxpath.document import (
     Outlines,
     Plot,
     Scatter,
+    Section,
     Sounds,
     Spectrogram,
     Table,
@@ -38,7 +39,7 @@ from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from voxpath.document import Axis, Curve, Lead, Mark, Part, Report, Section
+    from voxpath.document import Axis, Curve, Lead, Mark, Part, Report
 
 _COLOURS = 8
 """Of curves, `--curve-0` and so on in the style sheet."""
@@ -66,7 +67,7 @@ def render(report: Report) -> str:
     # The licence of what is copied into every page goes with it.
     script = f"/*!\n{_asset('uplot.LICENSE.txt')}*/\n" + _asset("uplot.min.js") + _asset("report.js")
     policy = _POLICY.format(style=_hash(style), script=_hash(script))
-    sections = list(enumerate(report.sections, 1))
+    sections = list(enumerate(_further(report), 1))
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -92,6 +93,13 @@ def render(report: Report) -> str:
             "",
         ]
     )
+
+
+def _further(report: Report) -> list[Section]:
+    """The sections without the picture that the page begins with."""
+    first = report.lead.picture if report.lead is not None else None
+    rest = [Section(one.title, [part for part in one.parts if part is not first]) for one in report.sections]
+    return [section for section in rest if section.parts]
 
 
 def _hash(text: str) -> str:

@@ -104,15 +104,9 @@ def report_of(
         question=_question(document, answers, found),
         lead=lead,
         answer=[*_answer(lines), *filter(None, [told(runs)])] or [_no_answer(document)],
-        sections=_without(sections, lead.picture),
+        sections=sections,
         origin=[("command", command), ("engine", _engine.BUILD), ("plan", f"version {_engine.PLAN_VERSION}")],
     )
-
-
-def _without(sections: Sequence[Section], picture: Part | None) -> list[Section]:
-    """The sections without what the page begins with."""
-    rest = [Section(one.title, [part for part in one.parts if part is not picture]) for one in sections]
-    return [section for section in rest if section.parts]
 
 
 def _no_answer(document: Document) -> str:

@@ -353,6 +353,25 @@ class Packs:
             digests.ENVIRONMENT: digests.sealed(environment),
         }
 
+    def overview(self) -> pl.DataFrame:
+        """What each run is: `name`, `backend`, `build`, `replication`, `plan_sha256` and `started`, in UTC.
+
+        Raises:
+            StoreError: A pack is of another version, or cannot be read.
+        """
+        return self._retried(self._overview)
+
+    def _overview(self) -> pl.DataFrame:
+        columns = ["name", "backend", "build", "replication", "plan_sha256"]
+        found = []
+        packs = dict.fromkeys(self._index().found.values())
+        for pack in packs:
+            made = pl.read_parquet(pack / digests.ENVIRONMENTS, glob=False, columns=["name", "started"])
+            found.append(_manifest(pack, *columns).join(made, on="name", how="left"))
+        if not found:
+            return pl.DataFrame(schema=dict.fromkeys([*columns, "started"], pl.String))
+        return pl.concat(found, how="diagonal_relaxed").unique("name", keep="last", maintain_order=True)
+
     def files(self, name: str) -> dict[str, bytes]:
         """The files of a run, as its folder would have them.
 
