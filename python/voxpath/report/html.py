@@ -6,13 +6,10 @@ the diagrams, and the numbers of every figure as CSV. The script draws the plots
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import re
 from functools import singledispatch
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from voxpath.document import (
@@ -35,6 +32,8 @@ from voxpath.document import (
 )
 from voxpath.report import heatmap, ladder, listening, network, plane
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
+from voxpath.report.shell import CARD, asset, document_of, policy_of
+from voxpath.report.thumbnail import thumbnail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,43 +55,24 @@ _MOST_OPEN = 12
 _DASHES = ("", "8 4", "2 3", "9 3 2 3", "15 4", "5 8", "9 3 2 3 2 3")
 """Of the curves of one colour; only the first is whole."""
 
-_POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; media-src data:"
-"""Nothing is loaded, and a browser is told so; drawings and sounds stand in the page itself. Only our own
-style and script count: what a name in a scenario might smuggle in would be neither."""
-
 
 def render(report: Report) -> str:
     """The page of a report; the same report gives the same bytes."""
-    style = _asset("uplot.min.css") + _asset("style.css")
+    style = asset("uplot.min.css") + asset("style.css")
     # The licence of what is copied into every page goes with it.
-    script = f"/*!\n{_asset('uplot.LICENSE.txt')}*/\n" + _asset("uplot.min.js") + _asset("report.js")
-    policy = _POLICY.format(style=_hash(style), script=_hash(script))
+    script = f"/*!\n{asset('uplot.LICENSE.txt')}*/\n" + asset("uplot.min.js") + asset("report.js")
     sections = list(enumerate(_further(report), 1))
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            element("title", escape(report.title)),
-            element("style", style),
-            "</head>",
-            "<body>",
-            _MARK_SHAPES,
-            *_head(report),
-            _contents(sections),
-            "<main>",
-            *(_section(number, section) for number, section in sections),
-            "</main>",
-            _origin(report),
-            element("script", script),
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    body = [
+        _MARK_SHAPES,
+        *_head(report),
+        _contents(sections),
+        "<main>",
+        *(_section(number, section) for number, section in sections),
+        "</main>",
+        _origin(report),
+        element("template", thumbnail(report.lead.picture if report.lead else None), id=CARD),
+    ]
+    return document_of(report.title, policy_of(style, script), style, body, script)
 
 
 def _further(report: Report) -> list[Section]:
@@ -100,15 +80,6 @@ def _further(report: Report) -> list[Section]:
     first = report.lead.picture if report.lead is not None else None
     rest = [Section(one.title, [part for part in one.parts if part is not first]) for one in report.sections]
     return [section for section in rest if section.parts]
-
-
-def _hash(text: str) -> str:
-    """What a policy allows of an inline element, by its exact text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text("utf-8").strip() + "\n"
 
 
 _MARK_SHAPES = (
