@@ -10,7 +10,7 @@ import pytest
 from voxpath.backends import named
 from voxpath.backends.answer import ask
 from voxpath.backends.formula import Formulas
-from voxpath.studies.thapa2023 import offload, readings
+from voxpath.studies.thapa2023 import emergency, later, offload, readings
 from voxpath.studies.thapa2023.measures import captures, data_segments, mqtt_packets, stream_bytes
 from voxpath.studies.thapa2023.questions import QUICK, SIM, Cell, ask_all, real_questions
 from voxpath.studies.thapa2023.scenario import (
@@ -136,3 +136,43 @@ def test_the_quick_study_has_real_brokers_and_judges_every_sentence(voxpath):
     simulated = QUICK.replications * len(NETWORKS) * len(WAYS) * len(payloads())
     assert int(made) == simulated + len(real_questions(QUICK))
     assert any("mosquitto" in str(question.document.plan.data) for question in real_questions(QUICK).values())
+
+
+def test_what_it_leaves_for_later_is_asked_and_answered(tmp_path):
+    ask = asking(tmp_path)
+    wanted = {
+        cell: question
+        for cell, question in later.questions(1).items()
+        if cell.part in {"queue", "login", "outage"}
+    }
+    told = later.Told(dict(zip(wanted, ask(list(wanted.values()), ("sim",)), strict=True)))
+    for policy in later.POLICIES:
+        cell = later.Later("queue", f"{policy}, {later.RATES[-1]}")
+        published, dropped, undelivered = (
+            told.total(cell, *which)
+            for which in (
+                ("publisher", "messages_published"),
+                ("broker", "messages_dropped"),
+                ("publisher", "messages_undelivered"),
+            )
+        )
+        assert 0 < dropped <= undelivered < published
+        assert told.total(cell, "broker", "longest_queue") == later.ROOM
+    # Away for 30 s of five messages each, and QoS 0 is not kept for who is not there.
+    assert told.total(later.Later("outage", "", 0), "publisher", "messages_undelivered") >= 150
+    assert told.total(later.Later("outage", "", 2), "publisher", "messages_undelivered") == 0
+    plain, right = (
+        told.total(later.Later("login", case), "publisher", "mqtt_bytes") for case in ("None", "s3cret")
+    )
+    assert right - plain == len("field") + len("s3cret") + 4
+
+
+def test_messages_with_deadlines_are_late_by_every_way(tmp_path):
+    asked = {cell: one for cell, one in emergency.questions(1).items() if cell.errors in {0.0, 1e-4}}
+    delays = emergency.Delays(dict(zip(asked, asking(tmp_path)(list(asked.values()), ("sim",)), strict=True)))
+    for way in emergency.WAYS:
+        clean, damaged = (emergency.Cell(way, errors) for errors in (0.0, 1e-4))
+        assert delays.shares(clean, 100) == [1.0]
+        # No message is there before the air has carried it.
+        assert delays.shares(clean, 0.5) == [0.0]
+        assert 0.3 < delays.shares(damaged, 100)[0] <= delays.shares(damaged, 1000)[0] <= 1

@@ -15,6 +15,7 @@ from voxpath.studies.thapa2023.scenario import (
     NETWORKS,
     RECEIVER,
     SOCKET,
+    claim,
     payloads,
     published,
 )
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
     from voxpath.studies.thapa2023.questions import Found, Taken
 
     Value = Callable[[Taken], float]
-
-
-def claim(group: str, name: str) -> str:
-    """A sentence of the text."""
-    return str(published()["claims"][group][name])
 
 
 def limit(name: str) -> float:

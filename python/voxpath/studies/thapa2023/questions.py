@@ -11,7 +11,7 @@ from voxpath.backends.real.session import RealError
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.tables import tables
-from voxpath.studies.thapa2023 import scenario
+from voxpath.studies.thapa2023 import emergency, later, scenario
 from voxpath.studies.thapa2023.measures import Capture, captures
 from voxpath.studies.thapa2023.scenario import (
     LAN,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from voxpath.results.answers import Variant
     from voxpath.studies.base import Ask
+    from voxpath.studies.thapa2023.emergency import Delays
+    from voxpath.studies.thapa2023.later import Told
 
 SIM, REAL = "sim", "real"
 ENDS = (SENDER, RECEIVER)
@@ -117,12 +119,21 @@ class Found:
     Attributes:
         effort: How much was run.
         without: Why there is nothing of real hosts; empty where there is.
+        later: What goes on where the publication ends.
+        emergencies: Messages with deadlines.
     """
 
     def __init__(
-        self, effort: Effort, simulated: Mapping[Cell, Variant], real: Mapping[Cell, Variant], without: str
+        self,
+        effort: Effort,
+        simulated: Mapping[Cell, Variant],
+        real: Mapping[Cell, Variant],
+        without: str,
+        later: Told,
+        emergencies: Delays,
     ) -> None:
         """Takes the answers."""
+        self.later, self.emergencies = later, emergencies
         self.effort = effort
         self.without = without
         self._answers = {SIM: simulated, REAL: real}
@@ -186,7 +197,10 @@ def real_questions(effort: Effort) -> dict[Cell, Question]:
 def ask_all(ask: Ask, effort: Effort) -> Found:
     """Asks everything; a machine that can have no real hosts answers without them."""
     asked, tested = simulated_questions(effort), real_questions(effort)
-    simulated = ask(list(asked.values()), (SIM,))
+    more, urgent = later.questions(effort.beyond), emergency.questions(effort.beyond)
+    answers = iter(ask([*asked.values(), *more.values(), *urgent.values()], (SIM,)))
+    simulated = dict(zip(asked, answers, strict=False))
+    later_answers = dict(zip(more, answers, strict=False))
     without = ""
     try:
         real = ask(list(tested.values()), (REAL,))
@@ -196,7 +210,9 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
         without = without or "the backend real was not asked"
     return Found(
         effort,
-        dict(zip(asked, simulated, strict=True)),
+        simulated,
         dict(zip(tested, real, strict=False)),
         without,
+        later.Told(later_answers),
+        emergency.Delays(dict(zip(urgent, answers, strict=False))),
     )

@@ -62,6 +62,11 @@ def published() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
 
 
+def claim(group: str, name: str) -> str:
+    """A sentence of the text."""
+    return str(published()["claims"][group][name])
+
+
 def payloads() -> dict[str, int]:
     """Octets of each payload; kB are 1000."""
     units = {"B": 1, "kB": 1000}
