@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from voxpath.scenario.traces import Traces
 
 _S = 1_000_000_000
+_MOST_AUDIO = 1372
+"""Bytes of a frame in the largest packet, with room for the headers of RTP."""
 
 
 def _sizes(text: str) -> tuple[int]:
@@ -22,6 +24,19 @@ def _sizes(text: str) -> tuple[int]:
     if not 1 <= size <= 10_000_000:
         raise ValueError("a frame has 1 to 10000000 bytes")
     return (size,)
+
+
+def _size_or_none(text: str) -> tuple[int]:
+    size = int(text)
+    if not 0 <= size <= _MOST_AUDIO:
+        raise ValueError(f"a frame of audio has 0 to {_MOST_AUDIO} bytes")
+    return (size,)
+
+
+def _recorded(audio: Audio, files: Traces) -> list[int] | None:
+    if audio.sizes is None:
+        return None
+    return [size for _, (size,) in files.parsed(audio.sizes, _size_or_none)]
 
 
 def _encoder(video: Video, files: Traces) -> dict[str, Any]:
@@ -93,12 +108,19 @@ class Dtx(Table):
 
 
 class Audio(Table):
-    """A microphone and an encoder like Opus."""
+    """A microphone and an encoder like Opus, or a recording that was encoded."""
+
+    PLAN: ClassVar[Keys] = {"sizes": From("sizes", _recorded)}
 
     rate: Rate = default("20 kbit/s", "While somebody speaks, without headers.")
     frame: PositiveSpan = default("20 ms", "From one frame to the next.")
     size_spread: Number = Field(0.0, ge=0, le=1, description="Laplacian scale of frame sizes.")
     dtx: Dtx | None = Field(None, description="Discontinuous transmission.")
+    sizes: str | None = Field(
+        None,
+        description="A file of a recording's frame sizes in bytes, one a line, 0 where nothing is sent; over and"
+        " over. Rate and spread say nothing of them.",
+    )
 
 
 class Range(Table):
