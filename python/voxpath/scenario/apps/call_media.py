@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.elements.kinds import OneOf
-from voxpath.scenario.quantities import Number, PositiveSpan, Rate, Span
+from voxpath.scenario.quantities import Number, PositiveSpan, Rate, Size, Span
 from voxpath.scenario.table import From, Keys, Table, faults
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _sizes(text: str) -> tuple[int]:
     return (size,)
 
 
-def _size_or_none(text: str) -> tuple[int]:
+def _size_of_audio(text: str) -> tuple[int]:
     size = int(text)
     if not 0 <= size <= _MOST_AUDIO:
         raise ValueError(f"a frame of audio has 0 to {_MOST_AUDIO} bytes")
@@ -34,9 +34,9 @@ def _size_or_none(text: str) -> tuple[int]:
 
 
 def _recorded(audio: Audio, files: Traces) -> list[int] | None:
-    if audio.sizes is None:
-        return None
-    return [size for _, (size,) in files.parsed(audio.sizes, _size_or_none)]
+    if isinstance(audio.sizes, str):
+        return [size for _, (size,) in files.parsed(audio.sizes, _size_of_audio)]
+    return None if audio.sizes is None else list(audio.sizes)
 
 
 def _encoder(video: Video, files: Traces) -> dict[str, Any]:
@@ -107,6 +107,9 @@ class Dtx(Table):
     pause: PositiveSpan = default("1587 ms", "Of a pause, in which Opus sends one byte in 400 ms.")
 
 
+_AudioSize = Annotated[Size, Field(le=_MOST_AUDIO)]
+
+
 class Audio(Table):
     """A microphone and an encoder like Opus, or a recording that was encoded."""
 
@@ -116,10 +119,10 @@ class Audio(Table):
     frame: PositiveSpan = default("20 ms", "From one frame to the next.")
     size_spread: Number = Field(0.0, ge=0, le=1, description="Laplacian scale of frame sizes.")
     dtx: Dtx | None = Field(None, description="Discontinuous transmission.")
-    sizes: str | None = Field(
+    sizes: str | Annotated[tuple[_AudioSize, ...], Field(strict=False, min_length=1)] | None = Field(
         None,
-        description="A file of a recording's frame sizes in bytes, one a line, 0 where nothing is sent; over and"
-        " over. Rate and spread say nothing of them.",
+        description="Sizes of a recording's frames: a file of bytes, one a line, or a list; 0 where"
+        " nothing is sent. They come over and over, and rate and spread say nothing of them.",
     )
 
 
