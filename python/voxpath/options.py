@@ -180,6 +180,51 @@ METRICS: Option[Sequence[str]] = Option(
     "metrics", Each(), "What to show; the main metrics if none is named.", (), flag="metric"
 )
 
+LINK: tuple[Option[str | None], ...] = (
+    Option("rate", Text("RATE"), "Of the link, such as '5 Mbit/s'.", None),
+    Option(
+        "trace",
+        Text("FILE"),
+        "In place of a rate: packet-delivery opportunities in Mahimahi's format, over and over.",
+        None,
+    ),
+    Option("delay", Text("DELAY"), "One way, such as '20 ms'.", None),
+    Option(
+        "jitter",
+        Text("JITTER"),
+        "Standard deviation of a normal delay around --delay, such as '5 ms', and how far it is correlated "
+        "from packet to packet, such as '5 ms, 25 %'. Packets do not overtake each other.",
+        None,
+    ),
+    Option(
+        "queue",
+        Text("QUEUE"),
+        "Before the link, such as '100 packets' or '64 KiB', unlimited without it; or the kind of a "
+        "discipline, such as fq_codel, and its room: 'fq_codel, 1000 packets'.",
+        None,
+    ),
+    Option("loss", Text("LOSS"), "Of packets, such as '1 %'.", None),
+    Option(
+        "burst", Text("BURST"), "Packets are lost in bursts of this mean length, such as '4 packets'.", None
+    ),
+    Option("corrupt", Text("CORRUPT"), "Of packets that arrive damaged, such as '0.1 %'.", None),
+    Option("duplicate", Text("DUPLICATE"), "Of packets that arrive twice, such as '0.1 %'.", None),
+    Option("reorder", Text("REORDER"), "Packets held back, and by how much, such as '1 % by 5 ms'.", None),
+    Option(
+        "framing", Text("FRAMING"), "Bytes that the rate counts: ip, or ethernet for 38 more a packet.", None
+    ),
+)
+"""One link in one line: what it does to packets; each may differ by direction, and of a second link."""
+
+MTU: Option[str | None] = Option("mtu", Text("SIZE"), "The largest IP packet that the link takes.", None)
+
+PRESET: Option[str | None] = Option(
+    "preset",
+    Text("NAME"),
+    "A link that somebody published; every other option changes it: dsl, geo-satellite, lte, wifi-cafe.",
+    None,
+)
+
 
 def takes(
     *options: Option[Any],

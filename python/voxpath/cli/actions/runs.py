@@ -204,6 +204,7 @@ def report(path: Path, options: ReportOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
+    from voxpath.report.observed import watched
     from voxpath.report.sweep import report_of
 
     document = read_scenario(path)
@@ -216,8 +217,13 @@ def report(path: Path, options: ReportOptions) -> int:
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
+    backends = chosen_names(options.backend, BACKENDS, "--backend")
     try:
-        made = report_of(document, answers, len(replications), options.metric, _command(path, options))
+        seen = watched(document, options.out, backends, answers.outcomes)
+        command = _command(path, options)
+        made = report_of(document, answers, len(replications), options.metric, command, seen)
+    except (RuntimeError, StoreError) as error:
+        return failed(error)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--metric") from None
     return max(save_page(made, page), print_runs(answers.outcomes))
