@@ -22,6 +22,7 @@ from voxpath.cli.speech import speech
 from voxpath.cli.study import study
 from voxpath.cli.tcp_script import tcp_script
 from voxpath.cli.vowels import vowels
+from voxpath.cli.webrtc import webrtc
 from voxpath.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ COMMANDS = (
     aec,
     vowels,
     speech,
+    webrtc,
     tcp_script,
     schema,
     doctor,
