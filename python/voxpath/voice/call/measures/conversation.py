@@ -103,5 +103,5 @@ class Conversation:
             f"the codec {judged.codec:.1f}"
         )
         if judged.derived:
-            told += "; no recommendation has an Ie of this codec: Ie,eff is what gives PESQ's score (as P.834 does)"
+            told += "; no recommendation has an Ie of this codec: Ie,eff gives PESQ's score (as P.834 does)"
         return Score(f"{judged.rating.mos:.2f}", judged.rating.mos, told)
