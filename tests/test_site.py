@@ -36,7 +36,7 @@ def test_a_store_is_listed_with_axes_and_verdicts(store: Path, voxpath):
     assert told.code == 0
     assert re.search(r"small +sim +3 +valid ", told.out)
     assert re.search(r"swept +sim +12 +valid +(delay \(2\), loss \(3\)|loss \(3\), delay \(2\)) ", told.out)
-    listing = {one["scenario"]: one for one in json.loads(voxpath("list", store, "--json").out)}
+    listing = {one["scenario"]: one for one in json.loads(voxpath("list", store, "--json").out)["scenarios"]}
     assert listing["swept"]["runs"] == 12
     assert len(listing["swept"]["cells"]) == 6
     assert {"topology.link.loss": "2 %", "topology.link.delay": "5 ms"} in [

@@ -24,6 +24,7 @@ from voxpath.cli.store import list_, site
 from voxpath.cli.study import study
 from voxpath.cli.tcp_script import tcp_script
 from voxpath.cli.vowels import vowels
+from voxpath.cli.webrtc import webrtc
 from voxpath.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ COMMANDS = (
     aec,
     vowels,
     speech,
+    webrtc,
     tcp_script,
     schema,
     doctor,

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voxpath.document import Axis
-from voxpath.results.selection import short_names
 from voxpath.scenario import cells
 from voxpath.scenario.quantities import in_one_unit
-from voxpath.scenario.sweep import text_of
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,7 @@ from voxpath.report.distribution import cdf
 from voxpath.report.figures import SIMULATED, estimators_of, value_of
 from voxpath.report.markup import readable
 from voxpath.results.metrics import shown
-from voxpath.results.selection import short_names
-from voxpath.scenario.sweep import text_of
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,26 +22,8 @@ if TYPE_CHECKING:
     from voxpath.document import Part
     from voxpath.results.answers import Answers, Line
 
-_TELLING = (
-    "response_p50_ns",
-    "final_latency_s",
-    "client_video_delay_p95_ns",
-    "server_video_delay_p95_ns",
-    "delivery_p50_ns",
-    "latency_p50_ns",
-    "delay_p95_ns",
-    "completion_s",
-)
-"""What users wait for, the most telling first."""
-
 _NAMED_FLOWS = 3
 """In a sentence; of more their number."""
-
-
-def main_metric(lines: Sequence[Line], asked: Sequence[str]) -> str | None:
-    """The metric that a report is led by: what was asked for first, else what users wait for."""
-    known = list(dict.fromkeys(line.row.metric for line in lines))
-    return next((metric for metric in (*asked, *_TELLING) if metric in known), known[0] if known else None)
 
 
 def lead_of(

@@ -25,13 +25,13 @@ from voxpath.report.connection import connections_of
 from voxpath.report.directions import directions
 from voxpath.report.figures import estimators_of, figures, value_of
 from voxpath.report.latency import distributions
-from voxpath.report.lead import lead_of, main_metric
+from voxpath.report.lead import lead_of
 from voxpath.report.series import series_plots
 from voxpath.report.topology import network_of
 from voxpath.results.intervals import Summary, relative
-from voxpath.results.metrics import metric_of, shown
-from voxpath.results.selection import chosen, declined, short_names, wanted
-from voxpath.scenario.sweep import text_of
+from voxpath.results.metrics import main_metric, metric_of, shown
+from voxpath.results.selection import chosen, declined, wanted
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,7 +98,7 @@ def report_of(
     network = network_of(document.plan.data)
     sections.append(_set_up(document, answers, replications, network))
     pictures: list[Part] = [*spread[:1], *views[:1], *([network] if network else [])]
-    lead = lead_of(main_metric(lines, metrics), lines, answers, drawn, pictures)
+    lead = lead_of(main_metric([line.row.metric for line in lines], metrics), lines, answers, drawn, pictures)
     return Report(
         title=document.scenario.name,
         question=_question(document, answers, found),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,7 +121,7 @@ def _delay_lane(part: VoicePath, x: Callable[[float], float], top: float) -> lis
     typical = float(np.quantile([float(one.network_ms or 0) for one in came] or [1.0], 0.98))
     most = min(most, 3 * max(typical, 1.0, *(one.wait_ms for one in part.frames)))
     step = _step(most)
-    ceiling = step * np.ceil(most * 1.05 / step)
+    ceiling = step * math.ceil(most * 1.05 / step)
 
     def y(ms: float) -> float:
         return top + _DELAYS * (1 - min(max(ms / ceiling, 0.0), 1.0))
@@ -140,7 +141,8 @@ def _delay_lane(part: VoicePath, x: Callable[[float], float], top: float) -> lis
         )
         grid.append(svg_text(_LEFT - 8, height + 4, f"{number * step:g}", text_anchor="end", class_="tick"))
     every = -(-len(came) // _MOST_POINTS) or 1
-    in_time, late = [], []
+    in_time: list[str] = []
+    late: list[str] = []
     for index, one in enumerate(came):
         network = float(one.network_ms or 0)
         is_late = network > one.wait_ms
@@ -170,7 +172,7 @@ def _time_axis(duration: float, x: Callable[[float], float], bottom: float) -> l
 
 def _step(most: float) -> float:
     """A round distance of ticks: four to ten of them."""
-    power = 10 ** np.floor(np.log10(max(most, 1e-9) / 4))
+    power = 10 ** math.floor(math.log10(max(most, 1e-9) / 4))
     return float(power * max(factor for factor in (1, 2, 5) if power * factor <= most / 4 * 1.0001))
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath import files, terminal
-from voxpath.cli.actions.common import failed, read_scenario
+from voxpath.cli.actions.common import failed, print_json, read_scenario
 from voxpath.results.kept import is_run, table
 from voxpath.results.listing import listed
-from voxpath.results.selection import short_names
 from voxpath.results.store import StoreError
 from voxpath.scenario import ScenarioError
+from voxpath.scenario.sweep import short_names
 from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def list_runs(store: Path, as_json: bool) -> int:
     """
     found = _listed(store)
     if as_json:
-        click.echo(json.dumps([_told(one) for one in found], indent=2))
+        print_json({"command": "list", "store": str(store), "scenarios": [_told(one) for one in found]})
         return 0
     out = terminal.console()
     if not found:

@@ -163,11 +163,9 @@ def _distribution(talk: Talk) -> Plot:
     came = talk.arrivals.complete != NEVER
     network = np.sort((talk.arrivals.complete - talk.arrivals.sent)[came] / 1e6)
     shares = 100 * (1 - np.arange(1, len(network) + 1) / max(int(talk.sent.sum()), 1))
-    keep = (
-        np.unique(np.linspace(0, len(network) - 1, min(len(network), 500)).astype(int))
-        if len(network)
-        else []
-    )
+    keep: list[int] = []
+    if len(network):
+        keep = np.unique(np.linspace(0, len(network) - 1, min(len(network), 500)).astype(int)).tolist()
     curves = [
         Curve(
             "frames not there yet",
@@ -274,4 +272,4 @@ def _marks(talk: Talk, first: int, last: int, begin: int) -> Iterator[VoiceMark]
 
 
 def _sound(name: str, text: str, values: NDArray[np.int16], rate: int) -> Sound:
-    return Sound(name, text, rate, [values.astype(np.float64) / 32767])
+    return Sound(name, text, rate, [(values / 32767).tolist()])

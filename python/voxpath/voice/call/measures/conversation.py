@@ -70,7 +70,7 @@ def judge(evidence: Evidence) -> Judged | None:
         undisturbed = replace(
             talk, heard=Heard(talk.clean, talk.heard.fates, talk.heard.wait, talk.heard.begins)
         )
-        best = Pesq().score(replace(evidence, talk=undisturbed, known={})).value
+        best = Pesq().score(replace(evidence, talk=undisturbed)).value
         codec = effective if best is None else min(effective, _equipment(best))
     return Judged(emodel.rate(replace(connection, ie=effective)), codec, True, burst_r, late)
 
@@ -103,7 +103,5 @@ class Conversation:
             f"the codec {judged.codec:.1f}"
         )
         if judged.derived:
-            told += (
-                "; no recommendation has an Ie of this codec: Ie,eff is derived from PESQ (the way of P.834)"
-            )
+            told += "; no recommendation has an Ie of this codec: Ie,eff gives PESQ's score (as P.834 does)"
         return Score(f"{judged.rating.mos:.2f}", judged.rating.mos, told)

@@ -37,8 +37,8 @@ def mean(
     told = []
     if evidence.talk.said.duration_s < LEAST_S:
         told.append(
-            f"the recording has {evidence.talk.said.duration_s:.1f} s, and the model is made for "
-            f"{LEAST_S:g} s and more"
+            f"the recording has {evidence.talk.said.duration_s:.1f} s, and the model is made for at least "
+            f"{LEAST_S:g} s"
         )
     if len(found) > 1:
         told.append(f"mean of {len(found)} sections of 15 s, from {min(found):.2f} to {max(found):.2f}")
