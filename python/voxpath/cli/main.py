@@ -14,6 +14,7 @@ import click
 
 from voxpath.cli.about import doctor, schema
 from voxpath.cli.aec import aec
+from voxpath.cli.call import call
 from voxpath.cli.parts import BAD_INPUT, FAILED, Group
 from voxpath.cli.real import exec_, shell
 from voxpath.cli.runs import compare, report, run, sweep
@@ -34,6 +35,7 @@ COMMANDS = (
     sweep,
     compare,
     report,
+    call,
     show,
     list_,
     site,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from voxpath.sweeps.pool import processors
+from voxpath.voice.call import delay
 from voxpath.voice.call.buffer import ADAPTIVE
 from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.measures.base import Evidence
+from voxpath.voice.call.measures.conversation import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from voxpath.voice.call.delay import Delay
     from voxpath.voice.call.measures.base import Score
     from voxpath.voice.call.measures.conversation import Judged
     from voxpath.voice.call.path import Call, Talk
@@ -31,9 +35,25 @@ def word(mos: float) -> str:
     return next(name for least, name in _WORDS if mos >= least)
 
 
-def evidence_of(call: Call, talk: Talk) -> Evidence:
-    """What measures are given of a direction."""
-    return Evidence(talk, call.codec, call.buffer["kind"] == ADAPTIVE)
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one direction.
+
+    Attributes:
+        sentence: In words.
+        scores: By the names of the measures.
+        delay: From mouth to ear.
+    """
+
+    sentence: str
+    scores: Mapping[str, Score]
+    delay: Delay
+
+
+def judged(call: Call, talk: Talk, names: Sequence[str]) -> Verdict:
+    """Judges one direction by some measures."""
+    evidence = Evidence(talk, call.codec, call.buffer["kind"] == ADAPTIVE)
+    return Verdict(sentence(judge(evidence)), scores(evidence, names), delay.of(talk))
 
 
 def sentence(judged: Judged | None) -> str:

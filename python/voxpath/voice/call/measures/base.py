@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -60,6 +60,8 @@ class Evidence:
     talk: Talk
     codec: Codec
     adapts: bool
+    known: dict[str, Score] = field(default_factory=dict, compare=False)
+    """Scores that another measure is made of, by the measure's name."""
 
     @cached_property
     def is_silent(self) -> bool:

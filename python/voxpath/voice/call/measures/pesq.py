@@ -32,6 +32,11 @@ class Pesq:
 
     def score(self, evidence: Evidence) -> Score:
         """Narrow band where the codec has no more."""
+        if self.name not in evidence.known:
+            evidence.known[self.name] = self._score(evidence)
+        return evidence.known[self.name]
+
+    def _score(self, evidence: Evidence) -> Score:
         try:
             from pesq import NoUtterancesError, pesq
         except ImportError:

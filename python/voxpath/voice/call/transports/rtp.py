@@ -64,8 +64,8 @@ def _sends(way: Way, wants: Wants, lasts: int) -> dict[str, Any]:
             + (f" and {wants.redundancy} copies" if wants.redundancy else "")
             + f" do not fit into an RTP packet, which has room for {_ROOM}: give shorter frames"
         )
-    # After the last frame nothing is sent, and the call goes on for what is late.
-    silence = -(-lasts // way.frame_ns) - len(way.sizes)
+    # After the last frame nothing is sent, and what is late is waited for. An end may stop a frame later.
+    silence = (lasts + TAIL_NS) // way.frame_ns - len(way.sizes)
     mean = 8_000_000_000 * sum(way.sizes) // (len(way.sizes) * way.frame_ns)
     return {
         "audio": {
