@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients libcoap3-bin)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -74,6 +74,7 @@ $(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, whi
 $(STAMPS)/asterisk-core-sounds-en-g722: SERVES := recorded speech of up to 30 s, CC-BY-SA-3.0, which the study ramli2018 streams
 $(STAMPS)/mosquitto: SERVES := the tests hold what our MQTT puts on the wire against what it does
 $(STAMPS)/mosquitto-clients: SERVES := the same, of mosquitto_pub
+$(STAMPS)/libcoap3-bin: SERVES := its CoAP client and server speak to ours
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 $(PROGRAMS): | $(STAMPS)
