@@ -158,7 +158,7 @@ def as_late_as_real(data: Mapping[str, Any], draw: int) -> dict[str, Any]:
 def simulated(asked: tuple[Case, Sequence[int]]) -> dict[tuple[int, int], dict[str, float]]:
     """The same of the simulator, by draw and replication, for these replications."""
     case, replications = asked
-    found = {}
+    found: dict[tuple[int, int], dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for draw in range(DRAWS):
             document = Case(case.name, case.group, as_late_as_real(case.data, draw)).document

@@ -449,6 +449,63 @@ class Network:
     left: Sequence[int]
 
 
+VoiceFate = Literal["recovered", "late", "lost"]
+"""A frame that was not played from its own packet: another one had a copy, it came too late, or never."""
+
+
+@dataclass(frozen=True)
+class VoiceMark:
+    """A stretch of a voice in which frames were missing.
+
+    Attributes:
+        begin_s: On the axis of the sounds.
+        end_s: Likewise.
+        fate: Of its frames.
+        told: What is to be known of it.
+    """
+
+    begin_s: float
+    end_s: float
+    fate: VoiceFate
+    told: str
+
+
+@dataclass(frozen=True)
+class VoiceFrame:
+    """A frame that was sent.
+
+    Attributes:
+        at_s: When it is heard, on the axis of the sounds.
+        network_ms: How long it took; none if it never came.
+        wait_ms: From its capture to when it was due.
+    """
+
+    at_s: float
+    network_ms: float | None
+    wait_ms: float
+
+
+@dataclass(frozen=True)
+class VoicePath:
+    """What became of a voice: its waveform with what was missing, delays on the same axis, and the sounds.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        sounds: Of one length and one rate; the first one is selected.
+        heard: Which of them the waveform is.
+        marks: In the order of time.
+        frames: In the order of time.
+    """
+
+    title: str
+    caption: str
+    sounds: Sequence[Sound]
+    heard: int
+    marks: Sequence[VoiceMark]
+    frames: Sequence[VoiceFrame]
+
+
 @dataclass(frozen=True)
 class Verbatim:
     """A text as it is, such as a scenario; folded until it is asked for."""
@@ -470,6 +527,7 @@ Part = (
     | Outlines
     | Spectrogram
     | Sounds
+    | VoicePath
     | Network
     | Verbatim
 )

@@ -225,6 +225,36 @@ PRESET: Option[str | None] = Option(
     None,
 )
 
+MEASURES: Option[Sequence[str]] = Option(
+    "measures",
+    Names(),
+    "How it is judged: all of them, or some of emodel, pesq, visqol, stoi, words, formants.",
+    ("emodel", "pesq", "stoi"),
+)
+CALL: tuple[Option[Any], ...] = (
+    Option("over", Text("TRANSPORT"), "The transport: rtp, tcp, websocket, mptcp, mqtt.", "rtp"),
+    Option("codec", Text("CODEC"), "The codec: opus, g711, pcm.", "opus"),
+    Option("bitrate", Text("RATE"), "Of opus, such as '16 kbit/s'; 24 kbit/s without it.", None),
+    Option("frame", Text("TIME"), "Length of a frame, such as '10 ms'; 20 ms without it.", None),
+    Option(
+        "fec",
+        Flag(),
+        "Whether packets of opus may carry a copy of the frame before; opus does unless told otherwise.",
+        None,
+        flag="fec/--no-fec",
+    ),
+    Option("dtx", Flag(), "Whether opus sends nothing while nobody speaks.", False),
+    Option(
+        "buffer",
+        Text("TIME"),
+        "The jitter buffer: how long the first frame waits, or adaptive.",
+        "60 ms",
+    ),
+    Option("redundancy", Whole(0, 3), "So many earlier frames in each packet of RTP (RFC 2198).", 0),
+    MEASURES,
+)
+"""What becomes of a voice on its way."""
+
 
 def takes(
     *options: Option[Any],

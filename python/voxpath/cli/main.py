@@ -14,6 +14,7 @@ import click
 
 from voxpath.cli.about import doctor, schema
 from voxpath.cli.aec import aec
+from voxpath.cli.call import call
 from voxpath.cli.new import new
 from voxpath.cli.parts import BAD_INPUT, FAILED, Group
 from voxpath.cli.real import exec_, shell
@@ -24,6 +25,7 @@ from voxpath.cli.store import list_, site
 from voxpath.cli.study import study
 from voxpath.cli.tcp_script import tcp_script
 from voxpath.cli.vowels import vowels
+from voxpath.cli.webrtc import webrtc
 from voxpath.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ COMMANDS = (
     sweep,
     compare,
     report,
+    call,
     show,
     list_,
     site,
@@ -44,6 +47,7 @@ COMMANDS = (
     aec,
     vowels,
     speech,
+    webrtc,
     tcp_script,
     schema,
     doctor,

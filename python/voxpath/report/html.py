@@ -29,8 +29,9 @@ from voxpath.document import (
     Text,
     Together,
     Verbatim,
+    VoicePath,
 )
-from voxpath.report import heatmap, ladder, listening, network, plane
+from voxpath.report import heatmap, ladder, listening, network, plane, voice_path
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
 from voxpath.report.shell import CARD, asset, document_of, policy_of
 from voxpath.report.thumbnail import thumbnail
@@ -446,6 +447,11 @@ def _(part: Spectrogram) -> str:
     ]
     numbers = csv_of(["track", _with_unit(part.x), _with_unit(part.y)], rows)
     return _diagram(part, plane.spectrogram(part), numbers, "spectrogram")
+
+
+@_part.register
+def _(part: VoicePath) -> str:
+    return _figure(part.title, part.caption, voice_path.draw(part), voice_path.numbers(part), "voice")
 
 
 @_part.register

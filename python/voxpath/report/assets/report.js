@@ -317,6 +317,39 @@
       });
   });
 
+  // A voice: a click on the picture, or on a place where something was missing, plays from just before it; a line goes along.
+  const voices = () => document.querySelectorAll("figure.voice").forEach((figure) => {
+    const field = figure.querySelector(".field"), cursor = figure.querySelector(".cursor");
+    const players = [...figure.querySelectorAll("audio")];
+    const [left, span, seconds] = ["left", "span", "seconds"].map((name) => +field.dataset[name]);
+    let chosen = players[Math.min(1, players.length - 1)];
+    const show = () => {
+      const x = left + span * Math.min(chosen.currentTime / seconds, 1);
+      cursor.setAttribute("transform", `translate(${x} 0)`);
+    };
+    const follow = () => { show(); if (!chosen.paused) requestAnimationFrame(follow); };
+    const playFrom = (at) => {
+      chosen.currentTime = Math.max(0, at);
+      show();
+      chosen.play();
+    };
+    players.forEach((player) => {
+      player.addEventListener("play", () => {
+        if (player !== chosen && player.currentTime === 0) player.currentTime = chosen.currentTime < seconds - 0.1 ? chosen.currentTime : 0;
+        chosen = player;
+        follow();
+      });
+      player.addEventListener("seeked", () => { if (player === chosen) show(); });
+    });
+    field.addEventListener("click", (event) => {
+      const box = field.getBoundingClientRect();
+      playFrom(((event.clientX - box.left) / box.width) * seconds);
+    });
+    figure.querySelectorAll("button[data-at]").forEach((button) =>
+      button.addEventListener("click", () => playFrom(+button.dataset.at - 0.5)));
+    show();
+  });
+
   // One sound at a time.
   document.addEventListener("play", (event) => document.querySelectorAll("audio").forEach((other) => {
     if (other !== event.target) other.pause();
@@ -361,6 +394,7 @@
 
   document.querySelectorAll("figure.plot").forEach((figure) => plots.push(new Plot(figure)));
   diagrams();
+  voices();
   files();
   theme();
   root.dataset.ready = plots.length;
