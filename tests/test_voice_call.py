@@ -198,7 +198,8 @@ def test_opinions_are_those_of_annex_b(r: float, mos: float):
 
 
 _CONNECTIONS = st.tuples(
-    st.floats(0, 1000),
+    # Below a millisecond the recommendation's echo is sidetone, and R rises by 0.06.
+    st.floats(1, 1000),
     st.floats(0, 100),
     st.floats(1, 8),
     st.sampled_from([(0.0, 4.3), (0.0, 25.1), (11.0, 19.0)]),
@@ -346,7 +347,7 @@ def test_what_is_no_recording_is_refused(content: bytes | None, told: str, tmp_p
 def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path):
     made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
     assert not made.talks[0].heard.values.any()
-    assert verdict.judged(made, made.talks[0], ("emodel",)).sentence.startswith("bad, 1.0: lost packets")
+    assert verdict.judged(made, made.talks[0], ("emodel",)).sentence == "bad, 1.2: lost packets, not delay"
 
 
 # One more of a kind
@@ -391,7 +392,12 @@ def test_the_command_writes_what_is_heard_and_a_page_that_plays(voxpath: Any, tm
         const field = figure.querySelector(".field");
         const loaded = (player) =>
           player.readyState > 0 || new Promise((done) => player.addEventListener("loadedmetadata", done));
-        for (const player of [said, heard, difference]) await loaded(player);
+        for (const player of [said, heard, difference]) {
+          await loaded(player);
+          // A browser plays what is muted without having been touched.
+          player.muted = true;
+        }
+        await heard.play();
         mouse(field, "click", 0.5, 0.3);
         await pause();
         const clicked = heard.currentTime;
