@@ -28,5 +28,3 @@ MEASURES: Mapping[str, Measure] = {
     )
 }
 
-QUICK = ("emodel", "pesq", "stoi")
-"""What is measured unless more is asked for: the others take seconds."""
