@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -29,6 +29,7 @@ help:
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make rmcat        every rate control in the test cases of RFC 8867, with figures: some minutes (docs/measured/rmcat.md, scenarios/rmcat)'
+	@echo 'make webrtc       our libwebrtc beside calls of two Chromium browsers: half an hour of a machine that does nothing else; RUNS=3 (docs/measured/webrtc.md)'
 	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/measured/grid.md)'
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
 	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
@@ -66,7 +67,7 @@ $(STAMPS)/iproute2: SERVES := real hosts are configured by it
 $(STAMPS)/iputils-ping: SERVES := examples of voxpath exec and shell ping
 $(STAMPS)/curl: SERVES := the tests run it on real hosts
 $(STAMPS)/tshark: SERVES := the tests hold our captures against its TCP analysis
-$(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window
+$(STAMPS)/chromium: SERVES := the tests visit reports in it, without a window, and it is an end of WebRTC calls
 $(STAMPS)/iperf3: SERVES := the tests run it on real hosts
 $(STAMPS)/praat: SERVES := the study karaoui2023 has it draw a vocal tract
 $(STAMPS)/pocketsphinx-testdata: SERVES := recorded speech with transcripts, which is recognised and sent through a codec
@@ -189,6 +190,9 @@ grid-sample: setup
 
 rmcat: setup
 	$(BIN)/python benches/rmcat/run.py
+
+webrtc: setup
+	$(BIN)/python benches/webrtc/run.py
 
 classes: setup
 	$(BIN)/python benches/fidelity/classes.py

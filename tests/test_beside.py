@@ -62,8 +62,8 @@ def test_a_record_is_read_as_it_was_written(modules, tmp_path: Path):
 def test_the_simulator_answers_for_exactly_the_runs_that_are_asked_for(modules):
     beside = modules[0]
     found = beside.simulated((case(beside), [0, 3]))
-    assert set(found) == {0, 3}
-    assert set(found[3]) == {"bulk: completion", "bulk: retransmissions"}
+    assert set(found) == {(draw, run) for draw in range(beside.DRAWS) for run in (0, 3)}
+    assert set(found[0, 3]) == {"bulk: completion", "bulk: retransmissions"}
 
 
 def test_every_cell_is_a_scenario_and_has_a_name_of_its_own(modules):

@@ -68,6 +68,9 @@ def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
         voxpath("run", "scenarios/lossy-download.toml", "--replication", "0", "--observe", "tcp")
         (folder,) = (tmp_path / "runs").iterdir()
         line = line.replace("3f2a", folder.name[:4])
+    if line.startswith(("list", "site")):
+        voxpath("run", "scenarios/lossy-download.toml", "--replication", "0")
+        line = line.replace(" sarkar2022.html", "")
     called = voxpath(*shlex.split(line.split(">", maxsplit=1)[0]))
     assert called.code == 0, called.err
 

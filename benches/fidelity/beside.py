@@ -4,8 +4,8 @@ What the kernel did is kept in a record, one scenario a line, to which later cal
 decisions of loss and delay as long as both send the same, so the simulator answers for exactly the runs that the record has.
 
 A simulated network delivers to the nanosecond, so where nothing is random all its runs are one, and two flows may stay in step for ever
-(phase effects: Floyd and Jacobson, 1992). A network in real time delivers some microseconds late, by chance. The simulator is given delays
-and starts that are as late.
+(phase effects: Floyd and Jacobson, 1992). A network in real time delivers some microseconds late, by chance, and hosts begin some tenths of
+a millisecond late. The simulator is given delays and starts that are as late, in several draws for each run of the kernel.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import random
 import statistics
 import sys
 import tempfile
@@ -44,7 +45,11 @@ BAR = 0.05
 REPEATS_SHARE, REPEATS = 0.25, 5
 """How far retransmissions may be: as a share, or so many, whichever is more."""
 LATE_US, LATE_DEVIATION_US = 30, 20
-"""How late a network in real time delivers on a quiet machine (`deliveries` of a run's fidelity.json), and a host begins."""
+"""How late a network in real time delivers on a quiet machine (`deliveries` of a run's fidelity.json)."""
+LATE_START_US = 500
+"""How late a flow of a real host begins at most: its program is woken, and writes."""
+DRAWS = 4
+"""Simulated runs for each of the kernel's, with the same decisions of loss and delay and other starts."""
 FLOOR_S = LATE_NS / 1e9
 """How far a time may always be: as late as packets of a valid run may be."""
 
@@ -137,26 +142,31 @@ def values(frame: pl.DataFrame) -> dict[int, dict[str, float]]:
     return found
 
 
-def as_late_as_real(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A scenario whose constant delays vary as they do in real time, and whose flows start one after the other, as hosts start them."""
+def as_late_as_real(data: Mapping[str, Any], draw: int) -> dict[str, Any]:
+    """A scenario whose constant delays vary as they do in real time, and whose flows start as late as hosts start them, by this draw."""
     changed = copy.deepcopy(dict(data))
     link = changed["topology"]["link"]
     if isinstance(link["delay"], str):
         late = _engine.parse_span(link["delay"]) // 1000 + LATE_US
         link["delay"] = {"kind": "normal", "mean": f"{late} us", "deviation": f"{LATE_DEVIATION_US} us"}
     for number, flow in enumerate(changed["flows"]):
-        flow["start"] = f"{_engine.parse_span(flow.get('start', '0 s')) // 1000 + number * LATE_US} us"
+        late = random.Random(f"{draw} {number}").randrange(LATE_START_US)  # noqa: S311
+        flow["start"] = f"{_engine.parse_span(flow.get('start', '0 s')) // 1000 + late} us"
     return changed
 
 
-def simulated(asked: tuple[Case, Sequence[int]]) -> dict[int, dict[str, float]]:
-    """The same of the simulator, for these replications."""
+def simulated(asked: tuple[Case, Sequence[int]]) -> dict[tuple[int, int], dict[str, float]]:
+    """The same of the simulator, by draw and replication, for these replications."""
     case, replications = asked
-    document = Case(case.name, case.group, as_late_as_real(case.data)).document
+    found: dict[tuple[int, int], dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        backend = SimBackend(Path(folder))
-        backend.answer([Question(document, range(run, run + 1)) for run in replications])
-        return values(pl.concat(backend.frames, how="vertical_relaxed"))
+        for draw in range(DRAWS):
+            document = Case(case.name, case.group, as_late_as_real(case.data, draw)).document
+            backend = SimBackend(Path(folder))
+            backend.answer([Question(document, range(run, run + 1)) for run in replications])
+            runs = values(pl.concat(backend.frames, how="vertical_relaxed"))
+            found |= {(draw, run): one for run, one in runs.items()}
+    return found
 
 
 def measured(
@@ -251,13 +261,16 @@ def compared(known: Sequence[Recorded]) -> Iterator[list[Compared]]:
 
 
 def compare(
-    case: Case, kernel: Mapping[int, Mapping[str, float]], ours: Mapping[int, Mapping[str, float]]
+    case: Case,
+    kernel: Mapping[int, Mapping[str, float]],
+    ours: Mapping[tuple[int, int], Mapping[str, float]],
 ) -> list[Compared]:
     """Each metric that both sides have, over all of their runs; what one side has alone is told as not there."""
-    metrics = dict.fromkeys(metric for side in (kernel, ours) for run in side.values() for metric in run)
+    sides_runs = (list(kernel.values()), list(ours.values()))
+    metrics = dict.fromkeys(metric for side in sides_runs for run in side for metric in run)
     found = []
     for metric in metrics:
-        sides = [[run[metric] for run in side.values() if metric in run] for side in (kernel, ours)]
+        sides = [[run[metric] for run in side if metric in run] for side in sides_runs]
         if all(sides):
             found.append(Compared(case, metric, *sides))
     return found

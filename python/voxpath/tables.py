@@ -10,8 +10,8 @@ from voxpath.real_tables import tables_of, unknown
 from voxpath.results.intervals import relative
 from voxpath.results.metrics import shown as shown_as
 from voxpath.results.rows import Wholes
-from voxpath.results.selection import declined, grouped, short_names
-from voxpath.scenario.sweep import text_of
+from voxpath.results.selection import declined, grouped
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

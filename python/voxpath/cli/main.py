@@ -14,14 +14,17 @@ import click
 
 from voxpath.cli.about import doctor, schema
 from voxpath.cli.aec import aec
+from voxpath.cli.call import call
 from voxpath.cli.parts import BAD_INPUT, FAILED, Group
 from voxpath.cli.real import exec_, shell
 from voxpath.cli.runs import compare, report, run, sweep
 from voxpath.cli.show import show
 from voxpath.cli.speech import speech
+from voxpath.cli.store import list_, site
 from voxpath.cli.study import study
 from voxpath.cli.tcp_script import tcp_script
 from voxpath.cli.vowels import vowels
+from voxpath.cli.webrtc import webrtc
 from voxpath.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -32,13 +35,17 @@ COMMANDS = (
     sweep,
     compare,
     report,
+    call,
     show,
+    list_,
+    site,
     study,
     exec_,
     shell,
     aec,
     vowels,
     speech,
+    webrtc,
     tcp_script,
     schema,
     doctor,

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath import _engine
+from voxpath.results import browsers
 from voxpath.results.summaries import COMPLETION, KINDS, of_kinds
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def dictionary() -> dict[str, dict[str, Metric]]:
         table: {name: Metric(unit, where, about, clock=clock) for name, unit, clock, where, about in columns}
         for table, _, columns in _engine.tables()
     }
+    told[browsers.TABLE] = dict(browsers.COLUMNS)
     summaries = of_kinds(KINDS)
     for summary in summaries:
         told["flows"] |= summary.metrics
@@ -110,3 +112,21 @@ def shown(metric: str) -> Shown:
     unit = unit_of(metric)
     name = re.sub(r"_(ns|bps|bytes|s)$", "", metric).replace("_", " ")
     return Shown(name, *_SHOWN.get(unit, (unit, 1.0)))
+
+
+_TELLING = (
+    "response_p50_ns",
+    "final_latency_s",
+    "client_video_delay_p95_ns",
+    "server_video_delay_p95_ns",
+    "delivery_p50_ns",
+    "latency_p50_ns",
+    "delay_p95_ns",
+    "completion_s",
+)
+"""What users wait for, the most telling first."""
+
+
+def main_metric(known: Sequence[str], asked: Sequence[str]) -> str | None:
+    """The metric of some that is shown first: what is asked for, else what users wait for."""
+    return next((metric for metric in (*asked, *_TELLING) if metric in known), known[0] if known else None)

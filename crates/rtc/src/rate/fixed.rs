@@ -13,7 +13,7 @@ pub struct Fixed {}
 
 impl Settings for Fixed {
     fn needs(&self) -> Needs {
-        Needs { report: ReportKind::None, every: Every::Span(Span::from_secs(1)), ecn: false }
+        Needs::of(ReportKind::None, Every::Span(Span::from_secs(1)))
     }
 
     fn sender(&self, _now: Time, bounds: Bounds) -> Box<dyn RateControl> {

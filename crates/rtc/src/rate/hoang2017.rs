@@ -72,7 +72,7 @@ impl Hoang2017 {
 impl Settings for Hoang2017 {
     fn needs(&self) -> Needs {
         let every = Every::Span(Span::from_nanos(self.gcc().feedback_interval_ns));
-        Needs { report: ReportKind::TransportWide, every, ecn: false }
+        Needs::of(ReportKind::TransportWide, every)
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {

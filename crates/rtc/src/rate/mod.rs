@@ -309,6 +309,17 @@ pub struct Needs {
     pub every: Every,
     /// Packets are sent as capable of explicit congestion notification.
     pub ecn: bool,
+    /// What the control counts of each packet beside its RTP octets: the headers below.
+    pub below_bytes: u32,
+    /// Packets leave at once until the pacer is so far ahead of its rate; then it waits until it is not.
+    pub burst: Span,
+}
+
+impl Needs {
+    /// A report of a kind at intervals; packets are counted as RTP has them, and paced one by one.
+    pub(crate) const fn of(report: ReportKind, every: Every) -> Self {
+        Self { report, every, ecn: false, below_bytes: 0, burst: Span::ZERO }
+    }
 }
 
 /// Kinds of reports, beside the receiver reports that each session sends.

@@ -69,7 +69,7 @@ impl Settings for Nada {
 
     fn needs(&self) -> Needs {
         let every = Every::Span(Span::from_millis(DELTA as u64));
-        Needs { report: ReportKind::Ccfb, every, ecn: self.ecn }
+        Needs { ecn: self.ecn, ..Needs::of(ReportKind::Ccfb, every) }
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {

@@ -43,6 +43,27 @@ pub(crate) struct Queued {
     pub(crate) bytes: u32,
 }
 
+#[cfg(test)]
+impl Queued {
+    /// A packet of video of so many octets.
+    pub(crate) fn of_video(since: Time, bytes: u32) -> Self {
+        Self {
+            media: Media::Video,
+            purpose: Purpose::Media,
+            sequence: 0,
+            timestamp: 0,
+            marker: false,
+            descriptor: None,
+            audio_level: None,
+            redundant: Default::default(),
+            len: bytes,
+            ends: None,
+            since,
+            bytes,
+        }
+    }
+}
+
 /// Why a packet is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -79,6 +100,8 @@ pub(crate) struct Outgoing {
     earlier: VecDeque<(u32, u32)>,
     /// Octets of a packet beside the frame: header, descriptor, authentication tag.
     overhead: u32,
+    /// Octets below RTP that the rate control counts.
+    below: u32,
     header: u32,
     tag: u32,
     /// Time from one frame of audio to the next.
@@ -97,6 +120,7 @@ impl Outgoing {
         extensions: &Extensions,
         sends: &Sends,
         tag: u32,
+        below: u32,
     ) -> Self {
         let (most, repair) = (sends.packet_bytes, sends.repair);
         let index = media.index();
@@ -121,6 +145,7 @@ impl Outgoing {
             history: (repair.nack && media == Media::Video).then(|| Sent::new(sequence)),
             earlier: VecDeque::new(),
             overhead: header + descriptor + tag,
+            below,
             header,
             tag,
             head: Vec::new(),
@@ -144,14 +169,14 @@ impl Outgoing {
     pub(crate) fn rate_of(&self, frame_bytes: u32, interval_ns: u64) -> u64 {
         let redundant = self.repair.redundant_frames;
         let headers = if redundant > 0 { redundancy::header_octets(redundant as usize) } else { 0 };
-        let bytes = frame_bytes * (1 + redundant) + headers as u32 + self.overhead;
+        let bytes = frame_bytes * (1 + redundant) + headers as u32 + self.overhead + self.below;
         u64::from(bytes) * 8_000_000_000 / interval_ns
     }
 
     /// What frames may have of the rate of packets, parity packets included: bits per second.
     pub(crate) fn media_rate(&self, packet_bps: u64, interval_ns: u64) -> u64 {
         let frame = packet_bps as f64 * interval_ns as f64 / 8e9;
-        let of_packets = |frame: f64| libm::ceil(frame / f64::from(self.most));
+        let of_packets = |frame: f64| libm::ceil(frame / f64::from(self.most + self.below));
         // A frame of n packets has n / k parity packets, as large as the others.
         let frame = match self.repair.parity_packets {
             None => frame,
@@ -161,7 +186,7 @@ impl Outgoing {
                 if packets > 1.0 { frame * (packets - parity) / packets } else { frame / 2.0 }
             }
         };
-        let headers = of_packets(frame) * f64::from(self.overhead);
+        let headers = of_packets(frame) * f64::from(self.overhead + self.below);
         ((frame - headers) * 8e9 / interval_ns as f64).max(1_000.0) as u64
     }
 

@@ -15,8 +15,12 @@ pub(crate) struct Pacer {
     again: VecDeque<Queued>,
     paced: VecDeque<Queued>,
     bytes: u64,
-    /// When the pacer is free for the next packet.
+    /// When what was sent is paid for at the pacer's rate.
     free_at: Time,
+    /// What is paced does not leave before.
+    held_until: Time,
+    /// How far `free_at` may be ahead of what leaves.
+    burst: Span,
     bps: u64,
     /// The first one is being sent.
     probes: VecDeque<Cluster>,
@@ -40,13 +44,16 @@ pub(crate) enum Next {
 }
 
 impl Pacer {
-    pub(crate) const fn new(start: Time) -> Self {
+    /// Nothing waits, and packets leave at once until the pacer is `burst` ahead of its rate.
+    pub(crate) const fn new(start: Time, burst: Span) -> Self {
         Self {
             urgent: VecDeque::new(),
             again: VecDeque::new(),
             paced: VecDeque::new(),
             bytes: 0,
             free_at: start,
+            held_until: start,
+            burst,
             bps: u64::MAX,
             probes: VecDeque::new(),
         }
@@ -69,7 +76,12 @@ impl Pacer {
             (Media::Video, Purpose::Retransmission) => &mut self.again,
             (Media::Video, _) => &mut self.paced,
         };
+        let since = packet.since;
         queue.push_back(packet);
+        // What comes has the pacer look again (`PacingController::NextSendTime`).
+        if self.is_free(since) {
+            self.held_until = self.held_until.min(since);
+        }
     }
 
     /// Octets that wait.
@@ -105,7 +117,7 @@ impl Pacer {
             return Some(self.free_at);
         }
         let first = self.again.front().or(self.paced.front()).filter(|_| !window_is_full)?;
-        Some(first.since.max(self.free_at))
+        Some(first.since.max(self.held_until))
     }
 
     /// What leaves at `now`.
@@ -150,6 +162,12 @@ impl Pacer {
 
     fn occupy(&mut self, now: Time, bytes: u32, bps: u64) {
         self.free_at = self.free_at.max(now) + span_of(bytes.into(), bps);
+        self.held_until = if self.is_free(now) { now } else { self.free_at };
+    }
+
+    /// Whether a packet may leave at once.
+    fn is_free(&self, now: Time) -> bool {
+        self.free_at <= now || self.free_at.since(now) < self.burst
     }
 
     fn count(&mut self, bytes: u32) {
@@ -178,7 +196,7 @@ mod tests {
 
     #[test]
     fn probes_that_are_asked_for_together_are_sent_one_after_the_other() {
-        let mut pacer = Pacer::new(Time::ZERO);
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
         for (id, bps) in [(1, 900_000), (2, 1_800_000)] {
             pacer.probe(Probe { id, bps, packets: 5, span: Span::from_millis(15) });
         }
@@ -192,5 +210,38 @@ mod tests {
         assert_eq!(sent.iter().filter(|(id, _)| *id == 1).count(), 8);
         assert_eq!(sent.iter().filter(|(id, _)| *id == 2).count(), 15);
         assert_eq!(sent[8], (2, 16_000_000));
+    }
+
+    /// When packets of 1000 octets leave at 800 kbit/s, of which so many come at once at each of some milliseconds.
+    fn left(burst: Span, come: &[(u64, usize)]) -> Vec<u64> {
+        let mut pacer = Pacer::new(Time::ZERO, burst);
+        pacer.set_rate(800_000);
+        let mut left = Vec::new();
+        let mut come = come.iter().peekable();
+        loop {
+            let next = come.peek().map(|(ms, _)| Time::ZERO + Span::from_millis(*ms));
+            match (pacer.poll_timeout(false), next) {
+                (Some(at), next) if next.is_none_or(|next| at < next) => {
+                    let Some(Next::Packet(..)) = pacer.poll(at, false) else { panic!("a packet") };
+                    left.push(at.as_nanos() / 1_000_000);
+                }
+                (_, Some(at)) => {
+                    let (_, count) = come.next().expect("it was peeked");
+                    (0..*count).for_each(|_| pacer.push(Queued::of_video(at, 1000)));
+                }
+                (_, None) => return left,
+            }
+        }
+    }
+
+    #[test]
+    fn packets_leave_one_by_one_or_in_bursts() {
+        let burst = Span::from_millis(40);
+        // 10 ms each.
+        assert_eq!(left(Span::ZERO, &[(0, 3), (5, 1)]), [0, 10, 20, 30]);
+        assert_eq!(left(burst, &[(0, 3), (5, 1)]), [0, 0, 0, 5]);
+        // Four are 40 ms: what is behind them waits until all is paid for, or until something comes when less is left to pay.
+        assert_eq!(left(burst, &[(0, 6)]), [0, 0, 0, 0, 40, 40]);
+        assert_eq!(left(burst, &[(0, 6), (20, 1)]), [0, 0, 0, 0, 20, 20, 60]);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Sender {
     allowance: Allowance,
     camera: Option<Camera>,
     microphone: Option<Microphone>,
-    /// Bits per second of audio, headers included, while somebody speaks.
+    /// Bits per second of audio, with the headers that the control counts, while somebody speaks.
     audio_bps: u64,
     outgoing: [Option<Outgoing>; 2],
     pacer: Pacer,
@@ -70,7 +70,8 @@ impl Sender {
             abs_send_time: Some(0),
             transport_sequence: (needs.report == ReportKind::TransportWide).then_some(0),
         };
-        let outgoing = |media| Outgoing::new(media, party, now, &extensions, &settings, tag);
+        let below = needs.below_bytes;
+        let outgoing = |media| Outgoing::new(media, party, now, &extensions, &settings, tag, below);
         let video = settings
             .video
             .as_ref()
@@ -94,7 +95,7 @@ impl Sender {
             microphone,
             audio_bps,
             outgoing: [audio, video],
-            pacer: Pacer::new(now),
+            pacer: Pacer::new(now, needs.burst),
             history: History::default(),
             reader: Reader::default(),
             next: 0,
@@ -139,7 +140,7 @@ impl Sender {
         self.pacer.set_rate(self.allowance.pacing_bps);
     }
 
-    /// What video may have of the target, RTP headers included.
+    /// What video may have of the target, with the headers that the control counts.
     fn video_share(&self) -> u64 {
         self.allowance.target_bps.saturating_sub(self.audio_bps)
     }
@@ -360,7 +361,7 @@ impl Sender {
                 *first = first.wrapping_add(1);
             }
         }
-        let sent = self.history.send(now, number, bytes, probe);
+        let sent = self.history.send(now, number, bytes + self.needs.below_bytes, probe);
         self.control.on_sent(&sent);
     }
 }

@@ -156,6 +156,10 @@ pub struct RateSample {
     pub acked: u64,
     /// See `acked`.
     pub lost: u64,
+    /// Found lost since the start of the connection (tp->lost).
+    pub total_lost: u64,
+    /// When the next segment may leave (tcp_wstamp_ns), not before `now`.
+    pub departure: Time,
     /// On their way before and after this acknowledgment.
     pub prior_in_flight: u64,
     /// See `prior_in_flight`.
@@ -180,7 +184,10 @@ impl RateSample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CwndEvent {
     /// The retransmission timer expired.
-    Loss,
+    Loss {
+        /// Octets found lost since the start of the connection, by this timeout too.
+        total_lost: u64,
+    },
     /// Transmission begins after nothing was outstanding.
     TxStart {
         /// Time since data was sent last.
@@ -196,6 +203,11 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     /// Grows the window on an acknowledgment.
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window);
 
+    /// The handshake is over, and took this round trip, where that is known.
+    fn init(&mut self, now: Time, rtt: Option<Span>) {
+        let _ = (now, rtt);
+    }
+
     /// Takes a measurement in, before the window grows.
     fn pkts_acked(&mut self, sample: &Sample, window: &mut Window) {
         let _ = (sample, window);
@@ -210,6 +222,11 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     /// Sets the window by what was delivered, on each acknowledgment.
     fn cong_control(&mut self, sample: &RateSample, window: &mut Window) {
         let _ = (sample, window);
+    }
+
+    /// Whether it holds the rate down on purpose, so that what is delivered meanwhile says little of the network.
+    fn limits_rate(&self) -> bool {
+        false
     }
 
     /// The rate of pacing in bytes a second; none leaves it to `Config::pacing`.

@@ -52,7 +52,7 @@ impl CongestionControl for Reno {
     }
 
     fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
-        if event == CwndEvent::Loss {
+        if matches!(event, CwndEvent::Loss { .. }) {
             self.slow_start.on_loss();
         }
     }

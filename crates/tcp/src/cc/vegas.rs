@@ -119,7 +119,7 @@ impl CongestionControl for Vegas {
 
     fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
         match event {
-            CwndEvent::Loss => self.begin_round(),
+            CwndEvent::Loss { .. } => self.begin_round(),
             // tcp_vegas_cwnd_event(): after a pause everything is measured afresh.
             CwndEvent::TxStart { .. } => {
                 self.base = None;

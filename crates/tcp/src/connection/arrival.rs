@@ -312,7 +312,8 @@ impl Connection {
         } else {
             timed
         };
-        if let Some(rtt) = measured.or_else(echoed) {
+        let round_trip = measured.or_else(echoed);
+        if let Some(rtt) = round_trip {
             self.shared.rtt.sample(rtt, ack, self.snd.nxt);
         }
 
@@ -322,9 +323,11 @@ impl Connection {
         let newly_sacked = core::mem::take(&mut delivered.octets);
         self.snd.una = ack;
         self.recovery.take_delivered(&self.shared, &mut self.snd, now, delivered, highest, echo);
-        // The SYN's round trip is none for congestion control, which begins with the data (tcp_init_transfer()).
+        // Congestion control begins with the data; of the SYN's round trip it is told no more than that it was (tcp_init_transfer()).
         if was_synchronised {
             self.snd.measure(now, delivered);
+        } else {
+            self.snd.init_congestion_control(now, round_trip);
         }
         let data_end = self.snd.buffer.end();
         let data_before = self.shared.counters.octets_acknowledged;

@@ -196,7 +196,19 @@ impl Connection {
         if self.snd.buffer.is_closed() || self.shared.ended.is_some() {
             0
         } else {
+            if !data.is_empty() && self.snd.buffer.room() > 0 {
+                self.note_application_limit();
+            }
             self.snd.buffer.write(data)
+        }
+    }
+
+    /// Tells where the rate of delivery was the application's, not the network's: what it writes finds nothing that waits, and the window open
+    /// (tcp_rate_check_app_limited(), which Linux asks at each write and at no other time).
+    fn note_application_limit(&mut self) {
+        let snd = &self.snd;
+        if snd.by_rate() && snd.end() - snd.nxt < snd.window.smss && snd.scoreboard.next_lost(1).is_none() {
+            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd));
         }
     }
 

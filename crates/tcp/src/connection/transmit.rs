@@ -36,7 +36,6 @@ impl Connection {
     fn data(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
         let (flight, waiting) = (self.snd.flight(), self.snd.end() - self.snd.nxt);
         if flight == 0 && waiting == 0 {
-            self.note_application_limit();
             return None;
         }
         // What options leave: the same for all that may be sent now.
@@ -60,16 +59,8 @@ impl Connection {
         {
             return Some(segment);
         }
-        self.note_application_limit();
         let range = self.recovery.next_rescue(&self.shared, &mut self.snd, max)?;
         Some(self.retransmit(now, range))
-    }
-
-    /// Tells where the rate of delivery is the application's, not the network's.
-    fn note_application_limit(&mut self) {
-        if self.snd.by_rate() && self.snd.end() - self.snd.nxt < self.snd.window.smss {
-            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd));
-        }
     }
 
     /// The probe of RFC 8985 section 7.3: a new segment, whatever the congestion window says, else the last one again.

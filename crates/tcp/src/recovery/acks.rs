@@ -318,22 +318,31 @@ impl LossRecovery {
         let Some(rate) = &mut snd.rate else { return };
         let rtt = delivered.latest_rtt(now);
         let measured = rate.measure(now, delivered, rtt);
+        let total_delivered = rate.delivered();
+        let in_flight = self.pipe(cx, snd);
         let sample = RateSample {
             now,
-            total_delivered: rate.delivered(),
+            total_delivered,
             prior_delivered: measured.prior_delivered,
             delivered: measured.delivered,
             interval: measured.interval,
             app_limited: measured.app_limited,
             acked: delivered.charged(),
             lost: snd.scoreboard.lost_ever().saturating_sub(lost_before),
+            total_lost: snd.scoreboard.lost_ever(),
+            departure: snd.last_departure().unwrap_or(now).max(now),
             prior_in_flight,
-            in_flight: self.pipe(cx, snd),
+            in_flight,
             rtt,
             srtt: cx.rtt.srtt(),
             in_recovery: matches!(self.episode.phase, Phase::Recovery | Phase::Loss),
         };
         snd.cc.cong_control(&sample, &mut snd.window);
+        if snd.cc.limits_rate()
+            && let Some(rate) = &mut snd.rate
+        {
+            rate.limit_by_application(in_flight);
+        }
     }
 
     /// RFC 8985 section 6.2, steps 1 to 3.

@@ -203,7 +203,7 @@ impl LossRecovery {
             let flight = if cx.options.sack { pipe } else { snd.flight() };
             self.reduce_ssthresh(cx, snd, now, flight);
         }
-        snd.cc.cwnd_event(now, CwndEvent::Loss);
+        snd.cc.cwnd_event(now, CwndEvent::Loss { total_lost: snd.scoreboard.lost_ever() });
         self.dupacks.on_timeout(cx.config.dupack_threshold);
         let kept = if by_time { self.pipe(cx, snd) } else { 0 };
         snd.window.cwnd = kept + snd.window.smss;

@@ -31,7 +31,7 @@ use rate::{RateSampler, Snapshot};
 pub(crate) use retransmission_queue::{Delivered, RetransmissionQueue};
 pub(crate) use scoreboard::Scoreboard;
 pub use send_buffer::SendBuffer;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader};
 
@@ -334,6 +334,14 @@ impl Sender {
             self.rtx_queue.push(1, 0, now, snapshot);
         }
         again
+    }
+
+    /// The handshake is over; its round trip is what congestion control begins with (tcp_init_congestion_control()).
+    pub(crate) fn init_congestion_control(&mut self, now: Time, rtt: Option<Span>) {
+        self.cc.init(now, rtt);
+        if let Some(rate) = &mut self.rate {
+            rate.init(rtt);
+        }
     }
 
     /// Tells congestion control the round-trip time of what was delivered, if that was sent once.

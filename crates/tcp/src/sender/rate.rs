@@ -55,6 +55,11 @@ impl RateSampler {
         }
     }
 
+    /// The handshake took this round trip.
+    pub(crate) fn init(&mut self, rtt: Option<Span>) {
+        self.min_rtt = rtt;
+    }
+
     /// The application has less to send than the window allows, with `pipe` octets in flight (section 3.4).
     pub(crate) fn limit_by_application(&mut self, pipe: u64) {
         self.app_limited = Some(self.delivered + pipe);

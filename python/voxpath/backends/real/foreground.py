@@ -20,7 +20,7 @@ from voxpath.backends.real import launch
 from voxpath.backends.real.entered import Entered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from voxpath.backends.real.session import Session
 
@@ -113,10 +113,16 @@ class Signals:
         self._heard.append(number)
 
 
-def attach(session: Session, host: int, command: Sequence[str]) -> Entered:
-    """Starts a command with what we have for input and output; it waits for `wait`."""
+def attach(
+    session: Session, host: int, command: Sequence[str], given: Mapping[str, Any] | None = None
+) -> Entered:
+    """Starts a command with what we have for input and output, and with what else it is given.
+
+    It waits for `wait`.
+    """
     # Without a terminal a group of its own is what signals are passed on to.
-    return Entered(session, host, command, held=True, start_new_session=not _has_terminal())
+    alone = not _has_terminal()
+    return Entered(session, host, command, held=True, start_new_session=alone, **(given or {}))
 
 
 def wait(start: Callable[[], Entered | None], signals: Signals, on_look: Callable[[], object]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +16,7 @@ from voxpath.backends.real import connections, fidelity
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
 from voxpath.backends.real.starvation import Processors, RunQueues, stolen_share
+from voxpath.results import browsers
 from voxpath.results.frames import frame, framed, parquet
 from voxpath.scenario.processes import PROCESSES
 from voxpath.sweeps.runs import Found
@@ -148,6 +150,12 @@ class Network:
         late += fidelity.starved(faithful, judged["ended_ns"])
         judged["kept_up"] = not late
         judged["problems"] += late + self.programs.problems()
+        told_by_browsers = {}
+        began = time.time_ns() - time.monotonic_ns() + faithful["monotonic_origin_ns"]
+        try:
+            told_by_browsers = browsers.tables(self.programs.rows(), began)
+        except ValueError as error:
+            judged["problems"].append(f"what a program wrote for tables cannot be read: {error}")
         if self._is_cut:
             judged["limit"] = "time"
             judged["problems"].append("the run reached its limit of time, and was not over")
@@ -161,6 +169,9 @@ class Network:
         if not seen.is_empty():
             known = [frames["connections"]] if "connections" in frames else []
             frames["connections"] = pl.concat([*known, connections.named(seen, plan.data)])
+        for name, rows in told_by_browsers.items():
+            known = [frames[name]] if name in frames else []
+            frames[name] = pl.concat([*known, rows], how="diagonal_relaxed")
         files = {f"{name}.parquet": parquet(rows) for name, rows in frames.items()}
         files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
         files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}

@@ -16,6 +16,7 @@ import polars as pl
 from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.foreground import attach
 from voxpath.backends.real.session import RealError
+from voxpath.webrtc import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +48,7 @@ class Program:
         ends: Whether its end ends the run.
         outputs: What it says, standard output and standard error: files without names, which cannot be left
             behind.
+        rows: What it wrote to be kept as tables, likewise.
         process: Once it is started.
         started_ns: When that was; before the run's start for one that serves.
         ended_ns: When it ended by itself.
@@ -59,6 +61,7 @@ class Program:
     start_ns: int
     ends: bool
     outputs: tuple[IO[bytes], IO[bytes]]
+    rows: IO[bytes]
     process: Entered | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
@@ -98,6 +101,7 @@ class Programs:
                 program["start_ns"],
                 program["ends"],
                 (self._file(), self._file()),
+                self._file(),
             )
             for program in plan["programs"]
         ]
@@ -220,19 +224,33 @@ class Programs:
             for name, output in zip(("stdout", "stderr"), program.outputs, strict=True)
         }
 
+    def rows(self) -> list[bytes]:
+        """What each program wrote to be kept as tables."""
+        return [_contents(program.rows) for program in self.all]
+
     def _file(self) -> IO[bytes]:
         return self._files.enter_context(tempfile.TemporaryFile())
 
     def _start(self, program: Program, now_ns: int) -> None:
         if program.host == self._foreground:
-            program.process = attach(self._session, program.node, program.command)
+            program.process = attach(self._session, program.node, program.command, _given(program.rows))
         else:
-            program.process = start(self._session, program.node, program.command, *program.outputs)
+            out, err = program.outputs
+            program.process = start(
+                self._session, program.node, program.command, out, err, _given(program.rows)
+            )
         program.started_ns = now_ns
 
 
-def start(session: Session, host: int, command: Sequence[str], out: IO[bytes], err: IO[bytes]) -> Entered:
-    """Starts a program on a host, without a terminal and without input."""
+def start(
+    session: Session,
+    host: int,
+    command: Sequence[str],
+    out: IO[bytes],
+    err: IO[bytes],
+    given: Mapping[str, Any] | None = None,
+) -> Entered:
+    """Starts a program on a host, without a terminal and without input, and with what else it is given."""
     return Entered(
         session,
         host,
@@ -242,7 +260,13 @@ def start(session: Session, host: int, command: Sequence[str], out: IO[bytes], e
         stderr=err,
         # A signal for the group reaches what the program has started, too.
         start_new_session=True,
+        **(given or {}),
     )
+
+
+def _given(rows: IO[bytes]) -> dict[str, Any]:
+    number = rows.fileno()
+    return {"pass_fds": (number,), "env": {**os.environ, ROWS: str(number)}}
 
 
 def end(processes: Sequence[Entered], grace_s: float = _GRACE_S) -> None:

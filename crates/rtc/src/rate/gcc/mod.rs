@@ -129,7 +129,7 @@ impl Settings for Gcc {
             Side::Receiver => ReportKind::Remb,
         };
         let every = Every::Span(Span::from_nanos(self.feedback_interval_ns));
-        Needs { report, every, ecn: false }
+        Needs::of(report, every)
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {

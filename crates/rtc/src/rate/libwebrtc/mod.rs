@@ -46,6 +46,9 @@ const GROUP: Span = Span::from_millis(5);
 const STREAM_TIMEOUT: Span = Span::from_secs(2);
 /// `kProcessIntervalMs` of the transport controller.
 const PROCESS: Span = Span::from_millis(25);
+/// Octets of the headers of IPv4 and UDP.
+const TRANSPORT_BYTES: u32 = 28;
+const MOST_BURST: Span = Span::from_secs(1);
 /// `kStartPhase`.
 const START_PHASE: Span = Span::from_secs(2);
 /// `kLimitNumPackets`.
@@ -76,24 +79,38 @@ pub struct LibWebRtc {
     pub probing: bool,
     /// The loss-based estimate of today; else the classic one, by the three ranges of loss.
     pub loss_based_v2: bool,
+    /// Sizes of packets have the headers of IPv4 and UDP in them, and the encoder gets what these leave (`send_side_bwe_with_overhead`).
+    pub transport_overhead: bool,
+    /// What the pacer may send at once, as time at its rate (`PacerConfig::kDefaultTimeInterval`).
+    pub burst_ns: u64,
 }
 
 impl Default for LibWebRtc {
     fn default() -> Self {
-        Self { pacing_factor: 1.1, probing: true, loss_based_v2: true }
+        Self {
+            pacing_factor: 1.1,
+            probing: true,
+            loss_based_v2: true,
+            transport_overhead: true,
+            burst_ns: 40_000_000,
+        }
     }
 }
 
 impl Settings for LibWebRtc {
     fn check(&self, check: &mut Check<'_>) {
         check.at("pacing_factor").need((1.0..=100.0).contains(&self.pacing_factor), "is from 1 to 100");
+        let most = MOST_BURST.as_nanos();
+        check.at("burst_ns").need(self.burst_ns <= most, format_args!("is at most {most}"));
     }
 
     fn needs(&self) -> Needs {
         // RemoteEstimatorProxy: 5 % of the received rate, 68 bytes a report, 50 to 250 ms.
         let (least, most) = (Span::from_millis(50), Span::from_millis(250));
         let every = Every::Share { permille: 50, report_bytes: 68, least, most };
-        Needs { report: ReportKind::TransportWide, every, ecn: false }
+        let below_bytes = if self.transport_overhead { TRANSPORT_BYTES } else { 0 };
+        let burst = Span::from_nanos(self.burst_ns);
+        Needs { below_bytes, burst, ..Needs::of(ReportKind::TransportWide, every) }
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {
@@ -105,6 +122,8 @@ impl Settings for LibWebRtc {
             pacing_factor: f64::from(1000 + draw.below(2000) as u32) / 1e3,
             probing: draw.bit(),
             loss_based_v2: draw.bit(),
+            transport_overhead: draw.bit(),
+            burst_ns: draw.below(100_000_000),
         }
     }
 }

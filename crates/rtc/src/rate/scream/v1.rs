@@ -67,7 +67,7 @@ impl Settings for Scream {
         // Section 4.2.2: 1/min(50, max(2.5, rate/10000)) seconds.
         let (least, most) = (Span::from_millis(20), Span::from_millis(400));
         let every = Every::Share { permille: 80, report_bytes: 100, least, most };
-        Needs { report: ReportKind::Ccfb, every, ecn: self.ecn }
+        Needs { ecn: self.ecn, ..Needs::of(ReportKind::Ccfb, every) }
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {

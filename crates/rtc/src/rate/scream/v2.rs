@@ -58,7 +58,7 @@ impl Settings for Scream2 {
         // "Receiver Requirements on Feedback Intensity": 2 % of the rate in reports of 100 bytes, 1 to 100 ms.
         let (least, most) = (Span::from_millis(1), Span::from_millis(100));
         let every = Every::Share { permille: 20, report_bytes: 100, least, most };
-        Needs { report: ReportKind::Ccfb, every, ecn: self.ecn || self.l4s }
+        Needs { ecn: self.ecn || self.l4s, ..Needs::of(ReportKind::Ccfb, every) }
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {

@@ -153,7 +153,7 @@ impl CongestionControl for Linux {
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
         match event {
             // bictcp_reset()
-            CwndEvent::Loss => {
+            CwndEvent::Loss { .. } => {
                 self.slow_start.on_loss();
                 (self.cnt, self.counted, self.last_max_cwnd) = (0, 0, 0);
                 (self.looked, self.delay_min, self.epoch) = (None, None, None);
@@ -253,7 +253,7 @@ mod tests {
         let before = Window { cwnd: 200 * SMSS, ssthresh: 100 * SMSS, smss: SMSS };
         cubic.ssthresh(Time::ZERO, &before, before.cwnd);
         assert!(a_round(&mut cubic) <= 1, "at the start of the climb to a plateau");
-        cubic.cwnd_event(Time::ZERO, CwndEvent::Loss);
+        cubic.cwnd_event(Time::ZERO, CwndEvent::Loss { total_lost: 0 });
         assert_eq!(a_round(&mut cubic), 5, "a timeout forgets it");
     }
 

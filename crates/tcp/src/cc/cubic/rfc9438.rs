@@ -105,7 +105,7 @@ impl CongestionControl for Rfc9438 {
     fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
         match event {
             // Section 4.8: after a timeout, the stage after the slow start begins with K = 0 at the window then.
-            CwndEvent::Loss => {
+            CwndEvent::Loss { .. } => {
                 self.epoch = None;
                 self.slow_start.on_loss();
             }

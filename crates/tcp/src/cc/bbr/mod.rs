@@ -1,12 +1,14 @@
 //! BBR version 1 (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00), as Linux' `tcp_bbr.c` has it: a model of the path,
 //! the largest delivery rate and the smallest round-trip time, from which rate and window follow. Losses do not reduce either.
 //!
-//! Left out: the long-term rate that Linux estimates behind token buckets (`lt_bw`). The phase in which the probing of bandwidth begins is random
-//! there; here the nanosecond and what was delivered choose it.
+//! The phase in which the probing of bandwidth begins is random there; here the nanosecond and what was delivered choose it.
+
+mod policing;
 
 use super::minmax::WindowedMax;
 use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, RateSample, Window};
 use crate::config::Config;
+use policing::{Counted, Policing, Verdict};
 use voxpath_units::{Span, Time};
 
 /// 2 / ln 2: doubles the rate every round trip.
@@ -46,6 +48,9 @@ pub(super) struct Bbr {
     mode: Mode,
     /// Largest delivery rate, bytes a second, over rounds.
     bandwidth: WindowedMax,
+    policing: Policing,
+    /// As the last acknowledgment left them.
+    counted: Counted,
     rounds: u64,
     round_start: bool,
     /// What has to be delivered for the round to end.
@@ -87,6 +92,8 @@ impl Bbr {
             initial_window: u64::from(config.initial_window),
             mode: Mode::Startup,
             bandwidth: WindowedMax::default(),
+            policing: Policing::default(),
+            counted: Counted::default(),
             rounds: 0,
             round_start: false,
             round_end: 0,
@@ -111,10 +118,15 @@ impl Bbr {
         }
     }
 
-    /// bbr_bdp(): bandwidth times round-trip time, octets.
-    fn bdp(&self, smss: u64, gain: f64) -> u64 {
+    /// bbr_bw(): the rate to go at, bytes a second.
+    fn rate(&self) -> u64 {
+        self.policing.held_rate().unwrap_or_else(|| self.bandwidth.get())
+    }
+
+    /// bbr_bdp(): a rate times the round-trip time, octets.
+    fn bdp(&self, rate: u64, smss: u64, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return self.initial_window * smss };
-        let octets = self.bandwidth.get() as f64 * min_rtt.as_secs_f64() * gain;
+        let octets = rate as f64 * min_rtt.as_secs_f64() * gain;
         (octets as u64).next_multiple_of(smss)
     }
 
@@ -132,7 +144,16 @@ impl Bbr {
     }
 
     fn inflight(&self, smss: u64, gain: f64) -> u64 {
-        self.with_budget(self.bdp(smss, gain), smss)
+        self.with_budget(self.bdp(self.bandwidth.get(), smss, gain), smss)
+    }
+
+    /// bbr_packets_in_net_at_edt(): what of `flight` the network still holds when the next segment leaves.
+    fn in_network(&self, flight: u64, sample: &RateSample, smss: u64) -> u64 {
+        let wait = sample.departure.since(sample.now);
+        // Whole segments, as the kernel counts.
+        let delivered = (self.rate() as f64 * wait.as_secs_f64()) as u64 / smss;
+        let next = if self.pacing_gain > 1.0 { self.burst(smss) } else { 0 };
+        (flight + next * smss).saturating_sub(delivered * smss)
     }
 
     fn update_model(&mut self, sample: &RateSample, window: &mut Window) {
@@ -145,7 +166,7 @@ impl Bbr {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBandwidth => (PACING_GAINS[self.phase], CWND_GAIN),
+            Mode::ProbeBandwidth => (self.cycle_gain(), CWND_GAIN),
             Mode::ProbeRtt => (1.0, 1.0),
         };
     }
@@ -159,16 +180,30 @@ impl Bbr {
             self.round_start = true;
             self.conserving = false;
         }
+        self.sample_policing(sample.now, sample.lost > 0, sample.app_limited);
         if !sample.app_limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(BW_ROUNDS, self.rounds, rate);
         }
+    }
+
+    fn sample_policing(&mut self, now: Time, losses: bool, app_limited: bool) {
+        let cycles = self.mode == Mode::ProbeBandwidth;
+        let verdict = self.policing.sample(self.counted, losses, self.round_start, app_limited, cycles);
+        if verdict == Verdict::Expired {
+            self.probe_bandwidth(now, self.counted.delivered);
+        }
+    }
+
+    /// The gain of the phase; a policer is not probed.
+    fn cycle_gain(&self) -> f64 {
+        if self.policing.held_rate().is_some() { 1.0 } else { PACING_GAINS[self.phase] }
     }
 
     fn update_aggregation(&mut self, sample: &RateSample, cwnd: u64) {
         if sample.rate().is_none() || sample.acked == 0 {
             return;
         }
-        let bandwidth = self.bandwidth.get() as f64;
+        let bandwidth = self.rate() as f64;
         let it = &mut self.aggregation;
         if self.round_start {
             it.rounds += 1;
@@ -187,7 +222,7 @@ impl Bbr {
     }
 
     fn extra(&self) -> u64 {
-        let most = (self.bandwidth.get() as f64 * AGGREGATION_MAX.as_secs_f64()) as u64;
+        let most = (self.rate() as f64 * AGGREGATION_MAX.as_secs_f64()) as u64;
         let [one, other] = self.aggregation.extra;
         if self.is_full { one.max(other).min(most) } else { 0 }
     }
@@ -197,11 +232,12 @@ impl Bbr {
             return;
         }
         let full_length = self.min_rtt.is_some_and(|min| sample.now.since(self.phase_start) > min);
-        let gain = PACING_GAINS[self.phase];
+        let gain = self.cycle_gain();
+        let in_network = self.in_network(sample.prior_in_flight, sample, smss);
         let next = if gain > 1.0 {
-            full_length && (sample.lost > 0 || sample.prior_in_flight >= self.inflight(smss, gain))
+            full_length && (sample.lost > 0 || in_network >= self.inflight(smss, gain))
         } else if gain < 1.0 {
-            full_length || sample.prior_in_flight <= self.inflight(smss, 1.0)
+            full_length || in_network <= self.inflight(smss, 1.0)
         } else {
             full_length
         };
@@ -229,7 +265,8 @@ impl Bbr {
             self.mode = Mode::Drain;
             window.ssthresh = self.inflight(window.smss, 1.0);
         }
-        if self.mode == Mode::Drain && sample.in_flight <= self.inflight(window.smss, 1.0) {
+        let in_network = self.in_network(sample.in_flight, sample, window.smss);
+        if self.mode == Mode::Drain && in_network <= self.inflight(window.smss, 1.0) {
             self.probe_bandwidth(sample.now, sample.total_delivered / window.smss);
         }
     }
@@ -292,9 +329,9 @@ impl Bbr {
         if !self.has_seen_rtt {
             let rtt = sample.srtt.unwrap_or(Span::from_millis(1)).as_secs_f64();
             self.has_seen_rtt = sample.srtt.is_some();
-            self.pacing_rate = (window.cwnd as f64 / rtt * HIGH_GAIN) as u64;
+            self.pacing_rate = (window.cwnd as f64 / rtt * HIGH_GAIN * MARGIN) as u64;
         }
-        let rate = (self.bandwidth.get() as f64 * self.pacing_gain * MARGIN) as u64;
+        let rate = (self.rate() as f64 * self.pacing_gain * MARGIN) as u64;
         if self.is_full || rate > self.pacing_rate {
             self.pacing_rate = rate.max(1);
         }
@@ -303,7 +340,7 @@ impl Bbr {
     fn set_cwnd(&mut self, sample: &RateSample, window: &mut Window) {
         let smss = window.smss;
         if sample.acked > 0 && !self.recovers(sample, window) {
-            let target = self.with_budget(self.bdp(smss, self.cwnd_gain) + self.extra(), smss);
+            let target = self.with_budget(self.bdp(self.rate(), smss, self.cwnd_gain) + self.extra(), smss);
             if self.is_full {
                 window.cwnd = (window.cwnd + sample.acked).min(target);
             } else if window.cwnd < target || sample.total_delivered < self.initial_window * smss {
@@ -343,6 +380,10 @@ impl CongestionControl for Bbr {
         window.ssthresh
     }
 
+    fn init(&mut self, now: Time, rtt: Option<Span>) {
+        (self.min_rtt, self.min_rtt_at) = (rtt, now);
+    }
+
     fn cong_avoid(&mut self, _ack: &Ack, _window: &mut Window) {}
 
     fn has_cong_control(&self) -> bool {
@@ -350,9 +391,15 @@ impl CongestionControl for Bbr {
     }
 
     fn cong_control(&mut self, sample: &RateSample, window: &mut Window) {
+        self.counted =
+            Counted { now: sample.now, delivered: sample.total_delivered, lost: sample.total_lost };
         self.update_model(sample, window);
         self.set_pacing_rate(sample, window);
         self.set_cwnd(sample, window);
+    }
+
+    fn limits_rate(&self) -> bool {
+        self.mode == Mode::ProbeRtt
     }
 
     fn pacing_rate(&self) -> Option<u64> {
@@ -376,21 +423,24 @@ impl CongestionControl for Bbr {
 
     fn undo_cwnd(&mut self, window: &Window, _prior: u64) -> u64 {
         (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        self.policing.reset();
         window.cwnd
     }
 
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
         match event {
-            CwndEvent::Loss => {
+            CwndEvent::Loss { total_lost } => {
                 self.in_recovery = true;
                 self.full_bandwidth = 0.0;
                 self.round_start = true;
+                self.counted.lost = total_lost;
+                self.sample_policing(now, true, false);
             }
             CwndEvent::TxStart { .. } => {
                 self.idle_restart = true;
                 (self.aggregation.since, self.aggregation.acked) = (now, 0);
                 if self.mode == Mode::ProbeBandwidth {
-                    self.pacing_rate = ((self.bandwidth.get() as f64 * MARGIN) as u64).max(1);
+                    self.pacing_rate = ((self.rate() as f64 * MARGIN) as u64).max(1);
                 }
             }
         }

@@ -1,0 +1,146 @@
+"""Browsers in a call across our network, and the tables of what they tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpath
+from conftest import ROOT, of_the_run
+from voxpath.results import browsers
+from voxpath.results.metrics import dictionary
+from voxpath.webrtc import camera
+
+BEGAN_NS = 1_700_000_000_000_000_000
+
+
+def sample(second: float, **values: float) -> dict:
+    """A sample in which an end has sent `out` and received `back` octets of video."""
+    video = {"kind": "video", "packetsSent": values["packets"], "headerBytesSent": 0}
+    sent = {"bytesSent": values["out"], "retransmittedBytesSent": values.get("again", 0), **video}
+    got = {"bytesReceived": values["back"], "headerBytesReceived": 0, "kind": "video"}
+    got |= {"packetsReceived": values["packets"], "packetsLost": values.get("lost", 0)}
+    pair = {"type": "candidate-pair", "nominated": True, "availableOutgoingBitrate": values["estimate"]}
+    return {
+        "unix_ms": BEGAN_NS / 1e6 + 1000 * second,
+        "state": "connected",
+        "stats": [pair, {"type": "outbound-rtp", **sent}, {"type": "inbound-rtp", **got}],
+    }
+
+
+def lines(end: str, *samples: dict) -> bytes:
+    told = [{"call": "talk", "end": end}, *samples]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in told)
+
+
+def test_counters_of_samples_become_what_each_second_had():
+    client = lines(
+        "client",
+        *(
+            sample(0.5 + second, out=1000 * second, back=0, packets=10 * second, estimate=estimate)
+            for second, estimate in enumerate((300e3, 300e3, 400e3, 500e3, 500e3))
+        ),
+    )
+    server = lines(
+        "server",
+        *(
+            sample(0.5 + second, out=0, back=900 * second, packets=9 * second, lost=second, estimate=1e6)
+            for second in range(5)
+        ),
+    )
+    found = browsers.tables([client, b"", server], BEGAN_NS)
+    sent = found["media_seconds"].filter(pl.col("end") == "client")
+    assert sent["second"].to_list() == [0, 1, 2, 3]
+    assert sent["flow"].unique().to_list() == ["talk"]
+    # From half a second on 1000 octets a second; in the first second for half of it.
+    assert sent["media_sent_bps"].to_list() == [4000, 8000, 8000, 8000]
+    assert sent["media_received_bps"].to_list() == [3600, 7200, 7200, 7200]
+    assert sent["media_packets_expected"].to_list() == [5, 10, 10, 10]
+    assert sent["media_packets_lost"].to_list() == [0, 1, 1, 1]
+    estimates = found["signals"].filter(pl.col("end") == "client", pl.col("signal") == "target_bps")
+    assert estimates["number"].to_list() == [300e3, 400e3, 500e3]
+    assert estimates["time_ns"].to_list() == [500_000_000, 2_500_000_000, 3_500_000_000]
+
+
+def test_columns_of_browsers_have_meanings_and_those_of_calls_are_theirs():
+    found = browsers.tables(
+        [lines("client", *(sample(s, out=s, back=0, packets=s, estimate=1e5) for s in range(3)))], BEGAN_NS
+    )
+    known = dictionary()
+    for name, table in found.items():
+        assert set(table.columns) <= set(known[name]), name
+    # The other end told nothing.
+    assert found["media_seconds"]["media_received_bps"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"{}", "line 1: a sample comes before"),
+        (b'{"call": "x", "end": "client"}\n[1]', "line 2: "),
+        (b'{"call": "x", "end": "client"}\n{"unix_ms": "now", "stats": []}', "line 2: "),
+        (b"\xff", "line 1: "),
+    ],
+)
+def test_what_no_browser_of_ours_wrote_is_refused_by_its_line(line: bytes, why: str):
+    with pytest.raises(ValueError, match=why):
+        browsers.tables([line], BEGAN_NS)
+
+
+def test_the_camera_has_motion_and_grain(tmp_path: Path):
+    camera.write(tmp_path / "scene.y4m", 64, 48, 10)
+    head, _, rest = (tmp_path / "scene.y4m").read_bytes().partition(b"\n")
+    assert head == b"YUV4MPEG2 W64 H48 F10:1 Ip A1:1 C420mpeg2"
+    frame = len(b"FRAME\n") + 64 * 48 * 3 // 2
+    assert len(rest) == 40 * frame
+    luma = [np.frombuffer(rest[i * frame + 6 :][: 64 * 48], np.uint8).astype(float) for i in (0, 1)]
+    assert luma[0].std() > 20
+    assert np.abs(luma[1] - luma[0]).mean() > 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["offer", "server", "--size", "641x480"], "--size 641x480: give even numbers"),
+        (["offer", "server", "--max-rate", "2"], "--max-rate: "),
+        (["answer", "--duration", "1 parsec"], "--duration: "),
+        (["answer", "--camera", "nowhere.y4m"], "nowhere.y4m"),
+    ],
+)
+def test_what_no_call_can_have_is_refused(arguments: list[str], why: str, voxpath):
+    called = voxpath("webrtc", *arguments)
+    assert called.code == 2
+    assert why in called.err
+
+
+def test_browsers_call_each_other_across_the_network(monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    text = (ROOT / "scenarios" / "webrtc-call.toml").read_text()
+    short = text.replace('"55 s"', '"8 s"').replace('duration = "60 s"', 'duration = "40 s"')
+    assert short.count('"8 s"') == short.count('"40 s"') == 1
+    (tmp_path / "call.toml").write_text(short)
+    result = voxpath.run(tmp_path / "call.toml", out=tmp_path / "runs", backends=["real"])
+    (folder,) = result.folders
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert of_the_run(verdict["problems"]) == []
+    seconds = pl.read_parquet(folder / "media_seconds.parquet")
+    ways = {(end, media) for end, media in seconds.select("end", "media").unique().iter_rows()}
+    assert ways == {("client", "video"), ("client", "audio"), ("server", "audio")}
+    video = seconds.filter(pl.col("end") == "client", pl.col("media") == "video")
+    received = video["media_received_bps"].sum()
+    # A link of a megabit carries no more; a browser that starts at 300 kbit/s sends at least some of that.
+    assert 100e3 < received / video.height < 1e6
+    assert video["media_packets_expected"].sum() >= video["media_packets_received"].sum() > 0
+    own = pl.read_parquet(folder / "browsers.parquet").filter(pl.col("media") == "video")
+    assert set(own["frame_width"].drop_nulls()) == {640}
+    assert own["frames_decoded"].sum() > 0
+    signals = pl.read_parquet(folder / "signals.parquet").filter(pl.col("end") == "client")
+    assert {"target_bps", "round_trip_ms"} <= set(signals["signal"])
+    # Twice the delay of the link.
+    assert signals.filter(pl.col("signal") == "round_trip_ms")["number"].min() >= 50
