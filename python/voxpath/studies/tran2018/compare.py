@@ -72,6 +72,9 @@ def _setup(effort: Effort) -> Section:
     )
 
 
+_PLURALS = {"agrees": "agree", "differs": "differ", "no answer": "have no answer"}
+
+
 def _answer(found: Found, judged: Sequence[Comparison], checks: Sequence[Check]) -> list[str]:
     counts = Counter(item.verdict for item in judged)
 
@@ -93,9 +96,7 @@ def _answer(found: Found, judged: Sequence[Comparison], checks: Sequence[Check])
         ),
         f"The redundant scheduler needs {slow('redundant')} ms{bytes_told}.",
         "Of the correlations of Table I "
-        + ", ".join(
-            f"{count} {'agree' if verdict == 'agrees' else verdict}" for verdict, count in counts.items()
-        )
+        + ", ".join(f"{count} {_PLURALS.get(verdict, f'are {verdict}')}" for verdict, count in counts.items())
         + ".",
         f"Of the sentences of the text: {held(checks)}",
     ]
