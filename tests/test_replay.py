@@ -20,7 +20,15 @@ DATA = {
     "hosts": {"client": {"profile": "linux", "run": ["true"]}, "server": {"profile": "linux", "reach": [80]}},
 }
 
-SEND = "import socket\nwith socket.create_connection(('machine', 9)) as s: s.sendall(b'x' * 30000)"
+PYTHON = sys.executable
+SEND = """
+import socket
+with socket.create_connection(("machine", 9)) as connection:
+    connection.sendall(b"x" * 30000)
+    connection.shutdown(socket.SHUT_WR)
+    # What is on its way when a command ends is not delivered any more.
+    connection.recv(1)
+"""
 SINK = """
 import socket
 server = socket.create_server(("127.0.0.1", 0))
@@ -61,7 +69,7 @@ def test_a_run_without_connections_cannot_be_replayed(voxpath, small: Path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
 def test_a_command_behind_a_link_is_replayed_in_virtual_time(voxpath, tmp_path: Path):
-    with subprocess.Popen([sys.executable, "-c", SINK], stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([PYTHON, "-c", SINK], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         ways = ["--delay", "9 ms", "--rate", "9 Mbit/s", "--reach", f"9:{server.stdout.readline().strip()}"]
         done = subprocess.run(
