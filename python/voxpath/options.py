@@ -229,7 +229,7 @@ MEASURES: Option[Sequence[str]] = Option(
     "measures",
     Names(),
     "How it is judged: all of them, or some of emodel, pesq, visqol, stoi, words, formants.",
-    ("emodel", "pesq", "stoi"),
+    ("emodel", "pesq"),
 )
 CALL: tuple[Option[Any], ...] = (
     Option("over", Text("TRANSPORT"), "The transport: rtp, tcp, websocket, mptcp, mqtt.", "rtp"),
