@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.document import Checks, Facts, Report, Section, Text
-from voxpath.studies.base import Answer, Study, held, shown
+from voxpath.document import Checks, Facts, Lead, Report, Section, Text
+from voxpath.studies.base import Answer, Study, held, pictured, shown
 from voxpath.studies.tran2018 import claims, figures, tables
 from voxpath.studies.tran2018.measures import of_one, percentile
 from voxpath.studies.tran2018.networks import KINDS
@@ -140,6 +140,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         _answer(found, judged, checks),
         sections,
         (("command", "voxpath study tran2018" + " --quick" * quick), ("engine", _engine.BUILD)),
+        Lead(_answer(found, judged, checks)[0], pictured(sections, "Figure 4"), checks[0].claim),
     )
     return Answer(near, judged, report)
 
