@@ -27,4 +27,3 @@ MEASURES: Mapping[str, Measure] = {
         Formants(),
     )
 }
-
