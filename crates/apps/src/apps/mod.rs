@@ -19,6 +19,7 @@
 pub mod bulk;
 pub mod call;
 pub mod cbr;
+pub mod coap;
 pub mod dialogue;
 pub mod iperf_siri;
 pub mod mqtt;
@@ -69,4 +70,8 @@ processes! {
     "publisher" Publisher(mqtt::publisher::Publisher), mqtt::publisher::Sender;
     /// MQTT clients that subscribe.
     "subscriber" Subscriber(mqtt::subscriber::Subscriber), mqtt::subscriber::Listener;
+    /// A CoAP client that puts bodies.
+    "coap_client" CoapClient(coap::client::CoapClient), coap::client::Putter;
+    /// A CoAP server that takes them.
+    "coap_server" CoapServer(coap::server::CoapServer), coap::server::Taker;
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from voxpath import _engine
 from voxpath.document import Checks, Facts, Report, Section, Text
 from voxpath.studies.base import Answer, Study, checks_of, held, shown
-from voxpath.studies.thapa2023 import claims, emergency, figures, later, offload, readings, tables
+from voxpath.studies.thapa2023 import cited, claims, emergency, figures, later, offload, readings, tables
 from voxpath.studies.thapa2023.claims import against_socket, header, seconds
 from voxpath.studies.thapa2023.questions import FULL, QUICK, REAL, SIM, ask_all
 from voxpath.studies.thapa2023.scenario import LAN, NETWORKS, RECEIVER, SENDER, payloads, published
@@ -43,6 +43,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         Section("Simulated, real and computed", _sizes(found)),
         later.section(found.later),
         emergency.section(found.emergencies),
+        cited.section(found.beside),
     ]
     told = [*_answer(found, fits), _held(sections)]
     report = Report(

@@ -11,7 +11,7 @@ from voxpath.backends.real.session import RealError
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.tables import tables
-from voxpath.studies.thapa2023 import emergency, later, scenario
+from voxpath.studies.thapa2023 import cited, emergency, later, scenario
 from voxpath.studies.thapa2023.measures import Capture, captures
 from voxpath.studies.thapa2023.scenario import (
     LAN,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from voxpath.results.answers import Variant
     from voxpath.studies.base import Ask
+    from voxpath.studies.thapa2023.cited import Cited
     from voxpath.studies.thapa2023.emergency import Delays
     from voxpath.studies.thapa2023.later import Told
 
@@ -121,6 +122,7 @@ class Found:
         without: Why there is nothing of real hosts; empty where there is.
         later: What goes on where the publication ends.
         emergencies: Messages with deadlines.
+        beside: CoAP beside MQTT.
     """
 
     def __init__(
@@ -131,9 +133,10 @@ class Found:
         without: str,
         later: Told,
         emergencies: Delays,
+        beside: Cited,
     ) -> None:
         """Takes the answers."""
-        self.later, self.emergencies = later, emergencies
+        self.later, self.emergencies, self.beside = later, emergencies, beside
         self.effort = effort
         self.without = without
         self._answers = {SIM: simulated, REAL: real}
@@ -198,9 +201,11 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
     """Asks everything; a machine that can have no real hosts answers without them."""
     asked, tested = simulated_questions(effort), real_questions(effort)
     more, urgent = later.questions(effort.beyond), emergency.questions(effort.beyond)
-    answers = iter(ask([*asked.values(), *more.values(), *urgent.values()], (SIM,)))
+    beside = cited.questions(effort.beyond)
+    answers = iter(ask([*asked.values(), *more.values(), *urgent.values(), *beside.values()], (SIM,)))
     simulated = dict(zip(asked, answers, strict=False))
     later_answers = dict(zip(more, answers, strict=False))
+    urgent_answers = dict(zip(urgent, answers, strict=False))
     without = ""
     try:
         real = ask(list(tested.values()), (REAL,))
@@ -214,5 +219,6 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
         dict(zip(tested, real, strict=False)),
         without,
         later.Told(later_answers),
-        emergency.Delays(dict(zip(urgent, answers, strict=False))),
+        emergency.Delays(urgent_answers),
+        cited.Cited(dict(zip(beside, answers, strict=False))),
     )
