@@ -250,6 +250,12 @@ CALL: tuple[Option[Any], ...] = (
         "The jitter buffer: how long the first frame waits, or adaptive.",
         "60 ms",
     ),
+    Option(
+        "backend",
+        Text("NAME"),
+        "sim, in virtual time; or real, the very packets over the kernel, as long as the recording takes.",
+        "sim",
+    ),
     Option("redundancy", Whole(0, 3), "So many earlier frames in each packet of RTP (RFC 2198).", 0),
     MEASURES,
 )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath import _engine, files, options, terminal
+from voxpath.backends.base import UnanswerableError
+from voxpath.backends.real.session import RealError
 from voxpath.cli.actions.common import check_store, chosen_names, save_page
 from voxpath.results.store import StoreError
 from voxpath.scenario import ScenarioError
@@ -54,13 +56,14 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
             wish=_wish(given),
             buffer=given["buffer"],
             redundancy=given["redundancy"],
+            backend=given["backend"],
             seed=given["seed"],
             out=given["out"],
             force=given["force"],
         )
     except ScenarioError as error:
         raise click.ClickException(_told(error, given)) from None
-    except (CallError, StoreError) as error:
+    except (CallError, StoreError, RealError, UnanswerableError) as error:
         raise click.ClickException(str(error)) from None
     judged = [verdict.judged(made, talk, measures) for talk in made.talks]
     out = terminal.console()
