@@ -11,9 +11,12 @@ from voxpath.document import (
     Check,
     Checks,
     Curve,
+    Edge,
     Facts,
     Ladder,
     Map,
+    Network,
+    Node,
     Panel,
     Plot,
     Report,
@@ -23,6 +26,7 @@ from voxpath.document import (
     Sounds,
     Table,
     Text,
+    Together,
     Verbatim,
 )
 
@@ -106,6 +110,35 @@ SOUNDS = Sounds(
         Sound("after", "It is quiet.", 16_000, [[0.0] * 1_600, [0.25, -0.25] * 800]),
     ],
 )
+TIMES = [0.0, 1.0, 2.0, 3.0]
+TOGETHER = Together(
+    "Two of one time",
+    "Of one run.",
+    [
+        Plot(
+            "rate",
+            "",
+            Axis("time", "s", span=(0, 3)),
+            Axis("rate", "Mbit/s"),
+            [Curve("a", TIMES, [1, 2, 3, 1])],
+        ),
+        Plot(
+            "delay",
+            "",
+            Axis("time", "s", span=(0, 3)),
+            Axis("delay", "ms"),
+            [Curve("a", TIMES, [9, 8, 7, 9])],
+        ),
+    ],
+)
+NETWORK = Network(
+    "The network",
+    "Small.",
+    [Node("client", True, "10.0.0.1"), Node("r", False), Node("server", True)],
+    [Edge((0, 1), ["1 Mbit/s"], "access"), Edge((1, 2), ["to server: 5 ms", "to r: 9 ms"], "core")],
+    [0],
+)
+LONG = Table("Many", ["number", "square"], [[str(n), str(n * n)] for n in range(30)])
 REPORT = Report(
     title="A report",
     question="What does loss do?",

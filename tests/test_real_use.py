@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -266,6 +267,26 @@ def test_files_of_hosts_are_made_without_a_directory_that_others_write_to(tmp_pa
         (["--publish", "a:b"], "'a:b' names no port"),
         (["--reorder", "1 %"], "write '1 % by 5 ms'"),
         (["--capture"], "--capture needs --out"),
+        (["--preset", "lan"], "--preset: 'lan' is none; allowed: dsl"),
+        (["--down-jitter", "3 ms"], "--down-jitter: varies the delay: give --delay, too"),
+        (["--delay", "3 ms", "--jitter", "3"], '--jitter: "3" has no unit'),
+        (["--burst", "4 packets"], "--burst: is the length of bursts of loss"),
+        (["--loss", "90 %", "--burst", "2 packets"], "leave no room between them"),
+        (
+            ["--rate", "1 Mbit/s", "--trace", "a"],
+            "--trace: says when packets are delivered, and so does --rate",
+        ),
+        (["--trace", "nowhere.trace"], "--trace: 'nowhere.trace' cannot be read"),
+        (
+            ["--rate", "1 Mbit/s", "--queue", "fq_codl"],
+            "--queue: kind 'fq_codl' is unknown; did you mean 'fq_codel'",
+        ),
+        (["--second-preset", "dsl", "--second-up-loss", "2"], "--second-up-loss: "),
+        (["--reach", "8010-8000"], "'8010-8000' is no range of ports"),
+        (["--reach", "1-2:8000"], "leads from 2 ports to 1"),
+        (["--host", "client"], "--host is a host of a scenario"),
+        (["--scenario", "a.toml"], "--scenario needs --host"),
+        (["--scenario", "a.toml", "--host", "b", "--up-delay", "1 ms"], "--delay is of one link"),
     ],
 )
 def test_bad_options_are_told_by_their_names(arguments: list[str], message: str, voxpath):
@@ -538,6 +559,99 @@ def test_a_run_shows_its_time_and_its_links():
     assert [row[0] for row in shown[-1][1]] == ["link: client → server", "link: server → client"]
 
 
+def test_a_link_in_one_line_is_kept_with_its_page(echo: int, tmp_path: Path):
+    (tmp_path / "ride.trace").write_text("1\n2\n3\n")
+    done = behind_link(
+        *(
+            "--preset",
+            "dsl",
+            "--down-trace",
+            "ride.trace",
+            "--jitter",
+            "1 ms, 50 %",
+            "--queue",
+            "fq_codel, 90 packets",
+        ),
+        *("--loss", "0.1 %", "--burst", "3 packets", "--second-delay", "30 ms", "--reach", f"{echo}-{echo}"),
+        *("--out", "runs", "--report", "page.html", "--verbose"),
+        *("--", PYTHON, "-c", ASK, "machine", str(echo)),
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (0, "160000 HEAR ME\n"), done.stderr
+    assert " second: machine → client " in done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    made = read(folder / "scenario.toml")
+    up, down = (made.plan.data["links"][0][way] for way in ("ab", "ba"))
+    assert (up["rate_bps"], up["capacity"], down["rate_bps"]) == (384_000, None, None)
+    assert down["capacity"] == {"kind": "trace", "opportunities_ms": [1, 2, 3]}
+    assert down["queueing"]["kind"] == "fq_codel"
+    assert (down["queue_packets"], down["delay_ns"]) == (90, 25_000_000)
+    assert made.plan.data["links"][1]["ab"]["delay_ns"] == 30_000_000
+    looks = pl.read_parquet(folder / "links.parquet")
+    served = (
+        looks.filter(pl.col("link").str.starts_with("link:"))
+        .group_by("link")
+        .agg(pl.col("served_bytes").last())
+    )
+    assert min(served["served_bytes"]) > 160_000
+    page = (tmp_path / "page.html").read_text()
+    assert all(text in page for text in ("The links over time", "congestion window", "In ", "The network"))
+
+
+def test_both_links_lead_to_the_machine(tmp_path: Path):
+    code = "import os, socket; print(len(set(a[4][0] for a in socket.getaddrinfo('machine', None))))"
+    done = behind_link("--delay", "1 ms", "--second-preset", "lte", "--", PYTHON, "-c", code, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+
+
+def test_a_command_runs_in_a_scenario_and_is_summed_up(tmp_path: Path):
+    link = 'kind = "pipe"\nlink = { rate = "10 Mbit/s", delay = "1 ms" }'
+    host = 'profile = "linux"\nreal = true'
+    (tmp_path / "net.toml").write_text(f'name = "x"\n[topology]\n{link}\n[hosts.client]\n{host}\n')
+    done = behind_link(
+        "--scenario", "net.toml", "--host", "client", "-v", "--", "sh", "-c", "exit 4", cwd=tmp_path
+    )
+    assert done.returncode == 4, done.stderr
+    assert "client" in done.stderr
+    assert len(done.stderr.splitlines()) <= 10
+
+
+def test_the_meter_takes_the_last_line_and_gives_it_back():
+    code, shown = on_a_terminal(
+        [
+            PYTHON,
+            "-m",
+            "voxpath",
+            "exec",
+            "--delay",
+            "1 ms",
+            "--meter",
+            "--",
+            "sh",
+            "-c",
+            "stty size; sleep 0.6",
+        ]
+    )
+    assert code == 0
+    assert "23 80" in shown
+    assert re.search(r"voxpath [0-9.]+ s   client→machine [0-9.]+ Mbit/s, 1 ms, 0 waiting", shown)
+    assert shown.index("\x1b[1;23r") < shown.index("23 80") < shown.rindex("\x1b[r")
+
+
+def on_a_terminal(command: list[str]) -> tuple[int, str]:
+    """The exit code of a command that has a terminal of 24 lines and 80 columns, and what this showed."""
+    child, screen = pty.fork()
+    if child == 0:
+        termios.tcsetwinsize(0, (24, 80))
+        os.execvp(command[0], command)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while some := os.read(screen, 4096):
+            shown += some
+    os.close(screen)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
+
+
 @pytest.mark.parametrize(
     ("name", "program"), [("real-iperf3", "iperf3"), ("real-ftp", "curl"), ("real-web", "python3")]
 )
@@ -594,7 +708,7 @@ def help_examples() -> list[tuple[str, str]]:
 def test_the_examples_of_the_help_are_understood(name: str, line: str):
     context = cli.commands[name].make_context(name, shlex.split(line))
     assert context.params["command"] or name == "shell"
-    if name == "shell":
+    if context.params["host"] is not None:
         document = read(ROOT / context.params["scenario"]).with_real(context.params["host"])
         Session(document.plan.json)
 
@@ -620,7 +734,7 @@ def test_the_examples_of_the_help_that_ping_get_an_answer(name: str, line: str):
 def test_doctor_looks_for_every_program_of_the_examples():
     lines = [shlex.split(line) for _, line in help_examples() if " -- " in line]
     started = {line[line.index("--") + 1] for line in lines}
-    assert started - {"voxpath", "python3"} <= set(packages.OF_EXAMPLES)
+    assert started - {"voxpath", "python3", "bash"} <= set(packages.OF_EXAMPLES | packages.NEEDED)
     setup = (ROOT / "Makefile").read_text().split("PROGRAMS := ", 1)[1].splitlines()[0]
     for package in packages.OF_EXAMPLES.values():
         assert re.search(rf"[ ,]{package}[ )]", setup), package

@@ -119,7 +119,8 @@ def test_a_plot_of_a_sweep_holds_what_the_answers_say(three):
     at = list(curve.x).index(1.0)
     assert line.row.interval is not None
     assert (curve.y[at], curve.low[at], curve.high[at]) == (line.row.value, *line.row.interval)
-    (grid,) = (part for part in section.parts if isinstance(part, Map))
+    grid = report.lead.picture
+    assert isinstance(grid, Map)
     assert grid.panels[1].values[2][1] == line.row.value
     (table,) = (part for part in section.parts if isinstance(part, Table))
     row = next(row for row in table.rows if list(row[:3]) == list(cell.values()) and "sim" in row)

@@ -23,12 +23,17 @@ def names(data: dict) -> list[str]:
 
 def ways(data: dict) -> list[tuple[list[str], list[str]]]:
     """The links of each flow, there and back."""
+    links = [link["name"] for link in data["links"]]
+    return [tuple([links[link] for link, _ in way] for way in path) for path in steps(data)]
+
+
+def steps(data: dict) -> list:
+    """The number and the direction of each link of each flow, there and back."""
 
     class Plan:
         json = canonical(data)
 
-    links = [link["name"] for link in data["links"]]
-    return [tuple([links[link] for link, _ in way] for way in path) for path in paths(Plan)]
+    return paths(Plan)
 
 
 def problems(topology: dict, flows: list[dict], **more) -> list[tuple[str, str]]:
@@ -45,6 +50,22 @@ def test_a_star_has_a_link_for_each_host():
     assert ways(data) == [(["host1", "host2"], ["host2", "host1"])]
     named = plan({"kind": "star", "hosts": ["a", "b"], "link": {}}, [{"from": "a", "to": "b", **BULK}])
     assert names(named) == ["a", "b", "hub"]
+
+
+def test_whatever_hosts_of_a_medium_send_passes_one_direction_of_one_link():
+    topology = {"kind": "medium", "hosts": ["a", "b", "c"], "air": {"rate": "1 Mbit/s", "delay": "1 ms"}}
+    data = plan(topology, [{"from": one, "to": two, **BULK} for one, two in ("ab", "bc", "ca")])
+    for one, two in zip("abc", "bca", strict=True):
+        there, back = ways(data)["abc".index(one)]
+        assert there == [f"{one}-sends", "air", f"{two}-hears"]
+        assert back == [f"{two}-sends", "air", f"{one}-hears"]
+    medium = [link["name"] for link in data["links"]].index("air")
+    assert len({step for path in steps(data) for way in path for step in way if step[0] == medium}) == 1
+    refused = {"kind": "medium", "hosts": ["a", "air"], "air": {"delay": "1 ms", "down": {"loss": "1 %"}}}
+    assert [key for key, _ in problems(refused, [{"from": "a", "to": "air", **BULK}])] == [
+        "topology.hosts[1]",
+        "topology.air.down",
+    ]
 
 
 def test_a_parking_lot_has_traffic_along_it_and_across_each_hop():

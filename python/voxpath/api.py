@@ -258,6 +258,7 @@ def write_report(
     """
     from voxpath import files
     from voxpath.report.html import render
+    from voxpath.report.observed import watched
     from voxpath.report.sweep import report_of
 
     document, page = _document(source), Path(path)
@@ -274,7 +275,9 @@ def write_report(
     )
     asked = document.scenario.sweep
     count = replications or (asked.replications if asked else 1)
-    files.save_page(render(report_of(document, answers, count, metrics, "voxpath.write_report")), page)
+    seen = watched(document, out, backends, answers.outcomes)
+    made = report_of(document, answers, count, metrics, "voxpath.write_report", seen)
+    files.save_page(render(made), page)
     return page
 
 

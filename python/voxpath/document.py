@@ -182,6 +182,21 @@ class Plot:
 
 
 @dataclass(frozen=True)
+class Together:
+    """Plots over one horizontal axis, one below the other: what is read or zoomed in one is so in all.
+
+    Attributes:
+        title: Above them.
+        caption: What is seen.
+        plots: From the top; their horizontal axes span the same values.
+    """
+
+    title: str
+    caption: str
+    plots: Sequence[Plot]
+
+
+@dataclass(frozen=True)
 class Segment:
     """An arrow of a ladder diagram.
 
@@ -386,6 +401,112 @@ class Sounds:
 
 
 @dataclass(frozen=True)
+class Node:
+    """A place of a network.
+
+    Attributes:
+        name: Beside it.
+        host: Whether it is an end, and no router.
+        details: What it says of itself.
+    """
+
+    name: str
+    host: bool
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A link of a network.
+
+    Attributes:
+        ends: Indices of two nodes.
+        label: Beside it: what it does to packets, a line for each direction where they differ.
+        name: What it is called.
+    """
+
+    ends: tuple[int, int]
+    label: Sequence[str]
+    name: str
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, drawn from left to right.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        nodes: Its places.
+        edges: Its links.
+        left: Indices of the nodes that stand on the left, from which the others are placed by their distance.
+    """
+
+    title: str
+    caption: str
+    nodes: Sequence[Node]
+    edges: Sequence[Edge]
+    left: Sequence[int]
+
+
+VoiceFate = Literal["recovered", "late", "lost"]
+"""A frame that was not played from its own packet: another one had a copy, it came too late, or never."""
+
+
+@dataclass(frozen=True)
+class VoiceMark:
+    """A stretch of a voice in which frames were missing.
+
+    Attributes:
+        begin_s: On the axis of the sounds.
+        end_s: Likewise.
+        fate: Of its frames.
+        told: What is to be known of it.
+    """
+
+    begin_s: float
+    end_s: float
+    fate: VoiceFate
+    told: str
+
+
+@dataclass(frozen=True)
+class VoiceFrame:
+    """A frame that was sent.
+
+    Attributes:
+        at_s: When it is heard, on the axis of the sounds.
+        network_ms: How long it took; none if it never came.
+        wait_ms: From its capture to when it was due.
+    """
+
+    at_s: float
+    network_ms: float | None
+    wait_ms: float
+
+
+@dataclass(frozen=True)
+class VoicePath:
+    """What became of a voice: its waveform with what was missing, delays on the same axis, and the sounds.
+
+    Attributes:
+        title: Above it.
+        caption: What is seen.
+        sounds: Of one length and one rate; the first one is selected.
+        heard: Which of them the waveform is.
+        marks: In the order of time.
+        frames: In the order of time.
+    """
+
+    title: str
+    caption: str
+    sounds: Sequence[Sound]
+    heard: int
+    marks: Sequence[VoiceMark]
+    frames: Sequence[VoiceFrame]
+
+
+@dataclass(frozen=True)
 class Verbatim:
     """A text as it is, such as a scenario; folded until it is asked for."""
 
@@ -394,8 +515,37 @@ class Verbatim:
 
 
 Part = (
-    Text | Facts | Table | Checks | Plot | Ladder | Map | Scatter | Outlines | Spectrogram | Sounds | Verbatim
+    Text
+    | Facts
+    | Table
+    | Checks
+    | Plot
+    | Together
+    | Ladder
+    | Map
+    | Scatter
+    | Outlines
+    | Spectrogram
+    | Sounds
+    | VoicePath
+    | Network
+    | Verbatim
 )
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What a page begins with.
+
+    Attributes:
+        sentence: The answer in one plain sentence.
+        picture: What shows it; none where there is nothing to be seen.
+        claim: What a publication says, where the answer is about one.
+    """
+
+    sentence: str
+    picture: Part | None = None
+    claim: str = ""
 
 
 @dataclass(frozen=True)
@@ -417,6 +567,7 @@ class Report:
         sections: In reading order; the set-up comes first.
         origin: The command that makes it again, the engine's build, whatever else says where it comes from.
             Nothing that changes from one making to the next, such as a date.
+        lead: One sentence and one picture, before all else; without it the answer stands there.
     """
 
     title: str
@@ -424,3 +575,4 @@ class Report:
     answer: Sequence[str]
     sections: Sequence[Section]
     origin: Sequence[tuple[str, str]]
+    lead: Lead | None = None

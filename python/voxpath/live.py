@@ -62,7 +62,7 @@ def link_rows(
     """What each direction did between two looks; those that are the busiest, in the plan's order."""
     span = max(1, seen[0] - before[0])
     found = []
-    for name, old, new in zip(_names(plan), before[1], seen[1], strict=True):
+    for name, old, new in zip(names(plan), before[1], seen[1], strict=True):
         _, served, dropped, lost, queued, delay = new
         bits = (served - old[1]) * 8 * 1e9 / span
         cells = (f"{bits / 1e6:.2f}", str(queued), f"{delay / 1e6:.1f}", str(dropped), str(lost))
@@ -71,7 +71,8 @@ def link_rows(
     return [found[index][1] for index in sorted(busiest)]
 
 
-def _names(plan: Mapping[str, Any]) -> list[str]:
+def names(plan: Mapping[str, Any]) -> list[str]:
+    """What the directions of links are called, in the order in which they are looked at."""
     nodes, links = plan["nodes"], plan["links"]
     ends = [(link["name"], nodes[link["a"]]["name"], nodes[link["b"]]["name"]) for link in links]
     return [f"{name}: {a} → {b}" for name, one, other in ends for a, b in ((one, other), (other, one))]

@@ -180,6 +180,87 @@ METRICS: Option[Sequence[str]] = Option(
     "metrics", Each(), "What to show; the main metrics if none is named.", (), flag="metric"
 )
 
+LINK: tuple[Option[str | None], ...] = (
+    Option("rate", Text("RATE"), "Of the link, such as '5 Mbit/s'.", None),
+    Option(
+        "trace",
+        Text("FILE"),
+        "In place of a rate: packet-delivery opportunities in Mahimahi's format, over and over.",
+        None,
+    ),
+    Option("delay", Text("DELAY"), "One way, such as '20 ms'.", None),
+    Option(
+        "jitter",
+        Text("JITTER"),
+        "Standard deviation of a normal delay around --delay, such as '5 ms', and how far it is correlated "
+        "from packet to packet, such as '5 ms, 25 %'. Packets do not overtake each other.",
+        None,
+    ),
+    Option(
+        "queue",
+        Text("QUEUE"),
+        "Before the link, such as '100 packets' or '64 KiB', unlimited without it; or the kind of a "
+        "discipline, such as fq_codel, and its room: 'fq_codel, 1000 packets'.",
+        None,
+    ),
+    Option("loss", Text("LOSS"), "Of packets, such as '1 %'.", None),
+    Option(
+        "burst", Text("BURST"), "Packets are lost in bursts of this mean length, such as '4 packets'.", None
+    ),
+    Option("corrupt", Text("CORRUPT"), "Of packets that arrive damaged, such as '0.1 %'.", None),
+    Option("duplicate", Text("DUPLICATE"), "Of packets that arrive twice, such as '0.1 %'.", None),
+    Option("reorder", Text("REORDER"), "Packets held back, and by how much, such as '1 % by 5 ms'.", None),
+    Option(
+        "framing", Text("FRAMING"), "Bytes that the rate counts: ip, or ethernet for 38 more a packet.", None
+    ),
+)
+"""One link in one line: what it does to packets; each may differ by direction, and of a second link."""
+
+MTU: Option[str | None] = Option("mtu", Text("SIZE"), "The largest IP packet that the link takes.", None)
+
+PRESET: Option[str | None] = Option(
+    "preset",
+    Text("NAME"),
+    "A link that somebody published; every other option changes it: dsl, geo-satellite, lte, wifi-cafe.",
+    None,
+)
+
+MEASURES: Option[Sequence[str]] = Option(
+    "measures",
+    Names(),
+    "How it is judged: all of them, or some of emodel, pesq, visqol, stoi, words, formants.",
+    ("emodel", "pesq"),
+)
+CALL: tuple[Option[Any], ...] = (
+    Option("over", Text("TRANSPORT"), "The transport: rtp, tcp, websocket, mptcp, mqtt.", "rtp"),
+    Option("codec", Text("CODEC"), "The codec: opus, g711, pcm.", "opus"),
+    Option("bitrate", Text("RATE"), "Of opus, such as '16 kbit/s'; 24 kbit/s without it.", None),
+    Option("frame", Text("TIME"), "Length of a frame, such as '10 ms'; 20 ms without it.", None),
+    Option(
+        "fec",
+        Flag(),
+        "Whether packets of opus may carry a copy of the frame before; opus does unless told otherwise.",
+        None,
+        flag="fec/--no-fec",
+    ),
+    Option("dtx", Flag(), "Whether opus sends nothing while nobody speaks.", False),
+    Option(
+        "buffer",
+        Text("TIME"),
+        "The jitter buffer: how long the first frame waits, or adaptive.",
+        "60 ms",
+    ),
+    Option(
+        "backend",
+        Text("NAME"),
+        "sim, in virtual time; or real, the very packets over the kernel, as long as the recording takes.",
+        "sim",
+    ),
+    Option("redundancy", Whole(0, 3), "So many earlier frames in each packet of RTP (RFC 2198).", 0),
+    MEASURES,
+)
+"""What becomes of a voice on its way."""
+
 
 def takes(
     *options: Option[Any],

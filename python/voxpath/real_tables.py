@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    import polars as pl
+
     Runs = Sequence[tuple[str, Path]]
     """What a run is called, and its folder."""
 
@@ -52,7 +54,17 @@ def tables_of(runs: Runs) -> Iterator[Table]:
 
 def told(runs: Runs) -> str:
     """The connection over which most data went, in a sentence; empty without any."""
-    rows = [row for _, folder in runs for row in _of_programs(folder)]
+    return _told([row for _, folder in runs for row in _of_programs(folder)])
+
+
+def connections_told(connections: pl.DataFrame) -> str:
+    """The same of one run, whose table of connections this is."""
+    if "opened_ns" not in connections.columns:
+        return ""
+    return _told([row for row in connections.iter_rows(named=True) if row["opened_ns"] is not None])
+
+
+def _told(rows: Sequence[Mapping[str, Any]]) -> str:
     ends = [row for row in rows if row["bytes_delivered"]]
     if not ends:
         return ""

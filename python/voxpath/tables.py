@@ -10,8 +10,8 @@ from voxpath.real_tables import tables_of, unknown
 from voxpath.results.intervals import relative
 from voxpath.results.metrics import shown as shown_as
 from voxpath.results.rows import Wholes
-from voxpath.results.selection import declined, grouped, short_names
-from voxpath.scenario.sweep import text_of
+from voxpath.results.selection import declined, grouped
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,15 +51,16 @@ _COLUMNS = (
     ("audio ms, p95", ("client_audio_delay_p95_ns", "server_audio_delay_p95_ns"), 1e-6),
     ("audio not played", ("client_audio_unplayed", "server_audio_unplayed"), 1.0),
     ("window back s", ("window_recovery_s",), 1.0),
-    ("messages", ("messages_published", "messages_received", "messages_in"), 1.0),
-    ("undelivered", ("messages_undelivered",), 1.0),
-    ("again", ("messages_duplicated", "messages_again"), 1.0),
+    ("messages", ("messages_published", "messages_received", "messages_in", "coap_messages"), 1.0),
+    ("undelivered", ("messages_undelivered", "coap_undelivered"), 1.0),
+    ("again", ("messages_duplicated", "messages_again", "coap_duplicates"), 1.0),
     ("dropped", ("messages_dropped",), 1.0),
     ("longest queue", ("longest_queue",), 1.0),
-    ("delivery ms", ("delivery_p50_ns", "latency_p50_ns"), 1e-6),
-    ("delivery ms, p95", ("delivery_p95_ns", "latency_p95_ns"), 1e-6),
-    ("bodies kB", ("body_bytes",), 1e-3),
+    ("delivery ms", ("delivery_p50_ns", "latency_p50_ns", "coap_delivery_p50_ns"), 1e-6),
+    ("delivery ms, p95", ("delivery_p95_ns", "latency_p95_ns", "coap_delivery_p95_ns"), 1e-6),
+    ("bodies kB", ("body_bytes", "coap_bodies_bytes"), 1e-3),
     ("MQTT kB", ("mqtt_bytes",), 1e-3),
+    ("CoAP kB", ("coap_bytes",), 1e-3),
     ("IP kB", ("ip_bytes",), 1e-3),
 )
 """Title, metrics and scale of the columns; of two ends the one that has more to tell is shown."""

@@ -176,6 +176,12 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    @property
+    def done(self) -> str:
+        """How many are done, of how many; empty where none is."""
+        of = "" if self._total is None else f" of {self._total}"
+        return f"{self._done}{of}" if self._done else ""
+
     def advance(self, *, made: bool = True) -> None:
         """One more is done.
 

@@ -13,9 +13,9 @@ elif ! grep --quiet 'duplicate lang item `panic_impl`' <<<"$output"; then
     printf 'purity: the build with std failed for another reason:\n%s\n' "$output" >&2
     exit 1
 fi
-for crate in units wire net tcp mptcp rtc mqtt apps sim dsp; do
+for crate in units wire net tcp mptcp rtc coap mqtt apps sim dsp; do
     grep --quiet '^#!\[no_std\]$' "../../crates/$crate/src/lib.rs" &&
         grep --quiet '^#!\[forbid(unsafe_code)\]$' "../../crates/$crate/src/lib.rs" ||
         { echo "purity: crates/$crate lacks no_std or forbid(unsafe_code)" >&2; exit 1; }
 done
-echo "purity: units, wire, net, tcp, mptcp, rtc, mqtt, apps, sim, dsp build without std"
+echo "purity: units, wire, net, tcp, mptcp, rtc, coap, mqtt, apps, sim, dsp build without std"

@@ -12,6 +12,7 @@ use core::any::Any;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
+use voxpath_net::random::Seed;
 use voxpath_net::table::{Described, Meaning, Table, TableOf};
 use voxpath_units::Time;
 use voxpath_units::check::Check;
@@ -101,6 +102,8 @@ pub trait Process {
 /// What a process has done that does something of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
+    /// Over what: `mqtt` or `coap`.
+    pub transport: &'static str,
     /// Index of the host with which it did that; its own, if others came to it.
     pub to: u32,
     /// When it began.
@@ -172,6 +175,8 @@ pub struct ProcessContext {
     pub index: u16,
     /// Index of its host.
     pub node: u32,
+    /// The root of the run's random streams.
+    pub seed: Seed,
 }
 
 /// The settings of a process, as the plan has them, without its kind.

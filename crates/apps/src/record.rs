@@ -1,5 +1,6 @@
 //! What an application saw.
 
+use crate::apps::iperf_siri::Flaws;
 use crate::apps::speech::Account;
 use crate::entity::EntityOf;
 use crate::socket::Stream;
@@ -34,6 +35,7 @@ pub(crate) struct Details {
     pub(crate) messages: Vec<Message>,
     pub(crate) pages: Vec<Page>,
     pub(crate) speech: Account,
+    pub(crate) siri: Option<Flaws>,
 }
 
 impl Record {
@@ -60,6 +62,11 @@ impl Record {
     /// What an end of a speech session saw; none, or nothing in it, as long as it has not seen anything.
     pub fn speech(&self) -> Option<&Account> {
         self.details.as_ref().map(|details| &details.speech)
+    }
+
+    /// What came of the published tool's rules, at an end of its traffic.
+    pub fn flaws(&self) -> Option<&Flaws> {
+        self.details.as_ref()?.siri.as_ref()
     }
 
     /// Where to note what only some applications see.

@@ -7,6 +7,7 @@
 mod document;
 mod dsp;
 mod elements;
+mod playout;
 mod quantity;
 #[cfg(target_os = "linux")]
 mod real;
@@ -31,6 +32,8 @@ mod _engine {
     use crate::dsp::EchoFilter;
     #[pymodule_export]
     use crate::elements::{kinds, loss_chance, packet_error_rate, transports};
+    #[pymodule_export]
+    use crate::playout::playout;
     #[pymodule_export]
     use crate::quantity::{
         format_prob, format_rate, format_size, format_span, parse_prob, parse_rate, parse_size, parse_span,

@@ -61,13 +61,13 @@ impl Sends {
         if let Some(audio) = &self.audio {
             audio.check(&mut check.at("audio"));
             let copies = 1 + self.repair.redundant_frames.min(MOST_REDUNDANT);
-            let fits = audio.frame_bytes().saturating_mul(2 * copies) + 100 <= self.packet_bytes;
+            let most = audio.most_bytes();
+            let fits = most.saturating_mul(copies).saturating_add(100) <= self.packet_bytes;
             check.at("audio").need(
                 fits,
-                "a packet has room for frames of audio of twice the mean size, and redundant ones",
+                "a packet has room for frames of audio of twice the mean size, or the largest of a recording, and redundant ones",
             );
-            let fits = self.repair.redundant_frames == 0
-                || 2 * audio.frame_bytes() <= u32::from(redundancy::MOST.len);
+            let fits = self.repair.redundant_frames == 0 || most <= u32::from(redundancy::MOST.len);
             check.at("audio").need(fits, "a redundant frame has at most 1023 bytes (RFC 2198)");
         }
         self.control.check(&mut check.at("control"));

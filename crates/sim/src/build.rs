@@ -118,7 +118,7 @@ fn processes(plan: &Plan, network: &Network, seed: Seed, first_target: u32) -> V
             let (_, remote) = between(plan, process.node, to).expect("a plan was checked for its addresses");
             network.addresses[(network.first_address(to).0 + remote) as usize].ip
         };
-        let context = ProcessContext { index: i as u16, node: process.node };
+        let context = ProcessContext { index: i as u16, node: process.node, seed };
         Running::new(
             process.app.machine(&context, address),
             process.name.clone(),

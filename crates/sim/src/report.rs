@@ -351,12 +351,13 @@ fn flows(plan: &Plan, world: &World, names: &[String], ended: Time, books: &mut 
     }
     let processes = (first as u32..).zip(&world.processes).zip(&plan.processes);
     rows.extend(processes.filter_map(|((name, running), process)| {
-        let Work { to, start, status, first, completed, octets } = running.machine.as_ref()?.work()?;
+        let Work { transport, to, start, status, first, completed, octets } =
+            running.machine.as_ref()?.work()?;
         Some(FlowRow {
             flow: name,
             from: process.node,
             to,
-            transport: "mqtt",
+            transport,
             app: process.app.name(),
             start,
             status,

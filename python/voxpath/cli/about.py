@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from voxpath.cli.parts import Command
+from voxpath.cli.parts import JSON, Command
 
 
 @click.command(cls=Command)
@@ -16,8 +16,9 @@ def schema() -> None:
 
 
 @click.command(cls=Command)
-def doctor() -> int:
+@JSON
+def doctor(json: bool) -> int:
     """Tells what works on this machine, and why the rest does not."""
     from voxpath.cli.actions import doctor as action
 
-    return action.doctor()
+    return action.doctor(json)

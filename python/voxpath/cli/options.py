@@ -27,7 +27,7 @@ def takes(*declared: options.Option[Any]) -> Callable[[Decorated], Decorated]:
 
 def option(declared: options.Option[Any], **differing: Any) -> Callable[[Decorated], Decorated]:
     """An option as it is declared, but for what this command has otherwise."""
-    flag = declared.flag or declared.name
+    flag = differing.pop("flag", None) or declared.flag or declared.name
     given: dict[str, Any] = {
         "help": " ".join(filter(None, (declared.meaning, _manner(declared), declared.in_shell))),
         "default": declared.default,

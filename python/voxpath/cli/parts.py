@@ -62,6 +62,10 @@ class Directory(click.Path):
         return super().convert(value, param, ctx)
 
 
+JSON = click.option("--json", is_flag=True, help="Print JSON, for programs, in place of tables.")
+"""docs/json.md describes what it prints."""
+
+
 def save(what: str, *, formats: bool = True) -> Callable[[Decorated], Decorated]:
     """The option --save, for what a command writes to a file."""
     suffix = ": .csv, .json or .parquet" if formats else ""

@@ -9,7 +9,7 @@ import click
 
 from voxpath import options
 from voxpath.cli.options import JOBS, SEED, option, takes
-from voxpath.cli.parts import Command, save
+from voxpath.cli.parts import JSON, Command, save
 
 
 @click.command(
@@ -28,6 +28,7 @@ Examples:
 @takes(options.BACKENDS, options.FORMULAS, options.OBSERVE, options.CAPTURE, options.OUT)
 @JOBS
 @option(options.FORCE)
+@JSON
 def run(scenario: Path, **given: Any) -> int:
     """Runs a SCENARIO and prints what its flows got."""
     from voxpath.cli.actions import runs
@@ -52,6 +53,7 @@ Examples:
 @option(options.OUT)
 @JOBS
 @takes(options.DASK, options.FORCE)
+@JSON
 def sweep(scenario: Path, **given: Any) -> int:
     """Runs every cell of the [sweep] of a SCENARIO, and goes on where it was interrupted.
 
@@ -77,6 +79,7 @@ Examples:
 @option(options.OUT)
 @JOBS
 @takes(options.DASK, options.FORCE)
+@JSON
 def compare(sources: tuple[Path, ...], **given: Any) -> int:
     """Lays SOURCES side by side: scenarios, the cells of their sweeps, and folders of runs.
 

@@ -9,7 +9,7 @@ import click
 
 from voxpath import options
 from voxpath.cli.options import option
-from voxpath.cli.parts import Command, save
+from voxpath.cli.parts import JSON, Command, save
 
 
 @click.command(
@@ -27,6 +27,7 @@ Examples:
 @click.option("--series", multiple=True, help="A series over time, such as cwnd_bytes; may be repeated.")
 @save("the table (.csv, .json, .parquet) or the plot (.svg, .txt)", formats=False)
 @option(options.OUT, help="Directory of the runs, where RUN is not a folder.")
+@JSON
 def show(run: Path, **given: Any) -> int:
     """Shows what one RUN found: its folder, or the beginning of its name."""
     from voxpath.cli.actions import show as action

@@ -9,7 +9,7 @@ import click
 
 from voxpath import options
 from voxpath.cli.options import JOBS, option
-from voxpath.cli.parts import Command, names
+from voxpath.cli.parts import JSON, Command, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +57,7 @@ Examples:
 @option(options.OUT)
 @JOBS
 @option(options.FORCE)
+@JSON
 def study(name: str, **given: Any) -> int:
     """Reproduces a publication: our numbers beside the published ones, in a table and on an HTML page."""
     from voxpath.cli.actions import study as action

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voxpath.document import Axis
-from voxpath.results.selection import short_names
 from voxpath.scenario import cells
 from voxpath.scenario.quantities import in_one_unit
-from voxpath.scenario.sweep import text_of
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +71,7 @@ def _direction(name: str, values: Sequence[Any], places: tuple[int, ...]) -> Dir
     texts = [text_of(value) for value in values]
     found = _numbers(values)
     if found is None:
-        return _named(name, texts, places, ordered=False)
+        return _named(name, _kinds(values) or texts, places, ordered=False)
     numbers, unit = found
     positive = [number for number in numbers if number > 0]
     scale = scale_of(positive)
@@ -87,6 +86,14 @@ def _direction(name: str, values: Sequence[Any], places: tuple[int, ...]) -> Dir
 def _named(name: str, texts: Sequence[str], places: tuple[int, ...], *, ordered: bool) -> Direction:
     axis = Axis(name, names=tuple(texts))
     return Direction(name, tuple(texts), tuple(map(float, range(len(texts)))), axis, ordered, places)
+
+
+def _kinds(values: Sequence[Any]) -> list[str] | None:
+    """Tables by their kinds, where these tell all values apart: room at an axis is short."""
+    texts = [
+        value["kind"] if isinstance(value, dict) and "kind" in value else text_of(value) for value in values
+    ]
+    return texts if len(set(texts)) == len(texts) else None
 
 
 def _numbers(values: Sequence[Any]) -> tuple[list[float], str] | None:

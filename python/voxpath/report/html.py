@@ -6,13 +6,10 @@ the diagrams, and the numbers of every figure as CSV. The script draws the plots
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import re
 from functools import singledispatch
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from voxpath.document import (
@@ -21,22 +18,28 @@ from voxpath.document import (
     Facts,
     Ladder,
     Map,
+    Network,
     Outlines,
     Plot,
     Scatter,
+    Section,
     Sounds,
     Spectrogram,
     Table,
     Text,
+    Together,
     Verbatim,
+    VoicePath,
 )
-from voxpath.report import heatmap, ladder, listening, plane
+from voxpath.report import heatmap, ladder, listening, network, plane, voice_path
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
+from voxpath.report.shell import CARD, asset, document_of, policy_of
+from voxpath.report.thumbnail import thumbnail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from voxpath.document import Axis, Curve, Mark, Part, Report, Section
+    from voxpath.document import Axis, Curve, Lead, Mark, Part, Report
 
 _COLOURS = 8
 """Of curves, `--curve-0` and so on in the style sheet."""
@@ -47,55 +50,37 @@ _NUMBER = re.compile(r"[-+−.\d]([^A-Za-z]|(?<=\d)e[-+]?\d)*[A-Za-zµ%/)]*")
 _LONG = 32
 """Letters of a cell from which its text may be broken."""
 
+_MOST_OPEN = 12
+"""Rows of a table that a page shows by itself; a longer one is unfolded by whoever wants it."""
+
 _DASHES = ("", "8 4", "2 3", "9 3 2 3", "15 4", "5 8", "9 3 2 3 2 3")
 """Of the curves of one colour; only the first is whole."""
-
-_POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; media-src data:"
-"""Nothing is loaded, and a browser is told so; drawings and sounds stand in the page itself. Only our own
-style and script count: what a name in a scenario might smuggle in would be neither."""
 
 
 def render(report: Report) -> str:
     """The page of a report; the same report gives the same bytes."""
-    style = _asset("uplot.min.css") + _asset("style.css")
+    style = asset("uplot.min.css") + asset("style.css")
     # The licence of what is copied into every page goes with it.
-    script = f"/*!\n{_asset('uplot.LICENSE.txt')}*/\n" + _asset("uplot.min.js") + _asset("report.js")
-    policy = _POLICY.format(style=_hash(style), script=_hash(script))
-    sections = list(enumerate(report.sections, 1))
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            element("title", escape(report.title)),
-            element("style", style),
-            "</head>",
-            "<body>",
-            _MARK_SHAPES,
-            *_head(report),
-            _contents(sections),
-            "<main>",
-            *(_section(number, section) for number, section in sections),
-            "</main>",
-            _origin(report),
-            element("script", script),
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    script = f"/*!\n{asset('uplot.LICENSE.txt')}*/\n" + asset("uplot.min.js") + asset("report.js")
+    sections = list(enumerate(_further(report), 1))
+    body = [
+        _MARK_SHAPES,
+        *_head(report),
+        _contents(sections),
+        "<main>",
+        *(_section(number, section) for number, section in sections),
+        "</main>",
+        _origin(report),
+        element("template", thumbnail(report.lead.picture if report.lead else None), id=CARD),
+    ]
+    return document_of(report.title, policy_of(style, script), style, body, script)
 
 
-def _hash(text: str) -> str:
-    """What a policy allows of an inline element, by its exact text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text("utf-8").strip() + "\n"
+def _further(report: Report) -> list[Section]:
+    """The sections without the picture that the page begins with."""
+    first = report.lead.picture if report.lead is not None else None
+    rest = [Section(one.title, [part for part in one.parts if part is not first]) for one in report.sections]
+    return [section for section in rest if section.parts]
 
 
 _MARK_SHAPES = (
@@ -116,14 +101,28 @@ def _head(report: Report) -> Iterator[str]:
     yield element("button", "dark / light", type="button", id="theme", hidden=True)
     yield element("h1", escape(report.title))
     yield element("p", prose(report.question), class_="question")
-    if report.answer:
-        answer = "".join(element("p", prose(sentence)) for sentence in report.answer)
-        yield element("div", answer, class_="answer")
+    answer = "".join(element("p", prose(sentence)) for sentence in report.answer)
+    if report.lead is None:
+        yield element("div", answer, class_="answer") if answer else ""
+    else:
+        yield from _lead(report.lead)
+        if answer:
+            yield element("details", element("summary", "more findings") + answer, class_="answer folded")
     yield (
         '<noscript><p class="note">Without JavaScript the plots are not drawn; '
         "their numbers stand under “numbers” below each.</p></noscript>"
     )
     yield "</header>"
+
+
+def _lead(lead: Lead) -> Iterator[str]:
+    if lead.claim:
+        said = element("span", "The claim", class_="kind") + prose(lead.claim)
+        yield element("p", said, class_="claim")
+    found = element("span", "What we found", class_="kind") if lead.claim else ""
+    yield element("p", found + prose(lead.sentence), class_="lead")
+    if lead.picture is not None:
+        yield element("div", _part(lead.picture), class_="lead-picture")
 
 
 def _contents(sections: Sequence[tuple[int, Section]]) -> str:
@@ -201,13 +200,16 @@ def _(part: Table) -> str:
         for row in part.rows
     )
     table = element("table", element("thead", element("tr", head)) + element("tbody", rows))
-    return element(
-        "div",
-        element("h3", escape(part.title))
-        + element("div", table, class_="scroll", role="region", tabindex="0", aria_label=part.title)
-        + "".join(element("p", prose(note), class_="note") for note in part.notes),
-        class_="table",
-    )
+    body = element("div", table, class_="scroll", role="region", tabindex="0", aria_label=part.title)
+    body += "".join(element("p", prose(note), class_="note") for note in part.notes)
+    if len(part.rows) > _MOST_OPEN:
+        count = element("span", f"{len(part.rows)} rows", class_="count")
+        return element(
+            "details",
+            element("summary", element("h3", escape(part.title)) + count) + body,
+            class_="table folded",
+        )
+    return element("div", element("h3", escape(part.title)) + body, class_="table")
 
 
 def _is_numeric(cells: Iterable[str | Cell]) -> bool:
@@ -371,6 +373,22 @@ def _with_unit(axis: Axis) -> str:
 
 
 @_part.register
+def _(part: Together) -> str:
+    said = element("h3", prose(part.title)) + (element("p", prose(part.caption)) if part.caption else "")
+    plots = "\n".join(_part(plot) for plot in part.plots)
+    return element("div", element("div", said, class_="said") + plots, class_="together")
+
+
+@_part.register
+def _(part: Network) -> str:
+    rows = [
+        [edge.name, part.nodes[edge.ends[0]].name, part.nodes[edge.ends[1]].name, "; ".join(edge.label)]
+        for edge in part.edges
+    ]
+    return _diagram(part, network.draw(part), csv_of(["link", "from", "to", "values"], rows), "network")
+
+
+@_part.register
 def _(part: Ladder) -> str:
     rows = [
         [
@@ -432,13 +450,18 @@ def _(part: Spectrogram) -> str:
 
 
 @_part.register
+def _(part: VoicePath) -> str:
+    return _figure(part.title, part.caption, voice_path.draw(part), voice_path.numbers(part), "voice")
+
+
+@_part.register
 def _(part: Sounds) -> str:
     said = element("h3", prose(part.title)) + (element("p", prose(part.caption)) if part.caption else "")
     return element("figure", element("figcaption", said) + listening.draw(part), class_="listening")
 
 
 def _diagram(
-    part: Ladder | Map | Scatter | Outlines | Spectrogram, drawn: str, numbers: str, kind: str
+    part: Ladder | Map | Scatter | Outlines | Spectrogram | Network, drawn: str, numbers: str, kind: str
 ) -> str:
     body = element("div", drawn, class_="scroll", role="region", tabindex="0", aria_label=part.title)
     told = '<p class="told" aria-live="polite">&nbsp;</p>'

@@ -12,6 +12,8 @@ import numpy as np
 from voxpath.report.markup import element, escape, prose
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voxpath.document import Sound, Sounds
 
 _FULL_SCALE = 32767
@@ -45,7 +47,12 @@ def level(sound: Sound) -> float:
 
 def draw(part: Sounds) -> str:
     """A list of players with their names and texts."""
-    return element("ul", "".join(_player(sound) for sound in part.sounds), class_="sounds")
+    return players(part.sounds)
+
+
+def players(sounds: Sequence[Sound]) -> str:
+    """A player for each sound."""
+    return element("ul", "".join(_player(sound) for sound in sounds), class_="sounds")
 
 
 def _player(sound: Sound) -> str:

@@ -43,23 +43,23 @@ def _plot(metric: str, frame: pl.DataFrame, replication: int) -> Plot | None:
     if not changing:
         return None
     read = shown(metric)
-    curves, thinned = [], False
+    curves, shortened = [], False
     changing.sort(key=lambda found: -found[1].height)
     for (flow, end), rows in changing[:_MOST_CURVES]:
-        kept = _thinned(rows.get_column("value").to_numpy())
-        thinned |= len(kept) < rows.height
+        kept = thinned(rows.get_column("value").to_numpy())
+        shortened |= len(kept) < rows.height
         times = (rows.get_column("time_ns").to_numpy()[kept] / 1e9).tolist()
         values = (rows.get_column("value").to_numpy()[kept] * read.factor).tolist()
         curves.append(Curve(f"{flow}, {end}", times, values, style="steps"))
     caption = f"{dictionary()['series_metrics'][metric].about} Replication {replication}."
-    if thinned:
+    if shortened:
         caption += f" Of long series the extremes of {_MOST_POINTS // 2} parts are drawn."
     if len(changing) > _MOST_CURVES:
         caption += f" {len(changing) - _MOST_CURVES} ends of flows more are in series.parquet."
     return Plot(read.name, caption, Axis("time", "s"), Axis(read.name, read.unit), curves)
 
 
-def _thinned(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
+def thinned(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
     """Indices of the values that show the shape: all of few, the least and the largest of parts of many."""
     if len(values) <= _MOST_POINTS:
         return list(range(len(values)))

@@ -21,20 +21,26 @@ from voxpath.document import (
 )
 from voxpath.names import listed
 from voxpath.real_tables import tables_of, told
+from voxpath.report.connection import connections_of
 from voxpath.report.directions import directions
 from voxpath.report.figures import estimators_of, figures, value_of
+from voxpath.report.latency import distributions
+from voxpath.report.lead import lead_of
 from voxpath.report.series import series_plots
+from voxpath.report.topology import network_of
 from voxpath.results.intervals import Summary, relative
-from voxpath.results.metrics import metric_of, shown
-from voxpath.results.selection import chosen, declined, short_names, wanted
-from voxpath.scenario.sweep import text_of
+from voxpath.results.metrics import main_metric, metric_of, shown
+from voxpath.results.selection import chosen, declined, wanted
+from voxpath.scenario.sweep import short_names, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from voxpath.document import Network, Part
     from voxpath.report.directions import Direction
     from voxpath.results.answers import Answers, Line
+    from voxpath.results.outcome import Outcome
     from voxpath.scenario import Document
 
 _TOLD_FLOWS = 3
@@ -44,7 +50,12 @@ _MOST_ROWS = 500
 
 
 def report_of(
-    document: Document, answers: Answers, replications: int, metrics: Sequence[str], command: str
+    document: Document,
+    answers: Answers,
+    replications: int,
+    metrics: Sequence[str],
+    command: str,
+    watched: Sequence[Outcome] = (),
 ) -> Report:
     """The report of a scenario's answers.
 
@@ -54,30 +65,44 @@ def report_of(
         replications: Of each cell.
         metrics: What to show; the main ones if none is named.
         command: What makes the report again.
+        watched: Runs that recorded their connections, if the answers' did not.
 
     Raises:
         ValueError: No answer has such a metric.
     """
     lines = chosen(answers.lines, metrics)
     found = directions(document)
-    sections = [_set_up(document, answers, replications)]
+    sections: list[Section] = []
+    drawn: dict[str, Sequence[Part]] = {}
     if found:
         for metric, group in itertools.groupby(lines, key=lambda line: line.row.metric):
             sections.append(_metric(metric, list(group), answers, found, replications))
+            drawn[metric] = sections[-1].parts
     elif lines:
         sections.append(Section("What the flows get", [_table(lines, answers, "Every metric")]))
     runs = _runs(answers)
     if programs := list(tables_of(runs)):
         sections.append(Section("What the programs did", programs))
-    if len(answers.variants) == 1 and (plots := series_plots(answers.outcomes)):
-        sections.append(Section("Over time", plots))
+    single = len(answers.variants) == 1 and not answers.axes
+    spread = list(distributions(answers.outcomes)) if single else []
+    if spread:
+        sections.append(Section("How long things took", spread))
+    views = connections_of(watched or answers.outcomes) if single else []
+    plots = series_plots(answers.outcomes) if len(answers.variants) == 1 else []
+    if views or plots:
+        sections.append(Section("Over time", [*views, *plots]))
     if silent := [*_declining(answers), *_missing(answers, wanted(answers.lines, metrics))]:
         sections.append(Section("What has no answer", silent))
     if answers.outcomes:
         sections.append(Section("Are the runs right?", [_validity(answers)]))
+    network = network_of(document.plan.data)
+    sections.append(_set_up(document, answers, replications, network))
+    pictures: list[Part] = [*spread[:1], *views[:1], *([network] if network else [])]
+    lead = lead_of(main_metric([line.row.metric for line in lines], metrics), lines, answers, drawn, pictures)
     return Report(
         title=document.scenario.name,
         question=_question(document, answers, found),
+        lead=lead,
         answer=[*_answer(lines), *filter(None, [told(runs)])] or [_no_answer(document)],
         sections=sections,
         origin=[("command", command), ("engine", _engine.BUILD), ("plan", f"version {_engine.PLAN_VERSION}")],
@@ -170,7 +195,7 @@ def _told(line: Line, *, of_flow: bool) -> str:
 # --- the set-up -----------------------------------------------------------------------------------------
 
 
-def _set_up(document: Document, answers: Answers, replications: int) -> Section:
+def _set_up(document: Document, answers: Answers, replications: int, network: Network | None) -> Section:
     data = document.data
     facts = [(f"topology, {key}", _unbraced(value)) for key, value in data["topology"].items()]
     facts += [(f"host {name}", _unbraced(host)) for name, host in data.get("hosts", {}).items()]
@@ -196,6 +221,7 @@ def _set_up(document: Document, answers: Answers, replications: int) -> Section:
     return Section(
         "Set-up",
         [
+            *([network] if network else []),
             Facts("The scenario", facts),
             Facts("What was asked", asked),
             Verbatim("the scenario as it is written", document.text),

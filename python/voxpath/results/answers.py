@@ -155,6 +155,26 @@ class Answers:
             first = own | first
         return lines
 
+    def plot(self, metric: str | None = None) -> Any:
+        """An Altair chart of a metric over the first axis, with 95 % intervals; the second one by colour.
+
+        Args:
+            metric: Its name in the dictionary; without one what users wait for.
+
+        Raises:
+            ImportError: Altair is missing (extra `notebook`).
+            ValueError: No answer has such a metric.
+        """
+        from voxpath.results.notebook import chart
+
+        return chart(self, metric)
+
+    def _repr_html_(self) -> str:
+        """The summary as a table, for notebooks."""
+        from voxpath.results.notebook import table_html
+
+        return table_html(self)
+
     @cached_property
     def summary(self) -> pl.DataFrame:
         """One row per cell, flow, metric and estimator: mean, median and 95 % quantile with intervals."""

@@ -18,7 +18,7 @@ from voxpath.results.summaries import COMPLETION, KINDS, of_kinds
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -112,3 +112,21 @@ def shown(metric: str) -> Shown:
     unit = unit_of(metric)
     name = re.sub(r"_(ns|bps|bytes|s)$", "", metric).replace("_", " ")
     return Shown(name, *_SHOWN.get(unit, (unit, 1.0)))
+
+
+_TELLING = (
+    "response_p50_ns",
+    "final_latency_s",
+    "client_video_delay_p95_ns",
+    "server_video_delay_p95_ns",
+    "delivery_p50_ns",
+    "latency_p50_ns",
+    "delay_p95_ns",
+    "completion_s",
+)
+"""What users wait for, the most telling first."""
+
+
+def main_metric(known: Sequence[str], asked: Sequence[str]) -> str | None:
+    """The metric of some that is shown first: what is asked for, else what users wait for."""
+    return next((metric for metric in (*asked, *_TELLING) if metric in known), known[0] if known else None)

@@ -353,6 +353,48 @@ class Packs:
             digests.ENVIRONMENT: digests.sealed(environment),
         }
 
+    def overview(self) -> pl.DataFrame:
+        """What each run is: `name`, `backend`, `build`, `replication`, `plan_sha256` and `started`, in UTC.
+
+        Raises:
+            StoreError: A pack is of another version, or cannot be read.
+        """
+        return self._retried(self._overview)
+
+    def _overview(self) -> pl.DataFrame:
+        columns = ["name", "backend", "build", "replication", "plan_sha256"]
+        found = []
+        packs = dict.fromkeys(self._index().found.values())
+        for pack in packs:
+            made = pl.read_parquet(pack / digests.ENVIRONMENTS, glob=False, columns=["name", "started"])
+            found.append(_manifest(pack, *columns).join(made, on="name", how="left"))
+        if not found:
+            return pl.DataFrame(schema=dict.fromkeys([*columns, "started"], pl.String))
+        return pl.concat(found, how="diagonal_relaxed").unique("name", keep="last", maintain_order=True)
+
+    def plans(self) -> pl.DataFrame:
+        """Each plan of a run once: `plan_sha256`, `plan` and `text`, which is the scenario's.
+
+        Raises:
+            StoreError: A pack is of another version, or cannot be read.
+        """
+        return self._retried(self._plans)
+
+    def _plans(self) -> pl.DataFrame:
+        found = []
+        for pack in dict.fromkeys(self._index().found.values()):
+            whose = _manifest(pack, "plan_sha256", "scenario").unique("plan_sha256", maintain_order=True)
+            listed = pl.read_parquet(pack / _SCENARIOS, glob=False)
+            contents = pl.read_parquet(pack / _CONTENTS, glob=False)
+            for path, column in ((_PLAN, "plan"), ("scenario.toml", "text")):
+                mine = listed.filter(path=path).select("scenario", "sha256").unique("scenario")
+                mine = mine.join(contents, on="sha256").select("scenario", pl.col("data").alias(column))
+                whose = whose.join(mine, on="scenario", how="left", maintain_order="left")
+            found.append(whose.drop("scenario"))
+        if not found:
+            return pl.DataFrame(schema={"plan_sha256": pl.String, "plan": pl.Binary, "text": pl.Binary})
+        return pl.concat(found).unique("plan_sha256", maintain_order=True)
+
     def files(self, name: str) -> dict[str, bytes]:
         """The files of a run, as its folder would have them.
 

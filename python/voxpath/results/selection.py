@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from voxpath.names import did_you_mean
-from voxpath.scenario.sweep import split
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -95,18 +94,3 @@ def declined(answers: Answers, metrics: Collection[str] = ()) -> Iterator[tuple[
 
 def _cells_of(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
-
-
-def short_names(axes: Sequence[str]) -> list[str]:
-    """The last part of each axis's key, or more where that would not tell them apart."""
-    names = []
-    for axis in axes:
-        path = [str(part) for part in split(axis)]
-        others = [[str(part) for part in split(other)] for other in axes if other != axis]
-        length = next(
-            length
-            for length in range(1, len(path) + 1)
-            if all(other[-length:] != path[-length:] for other in others) or length == len(path)
-        )
-        names.append(".".join(path[-length:]))
-    return names

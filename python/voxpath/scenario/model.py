@@ -69,14 +69,15 @@ class Host(Table):
         (),
         strict=False,
         description="Ports of this machine's loopback that are reached at this host, in the backend real: "
-        "8000, or '80:8000' to reach the machine's port 8000 at port 80; '/udp' behind it for datagrams.",
+        "8000, or '80:8000' to reach the machine's port 8000 at port 80, or '8000-8009'; '/udp' behind it "
+        "for datagrams.",
     )
     publish: tuple[Publish, ...] = Field(
         (),
         strict=False,
         description="Ports of other hosts that are reached at this machine's loopback, in the backend real; "
         "what comes there goes out from this host: 'server:8000', or '9000:server:8000' for the machine's "
-        "port 9000; '/udp' behind it for datagrams.",
+        "port 9000, or ranges of ports; '/udp' behind it for datagrams.",
     )
 
     @property

@@ -13,13 +13,15 @@ from pydantic import PlainValidator, WithJsonSchema
 
 Relayed = Literal["tcp", "udp"]
 
-_PORT = "[0-9]{1,6}"
+_PORT = "[0-9]{1,6}(?:-[0-9]{1,6})?"
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]*"
 _TRANSPORT = "(?:/(?P<transport>[a-z]+))?"
 _REACH = re.compile(rf"(?:(?P<port>{_PORT}):)?(?P<target>{_PORT}){_TRANSPORT}")
 _PUBLISH = re.compile(rf"(?:(?P<port>{_PORT}):)?(?P<host>{_NAME}):(?P<target>{_PORT}){_TRANSPORT}")
 
 _MOST = 65_535
+_MOST_AT_ONCE = 1000
+"""Ports of a range: each has a socket and a thread of its own."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,13 @@ class ReachedPort:
         port: Where the host listens.
         target: The machine's port.
         transport: What is passed on.
+        count: How many ports in a row this is said of.
     """
 
     port: int
     target: int
     transport: Relayed
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,18 @@ class PublishedPort:
         host: The host that is reached.
         target: Its port.
         transport: What is passed on.
+        count: How many ports in a row this is said of.
     """
 
     port: int
     host: str
     target: int
     transport: Relayed
+    count: int = 1
 
 
 def read_reach(value: object) -> ReachedPort:
-    """A port of the machine, or `"LISTEN:TARGET"`; with `/udp` behind it for datagrams.
+    """A port of the machine, or `"LISTEN:TARGET"`; with `/udp` behind it for datagrams; or ranges of ports.
 
     Raises:
         ValueError: It is none.
@@ -66,10 +72,10 @@ def read_reach(value: object) -> ReachedPort:
     if found is None:
         raise ValueError(
             f"{value!r} is no port of this machine: write 8000, '80:8000' to reach its port 8000 at port 80, "
-            "or '5353/udp' for datagrams"
+            "'8000-8009' for a range, or '5353/udp' for datagrams"
         )
-    port, target = _ports(found)
-    return ReachedPort(port, target, _transport(found))
+    port, target, count = _ports(found)
+    return ReachedPort(port, target, _transport(found), count)
 
 
 def read_publish(value: object) -> PublishedPort:
@@ -82,19 +88,32 @@ def read_publish(value: object) -> PublishedPort:
     if found is None:
         raise ValueError(
             f"{value!r} names no port of a host: write 'server:8000', '9000:server:8000' to publish it at "
-            "this machine's port 9000, or 'server:5353/udp' for datagrams"
+            "this machine's port 9000, 'server:8000-8009' for a range, or 'server:5353/udp' for datagrams"
         )
-    port, target = _ports(found)
-    return PublishedPort(port, found["host"], target, _transport(found))
+    port, target, count = _ports(found)
+    return PublishedPort(port, found["host"], target, _transport(found), count)
 
 
-def _ports(found: re.Match[str]) -> tuple[int, int]:
-    """Where it is listened, and where that leads."""
-    ports = int(found["port"] or found["target"]), int(found["target"])
+def _ports(found: re.Match[str]) -> tuple[int, int, int]:
+    """Where it is listened, where that leads, and how many ports in a row."""
+    first, count = _range(found["port"] or found["target"])
+    target, targets = _range(found["target"])
+    if count != targets:
+        raise ValueError(f"{found[0]!r} leads from {count} ports to {targets}: write ranges of one length")
+    return first, target, count
+
+
+def _range(text: str) -> tuple[int, int]:
+    """The first port of `8000` or `8000-8009`, and how many there are."""
+    first, _, last = text.partition("-")
+    ports = int(first), int(last or first)
     for port in ports:
         if not 1 <= port <= _MOST:
             raise ValueError(f"{port} is no port: ports are 1 to {_MOST}")
-    return ports
+    count = ports[1] - ports[0] + 1
+    if not 1 <= count <= _MOST_AT_ONCE:
+        raise ValueError(f"{text!r} is no range of ports: write 1 to {_MOST_AT_ONCE} of them, ascending")
+    return ports[0], count
 
 
 def _transport(found: re.Match[str]) -> Relayed:
@@ -113,9 +132,9 @@ Reach = Annotated[
         {
             "anyOf": [
                 {"type": "integer", "minimum": 1, "maximum": _MOST},
-                {"type": "string", "pattern": "^([0-9]{1,6}:)?[0-9]{1,6}(/(tcp|udp))?$"},
+                {"type": "string", "pattern": f"^({_PORT}:)?{_PORT}(/(tcp|udp))?$"},
             ],
-            "examples": [8000, "80:8000", "5353/udp"],
+            "examples": [8000, "80:8000", "8000-8009", "5353/udp"],
         }
     ),
 ]
@@ -126,8 +145,8 @@ Publish = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": f"^([0-9]{{1,6}}:)?{_NAME}:[0-9]{{1,6}}(/(tcp|udp))?$",
-            "examples": ["server:8000", "9000:server:8000"],
+            "pattern": f"^({_PORT}:)?{_NAME}:{_PORT}(/(tcp|udp))?$",
+            "examples": ["server:8000", "9000:server:8000", "server:8000-8009"],
         }
     ),
 ]

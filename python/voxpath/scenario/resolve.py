@@ -7,7 +7,7 @@ exact numbers), because it is part of a run's identity.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -457,18 +457,23 @@ def _relays(
         if name not in indices:
             continue
         for number, reached in enumerate(host.reach):
-            origins["relays", len(relays)] = Origin((("hosts", name, "reach", number),))
-            relays.append({"kind": "reach", "node": indices[name], **asdict(reached)})
+            for further in range(reached.count):
+                origins["relays", len(relays)] = Origin((("hosts", name, "reach", number),))
+                ports = {"port": reached.port + further, "target": reached.target + further}
+                relays.append(
+                    {"kind": "reach", "node": indices[name], "transport": reached.transport, **ports}
+                )
         for number, published in enumerate(host.publish):
             place: Path = ("hosts", name, "publish", number)
             if published.host not in network.hosts:
                 hint = did_you_mean(published.host, network.hosts)
                 problems.append((place, f"{published.host!r} is no host; {hint}"))
                 continue
-            origins["relays", len(relays)] = Origin((place,))
             ends = {"node": indices[name], "to": indices[published.host]}
-            ports = {"port": published.port, "target": published.target}
-            relays.append({"kind": "publish", "transport": published.transport, **ends, **ports})
+            for further in range(published.count):
+                origins["relays", len(relays)] = Origin((place,))
+                ports = {"port": published.port + further, "target": published.target + further}
+                relays.append({"kind": "publish", "transport": published.transport, **ends, **ports})
     return relays
 
 

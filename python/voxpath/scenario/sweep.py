@@ -16,6 +16,8 @@ from voxpath.names import did_you_mean
 from voxpath.scenario.table import Table, faults
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voxpath.scenario.problems import Path
 
 MAX_CELLS = 100_000
@@ -163,3 +165,18 @@ def text_of(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
+
+
+def short_names(axes: Sequence[str]) -> list[str]:
+    """The last part of each axis's key, or more where that would not tell them apart."""
+    names = []
+    for axis in axes:
+        path = [str(part) for part in split(axis)]
+        others = [[str(part) for part in split(other)] for other in axes if other != axis]
+        length = next(
+            length
+            for length in range(1, len(path) + 1)
+            if all(other[-length:] != path[-length:] for other in others) or length == len(path)
+        )
+        names.append(".".join(path[-length:]))
+    return names

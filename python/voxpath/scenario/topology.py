@@ -31,18 +31,13 @@ class Dumbbell(Table):
     pairs: Annotated[int, Field(ge=1, le=10_000)] = Field(1, description="Hosts on each side.")
 
 
-class Star(Table):
-    """Hosts around one router, `hub`."""
+class Listed(Table):
+    """Hosts that are listed or counted."""
 
-    kind: Literal["star"]
     hosts: (
         Annotated[int, Field(ge=2, le=10_000)]
         | Annotated[tuple[Name, ...], Field(strict=False, min_length=2)]
     ) = Field(union_mode="left_to_right", description="Their names, or how many: host1, host2, ...")
-    link: Link = Field(description="Of every host, called after it; up is the way from the host to the hub.")
-    own: dict[Name, Link] = Field(
-        default_factory=dict, description="Links of hosts that have another one, by the host's name."
-    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,6 +45,27 @@ class Star(Table):
         if isinstance(self.hosts, int):
             return tuple(f"host{number}" for number in range(1, self.hosts + 1))
         return self.hosts
+
+
+class Star(Listed):
+    """Hosts around one router, `hub`."""
+
+    kind: Literal["star"]
+    link: Link = Field(description="Of every host, called after it; up is the way from the host to the hub.")
+    own: dict[Name, Link] = Field(
+        default_factory=dict, description="Links of hosts that have another one, by the host's name."
+    )
+
+
+class Medium(Listed):
+    """Hosts that share one medium, in both directions, as the stations of a wireless LAN do.
+
+    One queue and one serialiser take what all of them send, so that one packet is on the air at a time. Where
+    an access point repeats each packet, the medium carries half of its rate.
+    """
+
+    kind: Literal["medium"]
+    air: Link = Field(description="The medium; `up` and `down` are not told apart.")
 
 
 class Multipath(Table):
@@ -115,4 +131,6 @@ class Explicit(Table):
     routes: tuple[StaticRoute, ...] = Field((), strict=False, description="Where not the shortest path.")
 
 
-Topology = Annotated[Pipe | Dumbbell | Star | Multipath | ParkingLot | Explicit, Field(discriminator="kind")]
+Topology = Annotated[
+    Pipe | Dumbbell | Star | Medium | Multipath | ParkingLot | Explicit, Field(discriminator="kind")
+]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from voxpath.document import Checks
+from voxpath.document import Checks, Map, Outlines, Plot
 
 if TYPE_CHECKING:
     from voxpath.backends.base import Question
@@ -121,6 +121,16 @@ def checks_of(sections: Sequence[Section]) -> list[Check]:
         if isinstance(part, Checks)
         for check in part.checks
     ]
+
+
+_FIGURES = (Plot, Map, Outlines)
+
+
+def pictured(sections: Sequence[Section], *titles: str) -> Plot | Map | Outlines | None:
+    """The first figure whose title begins so, the titles in their order; else the first figure at all."""
+    figures = [part for section in sections for part in section.parts if isinstance(part, _FIGURES)]
+    wanted = (part for title in titles for part in figures if part.title.startswith(title))
+    return next(wanted, figures[0] if figures else None)
 
 
 def held(checks: Sequence[Check]) -> str:

@@ -10,6 +10,7 @@
 extern crate std;
 
 use voxpath_apps as _;
+use voxpath_coap as _;
 use voxpath_dsp as _;
 use voxpath_mptcp as _;
 use voxpath_mqtt as _;

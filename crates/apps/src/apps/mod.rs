@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | bulk | [`Source`](bulk::Source) writes and closes | [`Sink`](bulk::Sink) reads to the end |
 //! | download, voice | [`Client`](dialogue::Client) asks | [`Server`](dialogue::Server) answers and closes |
+//! | iperf_siri | [`Client`](iperf_siri::Client) speaks | [`Server`](iperf_siri::Server) answers and closes |
 //! | web | [`Client`](web::Client) loads pages | [`Server`](web::Server) answers |
 //! | speech | [`Client`](speech::Client) sends an utterance | [`Server`](speech::Server) decodes, tells and closes |
 //! | push | [`Client`](push::Client) asks for updates | [`Server`](push::Server) tells them and closes |
@@ -18,7 +19,9 @@
 pub mod bulk;
 pub mod call;
 pub mod cbr;
+pub mod coap;
 pub mod dialogue;
+pub mod iperf_siri;
 pub mod mqtt;
 pub mod onoff;
 pub mod ping;
@@ -38,6 +41,9 @@ applications! {
         over streams: DialogueClient(dialogue::Client), DialogueServer(dialogue::Server);
     /// Requests in blocks, with partial answers.
     "voice" Voice(dialogue::Voice);
+    /// Requests in bursts of small packets.
+    "iperf_siri" IperfSiri(iperf_siri::IperfSiri),
+        over streams: SiriClient(Box<iperf_siri::Client>), SiriServer(Box<iperf_siri::Server>);
     /// Datagrams at a constant rate.
     "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
     /// Datagrams that come back.
@@ -64,4 +70,8 @@ processes! {
     "publisher" Publisher(mqtt::publisher::Publisher), mqtt::publisher::Sender;
     /// MQTT clients that subscribe.
     "subscriber" Subscriber(mqtt::subscriber::Subscriber), mqtt::subscriber::Listener;
+    /// A CoAP client that puts bodies.
+    "coap_client" CoapClient(coap::client::CoapClient), coap::client::Putter;
+    /// A CoAP server that takes them.
+    "coap_server" CoapServer(coap::server::CoapServer), coap::server::Taker;
 }

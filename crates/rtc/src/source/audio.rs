@@ -1,6 +1,8 @@
-//! Audio as an Opus encoder makes it: a frame every 20 ms, of constant or variable size, or none while nobody speaks.
+//! Audio as an Opus encoder makes it: a frame every 20 ms, of constant or variable size, or none while nobody speaks. Or as
+//! an encoder made it that was given a recording: then every frame's size is known.
 
 use super::{Frame, laplace};
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream;
 use voxpath_net::element::Draw;
@@ -26,6 +28,9 @@ pub struct Audio {
     pub size_spread: f64,
     /// Discontinuous transmission; somebody speaks all the time without it.
     pub dtx: Option<Dtx>,
+    /// Octets of the frames of a recording, over and over; nothing is sent of one that has none. Rate, spread and `dtx` say
+    /// nothing of them.
+    pub sizes: Option<Vec<u32>>,
 }
 
 /// Somebody speaks and is silent in turn, each for an exponential time.
@@ -53,6 +58,10 @@ impl Audio {
             dtx.at("talk_ns").span_above_zero(talk_ns);
             dtx.at("pause_ns").span_above_zero(pause_ns);
         }
+        if let Some(sizes) = &self.sizes {
+            check.at("sizes").need(sizes.iter().any(|&bytes| bytes > 0), "has a frame that is sent");
+            check.at("dtx").need(self.dtx.is_none(), "contradicts sizes, which say when nothing is sent");
+        }
     }
 
     /// Octets of a frame of the mean size.
@@ -60,16 +69,27 @@ impl Audio {
         ((u128::from(self.rate_bps) * u128::from(self.frame_ns)).div_ceil(8_000_000_000)) as u32
     }
 
+    /// Octets that a frame may have: of a recording its largest, else twice the mean.
+    pub fn most_bytes(&self) -> u32 {
+        match &self.sizes {
+            Some(sizes) => sizes.iter().copied().max().unwrap_or(0),
+            None => self.frame_bytes().saturating_mul(2),
+        }
+    }
+
     /// Settings with which nothing is wrong, for property tests.
     pub fn sample(draw: &mut dyn Draw) -> Self {
+        let sizes: Option<Vec<u32>> = (draw.below(3) == 0)
+            .then(|| (0..=draw.below(20)).map(|_| draw.below(240) as u32).chain([100]).collect());
         Self {
             rate_bps: 6_000 + draw.below(30_000),
             frame_ns: [10_000_000, 20_000_000, 60_000_000][draw.below(3) as usize],
             size_spread: draw.below(2) as f64 * 0.3 * draw.unit(),
-            dtx: draw.bit().then(|| Dtx {
+            dtx: (sizes.is_none() && draw.bit()).then(|| Dtx {
                 talk_ns: 10_000_000 + draw.below(2_000_000_000),
                 pause_ns: 10_000_000 + draw.below(2_000_000_000),
             }),
+            sizes,
         }
     }
 }
@@ -133,8 +153,19 @@ impl Microphone {
                     self.until + self.draws.exponential(Span::from_nanos(mean)) + Span::from_nanos(1);
             }
         }
+        if let Some(sizes) = &self.audio.sizes {
+            let bytes = sizes[number as usize % sizes.len()];
+            self.speaks = bytes > 0;
+            // What follows a pause begins a talk spurt.
+            self.begins |= !self.speaks;
+            if !self.speaks {
+                return None;
+            }
+        }
         let begins = core::mem::take(&mut self.begins);
-        let bytes = if self.speaks {
+        let bytes = if let Some(sizes) = &self.audio.sizes {
+            sizes[number as usize % sizes.len()]
+        } else if self.speaks {
             let mean = self.audio.frame_bytes();
             match self.audio.size_spread {
                 0.0 => mean,
@@ -165,7 +196,7 @@ mod tests {
     use voxpath_net::Seed;
 
     fn microphone(dtx: Option<Dtx>) -> Microphone {
-        let audio = Audio { rate_bps: 20_000, frame_ns: 20_000_000, size_spread: 0.0, dtx };
+        let audio = Audio { rate_bps: 20_000, frame_ns: 20_000_000, size_spread: 0.0, dtx, sizes: None };
         Microphone::new(&audio, Time::ZERO, Seed::new(1, 0).stream("microphone"))
     }
 
@@ -176,6 +207,17 @@ mod tests {
         assert!(frames.iter().all(|frame| frame.bytes == 50));
         assert_eq!(frames[99].captured, Time::ZERO + Span::from_millis(1980));
         assert_eq!(frames.iter().filter(|frame| frame.begins).count(), 1);
+    }
+
+    #[test]
+    fn a_recording_has_the_sizes_that_its_encoder_made_and_nothing_in_its_pauses() {
+        let sizes = Some([60, 0, 0, 70].into());
+        let audio = Audio { rate_bps: 20_000, frame_ns: 20_000_000, size_spread: 0.0, dtx: None, sizes };
+        let mut microphone = Microphone::new(&audio, Time::ZERO, Seed::new(1, 0).stream("microphone"));
+        let frames: Vec<_> = (0..8).map(|_| microphone.capture().map(|it| (it.bytes, it.begins))).collect();
+        let [first, again, after] = [Some((60, true)), Some((60, false)), Some((70, true))];
+        assert_eq!(frames, [first, None, None, after, again, None, None, after]);
+        assert_eq!(microphone.next_at(), Time::ZERO + Span::from_millis(160));
     }
 
     #[test]

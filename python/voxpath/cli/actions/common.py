@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import tempfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import files, terminal
+from voxpath import _engine, files, terminal
 from voxpath.backends import named
 from voxpath.backends.base import RUNNING, Maker
 from voxpath.results.store import Store, StoreError
@@ -19,12 +21,13 @@ from voxpath.sweeps.pool import processors
 from voxpath.sweeps.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from voxpath.backends.base import Backend
     from voxpath.backends.named import Runs
     from voxpath.document import Report
+    from voxpath.results.answers import Answers
     from voxpath.results.outcome import Outcome
     from voxpath.terminal import Progress
 
@@ -104,6 +107,56 @@ def check_page(path: Path, option: str) -> None:
         raise click.BadParameter(str(error), param_hint=option) from None
 
 
+@contextlib.contextmanager
+def kept_if_interrupted(out: Path, progress: Progress) -> Iterator[None]:
+    """Says on Ctrl-C what is kept, and how to go on; the interrupt goes its way."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if progress.done:
+            click.echo(
+                terminal.safe(
+                    f"voxpath: {progress.done} runs are kept in {out}; the same command goes on there"
+                ),
+                err=True,
+            )
+        raise
+
+
+def print_json(told: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Prints a result for programs; what is no number is null."""
+    click.echo(json.dumps(_finite(told), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def answers_told(command: str, answers: Answers) -> dict[str, Any]:
+    """The answers to a command for programs: docs/json.md."""
+    return {
+        "command": command,
+        "build": _engine.BUILD,
+        "axes": list(answers.axes),
+        "answers": answers.summary.to_dicts(),
+        "runs": [
+            {
+                "run": str(outcome.folder),
+                "replication": outcome.replication,
+                "valid": outcome.valid,
+                "reused": outcome.reused,
+            }
+            for outcome in answers.outcomes
+        ],
+    }
+
+
 def counted(runs: Runs, progress: Progress) -> Runs:
     """The same with what the terminal shows of them."""
     from voxpath.live import View
@@ -124,16 +177,22 @@ def outcomes_of(backends: Sequence[Backend]) -> list[Outcome]:
     return [outcome for maker in makers for outcomes in maker.outcomes for outcome in outcomes]
 
 
-def print_runs(outcomes: Sequence[Outcome]) -> int:
-    """Says where the runs are; 1 where one of them is invalid."""
+def print_runs(outcomes: Sequence[Outcome], *, quiet: bool = False) -> int:
+    """Says where the runs are; 1 where one of them is invalid.
+
+    Args:
+        outcomes: The runs.
+        quiet: Only what is wrong, and on standard error.
+    """
     if not outcomes:
         return 0
-    out = terminal.console()
+    out = terminal.console(stderr=quiet)
     reused = sum(outcome.reused for outcome in outcomes)
     where = (
         outcomes[0].folder if len(outcomes) == 1 else f"{len(outcomes)} runs in {outcomes[0].folder.parent}"
     )
-    out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
+    if not quiet:
+        out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
     for outcome in outcomes:
         if outcome.damage is not None:
             terminal.warn(f"{outcome.folder} was damaged ({outcome.damage}), and was made again")
@@ -149,7 +208,7 @@ def print_runs(outcomes: Sequence[Outcome]) -> int:
     return 1 if invalid else 0
 
 
-def save_page(report: Report, path: Path) -> int:
+def save_page(report: Report, path: Path, *, quiet: bool = False) -> int:
     """Writes a report and says where it is; 1 where it cannot be written."""
     from voxpath.report.html import render
 
@@ -157,5 +216,5 @@ def save_page(report: Report, path: Path) -> int:
         files.save_page(render(report), path)
     except ValueError as error:
         return failed(error)
-    terminal.console().print(f"report: {path}")
+    terminal.console(stderr=quiet).print(f"report: {path}")
     return 0

@@ -7,12 +7,14 @@ import os
 import platform
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine, terminal
+from voxpath.cli.actions.common import print_json
+from voxpath.extras import EXTRAS, install, lacking
 from voxpath.packages import NEEDED, OF_EXAMPLES, missing
 
 if TYPE_CHECKING:
@@ -45,9 +47,14 @@ class Finding:
     required: bool = False
 
 
-def doctor() -> int:
+def doctor(as_json: bool) -> int:
     """Prints what works here; 1 where voxpath itself does not."""
     findings = examine()
+    if as_json:
+        print_json(
+            {"command": "doctor", "build": _engine.BUILD, "parts": [asdict(found) for found in findings]}
+        )
+        return 1 if any(found.required and not found.works for found in findings) else 0
     rows = [[found.name, "works" if found.works else "no", found.detail, found.serves] for found in findings]
     terminal.print_table(None, ["part", "state", "detail", "serves"], rows, ["serves"])
     return 1 if any(found.required and not found.works for found in findings) else 0
@@ -64,7 +71,15 @@ def examine() -> list[Finding]:
         _namespaces(),
         _real_hosts("tun"),
         _real_hosts("veth"),
+        *map(_extra, EXTRAS),
     ]
+
+
+def _extra(name: str) -> Finding:
+    """What is installed only on request, and the command that brings it."""
+    missing_of_it = lacking(name)
+    detail = f"{', '.join(missing_of_it)} missing: {install(name)}" if missing_of_it else "installed"
+    return Finding(f"extra {name}", works=not missing_of_it, detail=detail, serves=EXTRAS[name])
 
 
 def _engine_works() -> Finding:

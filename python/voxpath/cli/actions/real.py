@@ -6,11 +6,11 @@ import contextlib
 import functools
 import json
 import os
-import re
+import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,82 +20,77 @@ from voxpath.backends.real import foreground
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.relays import reached
 from voxpath.backends.real.session import RealError
+from voxpath.cli.actions import behind_link
+from voxpath.cli.actions.behind_link import HERE, Behind
+from voxpath.cli.actions.watch import LOOKS, Meter, Watch, print_summary
+from voxpath.files import check_page, save_page
 from voxpath.packages import missing
+from voxpath.real_tables import connections_told
 from voxpath.results.identity import Identity, Observe, machine
 from voxpath.results.store import StoreError
-from voxpath.scenario import Document, ScenarioError, from_dict
+from voxpath.scenario import ScenarioError
 from voxpath.sweeps.runs import keep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from voxpath.backends.real.entered import Entered
+    from voxpath.scenario import Document
     from voxpath.sweeps.runs import Found
+
+__all__ = ["Behind", "RunOptions", "run_behind_link", "run_in_scenario"]
 
 _NOT_FOUND = 127
 
-HERE, THERE = "client", "machine"
-"""The host of a command of `voxpath exec`, and the one at the other end of its link."""
-
 
 @dataclass(frozen=True)
-class ExecOptions:
-    """Options of `voxpath exec`, as `cli.real` describes them.
+class RunOptions:
+    """What is done with a run, as `cli.real` describes it.
 
     Attributes:
-        link: Values of the link's keys, those of one direction below `up` and `down`.
-        reach: Ports of the machine.
-        publish: Ports of the command.
         seed: Root of the random streams.
         capture: Whether the command's packets are captured.
         out: Where the run is kept, if it is.
-        verbose: Whether a valid run is worth a line too.
+        report: The page, if one is to be written.
+        meter: Whether the terminal's last line shows what the links do.
+        verbose: Whether a summary is worth its lines wherever it goes.
+        quiet: Whether it is not even on a terminal.
     """
 
-    link: Mapping[str, Any]
-    reach: tuple[str, ...]
-    publish: tuple[str, ...]
-    seed: int | None
-    capture: bool
-    out: Path | None
-    verbose: bool
+    seed: int | None = None
+    capture: bool = False
+    out: Path | None = None
+    report: Path | None = None
+    meter: bool = False
+    verbose: bool = False
+    quiet: bool = False
+
+    def observe(self, host: str) -> Observe:
+        """What is recorded where a command runs on this host."""
+        return Observe(tcp=self.report is not None, capture=(host,) if self.capture else ())
+
+    @property
+    def sums_up(self) -> bool:
+        """Whether it is said what the links did."""
+        return self.verbose or (not self.quiet and sys.stderr.isatty())
 
 
-def run_behind_link(command: Sequence[str], options: ExecOptions) -> int:
-    """Runs a command behind one emulated link; its exit code.
+def run_behind_link(command: Sequence[str], behind: Behind, options: RunOptions) -> int:
+    """Runs a command, or a shell, behind emulated links; its exit code.
 
     Raises:
         click.ClickException: Bad input; nothing has been run.
     """
-    observe = Observe(capture=(HERE,) if options.capture else ())
-    try:
-        document = _document(command, options)
-        if (code := _not_there(command)) is not None:
+    _check(options)
+    with _shell(HERE) if not command else contextlib.nullcontext(command) as chosen:
+        document = behind_link.document(chosen, behind, options.seed, reached())
+        if (code := _not_there(chosen)) is not None:
             return code
-        with (
-            foreground.Signals() as signals,
-            Network(document, 0, observe, foreground=HERE) as network,
-        ):
-            code = foreground.wait(lambda: network.programs.foreground, signals, network.step)
-            unanswered = network.session.unanswered()
-            found = network.finish()
-    except (RealError, UnanswerableError) as error:
-        return _failed(error)
-    except foreground.Ended as ended:
-        return _ended(ended)
-    for place in unanswered:
-        _say(f"nobody answered at {place}")
-    _judge(found, verbose=options.verbose)
-    if options.out is not None:
-        identity = Identity(document.plan.json, "real", 0, _engine.BUILD_REAL, observe, machine=machine())
-        try:
-            _say(f"results: {keep(options.out, identity, document.written, 0, found).folder}")
-        except StoreError as error:
-            return _failed(error)
-    return code
+        return _run(document, HERE, None, options)
 
 
-def shell(document: Document, host: str, command: Sequence[str]) -> int:
-    """Runs a shell, or a command, on a host while a scenario's network runs; its exit code.
+def run_in_scenario(document: Document, host: str, command: Sequence[str], options: RunOptions) -> int:
+    """Runs a command, or a shell, on a host while a scenario's network runs; its exit code.
 
     Raises:
         click.ClickException: Bad input; nothing has been run.
@@ -105,23 +100,45 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
         from voxpath.names import did_you_mean
 
         raise click.BadParameter(f"{host!r} is no host; {did_you_mean(host, names)}", param_hint="--host")
+    _check(options)
     if command and (code := _not_there(command)) is not None:
         return code
+    if options.seed is not None:
+        document = document.with_seed(options.seed)
     try:
         document = document.with_real(host)
     except ScenarioError as error:
         raise click.BadParameter(
             "; ".join(problem.message for problem in error.problems), param_hint="--host"
         ) from None
+    with _shell(host) if not command else contextlib.nullcontext(command) as chosen:
+        return _run(document, host, chosen, options)
+
+
+def _run(document: Document, host: str, command: Sequence[str] | None, options: RunOptions) -> int:
+    """Runs a network with a command in the foreground: its host's program, or one that is started there."""
+    observe = options.observe(host)
+    own = host if command is None else None
     try:
         with (
             foreground.Signals() as signals,
-            Network(document, 0, Observe()) as network,
-            _shell(host) if not command else contextlib.nullcontext(command) as chosen,
+            Network(document, 0, observe, foreground=own) as network,
+            Meter() if options.meter else contextlib.nullcontext() as meter,
         ):
-            node = network.session.host(host)
-            start = functools.cache(lambda: foreground.attach(network.session, node, chosen))
-            code = foreground.wait(start, signals, network.step)
+            watch = Watch(network, meter)
+
+            def looks() -> None:
+                network.step()
+                watch()
+
+            if command is None:
+                start: Callable[[], Entered | None] = lambda: network.programs.foreground  # noqa: E731
+            else:
+                node = network.session.host(host)
+                start = functools.cache(lambda: foreground.attach(network.session, node, command))
+            code = foreground.wait(start, signals, looks)
+            watch.finish()
+            unanswered = network.session.unanswered()
             found = network.finish()
     except UnanswerableError as error:
         raise click.ClickException(str(error)) from None
@@ -129,8 +146,49 @@ def shell(document: Document, host: str, command: Sequence[str]) -> int:
         return _failed(error)
     except foreground.Ended as ended:
         return _ended(ended)
-    _judge(found, verbose=False)
-    return code
+    for place in unanswered:
+        _say(f"nobody answered at {place}")
+    _judge(found, watch, summing=options.sums_up)
+    try:
+        return _kept(document, observe, found, watch, options) or code
+    except StoreError as error:
+        return _failed(error)
+
+
+def _kept(document: Document, observe: Observe, found: Found, watch: Watch, options: RunOptions) -> int:
+    """Keeps the run and writes the page, where these are asked for; 0, or what failed."""
+    if options.out is None and options.report is None:
+        return 0
+    import polars as pl
+
+    from voxpath.results.frames import parquet
+
+    files = {**found.files, f"{LOOKS}.parquet": parquet(pl.DataFrame(watch.columns()))}
+    identity = Identity(document.plan.json, "real", 0, _engine.BUILD_REAL, observe, machine=machine())
+    with contextlib.ExitStack() as stack:
+        out = options.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="voxpath-")))
+        folder = keep(out, identity, document.written, 0, replace(found, files=files)).folder
+        if options.out is not None:
+            _say(f"results: {folder}")
+        if options.report is not None:
+            from voxpath.report.html import render
+            from voxpath.report.real_run import report_of_run
+
+            try:
+                save_page(render(report_of_run(document, folder)), options.report)
+            except ValueError as error:
+                return _failed(error)
+            _say(f"report: {options.report}")
+    return 0
+
+
+def _check(options: RunOptions) -> None:
+    """Refuses a page that cannot be written, before anything is run."""
+    if options.report is not None:
+        try:
+            check_page(options.report)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--report") from None
 
 
 def _not_there(command: Sequence[str]) -> int | None:
@@ -157,70 +215,26 @@ def _shell(host: str) -> Iterator[list[str]]:
         yield [program, "--rcfile", file.name]
 
 
-def _document(command: Sequence[str], options: ExecOptions) -> Document:
-    # What an outer voxpath exec reaches, this one does too.
-    inherited = [f"{port}/{transport}" for port, transport in reached()]
-    given = [*options.reach]
-    asked = {_listening(text) for text in given}
-    link = {"name": "link", "ends": [HERE, THERE], **options.link}
-    there = {
-        "profile": "linux",
-        "real": True,
-        "reach": [*given, *(text for text in inherited if _listening(text) not in asked)],
-        "publish": [_at_command(text) for text in options.publish],
-    }
-    data = {
-        "name": f"{Path(command[0]).name} behind a link",
-        "topology": {"kind": "explicit", "hosts": [HERE, THERE], "links": [link]},
-        "hosts": {HERE: {"profile": "linux", "run": list(command)}, THERE: there},
-    }
-    try:
-        return from_dict(data | ({} if options.seed is None else {"seed": options.seed}))
-    except ScenarioError as error:
-        told = [f"{_option(problem.key, options)}: {problem.message}" for problem in error.problems]
-        raise click.ClickException("\n".join(["nothing was run", *told])) from None
-
-
-def _listening(text: str) -> str:
-    """Where a reached port is listened at: `80/tcp` of both `80:8000` and `80/tcp`."""
-    place, _, transport = text.partition("/")
-    return f"{place.split(':')[0]}/{transport or 'tcp'}"
-
-
-def _at_command(text: str) -> str:
-    """`9000:8000` is short for port 8000 of the command's host."""
-    found = re.fullmatch(r"(?:([0-9]+):)?([0-9]+(?:/[a-z]+)?)", text)
-    if found is None:
-        raise click.BadParameter(
-            f"{text!r} names no port: write 8000, or 9000:8000 to publish it at this machine's port 9000; "
-            "/udp behind it for datagrams",
-            param_hint="--publish",
-        )
-    return f"{found[1]}:{HERE}:{found[2]}" if found[1] else f"{HERE}:{found[2]}"
-
-
-def _option(key: str, options: ExecOptions) -> str:
-    """The option behind a key of the scenario."""
-    if found := re.match(r"topology\.links\[0\]\.(?:(up|down)\.)?(\w+)", key):
-        return f"--{found[1]}-{found[2]}" if found[1] else f"--{found[2]}"
-    if found := re.match(rf"hosts\.{THERE}\.(reach|publish)\[(\d+)\]", key):
-        given: tuple[str, ...] = getattr(options, found[1])
-        return f"--{found[1]} {given[int(found[2])]}" if int(found[2]) < len(given) else f"--{found[1]}"
-    return f"--{key}" if key == "seed" else "COMMAND" if key else "scenario"
-
-
-def _judge(found: Found, *, verbose: bool) -> None:
-    """Says whether the network was what it was to be; nothing where it was, unless that is asked for."""
+def _judge(found: Found, watch: Watch, *, summing: bool) -> None:
+    """Says what was wrong with the network; and what its links did, if that is asked for."""
     verdict = json.loads(found.verdict)
     for problem in verdict["problems"]:
         _say(f"invalid: {problem}")
-    if verbose and verdict["valid"]:
+    if not summing:
+        return
+    if verdict["valid"]:
         faithful = json.loads(found.files["fidelity.json"])
         late = faithful["deliveries"]["p99_ns"] / 1e6
         _say(
-            f"valid: {faithful['packets_out']} packets delivered, 99 % of them less than {late:.3g} ms late "
-            f"({faithful['limit_ns'] / 1e6:.3g} ms are allowed)"
+            f"valid: {faithful['packets_out']} packets delivered in {verdict['ended_ns'] / 1e9:.3g} s, 99 % "
+            f"of them less than {late:.3g} ms late ({faithful['limit_ns'] / 1e6:.3g} ms are allowed)"
         )
+    print_summary(watch.looks)
+    if "connections.parquet" in found.files:
+        import polars as pl
+
+        if sentence := connections_told(pl.read_parquet(found.files["connections.parquet"])):
+            _say(sentence)
 
 
 def _failed(error: Exception) -> int:

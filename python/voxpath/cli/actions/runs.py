@@ -18,12 +18,15 @@ from voxpath.backends.named import Runs
 from voxpath.backends.real.session import RealError
 from voxpath.backends.sim import OBSERVABLE, observation
 from voxpath.cli.actions.common import (
+    answers_told,
     check_page,
     check_store,
     chosen_names,
     counted,
     failed,
+    kept_if_interrupted,
     outcomes_of,
+    print_json,
     print_runs,
     read_scenario,
     save_page,
@@ -55,6 +58,7 @@ class _Asked:
     out: Path
     jobs: int | None
     force: bool
+    json: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +119,7 @@ def run(path: Path, options: RunOptions) -> int:
     own = _own_formulas(options.formulas, names)
     check_store(options.out, names)
     total = len(question.replications) * len(RUNNING.intersection(names))
-    with Progress(document.scenario.name, total) as progress:
+    with Progress(document.scenario.name, total) as progress, kept_if_interrupted(options.out, progress):
         workers = workers_of(options.jobs, None)
         runs = counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
         backends = named.make(names, runs, own)
@@ -126,6 +130,9 @@ def run(path: Path, options: RunOptions) -> int:
         except (RuntimeError, StoreError, RealError, FormulaError) as error:
             return failed(error)
     outcomes = outcomes_of(backends)
+    if options.json:
+        print_json(answers_told("run", Answers([answered])))
+        return print_runs(outcomes, quiet=True)
     tables.print_rows(document.scenario.name, answered.rows, len(question.replications))
     if document.axes:
         out = terminal.console()
@@ -160,11 +167,14 @@ def sweep(path: Path, options: SweepOptions) -> int:
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
-    tables.print_sweep(document.scenario.name, answers, len(replications))
+    if options.json:
+        print_json(answers_told("sweep", answers))
+    else:
+        tables.print_sweep(document.scenario.name, answers, len(replications))
     if options.save is not None:
         files.save(answers.flows, options.save)
-        terminal.console().print(f"flows: {options.save}")
-    return print_runs(answers.outcomes)
+        terminal.console(stderr=options.json).print(f"flows: {options.save}")
+    return print_runs(answers.outcomes, quiet=options.json)
 
 
 def compare(sources: Sequence[Path], options: CompareOptions) -> int:
@@ -191,11 +201,16 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         lines = chosen(answers.lines, options.metric)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--metric") from None
-    tables.print_comparison(answers, lines)
+    if options.json:
+        told = answers_told("compare", answers)
+        shown = {line.row.metric for line in lines}
+        print_json({**told, "answers": [row for row in told["answers"] if row["metric"] in shown]})
+    else:
+        tables.print_comparison(answers, lines)
     if options.save is not None:
         files.save(answers.summary, options.save)
-        terminal.console().print(f"summary: {options.save}")
-    return print_runs(answers.outcomes)
+        terminal.console(stderr=options.json).print(f"summary: {options.save}")
+    return print_runs(answers.outcomes, quiet=options.json)
 
 
 def report(path: Path, options: ReportOptions) -> int:
@@ -204,6 +219,7 @@ def report(path: Path, options: ReportOptions) -> int:
     Raises:
         click.ClickException: Bad input; nothing has been written.
     """
+    from voxpath.report.observed import watched
     from voxpath.report.sweep import report_of
 
     document = read_scenario(path)
@@ -216,8 +232,13 @@ def report(path: Path, options: ReportOptions) -> int:
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
+    backends = chosen_names(options.backend, BACKENDS, "--backend")
     try:
-        made = report_of(document, answers, len(replications), options.metric, _command(path, options))
+        seen = watched(document, options.out, backends, answers.outcomes)
+        command = _command(path, options)
+        made = report_of(document, answers, len(replications), options.metric, command, seen)
+    except (RuntimeError, StoreError) as error:
+        return failed(error)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--metric") from None
     return max(save_page(made, page), print_runs(answers.outcomes))
@@ -237,7 +258,7 @@ def _answers(
     total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
-    with Progress(description, total) as progress:
+    with Progress(description, total) as progress, kept_if_interrupted(options.out, progress):
         runs = counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
         backends = named.make(names, runs, own)
         try:

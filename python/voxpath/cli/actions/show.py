@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import plotille
@@ -12,6 +12,7 @@ import polars as pl
 from rich.console import Console
 
 from voxpath import files, tables, terminal
+from voxpath.cli.actions.common import print_json
 from voxpath.names import did_you_mean
 from voxpath.results.intervals import quantile
 from voxpath.results.kept import Kept, is_run, readable, tables_of
@@ -46,6 +47,7 @@ class ShowOptions:
     series: tuple[str, ...]
     save: Path | None
     out: Path
+    json: bool = False
 
 
 def show(run_: Path, options: ShowOptions) -> int:
@@ -55,10 +57,40 @@ def show(run_: Path, options: ShowOptions) -> int:
         click.ClickException: There is no such run, or nothing of that name in it.
     """
     try:
+        if options.json:
+            print_json(_told(run_, options))
+            return 0
         show_run(run_, options.out, options.table, options.series, options.save)
     except (ShowError, StoreError) as error:
         raise click.ClickException(str(error)) from None
     return 0
+
+
+def _told(run: Path, options: ShowOptions) -> dict[str, Any]:
+    """A run for programs (docs/json.md): its tables of a row for each flow, or the one that is asked for."""
+    if options.series or options.save is not None:
+        raise ShowError("--json prints tables: leave out --series and --save, or ask for --table series")
+    folder = find(run, options.out)
+    kept = Kept.read(folder)
+    known = tables_of(folder)
+    if options.table is not None and options.table not in known:
+        raise ShowError(f"the run has no table {options.table!r}; {did_you_mean(options.table, known)}")
+    shown = [options.table] if options.table is not None else [name for name in _SMALL if name in known]
+    with readable(folder):
+        tables_ = {name: kept_table(folder, name).to_dicts() for name in shown}
+    return {
+        "command": "show",
+        "run": str(folder),
+        "scenario": kept.plan["name"],
+        "identity": kept.identity,
+        "verdict": kept.verdict,
+        "known_tables": known,
+        "tables": tables_,
+    }
+
+
+_SMALL = ("flows", "connections", "elements", "programs")
+"""Tables whose size does not grow with the time of a run."""
 
 
 class ShowError(Exception):
@@ -79,7 +111,7 @@ def show_run(run: Path, out: Path, table: str | None, series: Sequence[str], sav
         ShowError: There is no such run, or nothing of that name in it.
         StoreError: It cannot be read.
     """
-    folder = _find(run, out)
+    folder = find(run, out)
     kept = Kept.read(folder)
     with readable(folder):
         if series:
@@ -92,7 +124,7 @@ def show_run(run: Path, out: Path, table: str | None, series: Sequence[str], sav
             _show_all(kept)
 
 
-def _find(run: Path, out: Path) -> Path:
+def find(run: Path, out: Path) -> Path:
     """The folder of a run: itself, or the only one of the store whose name begins so."""
     if is_run(run):
         return run

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import studies, tables
+from voxpath import _engine, studies, tables
 from voxpath.backends import named
 from voxpath.backends.answer import ask
 from voxpath.backends.formula import Formulas
@@ -19,7 +20,9 @@ from voxpath.cli.actions.common import (
     chosen_names,
     counted,
     failed,
+    kept_if_interrupted,
     outcomes_of,
+    print_json,
     print_runs,
     save_page,
     workers_of,
@@ -27,8 +30,11 @@ from voxpath.cli.actions.common import (
 from voxpath.names import did_you_mean
 from voxpath.results.identity import Observe
 from voxpath.results.store import StoreError
-from voxpath.studies.base import COMPUTE
+from voxpath.studies.base import COMPUTE, checks_of
 from voxpath.terminal import Progress
+
+if TYPE_CHECKING:
+    from voxpath.studies.base import Answer
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class StudyOptions:
     out: Path
     jobs: int | None
     force: bool
+    json: bool = False
 
 
 def study(name: str, options: StudyOptions) -> int:
@@ -60,7 +67,7 @@ def study(name: str, options: StudyOptions) -> int:
     check_page(page, "--report")
     asking = [name for name in names if name != COMPUTE]
     check_store(options.out, asking)
-    with Progress(name, None) as progress:
+    with Progress(name, None) as progress, kept_if_interrupted(options.out, progress):
         at_once = options.jobs or chosen.real_at_once
         workers = workers_of(options.jobs, None)
         runs = counted(Runs(options.out, workers, at_once, Observe(), options.force), progress)
@@ -75,5 +82,47 @@ def study(name: str, options: StudyOptions) -> int:
             )
         except (RuntimeError, StoreError, RealError) as error:
             return failed(error)
+    outcomes = outcomes_of(backends)
+    if options.json:
+        print_json(_told(name, found, page))
+        return max(save_page(found.report, page, quiet=True), print_runs(outcomes, quiet=True))
     tables.print_document(found.table)
-    return max(save_page(found.report, page), print_runs(outcomes_of(backends)))
+    return max(save_page(found.report, page), print_runs(outcomes))
+
+
+def _told(name: str, found: Answer, page: Path) -> dict[str, Any]:
+    """For programs: docs/json.md."""
+    lead = found.report.lead
+    return {
+        "command": "study",
+        "study": name,
+        "build": _engine.BUILD,
+        "report": str(page),
+        "claim": lead.claim if lead else "",
+        "finding": lead.sentence if lead else "",
+        "numbers": [
+            {
+                "table": item.published.table,
+                "column": item.published.column,
+                "case": item.published.case,
+                "unit": item.published.unit,
+                "printed": item.published.printed,
+                "value": item.published.value,
+                "ours": None if item.ours is None else item.ours.mean,
+                "half_width": None if item.ours is None else item.ours.half_width,
+                "n": None if item.ours is None else item.ours.n,
+                "verdict": item.verdict,
+                "reason": item.reason,
+            }
+            for item in found.comparisons
+        ],
+        "checks": [
+            {
+                "claim": check.claim,
+                "verdict": check.verdict,
+                "evidence": check.evidence,
+                "set_aside": check.set_aside,
+            }
+            for check in checks_of(found.report.sections)
+        ],
+    }

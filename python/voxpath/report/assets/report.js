@@ -3,6 +3,7 @@
 (() => {
   const root = document.documentElement;
   const HEIGHT = 300;
+  const LOW = 170; // of plots one below the other
   const PRINT_WIDTHS = { alone: 660, beside: 320 };
   const ROOM = 0.03; // of the range, around the values
   const plots = [];
@@ -119,7 +120,7 @@
         ...extra,
       });
       return {
-        width, height: HEIGHT, series: this.series, bands: this.bands, padding: [10, 14, 0, 0],
+        width, height: this.height(), series: this.series, bands: this.bands, padding: [10, 14, 0, 0],
         legend: { show: false },
         scales: {
           x: { time: false, distr: this.x.log ? 3 : 1, range: (u, low, high) => (this.whole(low, high) ? padded(this.x, low, high) : [low, high]) },
@@ -127,21 +128,39 @@
         },
         axes: [
           axis(this.x, { size: 30, space: this.x.names ? 1 : 60 }),
-          axis(this.y, { size: (u, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => (v || "").length)) }),
+          axis(this.y, { size: (u, values) => 14 + 7 * Math.max(this.figure.closest(".together") ? 6 : 2, ...(values || []).map((v) => (v || "").length)) }),
         ],
         cursor: {
           drag: { x: true, y: true, uni: 40 }, points: { size: (u, i) => (this.curves.find((c) => c.at === i)?.style === "points" ? 0 : 8) },
           dataIdx: (u, series, index) => (this.series[series].edge ? null : this.nearest(series, index)),
         },
         hooks: {
-          setCursor: [() => this.tell()],
-          setScale: [() => this.reset && (this.reset.disabled = !this.zoomed())],
+          setCursor: [() => { this.tell(); this.others((other) => other.follow(this)); }],
+          setScale: [(u, key) => {
+            if (this.reset) this.reset.disabled = !this.zoomed();
+            if (key === "x") this.others((other) => other.chart.setScale("x", { min: u.scales.x.min, max: u.scales.x.max }));
+          }],
           draw: [(u) => this.points(u)],
         },
       };
     }
 
+    // Plots over one axis do together what is done to one of them.
+    others(act) {
+      const group = this.figure.closest(".together");
+      if (!group || Plot.busy || !this.reset) return;
+      Plot.busy = true;
+      try { plots.filter((other) => other !== this && other.figure.closest(".together") === group).forEach(act); }
+      finally { Plot.busy = false; }
+    }
+    follow({ chart }) {
+      const { left } = chart.cursor;
+      const at = left == null || left < 0 ? -10 : this.chart.valToPos(chart.posToVal(left, "x"), "x");
+      this.chart.setCursor({ left: at, top: at < 0 ? -10 : 0 });
+    }
+
     width() { return Math.max(240, Math.floor(this.place.getBoundingClientRect().width)); }
+    height() { return this.figure.closest(".together") ? LOW : HEIGHT; }
     whole(low, high) { const xs = this.data[0]; return low === xs[0] && high === xs[xs.length - 1]; }
 
     // The index at which a curve has something to say: what steps keep, else the nearest.
@@ -262,7 +281,7 @@
       new ResizeObserver(() => this.fit()).observe(this.place);
     }
     point(index) { this.chart.setCursor({ left: this.chart.valToPos(this.data[0][index], "x"), top: 0 }); }
-    fit(width = this.width()) { if (width !== this.chart.width) this.chart.setSize({ width, height: HEIGHT }); }
+    fit(width = this.width()) { if (width !== this.chart.width) this.chart.setSize({ width, height: this.height() }); }
 
     // One finger reads, two zoom; up and down remain the page's.
     touch(over) {
@@ -289,13 +308,47 @@
   }
 
   // What stands behind a cell of a map or an arrow of a ladder is told below it, for fingers too.
-  const diagrams = () => document.querySelectorAll("figure.map, figure.ladder").forEach((figure) => {
+  const diagrams = () => document.querySelectorAll("figure.map, figure.ladder, figure.network").forEach((figure) => {
     const told = figure.querySelector(".told");
     for (const kind of ["pointerover", "click"])
       figure.addEventListener(kind, (event) => {
         const found = event.target.closest("[data-told]");
         if (found) told.textContent = found.dataset.told;
       });
+  });
+
+  // A voice: a click on the picture, or on a place where something was missing, plays from just before it; a line goes along.
+  const voices = () => document.querySelectorAll("figure.voice").forEach((figure) => {
+    const field = figure.querySelector(".field"), cursor = figure.querySelector(".cursor");
+    const players = [...figure.querySelectorAll("audio")];
+    const [left, span, seconds] = ["left", "span", "seconds"].map((name) => +field.dataset[name]);
+    let chosen = players[Math.min(1, players.length - 1)];
+    const show = () => {
+      const x = left + span * Math.min(chosen.currentTime / seconds, 1);
+      cursor.setAttribute("transform", `translate(${x} 0)`);
+    };
+    const follow = () => { show(); if (!chosen.paused) requestAnimationFrame(follow); };
+    const playFrom = (at) => {
+      chosen.currentTime = Math.max(0, at);
+      show();
+      // Before a visitor has touched the page, a browser may refuse.
+      chosen.play().catch(() => {});
+    };
+    players.forEach((player) => {
+      player.addEventListener("play", () => {
+        if (player !== chosen && player.currentTime === 0) player.currentTime = chosen.currentTime < seconds - 0.1 ? chosen.currentTime : 0;
+        chosen = player;
+        follow();
+      });
+      player.addEventListener("seeked", () => { if (player === chosen) show(); });
+    });
+    field.addEventListener("click", (event) => {
+      const box = field.getBoundingClientRect();
+      playFrom(((event.clientX - box.left) / box.width) * seconds);
+    });
+    figure.querySelectorAll("button[data-at]").forEach((button) =>
+      button.addEventListener("click", () => playFrom(+button.dataset.at - 0.5)));
+    show();
   });
 
   // One sound at a time.
@@ -342,6 +395,7 @@
 
   document.querySelectorAll("figure.plot").forEach((figure) => plots.push(new Plot(figure)));
   diagrams();
+  voices();
   files();
   theme();
   root.dataset.ready = plots.length;

@@ -8,13 +8,15 @@ from pydantic import Field, model_validator
 
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.elements.kinds import OneOf
-from voxpath.scenario.quantities import Number, PositiveSpan, Rate, Span
+from voxpath.scenario.quantities import Number, PositiveSpan, Rate, Size, Span
 from voxpath.scenario.table import From, Keys, Table, faults
 
 if TYPE_CHECKING:
     from voxpath.scenario.traces import Traces
 
 _S = 1_000_000_000
+_MOST_AUDIO = 1372
+"""Bytes of a frame in the largest packet, with room for the headers of RTP."""
 
 
 def _sizes(text: str) -> tuple[int]:
@@ -22,6 +24,19 @@ def _sizes(text: str) -> tuple[int]:
     if not 1 <= size <= 10_000_000:
         raise ValueError("a frame has 1 to 10000000 bytes")
     return (size,)
+
+
+def _size_of_audio(text: str) -> tuple[int]:
+    size = int(text)
+    if not 0 <= size <= _MOST_AUDIO:
+        raise ValueError(f"a frame of audio has 0 to {_MOST_AUDIO} bytes")
+    return (size,)
+
+
+def _recorded(audio: Audio, files: Traces) -> list[int] | None:
+    if isinstance(audio.sizes, str):
+        return [size for _, (size,) in files.parsed(audio.sizes, _size_of_audio)]
+    return None if audio.sizes is None else list(audio.sizes)
 
 
 def _encoder(video: Video, files: Traces) -> dict[str, Any]:
@@ -92,13 +107,23 @@ class Dtx(Table):
     pause: PositiveSpan = default("1587 ms", "Of a pause, in which Opus sends one byte in 400 ms.")
 
 
+_AudioSize = Annotated[Size, Field(le=_MOST_AUDIO)]
+
+
 class Audio(Table):
-    """A microphone and an encoder like Opus."""
+    """A microphone and an encoder like Opus, or a recording that was encoded."""
+
+    PLAN: ClassVar[Keys] = {"sizes": From("sizes", _recorded)}
 
     rate: Rate = default("20 kbit/s", "While somebody speaks, without headers.")
     frame: PositiveSpan = default("20 ms", "From one frame to the next.")
     size_spread: Number = Field(0.0, ge=0, le=1, description="Laplacian scale of frame sizes.")
     dtx: Dtx | None = Field(None, description="Discontinuous transmission.")
+    sizes: str | Annotated[tuple[_AudioSize, ...], Field(strict=False, min_length=1)] | None = Field(
+        None,
+        description="Sizes of a recording's frames: a file of bytes, one a line, or a list; 0 where"
+        " nothing is sent. They come over and over, and rate and spread say nothing of them.",
+    )
 
 
 class Range(Table):

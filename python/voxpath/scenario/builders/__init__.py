@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from voxpath.scenario.builders.dumbbell import build_dumbbell
 from voxpath.scenario.builders.explicit import build_explicit
+from voxpath.scenario.builders.medium import build_medium
 from voxpath.scenario.builders.multipath import build_multipath
 from voxpath.scenario.builders.parking_lot import build_parking_lot
 from voxpath.scenario.builders.pipe import build_pipe
 from voxpath.scenario.builders.star import build_star
-from voxpath.scenario.topology import Dumbbell, Explicit, Multipath, ParkingLot, Pipe, Star
+from voxpath.scenario.topology import Dumbbell, Explicit, Medium, Multipath, ParkingLot, Pipe, Star
 
 if TYPE_CHECKING:
     from voxpath.scenario.network import Network
@@ -26,6 +27,8 @@ def build(topology: Topology) -> Network:
             return build_dumbbell(topology)
         case Star():
             return build_star(topology)
+        case Medium():
+            return build_medium(topology)
         case Multipath():
             return build_multipath(topology)
         case ParkingLot():

@@ -19,6 +19,8 @@ from voxpath.scenario.processes.mqtt import (
 )
 from voxpath.scenario.quantities import Several, Size, Span
 
+_Body = Annotated[Size, Field(le=268_000_000)]
+
 
 class Publisher(ClientsTable):
     """MQTT clients that publish messages to a broker, at a rate or one after the other."""
@@ -37,7 +39,9 @@ class Publisher(ClientsTable):
 
     kind: Literal["publisher"]
     topic: Text = Field(description="Topic; {client} stands for the number of the client.")
-    size: Annotated[Size, Field(le=268_000_000)] = default("100 B", "Body of each message.")
+    size: _Body | Annotated[tuple[_Body, ...], Field(strict=False, min_length=1)] = default(
+        "100 B", "Body of each message; or a list, of which messages take one after the other, over and over."
+    )
     interval: Span = default(
         "1 s",
         "From one message of a client to its next one; 0 s is as soon as the one before was sent, and "
@@ -57,7 +61,7 @@ class Publisher(ClientsTable):
         expiry = None if self.expiry is None else self.expiry // SECOND
         return {
             "topic": self.topic,
-            "sizes": [self.size],
+            "sizes": list(self.size) if isinstance(self.size, tuple) else [self.size],
             "interval_ns": self.interval,
             "messages": self.messages,
             "qos": self.qos,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.document import Checks, Facts, Report, Section, Table, Text
+from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
 from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held
 from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
@@ -68,10 +68,18 @@ def run(ask: Ask, quick: bool) -> Answer:
             ("engine", _engine.BUILD),
             ("replications", str(effort.replications)),
         ),
+        Lead(_sentence(checks[0].checks[0], every), figures_[0], checks[0].checks[0].claim),
     )
     rows = [[check.claim, check.verdict, check.evidence] for check in every]
     table = Table("Ficiu et al. 2023", ("claim", "verdict", "evidence"), rows, (tally,), ("evidence",))
     return Answer(table, [], report)
+
+
+def _sentence(first: Check, every: Sequence[Check]) -> str:
+    """What became of the claim that the method is published for, and of the others."""
+    counted = [check for check in every if not check.set_aside]
+    good = sum(check.holds is True for check in counted)
+    return f"This {first.verdict}: {first.evidence}. Of {len(counted)} checks {good} hold."
 
 
 def _courses(trials: Mapping[K, Sequence[Trial]]) -> dict[K, list[Course]]:

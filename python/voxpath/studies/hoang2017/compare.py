@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.document import Cell as Shown
-from voxpath.document import Check, Checks, Facts, Report, Section, Table, Text
+from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
 from voxpath.results.decisions import below, within
-from voxpath.studies.base import Answer, Study, held, shown
+from voxpath.studies.base import Answer, Study, held, pictured, shown
 from voxpath.studies.hoang2017 import claims, figures, misprints, tables
 from voxpath.studies.hoang2017.printed import mean_available, mean_estimate
 from voxpath.studies.hoang2017.questions import (
@@ -198,6 +198,17 @@ def _answer(found: Found, judged: Sequence[Comparison], fits: Sequence[str]) -> 
     return made
 
 
+def _sentence(found: Found) -> str:
+    udp, rrtcc = (found.mean(Cell(TABLE8, name), loss) for name in (AS_UDP, RRTCC))
+    sent = {name: _mbit(found.mean(Cell(TABLE8, name), mean_sent)) for name in (AS_UDP, RRTCC)}
+    share = claims.shares(found, Cell("50 ms", RRTCC, "endless"))
+    return (
+        f"The control loses {_percent(rrtcc)} % where no control loses {_percent(udp)} %, and sends "
+        f"{sent[RRTCC]} in place of {sent[AS_UDP]} Mbit/s. Beside five endless TCP flows it gets "
+        f"{shown(share)} of an equal share."
+    )
+
+
 def run(ask: Ask, quick: bool) -> Answer:
     """Asks everything and judges it."""
     found = ask_all(ask, QUICK if quick else FULL)
@@ -224,6 +235,12 @@ def run(ask: Ask, quick: bool) -> Answer:
         _answer(found, judged, fits),
         sections,
         (("command", "voxpath study hoang2017"), ("engine", _engine.BUILD)),
+        Lead(
+            _sentence(found),
+            pictured(sections, "Figure 18"),
+            "RRTCC keeps the loss low at nearly the same sending rate as no control, and shares with TCP "
+            "fairly.",
+        ),
     )
     return Answer(deployments(found), judged, report)
 

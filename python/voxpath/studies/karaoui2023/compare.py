@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.document import Cell, Checks, Facts, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, shown
+from voxpath.document import Cell, Checks, Facts, Lead, Report, Section, Table, Text
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, pictured, shown
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
 from voxpath.voice.audio import opus
 from voxpath.voice.phonetics import measurement, praat
@@ -51,8 +51,22 @@ def run(ask: Ask, quick: bool) -> Answer:
             ("Praat", praat.version()),
             ("Opus", opus.version()),
         ),
+        Lead(
+            _sentence(judged, found[-1]),
+            pictured(sections[1:], "Contours"),
+            "A pharyngealised consonant raises F1 and lowers F2 of the vowel /a/ beside it; F3 and F4 hardly "
+            "move.",
+        ),
     )
     return Answer(_terminal(judged, sections, report), judged, report)
+
+
+def _sentence(judged: Sequence[Comparison], tract: Found) -> str:
+    moved = ", ".join(f"F{index + 1} {hz:+.0f} Hz" for index, hz in enumerate(tract.shift))
+    return (
+        f"In a vocal tract whose truth is known the same gesture moves {moved}. Of {len(judged)} printed "
+        f"numbers that follow from others {_count(judged, 'agrees')} do."
+    )
 
 
 def _count(judged: Sequence[Comparison], verdict: str) -> int:

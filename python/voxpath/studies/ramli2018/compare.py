@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.document import Facts, Report, Section, Table, Text
-from voxpath.studies.base import Answer, Study, checks_of, held, shown
+from voxpath.document import Facts, Lead, Report, Section, Table, Text
+from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown
 from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region
 from voxpath.studies.ramli2018.questions import (
     FILE_FAST,
@@ -72,8 +72,29 @@ def run(ask: Ask, quick: bool) -> Answer:
             ("engine", _engine.BUILD),
             ("replications", f"{effort.replications} simulated, {effort.real_replications} real"),
         ),
+        Lead(
+            _sentence(found, tally),
+            pictured(sections, region.map_of(found.region, region.FACTOR).title)
+            if found.region.simulated
+            else pictured(sections),
+            str(published()["claims"]["good"]["text"]),
+        ),
     )
     return Answer(_terminal(found, [*told, tally]), [], report)
+
+
+def _sentence(found: Found, tally: str) -> str:
+    """How far the network may go before recognition is no longer in real time."""
+    here = found.region
+    if not here.simulated:
+        return tally
+    (change, *_) = region.MAPPED
+    told = [
+        f"{region.up_to(here, region.FACTOR, change, round_trip)} at a round trip of {round_trip} ms"
+        for round_trip in (50, 120, 300)
+        if round_trip in here.effort.round_trips
+    ]
+    return f"With {change} a file is recognised in real time {', '.join(told)}."
 
 
 def _answered(found: Found, *ways: Way) -> list[Way]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from voxpath import _engine
 from voxpath.document import Cell as Shown
-from voxpath.document import Check, Checks, Report, Section, Table
+from voxpath.document import Check, Checks, Lead, Report, Section, Table
 from voxpath.results.intervals import summarise
-from voxpath.studies.base import Answer, Study, shown
+from voxpath.studies.base import Answer, Study, pictured, shown
 from voxpath.studies.rfc8867 import claims, figures
 from voxpath.studies.rfc8867.cases import AS_LISTED, CASES
 from voxpath.studies.rfc8867.measures import WINDOWS, over
@@ -178,12 +178,19 @@ def _sections(found: Found) -> Iterator[Section]:
 
 def report_of(found: Found) -> Report:
     """Everything."""
+    sections = list(_sections(found))
     return Report(
         TITLE,
         "What does each rate control do in the test cases of RFC 8867?",
         headline(found),
-        list(_sections(found)),
+        sections,
         (("command", "voxpath study rfc8867"), ("engine", _engine.BUILD)),
+        Lead(
+            headline(found)[-1],
+            pictured(sections, "5.6, "),
+            "A rate control of real-time media converges in these cases, keeps delay and loss low, and "
+            "shares with others, TCP among them.",
+        ),
     )
 
 

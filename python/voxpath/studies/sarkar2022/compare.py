@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.document import Check, Checks, Facts, Report, Section, Text
+from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Text
 from voxpath.results.decisions import all_of
-from voxpath.studies.base import Answer, Study, checks_of, held, shown, with_causes
+from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown, with_causes
 from voxpath.studies.sarkar2022 import beyond, causes, figures, kernel, ladder, misprints, tables, testbed
 from voxpath.studies.sarkar2022.questions import (
     FLOOR,
@@ -82,9 +82,29 @@ def run(ask: Ask, quick: bool) -> Answer:
             ("engine", _engine.BUILD),
             ("replications", str(effort.replications)),
         ),
+        Lead(
+            _sentence(found, judged),
+            pictured(sections, "Figure 6"),
+            f"A download of 10 MB over TCP Reno takes {printed('table4', '0 %'):g} s over a clean channel, "
+            f"and {printed('table4', '10 %'):g} s where bit errors cost 10 % of the packets (Table 4).",
+        ),
     )
     title = f"Sarkar et al. 2022, Tables 4, 5, 6 and 8: {spread}"
     return Answer(tables.terminal(found, judged, title, told), judged, report)
+
+
+def _sentence(found: Found, judged: Sequence[Comparison]) -> str:
+    fit = sum(item.verdict == "agrees" for item in judged)
+    of = f"Of {len(judged)} published numbers {fit} agree with ours."
+    if not found.simulated:
+        return of
+    cells = (Cell("riverbed16", loss) for loss in ("0 %", "10 %"))
+    times = [found.summary(cell, "completion_s") for cell in cells]
+    first, last = (f"{time.mean:.0f}" if time is not None else "no" for time in times)
+    return (
+        f"The same set-up takes {first} s without loss and {last} s with 10 % loss, most of which is "
+        f"waiting for timeouts. {of}"
+    )
 
 
 def _by_runs(item: Comparison) -> bool:

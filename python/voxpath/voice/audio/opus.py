@@ -9,7 +9,7 @@ import ctypes
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -27,8 +27,10 @@ Repair = Literal["fec", "concealment", "zero"]
 
 FRAME_MS = 20
 _VOIP = 2048
-_SET_BITRATE, _SET_FEC, _SET_LOSS, _GET_LOOKAHEAD = 4002, 4012, 4014, 4027
+_SET_BITRATE, _SET_FEC, _SET_LOSS, _SET_DTX, _GET_LOOKAHEAD = 4002, 4012, 4014, 4016, 4027
 _LARGEST = 1500
+_SILENT = 2
+"""Octets up to which a packet of discontinuous transmission need not be sent (RFC 6716, section 2.1.9)."""
 
 
 @cache
@@ -61,9 +63,10 @@ class Stream:
     Attributes:
         rate_hz: Samples per second.
         samples: Of the recording.
-        packets: A frame of 20 ms each.
+        packets: A frame each; empty where discontinuous transmission sends nothing.
         lookahead: Samples by which the decoder's output is late.
         with_copy: Packets that carry a copy of the frame before.
+        frame_ms: Length of a frame.
     """
 
     rate_hz: int
@@ -71,15 +74,28 @@ class Stream:
     packets: Sequence[bytes]
     lookahead: int
     with_copy: int
+    frame_ms: float = FRAME_MS
+
+    @property
+    def frame(self) -> int:
+        """Samples of a frame."""
+        return round(self.rate_hz * self.frame_ms / 1000)
 
     @property
     def bits_per_second(self) -> float:
         """Of the packets' contents."""
-        return 8 * sum(map(len, self.packets)) / (len(self.packets) * FRAME_MS / 1000)
+        return 8 * sum(map(len, self.packets)) / (len(self.packets) * self.frame_ms / 1000)
 
 
 def encode(
-    values: NDArray[np.int16], rate_hz: int, bitrate: int, *, expected_loss: float = 0.0, fec: bool = False
+    values: NDArray[np.int16],
+    rate_hz: int,
+    bitrate: int,
+    *,
+    expected_loss: float = 0.0,
+    fec: bool = False,
+    dtx: bool = False,
+    frame_ms: float = FRAME_MS,
 ) -> Stream:
     """Encodes speech of one channel.
 
@@ -89,6 +105,8 @@ def encode(
         bitrate: In bit/s.
         expected_loss: That the encoder prepares for.
         fec: Whether packets may carry a copy of the frame before; the encoder decides.
+        dtx: Whether nothing is sent of most frames in which nobody speaks.
+        frame_ms: 2.5, 5, 10, 20, 40 or 60.
 
     Raises:
         AudioError: The library is missing or refuses.
@@ -103,12 +121,13 @@ def encode(
             (_SET_BITRATE, bitrate),
             (_SET_FEC, int(fec)),
             (_SET_LOSS, round(100 * expected_loss)),
+            (_SET_DTX, int(dtx)),
         ):
             if library.opus_encoder_ctl(state, request, ctypes.c_int(value)):
                 raise AudioError(f"libopus refuses {value} for request {request}")
         ahead = ctypes.c_int()
         library.opus_encoder_ctl(state, _GET_LOOKAHEAD, ctypes.byref(ahead))
-        frame = rate_hz * FRAME_MS // 1000
+        frame = round(rate_hz * frame_ms / 1000)
         count = -(-(len(values) + ahead.value) // frame)
         padded = np.zeros(count * frame, np.int16)
         padded[: len(values)] = values
@@ -119,11 +138,61 @@ def encode(
             size = library.opus_encode(state, part.ctypes.data_as(ctypes.c_void_p), frame, out, _LARGEST)
             if size < 0:
                 raise AudioError(f"libopus cannot encode frame {index}: error {size}")
-            packets.append(out.raw[:size])
-        copies = sum(library.opus_packet_has_lbrr(packet, len(packet)) == 1 for packet in packets)
-        return Stream(rate_hz, len(values), packets, ahead.value, copies)
+            packets.append(b"" if dtx and size <= _SILENT else out.raw[:size])
+        copies = sum(map(has_copy, packets))
+        return Stream(rate_hz, len(values), packets, ahead.value, copies, frame_ms)
     finally:
         library.opus_encoder_destroy(state)
+
+
+def has_copy(packet: bytes) -> bool:
+    """Whether a packet carries a copy of the frame before (low bit-rate redundancy)."""
+    return bool(packet) and _library().opus_packet_has_lbrr(packet, len(packet)) == 1
+
+
+class Decoder:
+    """A decoder's state, for a `with` block; every frame is asked for once, in order.
+
+    Raises:
+        AudioError: The library is missing or refuses.
+    """
+
+    def __init__(self, rate_hz: int, frame: int) -> None:
+        self._library = _library()
+        self._frame = frame
+        error = ctypes.c_int()
+        self._state = ctypes.c_void_p(self._library.opus_decoder_create(rate_hz, 1, ctypes.byref(error)))
+        if error.value:
+            raise AudioError(f"libopus makes no decoder for {rate_hz} samples/s")
+
+    def __enter__(self) -> Self:
+        """The same."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Gives the state back."""
+        self._library.opus_decoder_destroy(self._state)
+
+    def play(self, packet: bytes) -> NDArray[np.int16]:
+        """A frame from its packet."""
+        return self._decode(packet, fec=False)
+
+    def recover(self, following: bytes) -> NDArray[np.int16]:
+        """A lost frame from the packet after it; without a copy in there it is a guess."""
+        return self._decode(following, fec=True)
+
+    def conceal(self) -> NDArray[np.int16]:
+        """A guess at a lost frame; in discontinuous transmission its comfort noise."""
+        return self._decode(None, fec=False)
+
+    def _decode(self, packet: bytes | None, *, fec: bool) -> NDArray[np.int16]:
+        part = np.zeros(self._frame, np.int16)
+        size = len(packet) if packet is not None else 0
+        into = part.ctypes.data_as(ctypes.c_void_p)
+        got = self._library.opus_decode(self._state, packet, size, into, self._frame, int(fec))
+        if got != self._frame:
+            raise AudioError(f"libopus cannot decode a frame: {got}")
+        return part
 
 
 def decode(stream: Stream, arrives: Sequence[bool], repair: Repair) -> NDArray[np.int16]:
@@ -132,32 +201,18 @@ def decode(stream: Stream, arrives: Sequence[bool], repair: Repair) -> NDArray[n
     Raises:
         AudioError: The library is missing or refuses.
     """
-    library = _library()
-    error = ctypes.c_int()
-    state = ctypes.c_void_p(library.opus_decoder_create(stream.rate_hz, 1, ctypes.byref(error)))
-    if error.value:
-        raise AudioError(f"libopus makes no decoder for {stream.rate_hz} samples/s")
-    frame = stream.rate_hz * FRAME_MS // 1000
+    frame = stream.frame
     heard = np.zeros(len(stream.packets) * frame, np.int16)
-
-    def frame_of(index: int, packet: bytes | None, fec: bool) -> None:
-        part = np.zeros(frame, np.int16)
-        size = len(packet) if packet is not None else 0
-        got = library.opus_decode(state, packet, size, part.ctypes.data_as(ctypes.c_void_p), frame, int(fec))
-        if got != frame:
-            raise AudioError(f"libopus cannot decode frame {index}: {got}")
-        heard[index * frame : (index + 1) * frame] = part
-
-    try:
+    with Decoder(stream.rate_hz, frame) as decoder:
         for index, (packet, here) in enumerate(zip(stream.packets, arrives, strict=True)):
             after = index + 1 < len(arrives) and arrives[index + 1]
-            if here:
-                frame_of(index, packet, fec=False)
-            elif repair == "fec" and after:
-                # Without a copy in it the decoder guesses by itself.
-                frame_of(index, stream.packets[index + 1], fec=True)
+            if here and packet:
+                part = decoder.play(packet)
+            elif repair == "fec" and after and stream.packets[index + 1]:
+                part = decoder.recover(stream.packets[index + 1])
             elif repair != "zero":
-                frame_of(index, None, fec=False)
-    finally:
-        library.opus_decoder_destroy(state)
+                part = decoder.conceal()
+            else:
+                continue
+            heard[index * frame : (index + 1) * frame] = part
     return heard[stream.lookahead : stream.lookahead + stream.samples]

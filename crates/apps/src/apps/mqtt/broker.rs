@@ -235,6 +235,7 @@ impl Process for Server {
     fn work(&self) -> Option<Work> {
         let Account { node, octets, first_at, last_at, .. } = &self.account;
         Some(Work {
+            transport: "mqtt",
             to: *node,
             start: Time::ZERO,
             status: "completed",

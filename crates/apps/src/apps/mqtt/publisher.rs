@@ -275,6 +275,7 @@ impl Process for Sender {
             clients.list.iter().any(|one| one.account.connections == 0 && one.account.reason.is_some());
         let is_whole = self.busy == 0;
         Some(Work {
+            transport: "mqtt",
             to: settings.clients.broker.node,
             start: Time::from_nanos(settings.clients.start_ns),
             status: if is_whole {

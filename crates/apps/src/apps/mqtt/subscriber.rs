@@ -172,6 +172,7 @@ impl Process for Listener {
             None => clients.list.iter().all(|one| one.account.connections > 0),
         };
         Some(Work {
+            transport: "mqtt",
             to: settings.clients.broker.node,
             start: Time::from_nanos(settings.clients.start_ns),
             status: if is_whole {

@@ -1,0 +1,47 @@
+"""A CoAP server that takes bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from voxpath.scenario.apps.table import default
+from voxpath.scenario.processes.coap import BlockSize, Ends
+from voxpath.scenario.processes.table import Passed, ProcessTable
+from voxpath.scenario.quantities import Port, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from voxpath.scenario.problems import Path
+
+
+class CoapServer(ProcessTable):
+    """A CoAP server (RFC 7252) that takes what is put or posted, whole or block by block (RFC 7959)."""
+
+    WORKS = True
+    SUMMARIES = (Ends(),)
+    METRICS = ("coap_bodies_bytes", "coap_bytes", "coap_datagrams", "coap_duplicates")
+
+    kind: Literal["coap_server"]
+    port: Port = Field(5683, description="Where it waits.")
+    body: Size = default("16 MiB", "The largest body that it takes.")
+    block: BlockSize = Field(1024, description="The largest block that it takes, in bytes.")
+
+    def planned(
+        self,
+        name: str,  # noqa: ARG002
+        nodes: Mapping[str, int],  # noqa: ARG002
+        passed: Sequence[Passed],
+        faults: list[tuple[Path, str]],
+    ) -> dict[str, Any]:
+        """The server as a plan holds it."""
+        if passed:
+            faults.append(((), "flows go through proxies only"))
+        return {
+            "kind": self.kind,
+            "port": self.port,
+            "body_bytes": self.body,
+            "block_bytes": self.block,
+        }

@@ -1,0 +1,10 @@
+"""One voice through a codec, a transport and a network: what the other side hears.
+
+`path.py` puts the parts together: `recording.py` reads a voice, `codecs/` encode it, `transports/` ask the
+engine what becomes of each frame, `player.py` decides what is played and decodes it, `measures/` judge,
+`page.py` shows. A codec, a transport and a measure are a file each and a line in the list of their folder.
+"""
+
+from voxpath.voice.call.path import Call, call
+
+__all__ = ["Call", "call"]

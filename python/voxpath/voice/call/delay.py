@@ -1,0 +1,81 @@
+"""From mouth to ear: what the delay is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voxpath.voice.call.transports.base import NEVER
+
+if TYPE_CHECKING:
+    from voxpath.voice.call.path import Talk
+
+_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Means over the frames that came, in milliseconds.
+
+    Attributes:
+        frame_ms: A frame is sent when its last sample is there.
+        codec_ms: Look-ahead of encoder and decoder.
+        sender_ms: From its encoding to when its application sent it.
+        network_ms: To when all of it was there, retransmissions and what waits behind them included.
+        buffer_ms: In the jitter buffer, until it was played; below zero where most frames came too late.
+        network_p5_ms: The fastest twentieth.
+        network_p95_ms: The slowest twentieth.
+    """
+
+    frame_ms: float
+    codec_ms: float
+    sender_ms: float
+    network_ms: float
+    buffer_ms: float
+    network_p5_ms: float
+    network_p95_ms: float
+
+    @property
+    def total_ms(self) -> float:
+        """Mouth to ear. The loudspeaker plays at once: no device is in it."""
+        return self.frame_ms + self.codec_ms + self.sender_ms + self.network_ms + self.buffer_ms
+
+    @property
+    def shares(self) -> list[tuple[str, float]]:
+        """By name, in their order."""
+        return [
+            ("packetisation, a frame", self.frame_ms),
+            ("codec look-ahead", self.codec_ms),
+            ("sender", self.sender_ms),
+            ("network", self.network_ms),
+            ("jitter buffer", self.buffer_ms),
+            ("playout (no device is modelled)", 0.0),
+        ]
+
+
+def of(talk: Talk) -> Delay:
+    """The delay of a direction; of frames that never came only what does not depend on the network."""
+    arrivals, encoded = talk.arrivals, talk.encoded
+    came = arrivals.complete != NEVER
+    frame, codec = encoded.frame_ns / _MS, 1000 * encoded.lookahead / encoded.rate_hz
+    if not came.any():
+        return Delay(frame, codec, 0.0, 0.0, 0.0, 0.0, 0.0)
+    captured, sent, complete = (
+        times[came] / _MS for times in (arrivals.captured, arrivals.sent, arrivals.complete)
+    )
+    network = complete - sent
+    low, high = np.quantile(network, (0.05, 0.95))
+    # What is played is played so long after its capture, whether it came in time or not.
+    wait = float(np.mean(talk.heard.wait[came])) / _MS
+    before = float(np.mean(complete - captured))
+    return Delay(
+        frame,
+        codec,
+        float(np.mean(sent - captured)),
+        float(np.mean(network)),
+        wait - before,
+        float(low),
+        float(high),
+    )

@@ -1,0 +1,108 @@
+"""What a measure of quality is, and what all of them are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+
+from voxpath.voice.call.recording import resampled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from voxpath.voice.call.codecs.base import Codec
+    from voxpath.voice.call.path import Talk
+
+SECTION_S = 15.0
+MOST_SECTIONS = 4
+"""Longer recordings are judged by sections of this length, evenly spread: models of listeners are made for
+some seconds, and take longer for an hour than the call."""
+
+LEAST_S = 8.0
+"""Of speech, for which the models of listeners are made (ITU-T P.862.3, section 7)."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a measure says.
+
+    Attributes:
+        text: The value with its unit; `not applicable` without one.
+        value: The same as a number; none where it does not apply.
+        reason: Why it does not apply, or what is to be known of the value.
+    """
+
+    text: str
+    value: float | None
+    reason: str = ""
+
+    @classmethod
+    def none(cls, reason: str) -> Score:
+        """It does not apply."""
+        return cls("not applicable", None, reason)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One direction of a call, as measures take it, in whatever process.
+
+    Attributes:
+        talk: The direction.
+        codec: That encoded it.
+        adapts: Whether time runs faster and slower in what was heard.
+    """
+
+    talk: Talk
+    codec: Codec
+    adapts: bool
+    known: dict[str, Score] = field(default_factory=dict, compare=False)
+    """Scores that another measure is made of, by the measure's name."""
+
+    @cached_property
+    def is_silent(self) -> bool:
+        """Whether nothing is said."""
+        return self.talk.said.is_silent
+
+    def pairs(self, rate_hz: int) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int16]]]:
+        """What was said and what was heard, in sections of one length."""
+        heard = resampled(self.talk.heard.values, self.talk.encoded.rate_hz, rate_hz)
+        said = self.talk.said.at(rate_hz)
+        length = max(len(said), len(heard))
+        said, heard = (np.pad(one, (0, length - len(one))) for one in (said, heard))
+        section = int(SECTION_S * rate_hz)
+        if length <= 2 * section:
+            yield said, heard
+            return
+        count = min(MOST_SECTIONS, length // section)
+        for number in range(count):
+            begin = (length - section) * number // max(count - 1, 1)
+            yield said[begin : begin + section], heard[begin : begin + section]
+
+
+class Measure(Protocol):
+    """A measure.
+
+    Attributes:
+        name: By which it is chosen.
+        title: As pages call it.
+        standard: Where it stands.
+        valid: What it is made for.
+        scale: From worst to best.
+        slow: Whether it takes seconds.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    standard: ClassVar[str]
+    valid: ClassVar[str]
+    scale: ClassVar[str]
+    slow: ClassVar[bool]
+
+    def score(self, evidence: Evidence) -> Score:
+        """Judges one direction."""
+        ...

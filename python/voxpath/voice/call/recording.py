@@ -1,0 +1,127 @@
+"""A voice: from a file of any format that FFmpeg reads, or the sample of the package."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voxpath.extras import install
+from voxpath.voice.call.problems import CallError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SAMPLE = "sample.flac"
+"""A reader of LibriVox (public domain), as pocketsphinx-testdata has it (BSD-2): `sample.LICENSE.txt`."""
+
+LOWEST_HZ, HIGHEST_HZ = 8_000, 48_000
+_FULL = 32_767
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A voice of one channel.
+
+    Attributes:
+        name: Of the file, or of the sample.
+        rate_hz: Samples per second.
+        values: Samples of 16 bits.
+        text: What is said, if it is known.
+        notes: What was done to the file, or is to be known of it.
+    """
+
+    name: str
+    rate_hz: int
+    values: NDArray[np.int16]
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def duration_s(self) -> float:
+        """How long it is."""
+        return len(self.values) / self.rate_hz
+
+    @property
+    def clipped(self) -> float:
+        """Share of samples at full scale."""
+        return float(np.mean(np.abs(self.values.astype(np.int32)) >= _FULL))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing above the noise of 16 bits."""
+        return int(np.abs(self.values.astype(np.int32)).max()) <= 1
+
+    def at(self, rate_hz: int) -> NDArray[np.int16]:
+        """Its samples at another rate."""
+        return resampled(self.values, self.rate_hz, rate_hz)
+
+
+def resampled(values: NDArray[np.int16], rate_hz: int, wanted_hz: int) -> NDArray[np.int16]:
+    """Samples at another rate, by a polyphase filter (scipy)."""
+    if rate_hz == wanted_hz:
+        return values
+    from scipy.signal import resample_poly
+
+    common = math.gcd(rate_hz, wanted_hz)
+    made: NDArray[np.float32] = resample_poly(
+        values.astype(np.float32), wanted_hz // common, rate_hz // common
+    )
+    return np.clip(np.rint(made), -_FULL - 1, _FULL).astype(np.int16)
+
+
+def read(path: Path | str | None) -> Recording:
+    """A recording; the package's sample without a path. A text file of its name says what is said.
+
+    Raises:
+        CallError: It cannot be read, or is no sound that a voice call carries.
+    """
+    if path is None:
+        with as_file(files(__package__).joinpath(SAMPLE)) as sample:
+            return _read(sample, "the package's sample")
+    return _read(Path(path), str(path))
+
+
+def _read(path: Path, name: str) -> Recording:
+    try:
+        import av
+    except ImportError:
+        raise CallError(f"recordings are read by PyAV, which is not installed: {install('call')}") from None
+    try:
+        # Whoever names a device, a pipe or an address means something else.
+        if not path.is_file():
+            raise CallError(f"{name}: there is no such file")
+        with av.open(str(path), mode="r") as container:
+            if not container.streams.audio:
+                raise CallError(f"{name}: has no sound in it")
+            stream = container.streams.audio[0]
+            rate, channels = stream.codec_context.sample_rate, stream.codec_context.channels
+            if not LOWEST_HZ <= rate <= HIGHEST_HZ:
+                raise CallError(
+                    f"{name}: has {rate} samples a second; a call takes {LOWEST_HZ} to {HIGHEST_HZ}"
+                )
+            resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
+            parts = [
+                made.to_ndarray()[0]
+                for frame in container.decode(stream)
+                for made in resampler.resample(frame)
+            ]
+            parts += [made.to_ndarray()[0] for made in resampler.resample(None)]
+    except (av.error.FFmpegError, OSError) as error:
+        raise CallError(f"{name}: cannot be read as a sound: {error.strerror or error}") from None
+    values = np.concatenate(parts) if parts else np.zeros(0, np.int16)
+    if not len(values):
+        raise CallError(f"{name}: has no samples")
+    text = path.with_suffix(".txt")
+    notes = (f"{channels} channels, mixed to one",) if channels > 1 else ()
+    said = text.read_text("utf-8").strip() if text.is_file() else None
+    recording = Recording(name, rate, values, said, notes)
+    if recording.clipped > 0.001:
+        recording = Recording(
+            name, rate, values, said, (*notes, f"{100 * recording.clipped:.1f} % of the samples are clipped")
+        )
+    return recording

@@ -1,0 +1,119 @@
+"""What a transport of a voice is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from voxpath.voice.call.network import Network
+
+LEAD_NS = 2_000_000_000
+"""When somebody begins to speak: connections are open by then."""
+
+TAIL_NS = 6_000_000_000
+"""So long the run goes on after the last frame, for what comes late."""
+
+NEVER = -1
+"""In place of a time."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What one side says.
+
+    Attributes:
+        name: Of this direction, part of the names of its flows.
+        from_: The host at which it is said.
+        to: The host at which it is heard.
+        sizes: Octets of each frame; 0 where nothing is sent.
+        frame_ns: Length of a frame.
+    """
+
+    name: str
+    from_: str
+    to: str
+    sizes: Sequence[int]
+    frame_ns: int
+
+    @property
+    def end_ns(self) -> int:
+        """When the last frame is encoded."""
+        return LEAD_NS + len(self.sizes) * self.frame_ns
+
+
+@dataclass(frozen=True)
+class Wants:
+    """What is asked of a transport.
+
+    Attributes:
+        buffer: The jitter buffer, as a scenario has it.
+        redundancy: So many earlier frames in each packet.
+    """
+
+    buffer: Mapping[str, Any]
+    redundancy: int = 0
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What became of each frame; times of the run in nanoseconds, `NEVER` where it did not happen.
+
+    Attributes:
+        captured: When it was encoded.
+        sent: When it left its application.
+        complete: When all of it was at the listener's jitter buffer.
+    """
+
+    captured: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    complete: NDArray[np.int64]
+
+    @classmethod
+    def nothing(cls, way: Way) -> Arrivals:
+        """No frame has been sent; they are captured one after the other."""
+        count = len(way.sizes)
+        captured = LEAD_NS + way.frame_ns * np.arange(count, dtype=np.int64)
+        never = np.full(count, NEVER, np.int64)
+        return cls(captured, never.copy(), never.copy())
+
+
+class Transport(Protocol):
+    """A transport.
+
+    Attributes:
+        name: By which it is chosen.
+        about: A line for help.
+        framing: What it adds to a frame, in words.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    framing: ClassVar[str]
+
+    def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
+        """The network with the voice in it.
+
+        Raises:
+            CallError: It cannot be carried in this way.
+        """
+        ...
+
+    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+        """What a run gave of one direction."""
+        ...
+
+
+def with_flows(network: Network, **added: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A scenario with more flows and processes."""
+    return {
+        **network.data,
+        **{key: [*network.data.get(key, []), *more] for key, more in added.items()},
+    }

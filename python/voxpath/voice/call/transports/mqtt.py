@@ -1,0 +1,108 @@
+"""MQTT: a message for each frame, by a broker beside the listener."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from voxpath.results.kept import table
+from voxpath.voice.call.network import VOICE
+from voxpath.voice.call.problems import CallError
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from voxpath.voice.call.network import Network
+    from voxpath.voice.call.transports.base import Wants, Way
+
+_BROKER = "broker"
+
+
+class Mqtt:
+    """Published at QoS 0. On one link the broker stands beside the listener; a scenario has its own."""
+
+    name: ClassVar[str] = "mqtt"
+    about: ClassVar[str] = "MQTT 3.1.1, a message of QoS 0 for each frame, by a broker near the server"
+    framing: ClassVar[str] = (
+        "a PUBLISH's head with its topic, TCP without Nagle's algorithm, IP; once more to the listener"
+    )
+
+    def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
+        """A publisher and a subscriber for each direction."""
+        if wants.redundancy:
+            raise CallError("redundancy is RTP's: mqtt loses nothing")
+        if any(size == 0 for way in ways for size in way.sizes):
+            raise CallError(
+                "mqtt publishes at a constant rate: a voice with DTX has frames that are not sent"
+            )
+        network, broker = _with_broker(network)
+        tcp = {"nagle": False}
+        processes: list[dict[str, Any]] = []
+        for way in ways:
+            topic = f"{VOICE}/{way.name}"
+            processes += [
+                {
+                    "name": f"{VOICE}-{way.name}-listener",
+                    "host": way.to,
+                    "tcp": tcp,
+                    "app": {"kind": "subscriber", "broker": broker, "filters": [topic]},
+                },
+                {
+                    "name": f"{VOICE}-{way.name}",
+                    "host": way.from_,
+                    "tcp": tcp,
+                    "app": {
+                        "kind": "publisher",
+                        "broker": broker,
+                        "topic": topic,
+                        "size": [f"{size} B" for size in way.sizes],
+                        "interval": f"{way.frame_ns} ns",
+                        "messages": len(way.sizes),
+                        "start": f"{LEAD_NS} ns",
+                    },
+                },
+            ]
+        return with_flows(network, processes=processes)
+
+    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+        """From the table of publications; speech begins when the broker has accepted the speaker."""
+        rows = table(folder, "publications").filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
+        found = Arrivals.nothing(way)
+        number = rows.get_column("message").cast(pl.Int64).to_numpy()
+        captured = rows.get_column("published_ns").cast(pl.Int64).to_numpy()
+        if len(number):
+            found.captured[:] += captured[0] - found.captured[number[0]]
+        found.sent[number] = captured
+        found.complete[number] = (
+            rows.get_column("first_delivered_ns").cast(pl.Int64).fill_null(NEVER).to_numpy()
+        )
+        return found
+
+
+def _with_broker(network: Network) -> tuple[Network, str]:
+    """The network with a broker, and its host."""
+    processes = network.data.get("processes", [])
+    known = [process["host"] for process in processes if process["app"]["kind"] == _BROKER]
+    if known:
+        return network, known[0]
+    if not network.is_link:
+        raise CallError("there is no broker in the scenario: give it a process of the kind broker")
+    link = {"name": "link", "ends": [network.here, _BROKER], **network.data["topology"]["link"]}
+    data = {
+        **network.data,
+        "topology": {
+            "kind": "explicit",
+            "hosts": [network.here, _BROKER, network.there],
+            "links": [link, {"ends": [_BROKER, network.there]}],
+        },
+        "hosts": {**network.data["hosts"], _BROKER: {"profile": "linux"}},
+        "processes": [
+            {"name": _BROKER, "host": _BROKER, "tcp": {"nagle": False}, "app": {"kind": _BROKER}},
+        ],
+    }
+    from dataclasses import replace
+
+    return replace(network, data=data), _BROKER

@@ -1,0 +1,79 @@
+"""RTP over UDP: the engine's call, whose microphone is the recording."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from voxpath.results.kept import table
+from voxpath.voice.call.network import VOICE
+from voxpath.voice.call.problems import CallError
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, with_flows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from voxpath.voice.call.network import Network
+    from voxpath.voice.call.transports.base import Wants, Way
+
+_PACKET = "1472 B"
+_ROOM = 1_372
+"""Octets of frames in such a packet, beside the headers of RTP and its extensions."""
+
+
+class Rtp:
+    """A packet for each frame; lost ones stay lost, unless the packets after them have a copy."""
+
+    name: ClassVar[str] = "rtp"
+    about: ClassVar[str] = "RTP over UDP (RFC 3550), with redundancy if asked for (RFC 2198)"
+    framing: ClassVar[str] = "RTP with extensions for send time and level, UDP, IP: a packet for each frame"
+
+    def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
+        """One flow, whose ends send what is said at them."""
+        lasts = max(way.end_ns for way in ways) - LEAD_NS + TAIL_NS
+        there, back = ways[0], ways[1] if len(ways) > 1 else None
+        app: dict[str, Any] = {
+            "kind": "call",
+            **_sends(there, wants, lasts),
+            "back": "none" if back is None else _sends(back, wants, lasts),
+            "duration": f"{lasts} ns",
+        }
+        flow = {"name": VOICE, "from": there.from_, "to": there.to, "start": f"{LEAD_NS} ns", "app": app}
+        return with_flows(network, flows=[flow])
+
+    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+        """From the table of frames, in which those that were not sent have no row."""
+        end = "client" if way.name == "there" else "server"
+        rows = table(folder, "frames").filter(
+            pl.col("flow").cast(pl.String) == VOICE, pl.col("end") == end, pl.col("media") == "audio"
+        )
+        found = Arrivals.nothing(way)
+        number = (rows.get_column("captured_ns").cast(pl.Int64).to_numpy() - LEAD_NS) // way.frame_ns
+        for into, column in ((found.sent, "frame_sent_ns"), (found.complete, "frame_complete_ns")):
+            into[number] = rows.get_column(column).cast(pl.Int64).fill_null(NEVER).to_numpy()
+        return found
+
+
+def _sends(way: Way, wants: Wants, lasts: int) -> dict[str, Any]:
+    largest = max(way.sizes) * (1 + wants.redundancy)
+    if largest > _ROOM:
+        raise CallError(
+            f"frames of {max(way.sizes)} bytes"
+            + (f" and {wants.redundancy} copies" if wants.redundancy else "")
+            + f" do not fit into an RTP packet, which has room for {_ROOM}: give shorter frames"
+        )
+    # After the last frame nothing is sent, and what is late is waited for. An end may stop a frame later.
+    silence = (lasts + TAIL_NS) // way.frame_ns - len(way.sizes)
+    mean = 8_000_000_000 * sum(way.sizes) // (len(way.sizes) * way.frame_ns)
+    return {
+        "audio": {
+            "frame": f"{way.frame_ns} ns",
+            "rate": f"{min(max(mean, 6_000), 510_000)} bit/s",
+            "sizes": [f"{size} B" for size in (*way.sizes, *[0] * silence)],
+        },
+        "packet": _PACKET,
+        "buffer": dict(wants.buffer),
+        "redundancy": wants.redundancy,
+    }

@@ -1,0 +1,73 @@
+"""Byte streams: frames one behind the other on a connection; a lost segment holds up all that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from voxpath.results.kept import table
+from voxpath.voice.call.network import VOICE
+from voxpath.voice.call.problems import CallError
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from voxpath.voice.call.network import Network
+    from voxpath.voice.call.transports.base import Wants, Way
+
+_LENGTH = 4
+"""Octets of a streamed update's head that the engine counts by itself."""
+
+
+class Stream:
+    """A connection for each direction, opened by the listener before anybody speaks.
+
+    The engine has it as updates that the speaker has for the listener (`push`), streamed as they are ready.
+    """
+
+    name: ClassVar[str] = "tcp"
+    about: ClassVar[str] = "RTP packets framed on a TCP connection (RFC 4571)"
+    framing: ClassVar[str] = (
+        "RTP's header and a length of 2 bytes (RFC 4571), TCP without Nagle's algorithm, IP"
+    )
+    TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "tcp", "nagle": False}
+
+    @staticmethod
+    def head(size: int) -> int:
+        """Octets before a frame of this size."""
+        del size
+        return 2 + 12
+
+    def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
+        """A flow for each direction."""
+        if wants.redundancy:
+            raise CallError(f"redundancy is RTP's: {self.name} loses nothing")
+        return with_flows(network, flows=[self._flow(way) for way in ways])
+
+    def _flow(self, way: Way) -> dict[str, Any]:
+        updates = [
+            [f"{LEAD_NS + number * way.frame_ns} ns", f"{size + self.head(size) - _LENGTH} B"]
+            for number, size in enumerate(way.sizes)
+            if size
+        ]
+        return {
+            "name": f"{VOICE}-{way.name}",
+            "from": way.to,
+            "to": way.from_,
+            "transport": dict(self.TRANSPORT),
+            "app": {"kind": "push", "way": "streaming", "event": f"{_LENGTH} B", "updates": updates},
+        }
+
+    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+        """From the table of messages."""
+        rows = table(folder, "messages").filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
+        found = Arrivals.nothing(way)
+        sent = [number for number, size in enumerate(way.sizes) if size]
+        number = rows.get_column("message").cast(pl.Int64).gather_every(1).to_numpy()
+        frames = [sent[one] for one in number]
+        found.sent[frames] = rows.get_column("ready_ns").cast(pl.Int64).to_numpy()
+        found.complete[frames] = rows.get_column("received_ns").cast(pl.Int64).fill_null(NEVER).to_numpy()
+        return found

@@ -1,0 +1,22 @@
+"""WebSocket: a message for each frame."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from voxpath.voice.call.transports.stream import Stream
+
+
+class WebSocket(Stream):
+    """A message for each frame, as a browser's client sends them."""
+
+    name: ClassVar[str] = "websocket"
+    about: ClassVar[str] = "a WebSocket message for each frame (RFC 6455)"
+    framing: ClassVar[str] = (
+        "a masked WebSocket frame's head of 6 or 8 bytes, TCP without Nagle's algorithm, IP"
+    )
+
+    @staticmethod
+    def head(size: int) -> int:
+        """2 octets and the mask; 2 more for lengths above 125 (RFC 6455 section 5.2)."""
+        return 6 if size <= 125 else 8

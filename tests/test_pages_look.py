@@ -1,0 +1,111 @@
+"""Pages as people see them, at two widths, light and dark: nothing overflows or complains, axe agrees."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import voxpath as voxpath_package
+from conftest import PATIENCE_S, SMALL
+from devtools import chromium
+from reports import LONG, NETWORK, REPORT, TOGETHER
+from voxpath.document import Lead, Section
+from voxpath.report.html import render
+from voxpath.report.observed import watched
+from voxpath.report.site import INDEX, Page, site
+from voxpath.report.sweep import report_of
+
+AXE = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+SERIOUS = """
+axe.run(document, { resultTypes: ["violations"] }).then((found) => JSON.stringify(found.violations
+  .filter((fault) => ["serious", "critical"].includes(fault.impact))
+  .map((fault) => [fault.id, ...fault.nodes.slice(0, 3).map((node) => node.html.slice(0, 120))].join(" | "))))
+"""
+WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def pages(small: Path, tmp_path: Path) -> dict[str, str]:
+    """A page with every kind of part, a report of a run and one of a sweep, and a site's index."""
+    every = dataclasses.replace(
+        REPORT,
+        sections=[*REPORT.sections, Section("More", [TOGETHER, NETWORK, LONG])],
+        lead=Lead("It takes long.", TOGETHER, "It takes a moment."),
+    )
+    document = voxpath_package.load(small)
+    answers = voxpath_package.sweep(document, 2, out=tmp_path / "runs")
+    seen = watched(document, tmp_path / "runs", ["sim"], answers.outcomes)
+    run = render(report_of(document, answers, 2, (), "voxpath report small.toml", seen))
+    small.write_text(small.read_text() + '\n[sweep]\n"topology.link.loss" = ["0 %", "1 %", "2 %"]\n')
+    swept = voxpath_package.load(small)
+    sweep = render(report_of(swept, voxpath_package.sweep(swept, 2, out=tmp_path / "runs"), 2, (), "c"))
+    made = {"every": render(every), "run": run, "sweep": sweep}
+    return {**made, "index": site("Ours", [Page("Runs", name, text) for name, text in made.items()])[INDEX]}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What is wrong with each page, at each width and in each scheme: a browser starts slowly."""
+    folder = tmp_path_factory.mktemp("pages")
+    small = folder / "small.toml"
+    small.write_text(SMALL)
+    bad = '<!DOCTYPE html><title>x</title><p style="width:2000px"><img src="data:,"><script>no()</script>'
+    for name, text in {**pages(small, folder), "bad": bad}.items():
+        (folder / f"{name}.html").write_text(text, "utf-8")
+
+    async def visit() -> dict[str, list[str]]:
+        wrong: dict[str, list[str]] = {}
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            chromium(folder / "profile", "--window-size=1300,900") as browser,
+        ):
+            for file in sorted(folder.glob("*.html")):
+                await browser.open(file.as_uri())
+                await browser.call("Runtime.enable")
+                await browser.call("Log.enable")
+                for width in (400, 1300):
+                    for scheme in ("light", "dark"):
+                        await browser.call(
+                            "Emulation.setDeviceMetricsOverride",
+                            width=width, height=900, deviceScaleFactor=1, mobile=False,
+                        )  # fmt: skip
+                        feature = {"name": "prefers-color-scheme", "value": scheme}
+                        await browser.call("Emulation.setEmulatedMedia", features=[feature])
+                        await browser.until("document.readyState === 'complete'")
+                        key = f"{file.stem} {width} {scheme}"
+                        wrong[key] = await faults(browser)
+                wrong[f"{file.stem} 1300 dark"] += [
+                    str(event["params"])
+                    for event in browser.events
+                    if event.get("method") in {"Runtime.exceptionThrown", "Log.entryAdded"}
+                ]
+                browser.events.clear()
+        return wrong
+
+    return asyncio.run(visit())
+
+
+async def faults(browser) -> list[str]:
+    wide = await browser.value(WIDE)
+    await browser.value(f"{AXE}; true")
+    told = await browser.call("Runtime.evaluate", expression=SERIOUS, returnByValue=True, awaitPromise=True)
+    assert "exceptionDetails" not in told, told
+    return [*([f"is {wide} pixels too wide"] if wide > 0 else []), *json.loads(told["result"]["value"])]
+
+
+@pytest.mark.parametrize("page", ["every", "run", "sweep", "index"])
+def test_a_page_looks_right_at_both_widths_in_both_schemes(page: str, found: dict[str, list[str]]):
+    mine = {key: wrong for key, wrong in found.items() if key.startswith(f"{page} ")}
+    assert len(mine) == 4
+    assert {key: wrong for key, wrong in mine.items() if wrong} == {}
+
+
+def test_a_page_that_looks_wrong_is_found_out(found: dict[str, list[str]]):
+    told = "\n".join(found["bad 400 light"] + found["bad 1300 dark"])
+    assert "pixels too wide" in told
+    assert "image-alt" in told
+    assert "no is not defined" in told

@@ -1,0 +1,469 @@
+"""A voice through codec, transport and network: what is heard, and how it is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import wave
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from browser import browse
+from voxpath import _engine
+from voxpath.voice.call import buffer as jitter
+from voxpath.voice.call import call, emodel, verdict
+from voxpath.voice.call.codecs import CODECS, concealment, g711
+from voxpath.voice.call.codecs.base import Encoded, Wish
+from voxpath.voice.call.codecs.pcm import Pcm
+from voxpath.voice.call.measures.base import Evidence
+from voxpath.voice.call.measures.conversation import Judged, judge
+from voxpath.voice.call.network import one_link
+from voxpath.voice.call.player import Fate, play
+from voxpath.voice.call.problems import CallError
+from voxpath.voice.call.recording import Recording, read
+from voxpath.voice.call.stretch import shifted
+from voxpath.voice.call.transports import TRANSPORTS
+from voxpath.voice.call.transports.base import NEVER, Arrivals
+from voxpath.voice.call.transports.stream import Stream
+
+PERFECT = one_link({}, "perfect")
+BAD = one_link(
+    {"delay": {"kind": "normal", "mean": "80 ms", "deviation": "15 ms"}, "loss": "5 %"}, "jitter and loss"
+)
+
+
+def save(path: Path, values: np.ndarray, rate: int, channels: int = 1) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(values.astype("<i2").tobytes())
+    return path
+
+
+def tone(rate: int, seconds: float, hz: float = 150.0) -> np.ndarray:
+    """A buzz with the harmonics of a voice."""
+    at = np.arange(int(rate * seconds)) / rate
+    return np.rint(sum(4000 / n * np.sin(2 * np.pi * n * hz * at) for n in range(1, 8))).astype(np.int16)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("over", TRANSPORTS)
+def test_over_a_perfect_network_what_is_heard_is_what_was_encoded(over: str, codec: str, tmp_path: Path):
+    made = call(PERFECT, over=over, codec=codec, out=tmp_path)
+    (talk,) = made.talks
+    assert np.array_equal(talk.heard.values, talk.clean)
+    assert len(talk.clean) == len(talk.said.at(talk.encoded.rate_hz))
+    assert talk.heard.count(Fate.PLAYED) == len(talk.encoded.frames)
+
+
+def test_what_is_heard_of_pcm_over_a_perfect_network_is_the_recording(tmp_path: Path):
+    (talk,) = call(PERFECT, codec="pcm", out=tmp_path).talks
+    assert np.array_equal(talk.heard.values, talk.said.values)
+
+
+def test_the_same_seed_gives_the_same_sound_and_another_one_another(tmp_path: Path):
+    one, again, other = (
+        call(BAD, seed=seed, out=tmp_path / folder).talks[0].heard.values
+        for seed, folder in ((1, "a"), (1, "b"), (2, "a"))
+    )
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+def test_frames_cross_the_network_with_the_sizes_that_the_encoder_made(tmp_path: Path):
+    made = call(BAD, out=tmp_path)
+    rows = pl.read_parquet(made.folder / "frames.parquet")
+    assert rows["frame_bytes"].to_list() == [len(frame) for frame in made.talks[0].encoded.frames]
+
+
+def test_the_player_plays_what_the_engine_says_is_in_time(tmp_path: Path):
+    made = call(BAD, codec="pcm", buffer="20 ms", out=tmp_path)
+    rows = pl.read_parquet(made.folder / "frames.parquet")
+    names = {"complete": Fate.PLAYED, "late": Fate.LATE, "lost": Fate.LOST}
+    told = [names[fate] for fate in rows["fate"]]
+    assert list(made.talks[0].heard.fates) == told
+    assert {Fate.LATE, Fate.LOST} <= set(told)
+
+
+def test_a_copy_in_the_next_packet_stands_for_a_lost_frame(tmp_path: Path):
+    with_copies, without = (
+        call(BAD, wish=Wish(fec=fec), out=tmp_path).talks[0].heard for fec in (True, False)
+    )
+    assert with_copies.count(Fate.RECOVERED) > 0
+    assert without.count(Fate.RECOVERED) == 0
+    assert with_copies.count(Fate.LOST) < without.count(Fate.LOST)
+
+
+def test_redundant_frames_fill_gaps_and_only_rtp_has_them(tmp_path: Path):
+    none, one = (call(BAD, codec="g711", redundancy=n, out=tmp_path).talks[0].heard for n in (0, 1))
+    assert one.count(Fate.LOST) < none.count(Fate.LOST)
+    with pytest.raises(CallError, match="redundancy is RTP's"):
+        call(BAD, over="tcp", redundancy=1, out=tmp_path)
+
+
+@pytest.mark.parametrize("over", ["tcp", "websocket", "mptcp", "mqtt"])
+def test_a_reliable_transport_loses_nothing_and_comes_late(over: str, tmp_path: Path):
+    (talk,) = call(BAD, over=over, out=tmp_path).talks
+    assert talk.heard.count(Fate.LOST) == 0
+    assert talk.heard.count(Fate.LATE) > 0
+
+
+def test_two_recordings_are_two_directions_of_one_call(tmp_path: Path):
+    other = save(tmp_path / "other.wav", tone(16_000, 2), 16_000)
+    for over in TRANSPORTS:
+        there, back = call(PERFECT, (None, other), over=over, out=tmp_path).talks
+        assert (there.way.from_, back.way.from_) == ("client", "server"), over
+        assert np.array_equal(there.heard.values, there.clean), over
+        assert np.array_equal(back.heard.values, back.clean), over
+
+
+def test_pauses_are_not_sent_with_dtx(tmp_path: Path):
+    pause = np.zeros(16_000 * 2, np.int16)
+    path = save(tmp_path / "pause.wav", np.concatenate((tone(16_000, 1), pause, tone(16_000, 1))), 16_000)
+    (talk,) = call(PERFECT, (path,), wish=Wish(dtx=True), out=tmp_path).talks
+    assert talk.heard.count(Fate.UNSENT) > 20
+    assert np.array_equal(talk.heard.values, talk.clean)
+
+
+def test_an_adaptive_buffer_waits_less_and_keeps_the_pitch(tmp_path: Path):
+    fixed, adaptive = (call(BAD, buffer=buffer, out=tmp_path).talks[0] for buffer in ("150 ms", "adaptive"))
+    assert adaptive.heard.wait.mean() < fixed.heard.wait.mean()
+    # What is stretched is told: every sample that is more stands in the wait.
+    more = (adaptive.heard.wait[-1] - adaptive.heard.wait[0]) * adaptive.encoded.rate_hz / 1e9
+    assert abs(len(adaptive.heard.values) - adaptive.encoded.samples - more) <= adaptive.encoded.frame // 2
+
+
+@pytest.mark.parametrize("wanted", [-400, 400])
+def test_a_stretched_frame_has_whole_periods_more_or_less(wanted: int):
+    frame = tone(16_000, 0.04, hz=160.0)
+    made, moved = shifted(frame, 16_000, wanted)
+    assert len(made) - len(frame) == moved
+    assert moved * wanted > 0
+    assert moved % 100 == 0, "160 Hz have periods of 100 samples"
+    # A passage over whole periods leaves no click: no step is larger than those of the tone.
+    assert np.abs(np.diff(made.astype(int))).max() <= np.abs(np.diff(frame.astype(int))).max() * 1.1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.booleans()), min_size=1, max_size=60),
+    st.integers(0, 200),
+)
+def test_a_fixed_jitter_buffer_agrees_with_counting_by_hand(frames: list[tuple[int, bool]], depth: int):
+    captured = 20_000_000 * np.arange(len(frames), dtype=np.int64)
+    complete = np.array(
+        [NEVER if lost else at + 1_000_000 * ms for at, (ms, lost) in zip(captured, frames, strict=True)]
+    )
+    arrivals = Arrivals(captured, captured.copy(), complete)
+    encoded = Encoded(
+        "", 8_000, 160 * len(frames), 160, [b"\0" * 320] * len(frames), 0, [False] * len(frames)
+    )
+    heard = play(Pcm(), encoded, arrivals, {"kind": "fixed", "delay": f"{depth} ms"})
+    came = [(int(at), int(born)) for at, born in zip(complete, captured, strict=True) if at != NEVER]
+    wait = min(came)[0] - min(came)[1] + depth * 1_000_000 if came else 0
+    late = sum(at - born > wait for at, born in came)
+    assert heard.count(Fate.LATE) == late
+    assert heard.count(Fate.LOST) == len(frames) - len(came)
+
+
+def test_the_engine_refuses_a_buffer_that_cannot_be():
+    for buffer in ('{"kind": "fixed"}', '{"kind": "adaptive", "quantile": 2, "least_ns": 0, "most_ns": 1}'):
+        with pytest.raises(ValueError, match=r"missing field|quantile"):
+            _engine.playout(buffer, [(0, 0)])
+    with pytest.raises(ValueError, match="follows one at 5 ns"):
+        _engine.playout('{"kind": "fixed", "delay_ns": 0}', [(0, 5), (0, 4)])
+    for text in ("soon", "60", "-1 ms"):
+        with pytest.raises(CallError):
+            jitter.parse(text)
+
+
+# ITU-T G.107
+
+
+def test_the_default_connection_has_the_r_of_the_recommendation():
+    rating = emodel.rate(emodel.Connection())
+    assert round(rating.r, 1) == 93.2
+    assert round(rating.mos, 2) == 4.41
+
+
+@pytest.mark.parametrize(("r", "mos"), [(90, 4.34), (80, 4.03), (70, 3.60), (60, 3.10), (50, 2.58)])
+def test_opinions_are_those_of_annex_b(r: float, mos: float):
+    assert emodel.mos_of(r) == pytest.approx(mos, abs=0.01)
+    assert emodel.r_of(emodel.mos_of(r)) == pytest.approx(r, abs=1e-6)
+
+
+_CONNECTIONS = st.tuples(
+    # Below a millisecond the recommendation's echo is sidetone, and R rises by 0.06.
+    st.floats(1, 1000),
+    st.floats(0, 100),
+    st.floats(1, 8),
+    st.sampled_from([(0.0, 4.3), (0.0, 25.1), (11.0, 19.0)]),
+)
+
+
+@given(_CONNECTIONS, st.floats(0, 500), st.floats(0, 50))
+def test_more_delay_or_loss_is_never_better(one: tuple[Any, ...], later: float, more: float):
+    delay, loss, burst, (ie, bpl) = one
+
+    def r(delay: float, loss: float) -> float:
+        connection = dataclasses.replace(
+            emodel.of_delay(delay), ie=ie, bpl=bpl, ppl=min(loss, 100.0), burst_r=burst
+        )
+        rating = emodel.rate(connection)
+        assert 1 <= rating.mos <= 4.5
+        return rating.r
+
+    assert r(delay + later, loss) <= r(delay, loss) + 1e-9
+    assert r(delay, loss + more) <= r(delay, loss) + 1e-9
+
+
+@given(st.lists(st.booleans(), max_size=200))
+def test_bursts_are_counted(lost: list[bool]):
+    ratio = emodel.burst_ratio(lost)
+    assert ratio >= 1
+    bursts = [run for run in "".join("x" if one else " " for one in lost).split() if run]
+    if bursts and sum(lost) < len(lost):
+        share = sum(lost) / len(lost)
+        assert ratio == pytest.approx(max(1.0, np.mean([len(run) for run in bursts]) * (1 - share)))
+
+
+def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> Judged:
+    connection = dataclasses.replace(emodel.of_delay(delay), bpl=25.1, ppl=loss, burst_r=burst)
+    return Judged(emodel.rate(connection), 0.0, False, burst, late)
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (judged(50, 0), "nothing spoils it"),
+        (judged(50, 8, burst=3), "bursts of loss, not delay"),
+        (judged(50, 5), "lost packets, not delay"),
+        (judged(50, 8, late=0.9), "frames that come too late, not delay"),
+        (judged(500, 0), "delay, not loss"),
+        (judged(300, 8), "lost packets and delay"),
+    ],
+)
+def test_a_sentence_names_who_spoils_it(one: Judged, told: str):
+    assert verdict.sentence(one) == f"{verdict.word(one.rating.mos)}, {one.rating.mos:.1f}: {told}"
+
+
+def test_the_codec_is_blamed_for_what_it_does_without_losses(tmp_path: Path):
+    calm, lossy = (call(network, out=tmp_path) for network in (PERFECT, BAD))
+    for buffer in ("60 ms", "adaptive"):
+        perfect, bad = (
+            judge(Evidence(made.talks[0], made.codec, buffer == "adaptive")) for made in (calm, lossy)
+        )
+        assert perfect is not None
+        assert bad is not None
+        assert bad.codec == pytest.approx(perfect.rating.ie_eff)
+        assert bad.of_loss > 5 > perfect.of_loss
+
+
+# Codecs
+
+
+def test_mu_law_is_that_of_ffmpeg():
+    import av
+
+    values = np.arange(-32768, 32768, 7).astype(np.int16)
+    codec = av.CodecContext.create("pcm_mulaw", "w")
+    codec.sample_rate, codec.layout, codec.format = 8_000, "mono", "s16"
+    frame = av.AudioFrame.from_ndarray(values[None, :], format="s16", layout="mono")
+    frame.sample_rate = 8_000
+    theirs = b"".join(bytes(packet) for packet in [*codec.encode(frame), *codec.encode(None)])
+    ours = g711.compress(values)
+    # At the borders of two steps both may be meant; what is decoded is the same everywhere else.
+    off = np.abs(g711.expand(ours).astype(int) - g711.expand(theirs))
+    assert np.mean(off == 0) > 0.97
+    assert np.all(off <= np.maximum(np.abs(values.astype(int)) // 16, 8) + 8)
+
+
+def test_concealment_goes_on_with_the_pitch_and_fades():
+    buzz = tone(8_000, 0.6, hz=125.0)
+    plain, lossy = concealment.Concealment(), concealment.Concealment()
+    frames = buzz.reshape(-1, 160)
+    heard = np.concatenate([plain.received(frame) for frame in frames])
+    made = np.concatenate(
+        [lossy.lost(160) if number == 10 else lossy.received(frame) for number, frame in enumerate(frames)]
+    )
+    gap = slice(10 * 160, 11 * 160)
+    error = np.sqrt(np.mean((made[gap].astype(float) - heard[gap]) ** 2))
+    assert error < 0.35 * np.sqrt(np.mean(heard[gap].astype(float) ** 2)), "it is faded a little"
+    assert np.array_equal(made[13 * 160 :], heard[13 * 160 :])
+    for _ in range(6):
+        lossy.lost(160)
+    assert not lossy.lost(160).any(), "after 60 ms there is silence"
+
+
+@pytest.mark.parametrize(
+    ("codec", "wish", "told"),
+    [
+        ("opus", Wish(bitrate=1_000), "6 to 510 kbit/s"),
+        ("opus", Wish(frame_ns=7_000_000), "2.5, 5, 10, 20, 40 or 60 ms"),
+        ("g711", Wish(bitrate=32_000), "64 kbit/s"),
+        ("pcm", Wish(dtx=True), "no DTX"),
+        ("pcm", Wish(frame_ns=60_000_000), "give a shorter frame"),
+    ],
+)
+def test_a_codec_says_what_it_can(codec: str, wish: Wish, told: str, tmp_path: Path):
+    with pytest.raises(CallError, match=told):
+        call(PERFECT, codec=codec, wish=wish, out=tmp_path)
+
+
+# Odd recordings
+
+
+@pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 22_050, 44_100, 48_000])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_recordings_of_any_usual_rate_and_both_channels_are_taken(rate: int, channels: int, tmp_path: Path):
+    values = np.repeat(tone(rate, 1), channels)
+    path = save(tmp_path / "voice.wav", values, rate, channels)
+    one = read(path)
+    assert (one.rate_hz, len(one.values)) == (rate, rate)
+    assert np.abs(one.values.astype(int) - tone(rate, 1)).max() <= 1
+    assert bool(one.notes) == (channels > 1)
+    (talk,) = call(PERFECT, (path,), out=tmp_path).talks
+    assert np.array_equal(talk.heard.values, talk.clean)
+    assert talk.encoded.rate_hz >= min(rate, 48_000)
+
+
+def test_silence_and_clipping_are_told(tmp_path: Path):
+    silent = save(tmp_path / "silent.wav", np.zeros(16_000, np.int16), 16_000)
+    made = call(BAD, (silent,), out=tmp_path)
+    told = verdict.judged(made, made.talks[0], ("emodel", "pesq", "stoi"))
+    assert told.sentence == "there is no speech to be judged"
+    assert {score.value for score in told.scores.values()} == {None}
+    loud = np.clip(10 * tone(16_000, 1).astype(int), -32768, 32767)
+    assert "clipped" in read(save(tmp_path / "loud.wav", loud, 16_000)).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"", "cannot be read"), (b"RIFF not a wave file at all", "cannot be read"), (None, "no such file")],
+)
+def test_what_is_no_recording_is_refused(content: bytes | None, told: str, tmp_path: Path):
+    path = tmp_path / "odd.wav"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CallError, match=told):
+        read(path)
+    with pytest.raises(CallError, match="no samples"):
+        read(save(tmp_path / "empty.wav", np.zeros(0, np.int16), 16_000))
+
+
+def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path):
+    made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
+    assert not made.talks[0].heard.values.any()
+    assert verdict.judged(made, made.talks[0], ("emodel",)).sentence == "bad, 1.2: lost packets, not delay"
+
+
+# One more of a kind
+
+
+def test_a_transport_and_a_codec_are_one_entry_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    class Fat(Stream):
+        name: ClassVar[str] = "fat"
+
+        @staticmethod
+        def head(size: int) -> int:
+            del size
+            return 100
+
+    class Loud(Pcm):
+        name: ClassVar[str] = "loud"
+
+        def encode(self, recording: Recording, wish: Wish) -> Encoded:
+            return super().encode(dataclasses.replace(recording, values=recording.values // 2), wish)
+
+    monkeypatch.setitem(TRANSPORTS, "fat", Fat())  # type: ignore[arg-type]
+    monkeypatch.setitem(CODECS, "loud", Loud())  # type: ignore[arg-type]
+    made = call(PERFECT, over="fat", codec="loud", out=tmp_path)
+    rows = pl.read_parquet(made.folder / "messages.parquet")
+    # The engine counts 4 octets of the head by itself.
+    assert set(rows["bytes"]) == {640 + 96}
+    assert np.array_equal(made.talks[0].heard.values, made.talks[0].said.values // 2)
+
+
+# The command and its page
+
+
+def test_the_command_writes_what_is_heard_and_a_page_that_plays(voxpath: Any, tmp_path: Path):
+    done = voxpath("call", "--delay", "80 ms", "--loss", "5 %", "--jitter", "15 ms", "--seed", "3")
+    assert done.code == 0, done.err
+    assert "delay, mouth to ear" in done.out
+    with wave.open(str(tmp_path / "heard.wav")) as file:
+        assert (file.getframerate(), file.getnchannels()) == (16_000, 1)
+    script = """
+        const figure = document.querySelector("figure.voice");
+        const [said, heard, difference] = figure.querySelectorAll("audio");
+        const field = figure.querySelector(".field");
+        const loaded = (player) =>
+          player.readyState > 0 || new Promise((done) => player.addEventListener("loadedmetadata", done));
+        for (const player of [said, heard, difference]) await loaded(player);
+        await heard.play();
+        mouse(field, "click", 0.5, 0.3);
+        await pause();
+        const clicked = heard.currentTime;
+        const moved = figure.querySelector(".cursor").getAttribute("transform");
+        const mark = figure.querySelector("button[data-at]");
+        mark.click();
+        await pause();
+        heard.pause();
+        return { lengths: [said.duration, heard.duration, difference.duration], clicked,
+          mark: +mark.dataset.at, at: heard.currentTime, moved };
+    """
+    shown = browse((tmp_path / "call.html").read_text("utf-8"), script, tmp_path)
+    assert shown["lengths"] == pytest.approx([10.09] * 3, abs=0.02)
+    assert shown["clicked"] >= 5.0
+    assert shown["at"] >= max(0.0, shown["mark"] - 0.5) - 0.01
+    assert shown["moved"] != "translate(64 0)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing.wav"], "no such file"),
+        (["--over", "pigeon"], "no transport"),
+        (["--codec", "opsu"], "did you mean 'opus'"),
+        (["--bitrate", "fast"], "--bitrate"),
+        (["--loss", "200 %"], "--loss"),
+        (["--scenario", "x.toml", "--loss", "1 %"], "leave out the options"),
+        (["--heard", "x.mp3"], "ends in .wav"),
+        (["--measures", "pesk"], "pesq"),
+        (["--jitter", "5 ms"], "give --delay"),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_is_written(
+    arguments: list[str], told: str, voxpath: Any, tmp_path: Path
+):
+    done = voxpath("call", *arguments)
+    assert done.code == 2
+    assert told in done.err
+    assert not list(tmp_path.glob("*.wav"))
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_scenario_brings_its_other_traffic(voxpath: Any, tmp_path: Path):
+    (tmp_path / "busy.toml").write_text(
+        """
+name = "busy"
+[topology]
+kind = "pipe"
+link = { rate = "1 Mbit/s", delay = "20 ms", queue = "100 packets" }
+[[flows]]
+name = "download"
+app = { kind = "bulk", size = "5 MB" }
+"""
+    )
+    done = voxpath("call", "--scenario", "busy.toml")
+    assert done.code == 0, done.err
+    (folder,) = (tmp_path / "runs").iterdir()
+    flows = pl.read_parquet(folder / "flows.parquet")
+    assert set(flows["flow"].cast(pl.String)) == {"download", "voice"}
+    assert json.loads((folder / "verdict.json").read_bytes())["valid"]
