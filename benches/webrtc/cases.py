@@ -227,7 +227,7 @@ def _problem(folder: Path, case: Case) -> str | None:
         pl.col("media") == "video",
         pl.col("second").is_between(case.since, case.end - 4),
     )
-    if table.height < case.end - 3 - case.since:
+    if table.height < case.end - 6 - case.since:
         return f"it was measured for {table.height} s"
     if table.get_column("limited_by_cpu_ns").sum():
         return "Chromium says that the processor limited the quality"

@@ -23,6 +23,7 @@ from voxpath import _engine
 from voxpath.backends.base import Question
 from voxpath.backends.real.backend import ATTEMPTS, RealBackend
 from voxpath.backends.sim import SimBackend, observation
+from voxpath.results.identity import Identity, machine
 from voxpath.results.intervals import Summary, summarise
 from voxpath.sweeps.workers import Workers
 from voxpath.webrtc.chromium import version
@@ -69,11 +70,11 @@ def main() -> int:
     parser.add_argument("--only", choices=CASES, nargs="*", help="some networks; the page is only printed")
     options = parser.parse_args()
     names = options.only or list(CASES)
-    machine = page.machine()
+    measured_on = page.machine()
     ours = {name: simulated(name, options.out) for name in names}
     theirs = {name: browsers(name, options.runs, options.out, kept=options.kept) for name in names}
     head = _HEAD.format(
-        machine=machine,
+        machine=measured_on,
         browser=version(),
         build=_engine.BUILD,
         delay=DELAY_MS,
@@ -110,14 +111,19 @@ def browsers(name: str, runs: int, out: Path, *, kept: bool) -> list[Measured]:
     )
     backend.answer([Question(document, range(runs))])
     # A browser that starts late has not ended when the run has, which says nothing of what it did before.
-    found = [outcome for outcome in backend.outcomes[0] if kept_up(outcome.folder)]
+    identities = [
+        Identity(document.plan.json, "real", number, _engine.BUILD_REAL, backend.observe, machine=machine())
+        for number in range(runs)
+    ]
+    found = [out / identity.name for identity in identities if kept_up(out / identity.name)]
     sys.stderr.write(f"{CASES[name].title}: {len(found)} of {runs} calls of browsers\n")
-    return [measured(name, outcome.folder) for outcome in found]
+    return [measured(name, folder) for folder in found]
 
 
 def kept_up(folder: Path) -> bool:
-    """Whether the network of a run was in time."""
-    return bool(json.loads((folder / "verdict.json").read_bytes())["kept_up"])
+    """Whether there is a run whose network was in time."""
+    path = folder / "verdict.json"
+    return path.is_file() and bool(json.loads(path.read_bytes())["kept_up"])
 
 
 def lines(
