@@ -12,12 +12,13 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean one-voice
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
 	@echo 'make fast         the engine once more, laid out by the compiler after training runs: a quarter less time; some minutes'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
+	@echo 'make wheel        a wheel for every Python from 3.11 on and an sdist, into dist/; installs the wheel into an empty environment without Rust and follows the tutorial there: some minutes'
 	@echo 'make check        format, lints, types and the fast tests, with an engine that is built fast: before each commit'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
 	@echo 'make audit        known vulnerabilities of the packages in both lock files; fails where their data cannot be reached'
@@ -49,6 +50,7 @@ help:
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/measured/speech-service.md)'
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
+	@echo 'make one-voice    which transport carries a voice over which network: ten minutes (docs/measured/one-voice.md)'
 	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
@@ -111,6 +113,10 @@ fast: setup
 demo: $(STAMPS)/python $(STAMPS)/engine
 	@echo 'demo: the downloads of Sarkar et al. 2022 under loss, simulated, beside the published tables'
 	$(BIN)/voxpath study sarkar2022 --quick
+	@echo 'demo: open sarkar2022.html in a browser; $(BIN)/voxpath new writes a scenario of your own'
+
+wheel: $(STAMPS)/python
+	packaging/wheel.sh
 
 # The engine that is there will do, if it is of these sources; else one that is built in a fraction of the time.
 check: $(STAMPS)/python
@@ -259,6 +265,9 @@ bench-call: setup bench-setup
 	cargo build --release --locked --quiet -p voxpath-sim --example plan
 	make --silent -C benches/peers
 	$(BIN)/python benches/peers/call.py
+
+one-voice: setup
+	$(BIN)/python benches/voice/run.py
 
 mqtt: setup
 	$(BIN)/python benches/mqtt/run.py

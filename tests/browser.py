@@ -50,7 +50,8 @@ def browse(page: str, script: str, tmp_path: Path, width: int = 1280, scheme: st
     digest = base64.b64encode(hashlib.sha256(act.encode()).digest()).decode()
     watched = watched.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
     file.write_text(watched.replace("</body>", f"<script>{act}</script></body>"), "utf-8")
-    flags = [f"--window-size={width},1000"]
+    # Scripts act for a visitor, whose clicks let a page play sounds.
+    flags = [f"--window-size={width},1000", "--autoplay-policy=no-user-gesture-required"]
     flags += ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
 
     async def visit() -> str:

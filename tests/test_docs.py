@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -22,6 +23,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "python/voxpath/studies").glob("*/README.md")),
 ]
+SAMPLE = ROOT / "python/voxpath/voice/call/sample.flac"
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -56,7 +58,7 @@ def help_examples() -> list[str]:
         for command in (cli, *cli.commands.values())
         for example in re.findall(r"^  voxpath (.*)$", command.epilog or "", re.MULTILINE)
         # These wait for people, or for servers: tests/test_real_use.py; or need recordings: docs/aec.md.
-        if example.split()[0] not in {"exec", "shell", "aec"}
+        if example.split()[0] not in {"exec", "shell", "aec", "replay"}
     ]
 
 
@@ -71,6 +73,9 @@ def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
     if line.startswith(("list", "site")):
         voxpath("run", "scenarios/lossy-download.toml", "--replication", "0")
         line = line.replace(" sarkar2022.html", "")
+    if line.startswith("call "):
+        for name in re.findall(r"\w+\.wav", line):
+            shutil.copy(SAMPLE, tmp_path / name)
     called = voxpath(*shlex.split(line.split(">", maxsplit=1)[0]))
     assert called.code == 0, called.err
 

@@ -21,7 +21,8 @@ from voxpath.voice.call import call, emodel, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
-from voxpath.voice.call.measures.conversation import Judged
+from voxpath.voice.call.measures.base import Evidence
+from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import one_link
 from voxpath.voice.call.player import Fate, play
 from voxpath.voice.call.problems import CallError
@@ -198,7 +199,8 @@ def test_opinions_are_those_of_annex_b(r: float, mos: float):
 
 
 _CONNECTIONS = st.tuples(
-    st.floats(0, 1000),
+    # Below a millisecond the recommendation's echo is sidetone, and R rises by 0.06.
+    st.floats(1, 1000),
     st.floats(0, 100),
     st.floats(1, 8),
     st.sampled_from([(0.0, 4.3), (0.0, 25.1), (11.0, 19.0)]),
@@ -249,6 +251,18 @@ def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> 
 )
 def test_a_sentence_names_who_spoils_it(one: Judged, told: str):
     assert verdict.sentence(one) == f"{verdict.word(one.rating.mos)}, {one.rating.mos:.1f}: {told}"
+
+
+def test_the_codec_is_blamed_for_what_it_does_without_losses(tmp_path: Path):
+    calm, lossy = (call(network, out=tmp_path) for network in (PERFECT, BAD))
+    for buffer in ("60 ms", "adaptive"):
+        perfect, bad = (
+            judge(Evidence(made.talks[0], made.codec, buffer == "adaptive")) for made in (calm, lossy)
+        )
+        assert perfect is not None
+        assert bad is not None
+        assert bad.codec == pytest.approx(perfect.rating.ie_eff)
+        assert bad.of_loss > 5 > perfect.of_loss
 
 
 # Codecs
@@ -346,7 +360,7 @@ def test_what_is_no_recording_is_refused(content: bytes | None, told: str, tmp_p
 def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path):
     made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
     assert not made.talks[0].heard.values.any()
-    assert verdict.judged(made, made.talks[0], ("emodel",)).sentence.startswith("bad, 1.0: lost packets")
+    assert verdict.judged(made, made.talks[0], ("emodel",)).sentence == "bad, 1.2: lost packets, not delay"
 
 
 # One more of a kind
@@ -392,20 +406,19 @@ def test_the_command_writes_what_is_heard_and_a_page_that_plays(voxpath: Any, tm
         const loaded = (player) =>
           player.readyState > 0 || new Promise((done) => player.addEventListener("loadedmetadata", done));
         for (const player of [said, heard, difference]) await loaded(player);
+        await heard.play();
         mouse(field, "click", 0.5, 0.3);
         await pause();
         const clicked = heard.currentTime;
+        const moved = figure.querySelector(".cursor").getAttribute("transform");
         const mark = figure.querySelector("button[data-at]");
         mark.click();
         await pause();
         heard.pause();
         return { lengths: [said.duration, heard.duration, difference.duration], clicked,
-          mark: +mark.dataset.at, at: heard.currentTime,
-          moved: figure.querySelector(".cursor").getAttribute("transform") };
+          mark: +mark.dataset.at, at: heard.currentTime, moved };
     """
-    found = browse((tmp_path / "call.html").read_text("utf-8"), script, tmp_path)
-    assert found["problems"] == []
-    shown = found["result"]
+    shown = browse((tmp_path / "call.html").read_text("utf-8"), script, tmp_path)
     assert shown["lengths"] == pytest.approx([10.09] * 3, abs=0.02)
     assert shown["clicked"] >= 5.0
     assert shown["at"] >= max(0.0, shown["mark"] - 0.5) - 0.01

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import voxpath
 from conftest import ROOT, of_the_run
 from voxpath.results import browsers
 from voxpath.results.metrics import dictionary
-from voxpath.webrtc import camera
+from voxpath.webrtc import devices
 
 BEGAN_NS = 1_700_000_000_000_000_000
 
@@ -94,7 +95,7 @@ def test_what_no_browser_of_ours_wrote_is_refused_by_its_line(line: bytes, why: 
 
 
 def test_the_camera_has_motion_and_grain(tmp_path: Path):
-    camera.write(tmp_path / "scene.y4m", 64, 48, 10)
+    devices.write_scene(tmp_path / "scene.y4m", 64, 48, 10)
     head, _, rest = (tmp_path / "scene.y4m").read_bytes().partition(b"\n")
     assert head == b"YUV4MPEG2 W64 H48 F10:1 Ip A1:1 C420mpeg2"
     frame = len(b"FRAME\n") + 64 * 48 * 3 // 2
@@ -102,6 +103,15 @@ def test_the_camera_has_motion_and_grain(tmp_path: Path):
     luma = [np.frombuffer(rest[i * frame + 6 :][: 64 * 48], np.uint8).astype(float) for i in (0, 1)]
     assert luma[0].std() > 20
     assert np.abs(luma[1] - luma[0]).mean() > 3
+
+
+def test_the_microphone_is_not_silent(tmp_path: Path):
+    devices.write_sound(tmp_path / "sound.wav")
+    with wave.open(str(tmp_path / "sound.wav")) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getnframes()) == (48_000, 1, 192_000)
+        samples = np.frombuffer(file.readframes(192_000), "<i2").astype(float)
+    # A tenth of full scale throughout.
+    assert np.allclose(samples.reshape(40, -1).std(axis=1), 3277, rtol=0.5)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +132,7 @@ def test_what_no_call_can_have_is_refused(arguments: list[str], why: str, voxpat
 def test_browsers_call_each_other_across_the_network(monkeypatch, tmp_path: Path):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     text = (ROOT / "scenarios" / "webrtc-call.toml").read_text()
-    short = text.replace('"55 s"', '"8 s"').replace('duration = "60 s"', 'duration = "40 s"')
+    short = text.replace('"55 s"', '"8 s"').replace('duration = "90 s"', 'duration = "40 s"')
     assert short.count('"8 s"') == short.count('"40 s"') == 1
     (tmp_path / "call.toml").write_text(short)
     result = voxpath.run(tmp_path / "call.toml", out=tmp_path / "runs", backends=["real"])

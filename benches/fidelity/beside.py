@@ -4,8 +4,8 @@ What the kernel did is kept in a record, one scenario a line, to which later cal
 decisions of loss and delay as long as both send the same, so the simulator answers for exactly the runs that the record has.
 
 A simulated network delivers to the nanosecond, so where nothing is random all its runs are one, and two flows may stay in step for ever
-(phase effects: Floyd and Jacobson, 1992). A network in real time delivers some microseconds late, by chance, and hosts begin some tenths of
-a millisecond late. The simulator is given delays and starts that are as late, in several draws for each run of the kernel.
+(phase effects: Floyd and Jacobson, 1992). A network in real time delivers some microseconds late, by chance, and hosts begin one after
+the other. The simulator is given delays and starts that are as late, in several draws for each run of the kernel.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -46,8 +46,8 @@ REPEATS_SHARE, REPEATS = 0.25, 5
 """How far retransmissions may be: as a share, or so many, whichever is more."""
 LATE_US, LATE_DEVIATION_US = 30, 20
 """How late a network in real time delivers on a quiet machine (`deliveries` of a run's fidelity.json)."""
-LATE_START_US = 500
-"""How late a flow of a real host begins at most: its program is woken, and writes."""
+LATE_START_US = 40
+"""By how much later than the flow before it, beside `LATE_US`, a flow of a real host begins at most."""
 DRAWS = 4
 """Simulated runs for each of the kernel's, with the same decisions of loss and delay and other starts."""
 FLOOR_S = LATE_NS / 1e9
@@ -150,7 +150,7 @@ def as_late_as_real(data: Mapping[str, Any], draw: int) -> dict[str, Any]:
         late = _engine.parse_span(link["delay"]) // 1000 + LATE_US
         link["delay"] = {"kind": "normal", "mean": f"{late} us", "deviation": f"{LATE_DEVIATION_US} us"}
     for number, flow in enumerate(changed["flows"]):
-        late = random.Random(f"{draw} {number}").randrange(LATE_START_US)  # noqa: S311
+        late = number * LATE_US + random.Random(f"{draw} {number}").randrange(LATE_START_US)  # noqa: S311
         flow["start"] = f"{_engine.parse_span(flow.get('start', '0 s')) // 1000 + late} us"
     return changed
 

@@ -177,7 +177,7 @@ def measured(name: str, folder: Path) -> Measured:
         float(_held(seconds, kbps, grid).mean()),
         float(media.get_column("media_sent_bps").sum() / (until - since) / 1e3),
         *(float(np.percentile(waited[inside], share)) for share in (50, 95)),
-        problem=_starved(folder, case),
+        problem=_problem(folder, case),
     )
     if len(case.rates) > 1:
         (_, _), (falls, low), (rises, high) = case.rates
@@ -217,17 +217,21 @@ def _queueing(packets: pl.DataFrame, case: Case) -> tuple[np.ndarray, ...]:
     return left, np.maximum(waited, 0), is_tcp, size
 
 
-def _starved(folder: Path, case: Case) -> str | None:
-    """Why a run of browsers says nothing: they had too little processor time."""
+def _problem(folder: Path, case: Case) -> str | None:
+    """Why a run of browsers says nothing: it was too short, or they had too little processor time."""
     path = folder / "browsers.parquet"
     if not path.is_file():
         return None
     table = pl.read_parquet(path).filter(
-        pl.col("end") == "client", pl.col("media") == "video", pl.col("second") >= case.since
+        pl.col("end") == "client",
+        pl.col("media") == "video",
+        pl.col("second").is_between(case.since, case.end - 4),
     )
+    if table.height < case.end - 3 - case.since:
+        return f"it was measured for {table.height} s"
     if table.get_column("limited_by_cpu_ns").sum():
         return "Chromium says that the processor limited the quality"
-    made = table.get_column("frames_captured").head(table.height - 2).mean()
+    made = table.get_column("frames_captured").mean()
     if not isinstance(made, float) or made < 0.95 * FPS:
         return f"{made} of {FPS} frames a second came from the camera"
     return None

@@ -7,6 +7,7 @@ it was interrupted. `--kept` makes no call of browsers: it takes those that are 
 # SPDX-License-Identifier: Apache-2.0
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -47,7 +48,7 @@ Written by `make webrtc`; do not edit. Two Chromium browsers call each other on 
 simulated, across the same networks. Measured on {machine}; {browser}; engine {build}.
 
 - **Network**: {delay} ms each way, {queue} ms of drop-tail queue at the first capacity, 10 Mbit/s back. The TCP transfer is simulated in both.
-- **Chromium**: {codec}, {size} at {fps} frames a second of a moving scene with grain, `maxBitrate` {most} kbit/s, Opus both ways; no field trial set.
+- **Chromium**: {codec}, {size} at {fps} frames a second of a moving scene with grain, `maxBitrate` {most} kbit/s; Opus both ways, of noise; no field trial set.
 - **Ours**: the same rates and media, retransmission, the octets of SRTP.
 - **Estimate**: `availableOutgoingBitrate` of `getStats`, and our signal `target_bps`; its mean over time.
 - **Queueing delay**: of every packet on the video's way, from the bottleneck's queue until its first bit is sent.
@@ -102,15 +103,21 @@ def simulated(name: str, out: Path) -> list[Measured]:
 
 
 def browsers(name: str, runs: int, out: Path, *, kept: bool) -> list[Measured]:
-    """Calls of browsers in a case: those that are valid."""
+    """Calls of browsers in a case: those whose packets were in time."""
     document = scenario(name, browsers=True)
     backend = RealBackend(
         out, observation(document, ("packets",), ()), attempts=0 if kept else ATTEMPTS, on_done=lambda _: None
     )
     backend.answer([Question(document, range(runs))])
-    found = [outcome for outcome in backend.outcomes[0] if outcome.valid]
+    # A browser that starts late has not ended when the run has, which says nothing of what it did before.
+    found = [outcome for outcome in backend.outcomes[0] if kept_up(outcome.folder)]
     sys.stderr.write(f"{CASES[name].title}: {len(found)} of {runs} calls of browsers\n")
     return [measured(name, outcome.folder) for outcome in found]
+
+
+def kept_up(folder: Path) -> bool:
+    """Whether the network of a run was in time."""
+    return bool(json.loads((folder / "verdict.json").read_bytes())["kept_up"])
 
 
 def lines(

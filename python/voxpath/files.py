@@ -12,11 +12,12 @@ import os
 import secrets
 import stat
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path, PurePath
+    from pathlib import PurePath
 
     import polars as pl
 
@@ -97,6 +98,12 @@ def _check_regular(mode: int, path: PurePath | str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "is no regular file", str(path))
+
+
+def examples() -> dict[str, Path]:
+    """The scenarios that are shipped, by name; they lie in the package."""
+    folder = Path(__file__).parent / "examples"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def check(path: Path) -> None:

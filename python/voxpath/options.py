@@ -229,7 +229,7 @@ MEASURES: Option[Sequence[str]] = Option(
     "measures",
     Names(),
     "How it is judged: all of them, or some of emodel, pesq, visqol, stoi, words, formants.",
-    ("emodel", "pesq", "stoi"),
+    ("emodel", "pesq"),
 )
 CALL: tuple[Option[Any], ...] = (
     Option("over", Text("TRANSPORT"), "The transport: rtp, tcp, websocket, mptcp, mqtt.", "rtp"),
@@ -249,6 +249,12 @@ CALL: tuple[Option[Any], ...] = (
         Text("TIME"),
         "The jitter buffer: how long the first frame waits, or adaptive.",
         "60 ms",
+    ),
+    Option(
+        "backend",
+        Text("NAME"),
+        "sim, in virtual time; or real, the very packets over the kernel, as long as the recording takes.",
+        "sim",
     ),
     Option("redundancy", Whole(0, 3), "So many earlier frames in each packet of RTP (RFC 2198).", 0),
     MEASURES,

@@ -29,10 +29,10 @@ def _link(function: Decorated) -> Decorated:
 Examples:
   voxpath call
   voxpath call speech.wav --delay "80 ms" --jitter "15 ms" --loss "2 %" --over rtp
-  voxpath call speech.wav --preset lte --loss "3 %" --burst "4 packets" --redundancy 1 --measures all
+  voxpath call speech.wav --preset lte --loss "3 %" --burst "4 packets" --redundancy 1 --measures emodel,stoi
   voxpath call speech.wav --delay "40 ms" --loss "1 %" --over tcp --buffer adaptive
   voxpath call mine.wav yours.wav --codec g711 --delay "150 ms"
-  voxpath call speech.wav --scenario scenarios/two-cubic.toml
+  voxpath call speech.wav --scenario scenarios/lossy-download.toml
 """,
 )
 @click.argument("recordings", nargs=-1, metavar="[SAID [ANSWERED]]", type=click.Path(path_type=Path))

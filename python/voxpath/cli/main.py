@@ -15,12 +15,13 @@ import click
 from voxpath.cli.about import doctor, schema
 from voxpath.cli.aec import aec
 from voxpath.cli.call import call
+from voxpath.cli.new import new
 from voxpath.cli.parts import BAD_INPUT, FAILED, Group
 from voxpath.cli.real import exec_, shell
 from voxpath.cli.runs import compare, report, run, sweep
 from voxpath.cli.show import show
 from voxpath.cli.speech import speech
-from voxpath.cli.store import list_, site
+from voxpath.cli.store import list_, replay, site
 from voxpath.cli.study import study
 from voxpath.cli.tcp_script import tcp_script
 from voxpath.cli.vowels import vowels
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = (
+    new,
     run,
     sweep,
     compare,
@@ -39,6 +41,7 @@ COMMANDS = (
     show,
     list_,
     site,
+    replay,
     study,
     exec_,
     shell,
@@ -104,6 +107,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="""
 Examples:
+  voxpath new
   voxpath run scenarios/lossy-download.toml
   voxpath sweep scenarios/loss-and-delay.toml
   voxpath report scenarios/loss-and-delay.toml

@@ -19,7 +19,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from voxpath.webrtc import ROWS, camera
+from voxpath.webrtc import ROWS, devices
 from voxpath.webrtc.chromium import Browser, BrowserError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class End:
         video: Its camera; it sends no video without.
         audio: Whether it sends audio.
         codec: Of video; what the end that offers says holds for both.
-        microphone: A WAV file; beeps without it.
+        microphone: A WAV file; noise like that of many voices without it.
     """
 
     video: Video | None
@@ -109,23 +109,25 @@ def answer(end: End, port: int, seconds: float | None) -> None:
 @contextlib.contextmanager
 def _page(end: End) -> Iterator[Browser]:
     with contextlib.ExitStack() as stack:
-        flags = []
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="voxpath-devices-")))
+        sound = end.microphone
+        if sound is None:
+            sound = folder / "sound.wav"
+            devices.write_sound(sound)
+        flags = [f"--use-file-for-fake-audio-capture={sound}"]
         sends: dict[str, Any] = {"audio": end.audio, "codec": end.codec}
         if end.video is not None:
-            path = end.video.file
-            if path is None:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="voxpath-camera-"))
-                path = Path(folder) / "scene.y4m"
-                camera.write(path, end.video.width, end.video.height, end.video.fps)
-            flags.append(f"--use-file-for-fake-video-capture={path}")
+            scene = end.video.file
+            if scene is None:
+                scene = folder / "scene.y4m"
+                devices.write_scene(scene, end.video.width, end.video.height, end.video.fps)
+            flags.append(f"--use-file-for-fake-video-capture={scene}")
             sends["video"] = {
                 "width": end.video.width,
                 "height": end.video.height,
                 "fps": end.video.fps,
                 "maxBitrate": end.video.max_bps,
             }
-        if end.microphone is not None:
-            flags.append(f"--use-file-for-fake-audio-capture={end.microphone}")
         page = stack.enter_context(as_file(files(__package__)))
         browser = stack.enter_context(Browser(*flags))
         browser.open(page / "page.html")

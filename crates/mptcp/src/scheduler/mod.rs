@@ -9,6 +9,7 @@ mod kernel;
 mod lowest_rtt;
 mod redundant;
 mod round_robin;
+mod server;
 
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ schedulers! {
     "ecf" => Ecf, ecf::Ecf,
     /// That of Linux since 5.17.
     "linux" => Kernel, kernel::Kernel,
+    /// The latest news: for servers of mobile hosts (De Coninck and Bonaventure 2018).
+    "server" => Server, server::Server,
 }
 
 /// The schedulers by the names that scenarios know them by.

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath import _engine, files, options, terminal
+from voxpath.backends.base import UnanswerableError
+from voxpath.backends.real.session import RealError
 from voxpath.cli.actions.common import check_store, chosen_names, save_page
 from voxpath.results.store import StoreError
 from voxpath.scenario import ScenarioError
@@ -18,7 +20,7 @@ from voxpath.tables import print_document
 from voxpath.voice.call import page, verdict
 from voxpath.voice.call import path as voice
 from voxpath.voice.call.codecs.base import Wish
-from voxpath.voice.call.measures import MEASURES, QUICK
+from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.network import Network, of_scenario, one_link
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.wav import write
@@ -37,9 +39,9 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
     """
     if len(recordings) > len(voice.WAYS):
         raise click.UsageError("a call has one recording, or two for both directions")
-    measures = tuple(MEASURES) if given["measures"] == "all" else QUICK
-    if given["measures"] not in {"all", ",".join(options.MEASURES.default)}:
-        measures = chosen_names(given["measures"], tuple(MEASURES), "--measures")
+    measures = tuple(MEASURES)
+    if given["measures"] != "all":
+        measures = chosen_names(given["measures"], measures, "--measures")
     heard, save = given["heard"] or Path("heard.wav"), given["save"] or Path("call.html")
     outputs = [_output(heard, name, len(recordings)) for name in voice.WAYS[: max(1, len(recordings))]]
     _check(outputs, save, recordings)
@@ -54,13 +56,14 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
             wish=_wish(given),
             buffer=given["buffer"],
             redundancy=given["redundancy"],
+            backend=given["backend"],
             seed=given["seed"],
             out=given["out"],
             force=given["force"],
         )
     except ScenarioError as error:
         raise click.ClickException(_told(error, given)) from None
-    except (CallError, StoreError) as error:
+    except (CallError, StoreError, RealError, UnanswerableError) as error:
         raise click.ClickException(str(error)) from None
     judged = [verdict.judged(made, talk, measures) for talk in made.talks]
     out = terminal.console()

@@ -331,7 +331,8 @@
     const playFrom = (at) => {
       chosen.currentTime = Math.max(0, at);
       show();
-      chosen.play();
+      // Before a visitor has touched the page, a browser may refuse.
+      chosen.play().catch(() => {});
     };
     players.forEach((player) => {
       player.addEventListener("play", () => {

@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.table import default
 from voxpath.scenario.quantities import Span
 from voxpath.scenario.rates.table import ControlTable
 
@@ -21,8 +20,11 @@ class LibWebRtc(ControlTable):
     probing: bool = Field(True, description="Probes at the start, and while the application limits the rate.")
     loss_based_v2: bool = Field(True, description="The loss-based estimate of today; else the classic one.")
     transport_overhead: bool = Field(
-        True, description="Packets count with their IPv4 and UDP headers, 28 B (send_side_bwe_with_overhead)."
+        True,
+        description="Packets count with the headers of IPv4 and UDP, 28 B (send_side_bwe_with_overhead).",
     )
-    burst: Span = default(
-        "40 ms", "What the pacer may send at once, as time at its rate (PacerConfig::kDefaultTimeInterval)."
+    burst: Span = Field(
+        "40 ms",
+        validate_default=True,
+        description="What the pacer may send at once, as time at its rate (kDefaultTimeInterval).",
     )

@@ -182,7 +182,7 @@ def _distribution(talk: Talk) -> Plot:
         )
     return Plot(
         f"{_WHO[talk.way.name]}: how many frames are not there after so long",
-        "From capture on. What is right of the vertical line came too late; the rest never came.",
+        "From capture on. Right of the vertical line is too late; what the curve ends above never came.",
         Axis("delay", "ms"),
         Axis("frames not there", "%"),
         curves,

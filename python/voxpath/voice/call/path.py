@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxpath.names import did_you_mean
 from voxpath.voice.call import buffer as jitter
-from voxpath.voice.call import player
+from voxpath.voice.call import kernel, player
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
 from voxpath.voice.call.problems import CallError
@@ -105,6 +105,7 @@ def call(
     wish: Wish = _USUAL,
     buffer: str = "60 ms",
     redundancy: int = 0,
+    backend: str = "sim",
     seed: int | None = None,
     out: Path | str = "runs",
     force: bool = False,
@@ -119,6 +120,7 @@ def call(
         wish: What is asked of the codec.
         buffer: The jitter buffer: `adaptive`, or how long the first frame waits.
         redundancy: So many earlier frames in each packet of RTP.
+        backend: `sim`, in virtual time; or `real`, over the kernel, which takes as long as the recording.
         seed: Of the random streams; the scenario's own without it.
         out: Directory of the runs.
         force: Make the run anew if it is there already.
@@ -127,7 +129,9 @@ def call(
         CallError: Something cannot be used.
         ScenarioError: The network cannot be.
         StoreError: The run cannot be kept.
+        RealError: The machine cannot run it in real time.
     """
+    chosen(backend, dict.fromkeys(("sim", "real")), "backend of a call")
     by: Transport = chosen(over, TRANSPORTS, "transport")
     coder: Codec = chosen(codec, CODECS, "codec")
     if not 1 <= len(recordings) <= len(WAYS):
@@ -140,11 +144,17 @@ def call(
         Way(name, from_, to, [len(frame) for frame in encoded.frames], encoded.frame_ns)
         for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
     ]
-    document = planned(network, by, ways, wants, seed)
-    folder = _run(document, Path(out), force)
+    if backend == "real":
+        if over != "rtp" or redundancy:
+            raise CallError("over the kernel a voice goes by rtp, without redundancy")
+        document = kernel.planned(network, seed)
+        came, folder = kernel.carry(document, ways, coded, Path(out))
+    else:
+        document = planned(network, by, ways, wants, seed)
+        folder = _run(document, Path(out), force)
+        came = [by.arrivals(folder, way) for way in ways]
     talks = []
-    for way, one, encoded in zip(ways, said, coded, strict=True):
-        arrivals = by.arrivals(folder, way)
+    for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
         heard = player.play(coder, encoded, arrivals, wants.buffer)
         talks.append(Talk(way, one, encoded, player.clean(coder, encoded), arrivals, heard))
     return Call(network, by, coder, wants.buffer, document, folder, talks)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAMPLE = "sample.flac"
-"""A reader of LibriVox (public domain), as pocketsphinx-testdata has it (BSD-2): `sample.txt`."""
+"""A reader of LibriVox (public domain), as pocketsphinx-testdata has it (BSD-2): `sample.LICENSE.txt`."""
 
 LOWEST_HZ, HIGHEST_HZ = 8_000, 48_000
 _FULL = 32_767

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WORDS = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """From where on an opinion is called so: the nearest of P.800's five."""
-_SPOILS = 2.0
+_SPOILS = 5.0
 """Less of R is not worth a word."""
 _BURSTS = 1.3
 """From this BurstR on losses come in bursts."""

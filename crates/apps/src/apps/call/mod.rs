@@ -47,7 +47,7 @@ impl Settings for Box<Call> {
     const TRANSPORTS: &'static [Over] = &[Over::Datagrams];
     const RECEIVER: usize = 1;
     const TABLES: &'static [&'static dyn Entity] =
-        &[&tables::FRAMES, &tables::MEDIA_SECONDS, &tables::SIGNALS];
+        &[&tables::CALLS, &tables::FRAMES, &tables::MEDIA_SECONDS, &tables::SIGNALS];
 
     fn check(&self, check: &mut Check<'_>) {
         let any = self.ways().any(|(_, sends)| sends.video.is_some() || sends.audio.is_some());

@@ -37,6 +37,46 @@ fn ways<'a>(told: &Told<'a>) -> impl Iterator<Item = Way<'a>> {
     })
 }
 
+/// An end of a call.
+pub(super) struct End {
+    flow: u32,
+    end: usize,
+    ended: Option<Time>,
+    malformed: u64,
+}
+
+/// The table of ends.
+pub(super) static CALLS: EntityOf<End> = EntityOf {
+    is_of: |told| told.seen::<Record>().is_some(),
+    table: TableOf {
+        name: "calls",
+        about: "One row per end of a call.",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+            ("end", Meaning::name("scenario", "client or server."), Of::Text(|row| ENDS[row.end].into())),
+            (
+                "call_ended_ns",
+                Meaning::time("application", "When the call was over for this end; no value if it was not."),
+                Of::OptU64(|row| row.ended.map(Time::as_nanos)),
+            ),
+            (
+                "datagrams_malformed",
+                Meaning::count(
+                    "application",
+                    "Datagrams that came and were neither RTP nor RTCP of this call, or not as their formats ask.",
+                ),
+                Of::U64(|row| row.malformed),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let flow = told.flow;
+        for (end, record) in told.seen::<Record>().into_iter().flatten().enumerate() {
+            rows.push(End { flow, end, ended: record.ended, malformed: record.malformed });
+        }
+    },
+};
+
 /// A frame and what became of it.
 pub(super) struct Frame {
     flow: u32,

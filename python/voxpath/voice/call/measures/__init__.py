@@ -27,6 +27,3 @@ MEASURES: Mapping[str, Measure] = {
         Formants(),
     )
 }
-
-QUICK = ("emodel", "pesq", "stoi")
-"""What is measured unless more is asked for: the others take seconds."""

@@ -70,7 +70,7 @@ def judge(evidence: Evidence) -> Judged | None:
         undisturbed = replace(
             talk, heard=Heard(talk.clean, talk.heard.fates, talk.heard.wait, talk.heard.begins)
         )
-        best = Pesq().score(replace(evidence, talk=undisturbed)).value
+        best = Pesq().score(replace(evidence, talk=undisturbed, known={})).value
         codec = effective if best is None else min(effective, _equipment(best))
     return Judged(emodel.rate(replace(connection, ie=effective)), codec, True, burst_r, late)
 

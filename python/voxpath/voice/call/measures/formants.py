@@ -21,7 +21,7 @@ _LONGEST_S = 60.0
 
 
 class Formants:
-    """Median size of the shifts of F1, F2 and F3 over the loud parts."""
+    """Median size of the shifts of each formant over the loud parts."""
 
     name: ClassVar[str] = "formants"
     title: ClassVar[str] = "formants"
@@ -66,5 +66,7 @@ class Formants:
         lost = int(np.isnan(shifts).any(axis=1).sum())
         text = ", ".join(f"F{number} {hz:.0f}" for number, hz in enumerate(moved, 1)) + " Hz"
         return Score(
-            text, float(moved.mean()), f"median of {int(loud.sum())} frames, {lost} of them without all three"
+            text,
+            float(moved.mean()),
+            f"median of {int(loud.sum())} frames, {lost} of them incomplete",
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +15,8 @@ from voxpath.voice.call.measures.base import Score
 from voxpath.voice.call.measures.listeners import mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from voxpath.voice.call.measures.base import Evidence
@@ -54,5 +59,19 @@ def _model() -> Any:
     from visqol import VisqolApi
 
     model = VisqolApi()
-    model.create(mode="speech", use_lattice_model=True)
+    with _quiet():
+        model.create(mode="speech", use_lattice_model=True)
     return model
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The runtime of the model tells standard error which processor it uses; errors are exceptions."""
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

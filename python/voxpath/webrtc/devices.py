@@ -1,7 +1,8 @@
-"""A camera without a camera: a file of pictures that an encoder finds hard at any rate."""
+"""A camera and a microphone without either: files that encoders find as hard as what people send."""
 
 from __future__ import annotations
 
+import wave
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,33 @@ _GRAIN = 6.0
 _STEP = 3
 """How far the scene moves from one picture to the next, in pixels."""
 
+_HZ = 48_000
+_LOUDNESS = 0.1
+"""Standard deviation of the sound, of full scale."""
 
-def write(path: Path, width: int, height: int, fps: int) -> None:
+
+def write_sound(path: Path) -> None:
+    """Writes noise whose power falls as one over the frequency, as that of many voices.
+
+    Opus gives it its full rate; Chromium's own beeps are silence for the most part, and get a third of that.
+
+    Args:
+        path: A WAV file, one channel of 16 bits.
+    """
+    draw = np.random.default_rng(_SEED)
+    spectrum = np.fft.rfft(draw.normal(size=_SECONDS * _HZ))
+    spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum)))
+    spectrum[0] = 0
+    sound = np.fft.irfft(spectrum)
+    samples = np.clip(sound / sound.std() * _LOUDNESS * 32767, -32768, 32767).astype("<i2")
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(_HZ)
+        file.writeframes(samples.tobytes())
+
+
+def write_scene(path: Path, width: int, height: int, fps: int) -> None:
     """Writes the pictures: a scene with structure of all sizes that passes by, with grain.
 
     A test picture of bars costs an encoder next to nothing, and so no rate control would be needed.
