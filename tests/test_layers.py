@@ -12,6 +12,10 @@ WITHOUT_CIRCLES = ("apps", "py", "sim", "units", "wire")
 TO_BE_REMOVED = {
     "apps": {
         ("crate::apps::cbr", "crate::apps::onoff"),
+        ("crate::apps::coap::client", "crate::apps"),
+        ("crate::apps::coap::server", "crate::apps"),
+        ("crate::apps::coap::tables", "crate::apps::coap::client"),
+        ("crate::apps::coap::tables", "crate::apps::coap::server"),
         ("crate::apps::mqtt::broker", "crate::apps"),
         ("crate::apps::mqtt::publisher", "crate::apps"),
         ("crate::apps::mqtt::subscriber", "crate::apps"),

@@ -10,7 +10,7 @@ import pytest
 from voxpath.backends import named
 from voxpath.backends.answer import ask
 from voxpath.backends.formula import Formulas
-from voxpath.studies.thapa2023 import emergency, later, offload, readings
+from voxpath.studies.thapa2023 import cited, emergency, later, offload, readings
 from voxpath.studies.thapa2023.measures import captures, data_segments, mqtt_packets, stream_bytes
 from voxpath.studies.thapa2023.questions import QUICK, SIM, Cell, ask_all, real_questions
 from voxpath.studies.thapa2023.scenario import (
@@ -176,3 +176,27 @@ def test_messages_with_deadlines_are_late_by_every_way(tmp_path):
         # No message is there before the air has carried it.
         assert delays.shares(clean, 0.5) == [0.0]
         assert 0.3 < delays.shares(damaged, 100)[0] <= delays.shares(damaged, 1000)[0] <= 1
+
+
+def test_octets_of_other_protocols_by_hand():
+    assert cited.coap_octets(100) == (4 + 2 + 6 + 5 + 1) + 6
+    assert cited.mqtt_octets(100) == (2 + 2 + 10 + 2) + 4
+    # Frames of 8 octets around a method of 19, a header of 14, and the body.
+    assert cited.amqp_octets(100) == 3 * 8 + 19 + 14
+    assert (
+        cited.http_octets(100)
+        == len("POST /field/data HTTP/1.1")
+        + len("Host: broker")
+        + len("Content-Length: 100")
+        + 4 * 2
+        + len("HTTP/1.1 204 No Content")
+        + 2 * 2
+    )
+
+
+def test_coap_takes_a_round_trip_for_each_block(tmp_path):
+    cells = [cited.Cell(cited.CONFIRMED, size, "0 %") for size in (1024, 1025)]
+    asked = {cell: one for cell, one in cited.questions(2).items() if cell in cells}
+    found = cited.Cited(dict(zip(asked, asking(tmp_path)(list(asked.values()), ("sim",)), strict=True)))
+    one, two = (found.response_ms(cell).mean for cell in cells)
+    assert two == pytest.approx(2 * one, rel=0.1)
