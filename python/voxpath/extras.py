@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import metadata
 
 EXTRAS = {
     "notebook": "charts of results: .plot()",
@@ -30,12 +29,17 @@ def install(extra: str) -> str:
 
 def lacking(extra: str) -> list[str]:
     """What an extra brings and is not here, as far as the installed package says what that is."""
+    # Not at once: what lists the commands imports this module.
+    from importlib import metadata
+
     found = (_REQUIREMENT.match(line) for line in metadata.requires("voxpath") or ())
     names = [match[1] for match in found if match is not None and match[2] == extra and match[1] != "voxpath"]
     return [name for name in names if not _is_here(name)]
 
 
 def _is_here(name: str) -> bool:
+    from importlib import metadata
+
     try:
         metadata.version(name)
     except metadata.PackageNotFoundError:
