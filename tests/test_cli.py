@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import click
 import pytest
 
 from conftest import ROOT
-from voxpath import _engine, terminal
+from voxpath import _engine, extras, terminal
 from voxpath.cli.main import cli
 from voxpath.scenario.schema import schema
 
@@ -95,3 +96,13 @@ def test_shells_complete_commands_and_options(words: str, completed: str, shell:
 
 def test_what_a_program_says_steers_no_terminal():
     assert terminal.plain("\x1b[31mred\x1b[0m\x07 x") == "red x"
+
+
+def test_doctor_knows_every_extra_and_how_to_get_it(voxpath, monkeypatch: pytest.MonkeyPatch):
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras.EXTRAS) == set(declared)
+    needed = ["absent-package>=1 ; extra == 'rooms'", "click>=8 ; extra == 'dask'", "no ; extra == 'rooms-x'"]
+    monkeypatch.setattr(extras.metadata, "requires", lambda _: needed)
+    assert (extras.lacking("rooms"), extras.lacking("dask")) == (["absent-package"], [])
+    told = voxpath("doctor").out
+    assert "absent-package missing: pip install '.[rooms]'" in told

@@ -58,7 +58,7 @@ def help_examples() -> list[str]:
         for command in (cli, *cli.commands.values())
         for example in re.findall(r"^  voxpath (.*)$", command.epilog or "", re.MULTILINE)
         # These wait for people, or for servers: tests/test_real_use.py; or need recordings: docs/aec.md.
-        if example.split()[0] not in {"exec", "shell", "aec"}
+        if example.split()[0] not in {"exec", "shell", "aec", "replay"}
     ]
 
 

@@ -1,4 +1,4 @@
-"""`voxpath list` and `voxpath site`: what is in a store, in a table and as pages."""
+"""`voxpath list`, `site` and `replay`: what is in a store, in a table, as pages, as a scenario."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from voxpath import options
+from voxpath.cli.options import option
 from voxpath.cli.parts import JSON, Command, Directory
 
 
@@ -56,3 +58,26 @@ def site(sources: tuple[Path, ...], out: Path, title: str) -> int:
     from voxpath.cli.actions import store as action
 
     return action.site(sources, out, title)
+
+
+@click.command(
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath replay 3f2a --save replay.toml
+""",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--save", required=True, metavar="FILE.toml", type=click.Path(path_type=Path), help="The scenario."
+)
+@option(options.OUT, help="Directory of the runs, where RUN is not a folder.")
+def replay(run: Path, save: Path, out: Path) -> int:
+    """Writes a scenario of what programs did in a RUN, such as one that voxpath exec kept.
+
+    Each of their TCP connections is a flow that starts when it was opened and moves as many bytes, over the
+    same network: in virtual time, as often as you like, with other values.
+    """
+    from voxpath.cli.actions import replay as action
+
+    return action.replay(run, out, save)

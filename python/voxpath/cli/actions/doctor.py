@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine, terminal
 from voxpath.cli.actions.common import print_json
+from voxpath.extras import EXTRAS, install, lacking
 from voxpath.packages import NEEDED, OF_EXAMPLES, missing
 
 if TYPE_CHECKING:
@@ -70,7 +71,15 @@ def examine() -> list[Finding]:
         _namespaces(),
         _real_hosts("tun"),
         _real_hosts("veth"),
+        *map(_extra, EXTRAS),
     ]
+
+
+def _extra(name: str) -> Finding:
+    """What is installed only on request, and the command that brings it."""
+    missing_of_it = lacking(name)
+    detail = f"{', '.join(missing_of_it)} missing: {install(name)}" if missing_of_it else "installed"
+    return Finding(f"extra {name}", works=not missing_of_it, detail=detail, serves=EXTRAS[name])
 
 
 def _engine_works() -> Finding:

@@ -70,7 +70,7 @@ def _told(run: Path, options: ShowOptions) -> dict[str, Any]:
     """A run for programs (docs/json.md): its tables of a row for each flow, or the one that is asked for."""
     if options.series or options.save is not None:
         raise ShowError("--json prints tables: leave out --series and --save, or ask for --table series")
-    folder = _find(run, options.out)
+    folder = find(run, options.out)
     kept = Kept.read(folder)
     known = tables_of(folder)
     if options.table is not None and options.table not in known:
@@ -111,7 +111,7 @@ def show_run(run: Path, out: Path, table: str | None, series: Sequence[str], sav
         ShowError: There is no such run, or nothing of that name in it.
         StoreError: It cannot be read.
     """
-    folder = _find(run, out)
+    folder = find(run, out)
     kept = Kept.read(folder)
     with readable(folder):
         if series:
@@ -124,7 +124,7 @@ def show_run(run: Path, out: Path, table: str | None, series: Sequence[str], sav
             _show_all(kept)
 
 
-def _find(run: Path, out: Path) -> Path:
+def find(run: Path, out: Path) -> Path:
     """The folder of a run: itself, or the only one of the store whose name begins so."""
     if is_run(run):
         return run

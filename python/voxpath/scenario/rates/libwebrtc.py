@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from voxpath.scenario.apps.table import default
 from voxpath.scenario.quantities import Span
 from voxpath.scenario.rates.table import ControlTable
 
@@ -24,6 +23,8 @@ class LibWebRtc(ControlTable):
         True,
         description="Packets count with the headers of IPv4 and UDP, 28 B (send_side_bwe_with_overhead).",
     )
-    burst: Span = default(
-        "40 ms", "What the pacer may send at once, as time at its rate (PacerConfig::kDefaultTimeInterval)."
+    burst: Span = Field(
+        "40 ms",
+        validate_default=True,
+        description="What the pacer may send at once, as time at its rate (kDefaultTimeInterval).",
     )

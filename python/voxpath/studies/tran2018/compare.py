@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from voxpath import _engine
-from voxpath.document import Checks, Facts, Report, Section, Text
-from voxpath.studies.base import Answer, Study, held, shown
+from voxpath.document import Checks, Facts, Lead, Report, Section, Text
+from voxpath.studies.base import Answer, Study, held, pictured, shown
 from voxpath.studies.tran2018 import claims, figures, tables
 from voxpath.studies.tran2018.measures import of_one, percentile
 from voxpath.studies.tran2018.networks import KINDS
@@ -72,6 +72,9 @@ def _setup(effort: Effort) -> Section:
     )
 
 
+_PLURALS = {"agrees": "agree", "differs": "differ", "no answer": "have no answer"}
+
+
 def _answer(found: Found, judged: Sequence[Comparison], checks: Sequence[Check]) -> list[str]:
     counts = Counter(item.verdict for item in judged)
 
@@ -93,9 +96,7 @@ def _answer(found: Found, judged: Sequence[Comparison], checks: Sequence[Check])
         ),
         f"The redundant scheduler needs {slow('redundant')} ms{bytes_told}.",
         "Of the correlations of Table I "
-        + ", ".join(
-            f"{count} {'agree' if verdict == 'agrees' else verdict}" for verdict, count in counts.items()
-        )
+        + ", ".join(f"{count} {_PLURALS.get(verdict, f'are {verdict}')}" for verdict, count in counts.items())
         + ".",
         f"Of the sentences of the text: {held(checks)}",
     ]
@@ -139,6 +140,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         _answer(found, judged, checks),
         sections,
         (("command", "voxpath study tran2018" + " --quick" * quick), ("engine", _engine.BUILD)),
+        Lead(_answer(found, judged, checks)[0], pictured(sections, "Figure 4"), checks[0].claim),
     )
     return Answer(near, judged, report)
 
