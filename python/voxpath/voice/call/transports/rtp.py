@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from voxpath.results.kept import table
@@ -44,13 +45,19 @@ class Rtp:
         return with_flows(network, flows=[flow])
 
     def arrivals(self, folder: Path, way: Way) -> Arrivals:
-        """From the table of frames, in which those that were not sent have no row."""
+        """From the table of frames, in which those that were not sent have no row.
+
+        The end that answers begins to speak when it hears of the call.
+        """
         end = "client" if way.name == "there" else "server"
         rows = table(folder, "frames").filter(
             pl.col("flow").cast(pl.String) == VOICE, pl.col("end") == end, pl.col("media") == "audio"
         )
         found = Arrivals.nothing(way)
-        number = (rows.get_column("captured_ns").cast(pl.Int64).to_numpy() - LEAD_NS) // way.frame_ns
+        number = np.flatnonzero(way.sizes)[: rows.height]
+        captured = rows.get_column("captured_ns").cast(pl.Int64).to_numpy()
+        if len(captured):
+            found.captured[:] += captured[0] - found.captured[number[0]]
         for into, column in ((found.sent, "frame_sent_ns"), (found.complete, "frame_complete_ns")):
             into[number] = rows.get_column(column).cast(pl.Int64).fill_null(NEVER).to_numpy()
         return found
