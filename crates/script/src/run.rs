@@ -259,9 +259,7 @@ impl Observed {
                 octets / self.segment == expected / self.segment
             }
             Amount::Octets(expected) => octets == expected,
-            Amount::Between(least, most) => {
-                least * self.segment <= octets && octets <= most * self.segment
-            }
+            Amount::Between(least, most) => least * self.segment <= octets && octets <= most * self.segment,
         }
     }
 
