@@ -23,6 +23,7 @@ TO_BE_REMOVED = {
         ("crate::apps::mqtt::tables", "crate::apps::mqtt::publisher"),
         ("crate::apps::mqtt::tables", "crate::apps::mqtt::subscriber"),
         ("crate::apps::proxy", "crate::apps"),
+        ("crate::record", "crate::apps::iperf_siri"),
         ("crate::record", "crate::apps::speech"),
     },
 }
