@@ -73,7 +73,7 @@ fn a_last_packet_in_two_reads_is_answered_once_unless_each_read_is() {
 
 #[test]
 fn bursts_in_one_read_are_answered_each_unless_each_read_is() {
-    let (wrote, flaws) = both(&[0..3 * BURST]);
+    let (wrote, flaws) = both(core::slice::from_ref(&(0..3 * BURST)));
     assert_eq!(wrote, [10 + 10 + 750, 750]);
     assert_eq!(flaws, Flaws { swallowed: 2, ..Flaws::default() });
     // A read has 5000 octets at most: 8 bursts of 200 are fewer, 30 are more.
