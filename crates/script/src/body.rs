@@ -263,12 +263,9 @@ fn check(words: &mut Words<'_>) -> Result<Check, ParseError> {
     Ok(check)
 }
 
-/// Segments, or with a `B` octets; with a `to` segments between two numbers.
+/// Segments, or with a `B` octets.
 fn amount(words: &mut Words<'_>) -> Result<Amount, ParseError> {
     let number = words.value("a number of segments, or of octets with B")?;
-    if words.take("to") {
-        return Ok(Amount::Between(number, words.value("the largest number of segments")?));
-    }
     Ok(if words.take("B") { Amount::Octets(number) } else { Amount::Segments(number) })
 }
 

@@ -173,8 +173,6 @@ pub enum Amount {
     Segments(u64),
     /// Octets; the kernel, which counts segments, has to have as many as fit.
     Octets(u64),
-    /// Full-sized segments, between these numbers.
-    Between(u64, u64),
 }
 
 /// What the endpoint has to say of itself.

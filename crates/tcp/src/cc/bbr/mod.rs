@@ -446,3 +446,42 @@ impl CongestionControl for Bbr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Profile;
+
+    const SMSS: u64 = 1448;
+
+    /// What the algorithm makes of a segment that took `millis`.
+    fn after_a_segment(bbr: &mut Bbr, millis: u64) -> Option<Span> {
+        let now = Time::ZERO + Span::from_millis(millis);
+        let rtt = Some(Span::from_millis(millis));
+        let sample = RateSample {
+            now,
+            total_delivered: SMSS,
+            delivered: SMSS,
+            interval: rtt,
+            acked: SMSS,
+            departure: now,
+            rtt,
+            srtt: rtt,
+            ..RateSample::default()
+        };
+        let mut window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX, smss: SMSS };
+        bbr.cong_control(&sample, &mut window);
+        bbr.min_rtt
+    }
+
+    #[test]
+    fn the_smallest_round_trip_begins_with_the_handshakes() {
+        let config = Profile::Linux.config();
+        let mut bbr = Bbr::new(&config);
+        bbr.init(Time::ZERO, Some(Span::from_millis(24)));
+        assert_eq!(after_a_segment(&mut bbr, 34), Some(Span::from_millis(24)));
+        let mut untold = Bbr::new(&config);
+        untold.init(Time::ZERO, None);
+        assert_eq!(after_a_segment(&mut untold, 34), Some(Span::from_millis(34)));
+    }
+}
