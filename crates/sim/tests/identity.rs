@@ -28,7 +28,7 @@ fn a_simulation_depends_on_what_it_goes_through() {
     let names = names(&SIMULATION);
     assert_eq!(
         crates(&names),
-        BTreeSet::from(["apps", "mptcp", "mqtt", "net", "py", "rtc", "sim", "tcp", "units", "wire"])
+        BTreeSet::from(["apps", "coap", "mptcp", "mqtt", "net", "py", "rtc", "sim", "tcp", "units", "wire"])
     );
     for file in ["Cargo.toml", "crates/net/src/link/mod.rs", "crates/net/Cargo.toml", "crates/py/src/run.rs"]
     {
