@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 import voxpath as voxpath_package
 from conftest import SCENARIOS
+from voxpath.cli.actions.common import write_new
 from voxpath.files import examples
 
 
@@ -48,3 +50,10 @@ def test_what_cannot_be_written_is_refused(arguments: list[str], message: str, v
 def test_the_examples_are_listed(voxpath):
     listed = voxpath("new", "--list")
     assert all(f" {name} " in listed.out for name in examples())
+
+
+def test_of_several_files_all_are_written_or_none(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(click.ClickException, match="file"):
+        write_new({tmp_path / "first.toml": b"a", tmp_path / "file" / "trace": b"b"})
+    assert not (tmp_path / "first.toml").exists()

@@ -44,6 +44,27 @@ def read_scenario(path: Path) -> Document:
         raise _refusal(error) from None
 
 
+def write_new(wanted: Mapping[Path, bytes]) -> None:
+    """Writes files where none are; all of them, or none.
+
+    Raises:
+        click.ClickException: One is there already, or cannot be written.
+    """
+    for path in wanted:
+        if path.exists():
+            raise click.ClickException(f"{path} is there already: nothing was written")
+    written: list[Path] = []
+    try:
+        for path, data in wanted.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written.append(path)
+            path.write_bytes(data)
+    except OSError as error:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise click.ClickException(f"{error.filename}: {error.strerror or error}") from None
+
+
 def _refusal(error: ScenarioError) -> click.ClickException:
     count = len(error.problems)
     heading = f"{count} problem{'s' if count > 1 else ''} in {error.source}; nothing was run"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from voxpath import terminal
+from voxpath.cli.actions.common import write_new
 from voxpath.files import examples
 from voxpath.names import did_you_mean
 from voxpath.scenario import read
@@ -39,15 +40,7 @@ def new(file: Path, source: str) -> int:
     wanted = {file: known[source].read_bytes()}
     document = read(known[source])
     wanted |= {file.parent / name: data for name, data in document.plan.files.items()}
-    for path in wanted:
-        if path.exists():
-            raise click.ClickException(f"{path} is there already: nothing was written")
-    try:
-        for path, data in wanted.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror or error}") from None
+    write_new(wanted)
     out = terminal.console()
     out.print(f"wrote {', '.join(map(str, wanted))}")
     out.print(f"next: voxpath run {file}, or voxpath report {file} for a page")

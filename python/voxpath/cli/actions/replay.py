@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from voxpath import _engine, terminal
+from voxpath.cli.actions.common import write_new
 from voxpath.cli.actions.show import ShowError, find
 from voxpath.results.kept import Kept, table, tables_of
 from voxpath.results.store import StoreError
@@ -36,15 +37,7 @@ def replay(run: Path, out: Path, save: Path) -> int:
         raise click.ClickException(f"{run} cannot be replayed: {error}") from None
     files = {save: _engine.format_toml(json.dumps(data)).encode()}
     files |= {save.parent / name: contents for name, contents in document.plan.files.items()}
-    for path in files:
-        if path.exists():
-            raise click.ClickException(f"{path} is there already: nothing was written")
-    try:
-        for path, contents in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(contents)
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror or error}") from None
+    write_new(files)
     count = len(data["flows"])
     told = "one flow" if count == 1 else f"{count} flows"
     terminal.console().print(f"{kept.plan['name']}: {told} in {save}; voxpath run {save}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,6 +66,20 @@ class Summary(Protocol):
 
     def frame(self, rows: pl.DataFrame) -> pl.DataFrame:
         """One row for each flow that has rows: `flow` and the columns."""
+
+
+class Counted(ABC):
+    """A summary of which every count is zero where a flow has no row."""
+
+    @property
+    @abstractmethod
+    def metrics(self) -> Mapping[str, Metric]:
+        """What the columns mean."""
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The columns without a unit."""
+        return tuple(name for name, metric in self.metrics.items() if metric.unit == "1")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from voxpath.scenario.apps.summaries import quantiles, spans, took
+from voxpath.scenario.apps.summaries import Counted, quantiles, spans, took
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
@@ -20,16 +20,11 @@ _MEASURES = ("mean", "p50", "p95", "max")
 
 
 @dataclass(frozen=True)
-class Exchanges:
+class Exchanges(Counted):
     """What became of messages."""
 
     table: str = "exchanges"
     transport: str = "coap"
-
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """All counts."""
-        return tuple(name for name, metric in self.metrics.items() if metric.unit == "1")
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from voxpath.names import did_you_mean
-from voxpath.scenario.apps.summaries import quantiles, spans, took
+from voxpath.scenario.apps.summaries import Counted, quantiles, spans, took
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.metric import Metric
 from voxpath.scenario.processes.table import Passed, ProcessTable
@@ -144,16 +144,11 @@ _MEASURES = ("mean", "p50", "p95", "max")
 
 
 @dataclass(frozen=True)
-class Publications:
+class Publications(Counted):
     """What became of messages, at their publisher."""
 
     table: str = "publications"
     transport: str = "mqtt"
-
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """All counts."""
-        return tuple(name for name, metric in self.metrics.items() if metric.unit == "1")
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -187,16 +182,11 @@ class Publications:
 
 
 @dataclass(frozen=True)
-class Deliveries:
+class Deliveries(Counted):
     """What came to subscribers."""
 
     table: str = "deliveries"
     transport: str = "mqtt"
-
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """All counts."""
-        return tuple(name for name, metric in self.metrics.items() if metric.unit == "1")
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
