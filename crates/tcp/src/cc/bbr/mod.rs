@@ -8,7 +8,7 @@ mod policing;
 use super::minmax::WindowedMax;
 use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, RateSample, Window};
 use crate::config::Config;
-use policing::{Counted, Policing, Verdict};
+use policing::{Counted, Policing, Seen, Verdict};
 use voxpath_units::{Span, Time};
 
 /// 2 / ln 2: doubles the rate every round trip.
@@ -187,9 +187,14 @@ impl Bbr {
     }
 
     fn sample_policing(&mut self, now: Time, losses: bool, app_limited: bool) {
-        let cycles = self.mode == Mode::ProbeBandwidth;
-        let verdict = self.policing.sample(self.counted, losses, self.round_start, app_limited, cycles);
-        if verdict == Verdict::Expired {
+        let seen = Seen {
+            counted: self.counted,
+            losses,
+            round_start: self.round_start,
+            app_limited,
+            probing: self.mode == Mode::ProbeBandwidth,
+        };
+        if self.policing.sample(seen) == Verdict::Expired {
             self.probe_bandwidth(now, self.counted.delivered);
         }
     }

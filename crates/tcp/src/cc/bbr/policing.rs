@@ -21,6 +21,18 @@ pub(super) struct Counted {
     pub(super) lost: u64,
 }
 
+/// What an acknowledgment, or a timeout, brings.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) counted: Counted,
+    /// It tells of losses.
+    pub(super) losses: bool,
+    pub(super) round_start: bool,
+    pub(super) app_limited: bool,
+    /// Bandwidth is being probed.
+    pub(super) probing: bool,
+}
+
 /// The long-term rate, and what it is estimated from.
 #[derive(Debug, Default)]
 pub(super) struct Policing {
@@ -52,17 +64,10 @@ impl Policing {
         *self = Self::default();
     }
 
-    /// Takes in an acknowledgment, or a timeout; `cycles` while bandwidth is probed.
-    pub(super) fn sample(
-        &mut self,
-        counted: Counted,
-        losses: bool,
-        round_start: bool,
-        app_limited: bool,
-        cycles: bool,
-    ) -> Verdict {
+    /// Takes in an acknowledgment, or a timeout.
+    pub(super) fn sample(&mut self, seen: Seen) -> Verdict {
         if self.is_held {
-            self.rounds += u32::from(cycles && round_start);
+            self.rounds += u32::from(seen.probing && seen.round_start);
             if self.rounds < HELD_ROUNDS {
                 return Verdict::Unchanged;
             }
@@ -71,20 +76,20 @@ impl Policing {
         }
         if !self.is_sampling {
             // The policer's tokens are to be used up before its rate is measured.
-            if !losses {
+            if !seen.losses {
                 return Verdict::Unchanged;
             }
-            self.begin(counted);
+            self.begin(seen.counted);
         }
-        if app_limited {
+        if seen.app_limited {
             self.reset();
             return Verdict::Unchanged;
         }
-        self.rounds += u32::from(round_start);
+        self.rounds += u32::from(seen.round_start);
         if self.rounds > *INTERVAL_ROUNDS.end() {
             self.reset();
-        } else if losses && self.rounds >= *INTERVAL_ROUNDS.start() {
-            self.end(counted);
+        } else if seen.losses && self.rounds >= *INTERVAL_ROUNDS.start() {
+            self.end(seen.counted);
         }
         Verdict::Unchanged
     }
@@ -125,10 +130,15 @@ mod tests {
         Counted { now: Time::from_nanos(round * 20_000_000), delivered, lost: delivered / 4 }
     }
 
+    /// An acknowledgment without a loss that begins a round, while bandwidth is probed.
+    fn ack(counted: Counted) -> Seen {
+        Seen { counted, round_start: true, probing: true, ..Seen::default() }
+    }
+
     fn held(rounds: core::ops::Range<u64>, losses: impl Fn(u64) -> bool) -> Policing {
         let mut policing = Policing::default();
         for round in rounds {
-            policing.sample(at(round), losses(round), true, false, true);
+            policing.sample(Seen { losses: losses(round), ..ack(at(round)) });
         }
         policing
     }
@@ -144,7 +154,7 @@ mod tests {
         let mut policing = Policing::default();
         for round in 1..60 {
             let counted = Counted { lost: round * 100, ..at(round) };
-            policing.sample(counted, true, true, false, true);
+            policing.sample(Seen { losses: true, ..ack(counted) });
         }
         assert_eq!(policing.held_rate(), None);
     }
@@ -153,12 +163,11 @@ mod tests {
     fn the_rate_is_held_for_48_rounds_of_probing() {
         let mut policing = Policing::default();
         let first = (1..).find(|&round| {
-            policing.sample(at(round), true, true, false, true);
+            policing.sample(Seen { losses: true, ..ack(at(round)) });
             policing.held_rate().is_some()
         });
         let first = first.expect("a fifth is lost in each round");
-        let last = (first + 1..)
-            .find(|&round| policing.sample(at(round), false, true, false, true) == Verdict::Expired);
+        let last = (first + 1..).find(|&round| policing.sample(ack(at(round))) == Verdict::Expired);
         assert_eq!(last, Some(first + 48));
         assert_eq!(policing.held_rate(), None);
     }
@@ -167,7 +176,7 @@ mod tests {
     fn rounds_count_only_while_bandwidth_is_probed() {
         let mut policing = held(1..20, |_| true);
         for round in 20..200 {
-            policing.sample(at(round), false, true, false, false);
+            policing.sample(Seen { probing: false, ..ack(at(round)) });
         }
         assert_eq!(policing.held_rate(), Some(100_000));
     }
@@ -175,9 +184,9 @@ mod tests {
     #[test]
     fn an_application_that_sends_too_little_ends_the_estimate() {
         let mut policing = held(1..5, |_| true);
-        policing.sample(at(5), true, true, true, true);
+        policing.sample(Seen { losses: true, app_limited: true, ..ack(at(5)) });
         for round in 6..9 {
-            policing.sample(at(round), true, true, false, true);
+            policing.sample(Seen { losses: true, ..ack(at(round)) });
         }
         assert_eq!(policing.held_rate(), None);
     }
