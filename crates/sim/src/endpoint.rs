@@ -337,7 +337,7 @@ impl Tcp {
             Owner::Application(application) if connection.ended().is_none() => application.poll_timeout(),
             _ => None,
         };
-        connection.poll_timeout().into_iter().chain(app).min()
+        Time::earliest([connection.poll_timeout(), app])
     }
 
     pub(crate) fn is_established(&self) -> bool {

@@ -203,7 +203,7 @@ impl Multipath {
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         let connection = self.connection.as_ref()?;
         let app = if connection.ended().is_none() { self.application.poll_timeout() } else { None };
-        connection.poll_timeout().into_iter().chain(app).min()
+        Time::earliest([connection.poll_timeout(), app])
     }
 
     pub(crate) fn ended(&self) -> Option<Ended> {

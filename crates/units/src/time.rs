@@ -65,6 +65,14 @@ impl Time {
         Span(self.0.get().saturating_sub(earlier.0.get()))
     }
 
+    /// The earliest of these points; none if there is none. Without branches, which for the timers of a connection count.
+    pub fn earliest<const N: usize>(points: [Option<Self>; N]) -> Option<Self> {
+        // Below zero is above all: what is none comes last.
+        let rank = |point: Option<Self>| point.map_or(0, |time| time.0.get()).wrapping_sub(1);
+        let first = points.into_iter().fold(u64::MAX, |first, point| first.min(rank(point)));
+        NonZero::new(first.wrapping_add(1)).map(Self)
+    }
+
     /// The first point at or after this one that is a whole multiple of `tick`; itself if `tick` is zero.
     pub const fn round_up(self, tick: Span) -> Self {
         if tick.0 == 0 {
@@ -233,6 +241,16 @@ mod tests {
         assert_eq!(Time::MAX - Time::ZERO, Span::from_nanos(Time::MAX.as_nanos()));
         assert_eq!(Time::MAX.round_up(Span::from_secs(1)), Time::MAX);
         assert_eq!(Time::from_nanos(1).round_up(Span::from_secs(1)), Time::from_nanos(1_000_000_000));
+    }
+
+    #[test]
+    fn the_earliest_point_is_found_among_points_and_none() {
+        let at = |ns| Some(Time::from_nanos(ns));
+        assert_eq!(Time::earliest([]), None);
+        assert_eq!(Time::earliest([None, None]), None);
+        assert_eq!(Time::earliest([None, at(7), at(5), None, at(6)]), at(5));
+        assert_eq!(Time::earliest([at(0), None]), Some(Time::ZERO));
+        assert_eq!(Time::earliest([None, Some(Time::MAX)]), Some(Time::MAX));
     }
 
     #[test]

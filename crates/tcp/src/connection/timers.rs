@@ -7,13 +7,24 @@ impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
         let timers = &self.snd.timers;
-        let often = [timers.retransmit, self.recovery.poll_timeout(), timers.pacing, self.rcv.poll_timeout()];
-        let seldom = [timers.persist, self.alive.keepalive, self.alive.user, self.time_wait];
-        often.into_iter().chain(seldom).flatten().min()
+        Time::earliest([
+            timers.retransmit,
+            self.recovery.poll_timeout(),
+            timers.pacing,
+            self.rcv.poll_timeout(),
+            timers.persist,
+            self.alive.keepalive,
+            self.alive.user,
+            self.time_wait,
+        ])
     }
 
     /// Does what is due at `now`; nothing if nothing is.
     pub fn handle_timeout(&mut self, now: Time) {
+        // Drivers call this whenever something happens, mostly for nothing.
+        if self.poll_timeout().is_none_or(|due| now < due) {
+            return;
+        }
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         self.rcv.handle_timeout(&self.shared, now);
         // Polling goes on where it was held back.

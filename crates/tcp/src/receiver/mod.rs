@@ -425,7 +425,7 @@ impl Receiver {
     /// The earliest deadline; none if no timer runs.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         let AckTimers { delayed, reading, compressed } = self.timers;
-        [delayed, reading, compressed].into_iter().flatten().min()
+        Time::earliest([delayed, reading, compressed])
     }
 
     /// Does what is due at `now`.

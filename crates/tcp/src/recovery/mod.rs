@@ -150,7 +150,7 @@ impl LossRecovery {
 
     /// The earliest deadline; none if no timer runs.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        [self.timers.loss_probe, self.timers.reordering].into_iter().flatten().min()
+        Time::earliest([self.timers.loss_probe, self.timers.reordering])
     }
 
     /// Does what is due at `now`.
