@@ -71,6 +71,18 @@ impl SendBuffer {
 
     /// The `len` octets at `offset`, which must be held.
     pub fn read(&self, offset: u64, len: u32) -> Payload {
+        // Mostly it is all one run, or in the first.
+        if let Some((start, first)) = self.chunks.front()
+            && let Some(skip) = offset.checked_sub(*start)
+            && skip + u64::from(len) <= u64::from(first.len())
+        {
+            return first.slice(skip as u32, len);
+        }
+        self.read_behind(offset, len)
+    }
+
+    /// The same, wherever they are.
+    fn read_behind(&self, offset: u64, len: u32) -> Payload {
         let after = self.chunks.partition_point(|(start, _)| *start <= offset);
         let at = after.checked_sub(1).expect("acknowledged data is not sent again");
         let mut chunks = self.chunks.range(at..);
