@@ -3,6 +3,7 @@
 use crate::address::{Address, FourTuple, Label};
 use crate::multipath::Multipath;
 use crate::outside::{Account, Outside};
+use crate::sinks::Watched;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -13,7 +14,7 @@ use voxpath_apps::{
     StreamMachine,
 };
 use voxpath_net::{AddressId, Ecn, Target};
-use voxpath_tcp::{Config, Connection, Ended, Metrics, State};
+use voxpath_tcp::{Config, Connection, Ended, State};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::icmp::Quote;
@@ -37,8 +38,8 @@ pub(crate) struct Endpoint {
     pub(crate) counters: Counters,
     /// The earliest wake-up that the event queue holds for this endpoint.
     pub(crate) armed: Option<Time>,
-    /// What was last recorded of the connection, while it is watched.
-    pub(crate) watched: Option<Box<Metrics>>,
+    /// What the connection's series had last, one value of each, while it is watched.
+    pub(crate) watched: Option<Box<Watched>>,
 }
 
 impl Endpoint {

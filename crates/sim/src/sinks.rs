@@ -140,6 +140,9 @@ pub(crate) static SERIES_METRICS: TableOf<Metrics> = TableOf {
     ],
 };
 
+/// What the series of a connection had last, one value of each.
+pub(crate) type Watched = [Option<u64>; SERIES_METRICS.columns.len()];
+
 /// Names of the ends of conversations, by [`Event::Sample::end`](Event::Sample): those of flows, then of each process the
 /// end that it accepted and the one that it opened.
 pub(crate) fn ends(plan: &Plan) -> Vec<String> {
@@ -224,9 +227,7 @@ pub(crate) static PACKETS: TableOf<Row> = TableOf {
         (
             "action",
             Meaning::name("link", "enqueued, marked, dropped, lost, corrupted, duplicated or delivered."),
-            Of::Name(1, |row| {
-                ACTIONS.iter().position(|action| *action == row.action).unwrap_or_default() as u32
-            }),
+            Of::Name(1, |row| row.action as u32 - ACTIONS[0] as u32),
         ),
         ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(2, |row| row.flow)),
         ("ip_bytes", Meaning::bytes("link", "Length of the IP packet."), Of::U64(|row| row.len.into())),
@@ -253,6 +254,7 @@ pub(crate) static PACKETS: TableOf<Row> = TableOf {
     ],
 };
 
+/// What links do, without a gap: an action's place here follows from it.
 const ACTIONS: [Action; 7] = [
     Action::Enqueued,
     Action::Marked,
@@ -262,6 +264,14 @@ const ACTIONS: [Action; 7] = [
     Action::Duplicated,
     Action::Delivered,
 ];
+
+const _: () = {
+    let mut i = 0;
+    while i < ACTIONS.len() {
+        assert!(ACTIONS[i] as usize == ACTIONS[0] as usize + i, "actions are listed in their order");
+        i += 1;
+    }
+};
 
 impl Packets {
     fn new(plan: &Plan) -> Self {

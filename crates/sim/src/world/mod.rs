@@ -15,7 +15,6 @@ use crate::processes::Running;
 use crate::sinks::SERIES_METRICS;
 use crate::sockets::SocketTable;
 use crate::timeline::Timeline;
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -443,17 +442,11 @@ fn quote_of(payload: &Payload) -> Option<Quote> {
 fn watch(now: Time, endpoint: &mut Endpoint, tap: &mut Tap) {
     let Kind::Tcp(tcp) = &endpoint.kind else { return };
     let Some(metrics) = tcp.connection().map(Connection::metrics) else { return };
-    let before = match &mut endpoint.watched {
-        Some(known) => Some(core::mem::replace(&mut **known, metrics)),
-        unwatched => {
-            *unwatched = Some(Box::new(metrics));
-            None
-        }
-    };
-    for (name, _, of) in SERIES_METRICS.columns {
-        let known = before.and_then(|before| of.number(&before));
-        if let Some(value) = of.number(&metrics)
-            && known != Some(value)
+    let known = endpoint.watched.get_or_insert_default();
+    for ((name, _, of), known) in SERIES_METRICS.columns.iter().zip(&mut **known) {
+        let value = of.number(&metrics);
+        if core::mem::replace(known, value) != value
+            && let Some(value) = value
         {
             tap.sample(now, endpoint.label.flow, endpoint.end, name, value);
         }
