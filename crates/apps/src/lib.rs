@@ -20,6 +20,7 @@ mod registry;
 pub mod sample;
 mod settings;
 mod socket;
+mod switch;
 
 pub use apps::*;
 pub use entity::{Entity, EntityOf, Told};

@@ -3,12 +3,12 @@
 //! Datagram `n` carries the octets `n × size ..` of a pattern, so the receiver knows which one it has. Its delay counts
 //! from when it was due, which the sender tells at the end.
 
-use crate::apps::onoff::Switch;
 use crate::datagrams::{self, DATAGRAMS, DatagramRecord};
 use crate::entity::Entity;
 use crate::machine::{DatagramMachine, Machine};
 use crate::settings::{FlowContext, Over, Settings, sample_count};
 use crate::socket::Datagrams;
+use crate::switch::Switch;
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
