@@ -28,6 +28,6 @@ pub use machine::{DatagramApplication, DatagramMachine, Machine, StreamApplicati
 pub use process::{
     Process, ProcessApp, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, Saw, Work,
 };
-pub use record::{Message, Page, Record, Request, Verifier};
+pub use record::{Account, Message, Page, Record, Request, Verifier};
 pub use settings::{FlowContext, Over, Settings};
 pub use socket::{Datagrams, Stream};

@@ -1,17 +1,17 @@
 //! What an application saw.
 
-use crate::apps::iperf_siri::Flaws;
-use crate::apps::speech::Account;
 use crate::entity::EntityOf;
 use crate::socket::Stream;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
 use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 
 /// An application's own account of what it received.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Record {
     /// Octets received.
     pub octets: u64,
@@ -30,12 +30,20 @@ pub struct Record {
 }
 
 /// What only some applications see.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Details {
     pub(crate) messages: Vec<Message>,
     pub(crate) pages: Vec<Page>,
-    pub(crate) speech: Account,
-    pub(crate) siri: Option<Flaws>,
+    /// What one kind of application alone sees.
+    own: Option<Box<dyn Account>>,
+}
+
+/// What one kind of application alone sees, and no other file has to know.
+pub trait Account: Any + fmt::Debug + Send + Sync {
+    /// Bytes that it holds beside itself.
+    fn memory(&self) -> usize {
+        0
+    }
 }
 
 impl Record {
@@ -44,7 +52,8 @@ impl Record {
         let details = self.details.as_ref().map_or(0, |details| {
             let messages = details.messages.capacity() * size_of::<Message>();
             let pages = details.pages.capacity() * size_of::<Page>();
-            size_of::<Details>() + messages + pages + details.speech.memory()
+            let own = details.own.as_ref().map_or(0, |own| size_of_val(&**own) + own.memory());
+            size_of::<Details>() + messages + pages + own
         });
         self.requests.capacity() * size_of::<Request>() + details
     }
@@ -59,14 +68,16 @@ impl Record {
         self.details.as_ref().map_or(&[], |details| &details.pages)
     }
 
-    /// What an end of a speech session saw; none, or nothing in it, as long as it has not seen anything.
-    pub fn speech(&self) -> Option<&Account> {
-        self.details.as_ref().map(|details| &details.speech)
+    /// What this kind of application alone saw; none as long as it has not seen anything.
+    pub fn account<T: Account>(&self) -> Option<&T> {
+        let own: &dyn Any = &**self.details.as_ref()?.own.as_ref()?;
+        own.downcast_ref()
     }
 
-    /// What came of the published tool's rules, at an end of its traffic.
-    pub fn flaws(&self) -> Option<&Flaws> {
-        self.details.as_ref()?.siri.as_ref()
+    /// Where to note it.
+    pub(crate) fn account_mut<T: Account + Default>(&mut self) -> &mut T {
+        let own: &mut dyn Any = &mut **self.details().own.get_or_insert_with(|| Box::new(T::default()));
+        own.downcast_mut().expect("an application has one account")
     }
 
     /// Where to note what only some applications see.

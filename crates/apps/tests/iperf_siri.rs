@@ -49,7 +49,7 @@ fn hear(app: &mut StreamApplication, at_ms: u64, stream: u32, octets: core::ops:
 }
 
 fn flaws(app: &StreamApplication) -> Flaws {
-    *app.record().flaws().expect("it has some")
+    *app.record().account().expect("it has some")
 }
 
 /// Both kinds of server, which are told the same; what each wrote, and what both count.

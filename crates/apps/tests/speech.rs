@@ -59,7 +59,7 @@ fn drawn(speech: Speech, seed: u64) -> [StreamApplication; 2] {
 }
 
 fn account(app: &StreamApplication) -> &Account {
-    app.record().speech().expect("both ends have one")
+    app.record().account().expect("both ends have one")
 }
 
 /// Milliseconds of each time.

@@ -9,7 +9,7 @@
 
 use crate::entity::{Entity, EntityOf};
 use crate::machine::{Machine, StreamMachine};
-use crate::record::{REQUESTS, Record, Request, Verifier};
+use crate::record::{Account, REQUESTS, Record, Request, Verifier};
 use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use crate::socket::Stream;
 use alloc::boxed::Box;
@@ -137,6 +137,8 @@ pub struct Flaws {
     pub mistaken: u64,
 }
 
+impl Account for Flaws {}
+
 /// The table of what came of the published tool's rules.
 pub(crate) static FLAWS: EntityOf<(u32, Flaws)> = EntityOf {
     is_of: |told| told.saw::<Record>(),
@@ -180,8 +182,8 @@ pub(crate) static FLAWS: EntityOf<(u32, Flaws)> = EntityOf {
         ],
     },
     rows: |told, rows| {
-        let ends = told.seen::<Record>().filter(|[client, _]| client.flaws().is_some());
-        let of = |record: &Record| record.flaws().copied().unwrap_or_default();
+        let ends = told.seen::<Record>().filter(|[client, _]| client.account::<Flaws>().is_some());
+        let of = |record: &Record| record.account::<Flaws>().copied().unwrap_or_default();
         rows.extend(ends.map(|[client, server]| {
             let (client, server) = (of(client), of(server));
             (told.flow, Flaws { missed: client.missed, mistaken: client.mistaken, ..server })
@@ -237,7 +239,7 @@ pub struct Client {
 impl Client {
     fn new(siri: IperfSiri, packets: Packets, stream: u32, answer: u32) -> Self {
         let mut record = Record::default();
-        record.details().siri = Some(Flaws::default());
+        record.account_mut::<Flaws>();
         Self {
             siri,
             packets,
@@ -297,7 +299,7 @@ impl Client {
     }
 
     fn flaws(&mut self) -> &mut Flaws {
-        self.record.details().siri.get_or_insert_default()
+        self.record.account_mut()
     }
 
     /// Answers belong to requests by their octets.
@@ -443,7 +445,7 @@ pub struct Server {
 impl Server {
     fn new(siri: IperfSiri, packets: Packets, stream: u32, answer: u32) -> Self {
         let mut record = Record::default();
-        record.details().siri = Some(Flaws::default());
+        record.account_mut::<Flaws>();
         let mut server = Self {
             siri,
             packets,
@@ -503,7 +505,7 @@ impl Server {
         let has_partials = self.siri.intermediate_bytes > 0;
         let is_partial = answers == 0;
         let swallowed = (answers + if has_partials { partials } else { 0 }).saturating_sub(1);
-        let flaws = self.record.details().siri.get_or_insert_default();
+        let flaws: &mut Flaws = self.record.account_mut();
         flaws.swallowed += swallowed;
         flaws.doubled += u64::from(again && (!is_partial || has_partials));
         true

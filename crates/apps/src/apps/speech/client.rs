@@ -136,7 +136,7 @@ impl Client {
     }
 
     fn account(&mut self) -> &mut Account {
-        &mut self.record.details().speech
+        self.record.account_mut()
     }
 }
 

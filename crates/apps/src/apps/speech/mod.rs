@@ -193,7 +193,7 @@ impl Speech {
 }
 
 /// What one end saw of a session.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Account {
     /// When the WebSocket stood.
     pub opened_at: Option<Time>,
@@ -207,9 +207,8 @@ pub struct Account {
     pub decoding: Span,
 }
 
-impl Account {
-    /// Bytes that it holds.
-    pub(crate) fn memory(&self) -> usize {
+impl crate::record::Account for Account {
+    fn memory(&self) -> usize {
         (self.messages.capacity() + self.results.capacity()) * size_of::<Time>()
     }
 }

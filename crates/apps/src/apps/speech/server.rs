@@ -126,7 +126,7 @@ impl Server {
     }
 
     fn account(&mut self) -> &mut Account {
-        &mut self.record.details().speech
+        self.record.account_mut()
     }
 }
 

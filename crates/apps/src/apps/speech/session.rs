@@ -120,7 +120,7 @@ impl Session {
             return None;
         };
         let nothing = Account::default();
-        let (client, server) = (client.speech().unwrap_or(&nothing), server.speech().unwrap_or(&nothing));
+        let (client, server) = (client.account().unwrap_or(&nothing), server.account().unwrap_or(&nothing));
         let last_audio = app.blocks() as usize - 1;
         let last_final = app.results.iter().rposition(|told| told.spoken_bytes.is_some());
         Some(Self {
@@ -215,8 +215,8 @@ pub(crate) static RESULTS: EntityOf<ResultRow> = EntityOf {
             flow: told.flow,
             number: i as u64,
             result: *result,
-            understood: times(server.speech(), i),
-            received: times(client.speech(), i),
+            understood: times(server.account(), i),
+            received: times(client.account(), i),
         }));
     },
 };
