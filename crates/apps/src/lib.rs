@@ -25,9 +25,7 @@ mod switch;
 pub use apps::*;
 pub use entity::{Entity, EntityOf, Told};
 pub use machine::{DatagramApplication, DatagramMachine, Machine, StreamApplication, StreamMachine};
-pub use process::{
-    Process, ProcessApp, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, Saw, Work,
-};
+pub use process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Saw, Work};
 pub use record::{Account, Message, Page, Record, Request, Verifier};
 pub use settings::{FlowContext, Over, Settings};
 pub use socket::{Datagrams, Stream};

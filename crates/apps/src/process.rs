@@ -18,8 +18,6 @@ use voxpath_units::Time;
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
 
-pub use crate::apps::{ProcessApp, ProcessMachine};
-
 /// A socket of a process: a connection, or a UDP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SocketId(pub u32);
@@ -181,6 +179,9 @@ pub struct ProcessContext {
 
 /// The settings of a process, as the plan has them, without its kind.
 pub trait ProcessSettings: Sized {
+    /// The process that they are of.
+    type Machine: Process;
+
     /// Whether it passes flows on, so that [`ProcessSettings::sample`] draws some.
     const PASSES_ON: bool = false;
     /// The tables that such processes have rows in.
@@ -202,7 +203,7 @@ pub trait ProcessSettings: Sized {
     /// The hosts that it sends to.
     fn targets(&self) -> impl Iterator<Item = u32>;
     /// The process itself; `address` is that of a host, as this process's host reaches it.
-    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine;
+    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> Self::Machine;
 
     /// Settings with which nothing is wrong, for property tests. Its first ports lead to these peers, in this order, each
     /// over what stands beside it; none where it passes nothing on.

@@ -260,7 +260,7 @@ macro_rules! processes {
 
             /// As [`ProcessSettings::machine`].
             pub fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
-                match self { $( Self::$variant(settings) => settings.machine(context, address), )+ }
+                match self { $( Self::$variant(settings) => ProcessMachine::$variant(settings.machine(context, address)), )+ }
             }
 
             /// Any process that passes on, as [`ProcessSettings::sample`].

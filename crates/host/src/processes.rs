@@ -19,8 +19,9 @@ use rustix::net::{
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use voxpath_apps::ProcessMachine;
 use voxpath_apps::Stream;
-use voxpath_apps::process::{Event, ListenerId, Process, ProcessMachine, SocketId, Sockets};
+use voxpath_apps::process::{Event, ListenerId, Process, SocketId, Sockets};
 use voxpath_sim::outside::OutsideProcess;
 use voxpath_units::Span;
 use voxpath_wire::Payload;

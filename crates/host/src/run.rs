@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use voxpath_apps::process::ProcessMachine;
+use voxpath_apps::ProcessMachine;
 use voxpath_sim::outside::OutsideProcess;
 use voxpath_sim::{LinkState, RealTime, Report, Strays};
 use voxpath_units::{Span, Time};

@@ -21,7 +21,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::SocketAddr;
-use voxpath_apps::process::ProcessMachine;
+use voxpath_apps::ProcessMachine;
 use voxpath_net::packet::{Frame, Packet, Transport};
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{AddressId, FlowId, Seed};

@@ -5,9 +5,7 @@
 //! that the window closes. A direction that was closed is closed on the other side once all of it is there (RFC 9293
 //! section 3.6 knows half-closed connections); a connection that fails takes the other one with it.
 
-use crate::process::{
-    Event, ListenerId, Peer, Process, ProcessContext, ProcessMachine, ProcessSettings, SocketId, Sockets,
-};
+use crate::process::{Event, ListenerId, Peer, Process, ProcessContext, ProcessSettings, SocketId, Sockets};
 use crate::settings::{Over, at_least_one};
 use crate::socket::Stream;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -48,6 +46,8 @@ impl Forward {
 }
 
 impl ProcessSettings for Proxy {
+    type Machine = Relay;
+
     const PASSES_ON: bool = true;
 
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
@@ -72,10 +72,10 @@ impl ProcessSettings for Proxy {
         self.forwards.iter().map(|forward| forward.to.node)
     }
 
-    fn machine(&self, _context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, _context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> Self::Machine {
         let target = |to: Peer| SocketAddr::new(address(to.node), to.port);
         let forwards = self.forwards.iter().map(|it| (it.port, it.over(), target(it.to))).collect();
-        Relay::new(self.buffer_bytes, forwards).into()
+        Relay::new(self.buffer_bytes, forwards)
     }
 
     fn sample(draw: &mut dyn Draw, peers: &[(Peer, Over)]) -> Option<Self> {

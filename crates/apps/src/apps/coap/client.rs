@@ -1,10 +1,10 @@
 //! A client that puts bodies at a rate, one exchange after the other.
 
-use super::{End, tables};
+use super::account::{ClientAccount, Put};
+use super::tables;
 use crate::apps::mqtt::MessageId;
 use crate::process::{
-    Event, Peer, Process, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, SocketId, Sockets,
-    Work,
+    Event, Peer, Process, ProcessContext, ProcessEntity, ProcessSettings, SocketId, Sockets, Work,
 };
 use crate::settings::Over;
 use alloc::boxed::Box;
@@ -52,6 +52,8 @@ pub struct CoapClient {
 }
 
 impl ProcessSettings for CoapClient {
+    type Machine = Putter;
+
     const TABLES: &'static [&'static dyn ProcessEntity] = &[&tables::EXCHANGES, &tables::ENDS];
 
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
@@ -91,7 +93,7 @@ impl ProcessSettings for CoapClient {
         [self.server.node].into_iter()
     }
 
-    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> Self::Machine {
         let mut draws = context.seed.stream(&format!("process {} coap", context.index));
         let exponent = Block::exponent_of(self.block_bytes).expect("settings were checked");
         let client = Client::new(ClientSettings {
@@ -108,59 +110,35 @@ impl ProcessSettings for CoapClient {
             first_id: draws.bits() as u16,
         });
         let account =
-            Account { settings: self.clone(), process: context.index, client, put: Vec::new(), done: 0 };
+            ClientAccount { bytes: self.bytes, process: context.index, client, put: Vec::new(), done: 0 };
         let target = SocketAddr::new(address(self.server.node), self.server.port);
         let next_at = Some(Time::from_nanos(self.start_ns));
-        Putter { account: Box::new(account), draws, target, socket: None, next_at }.into()
+        Putter { settings: self.clone(), account: Box::new(account), draws, target, socket: None, next_at }
     }
 }
 
 /// The process.
 #[derive(Debug)]
 pub struct Putter {
-    account: Box<Account>,
+    settings: CoapClient,
+    account: Box<ClientAccount>,
     draws: Stream,
     target: SocketAddr,
     socket: Option<SocketId>,
     next_at: Option<Time>,
 }
 
-/// What a client did.
-#[derive(Debug)]
-pub(crate) struct Account {
-    pub(crate) settings: CoapClient,
-    pub(crate) process: u16,
-    pub(crate) client: Client,
-    pub(crate) put: Vec<Put>,
-    /// Exchanges that have ended.
-    done: u32,
-}
-
-/// What became of a message at its client.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Put {
-    pub(crate) due_at: Time,
-    pub(crate) ended: Option<(Time, Outcome)>,
-}
-
-impl Account {
-    pub(crate) fn end(&self) -> End {
-        let bodies = self.put.len() as u64 * u64::from(self.settings.bytes);
-        End { counts: self.client.counts(), bodies, duplicates: 0 }
-    }
-}
-
 impl Putter {
     fn put_due(&mut self, now: Time) {
-        let Self { account, draws, next_at, .. } = self;
+        let Self { settings, account, draws, next_at, .. } = self;
         while let Some(due) = next_at.take_if(|due| *due <= now) {
             let number = account.put.len() as u32;
             account.put.push(Put { due_at: due, ended: None });
             let id = MessageId { process: account.process, client: 0, number };
-            let body = id.body(account.settings.bytes);
+            let body = id.body(settings.bytes);
             account.client.submit(now, number, body, &mut |limit| draws.span_below(limit));
-            if account.settings.interval_ns > 0 && number + 1 < account.settings.messages {
-                *next_at = Some(due + Span::from_nanos(account.settings.interval_ns));
+            if settings.interval_ns > 0 && number + 1 < settings.messages {
+                *next_at = Some(due + Span::from_nanos(settings.interval_ns));
             }
         }
     }
@@ -184,14 +162,13 @@ impl Process for Putter {
         account.client.advance(now, &mut |limit| draws.span_below(limit));
         loop {
             self.put_due(now);
-            let Self { account, next_at, .. } = self;
+            let Self { settings, account, next_at, .. } = self;
             let before = account.done;
             while let Some(ended) = account.client.poll_ended() {
                 account.put[ended.key as usize].ended = Some((now, ended.outcome));
                 account.done += 1;
             }
-            let follows =
-                account.settings.interval_ns == 0 && (account.put.len() as u32) < account.settings.messages;
+            let follows = settings.interval_ns == 0 && (account.put.len() as u32) < settings.messages;
             if account.done == before {
                 break;
             }
@@ -211,11 +188,12 @@ impl Process for Putter {
     }
 
     fn is_busy(&self) -> bool {
-        self.account.done < self.account.settings.messages
+        self.account.done < self.settings.messages
     }
 
     fn work(&self) -> Option<Work> {
-        let Account { settings, put, .. } = &*self.account;
+        let Self { settings, account, .. } = self;
+        let put = &account.put;
         let done = || put.iter().filter_map(|it| it.ended.filter(|(_, how)| *how == Outcome::Done));
         let is_whole = !self.is_busy();
         let all = done().count() as u64;

@@ -1,9 +1,10 @@
 //! A server that takes bodies.
 
-use super::{End, tables};
+use super::account::ServerAccount;
+use super::tables;
 use crate::apps::mqtt::MessageId;
 use crate::process::{
-    Event, Process, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, SocketId, Sockets, Work,
+    Event, Process, ProcessContext, ProcessEntity, ProcessSettings, SocketId, Sockets, Work,
 };
 use crate::settings::Over;
 use alloc::boxed::Box;
@@ -31,6 +32,8 @@ pub struct CoapServer {
 }
 
 impl ProcessSettings for CoapServer {
+    type Machine = Taker;
+
     const TABLES: &'static [&'static dyn ProcessEntity] = &[&tables::ENDS];
 
     fn check(&self, _nodes: u32, check: &mut Check<'_>) {
@@ -47,39 +50,21 @@ impl ProcessSettings for CoapServer {
         [].into_iter()
     }
 
-    fn machine(&self, context: &ProcessContext, _address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, context: &ProcessContext, _address: impl Fn(u32) -> IpAddr) -> Self::Machine {
         let exponent = Block::exponent_of(self.block_bytes).expect("settings were checked");
         let server = Server::new(ServerSettings { body: self.body_bytes, exponent, kept: KEPT });
-        let account = Account { server, got: Vec::new(), strange: 0, octets: 0, last_at: None };
-        Taker { account: Box::new(account), port: self.port, node: context.node, socket: None }.into()
+        let account = ServerAccount { server, got: Vec::new(), strange: 0, octets: 0, last_at: None };
+        Taker { account: Box::new(account), port: self.port, node: context.node, socket: None }
     }
 }
 
 /// The process.
 #[derive(Debug)]
 pub struct Taker {
-    account: Box<Account>,
+    account: Box<ServerAccount>,
     port: u16,
     node: u32,
     socket: Option<SocketId>,
-}
-
-/// What a server took.
-#[derive(Debug)]
-pub(crate) struct Account {
-    server: Server,
-    /// Messages of clients of this run, and when they were there whole.
-    pub(crate) got: Vec<(MessageId, Time)>,
-    /// Bodies of anybody else.
-    strange: u64,
-    octets: u64,
-    last_at: Option<Time>,
-}
-
-impl Account {
-    pub(crate) fn end(&self) -> End {
-        End { counts: self.server.counts(), bodies: self.octets, duplicates: self.server.duplicates() }
-    }
 }
 
 impl Process for Taker {
@@ -108,7 +93,7 @@ impl Process for Taker {
     }
 
     fn work(&self) -> Option<Work> {
-        let Account { got, strange, octets, last_at, .. } = &*self.account;
+        let ServerAccount { got, strange, octets, last_at, .. } = &*self.account;
         Some(Work {
             transport: "coap",
             to: self.node,

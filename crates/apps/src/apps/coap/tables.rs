@@ -1,6 +1,6 @@
 //! What a run tells of CoAP: each message, and what each end had the network carry.
 
-use super::{End, client, server};
+use super::account::{ClientAccount, End, Put, ServerAccount};
 use crate::apps::mqtt::MessageId;
 use crate::process::{ProcessTable, Saw};
 use alloc::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(crate) struct Exchange {
     name: u32,
     number: u32,
     octets: u32,
-    put: client::Put,
+    put: Put,
     delivered_at: Option<Time>,
     deliveries: u64,
 }
@@ -69,7 +69,7 @@ pub(crate) static EXCHANGES: ProcessTable<Exchange> = ProcessTable {
     rows: |saw, rows| {
         let mut got: BTreeMap<MessageId, (Time, u64)> = BTreeMap::new();
         for &(id, at) in
-            saw.iter().filter_map(|saw| saw.account.downcast_ref::<server::Account>()).flat_map(|it| &it.got)
+            saw.iter().filter_map(|saw| saw.account.downcast_ref::<ServerAccount>()).flat_map(|it| &it.got)
         {
             got.entry(id).or_insert((at, 0)).1 += 1;
         }
@@ -80,7 +80,7 @@ pub(crate) static EXCHANGES: ProcessTable<Exchange> = ProcessTable {
                 Exchange {
                     name: saw.name,
                     number,
-                    octets: account.settings.bytes,
+                    octets: account.bytes,
                     put,
                     delivered_at: delivered.map(|&(at, _)| at),
                     deliveries: delivered.map_or(0, |&(_, times)| times),
@@ -90,8 +90,8 @@ pub(crate) static EXCHANGES: ProcessTable<Exchange> = ProcessTable {
     },
 };
 
-fn clients<'a>(saw: &'a [Saw<'_>]) -> impl Iterator<Item = (&'a Saw<'a>, &'a client::Account)> {
-    saw.iter().filter_map(|saw| Some((saw, saw.account.downcast_ref::<client::Account>()?)))
+fn clients<'a>(saw: &'a [Saw<'_>]) -> impl Iterator<Item = (&'a Saw<'a>, &'a ClientAccount)> {
+    saw.iter().filter_map(|saw| Some((saw, saw.account.downcast_ref::<ClientAccount>()?)))
 }
 
 /// The table of ends.
@@ -132,8 +132,8 @@ pub(crate) static ENDS: ProcessTable<(u32, End)> = ProcessTable {
     },
     rows: |saw, rows| {
         rows.extend(saw.iter().filter_map(|saw| {
-            let client = saw.account.downcast_ref::<client::Account>().map(client::Account::end);
-            let server = || saw.account.downcast_ref::<server::Account>().map(server::Account::end);
+            let client = saw.account.downcast_ref::<ClientAccount>().map(ClientAccount::end);
+            let server = || saw.account.downcast_ref::<ServerAccount>().map(ServerAccount::end);
             Some((saw.name, client.or_else(server)?))
         }));
     },

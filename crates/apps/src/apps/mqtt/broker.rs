@@ -1,9 +1,10 @@
 //! A broker behind a port.
 
+use super::account::BrokerAccount;
 use super::identity::MessageId;
 use super::tables;
 use crate::process::{
-    Event, Process, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, SocketId, Sockets, Work,
+    Event, Process, ProcessContext, ProcessEntity, ProcessSettings, SocketId, Sockets, Work,
 };
 use crate::settings::{Over, at_least_one};
 use crate::socket::Stream;
@@ -14,7 +15,7 @@ use core::any::Any;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use voxpath_mqtt::Qos;
-use voxpath_mqtt::broker::{BrokerCounts, BrokerEvent, BrokerSettings, Full};
+use voxpath_mqtt::broker::{BrokerEvent, BrokerSettings, Full};
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 
@@ -56,6 +57,8 @@ pub struct Broker {
 }
 
 impl ProcessSettings for Broker {
+    type Machine = Server;
+
     const TABLES: &'static [&'static dyn ProcessEntity] = &[&tables::BROKERS];
 
     fn check(&self, _nodes: u32, check: &mut Check<'_>) {
@@ -79,7 +82,7 @@ impl ProcessSettings for Broker {
         [].into_iter()
     }
 
-    fn machine(&self, context: &ProcessContext, _address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, context: &ProcessContext, _address: impl Fn(u32) -> IpAddr) -> Self::Machine {
         let settings = BrokerSettings {
             connections: self.connections,
             sessions: self.sessions,
@@ -100,8 +103,8 @@ impl ProcessSettings for Broker {
                 .collect(),
             ..BrokerSettings::default()
         };
-        let account = Account { node: context.node, ..Account::default() };
-        Server { port: self.port, broker: Box::new(voxpath_mqtt::Broker::new(settings)), account }.into()
+        let account = BrokerAccount { node: context.node, ..BrokerAccount::default() };
+        Server { port: self.port, broker: Box::new(voxpath_mqtt::Broker::new(settings)), account }
     }
 }
 
@@ -110,22 +113,7 @@ impl ProcessSettings for Broker {
 pub struct Server {
     port: u16,
     broker: Box<voxpath_mqtt::Broker>,
-    account: Account,
-}
-
-/// What a broker saw.
-#[derive(Debug, Default)]
-pub(crate) struct Account {
-    node: u32,
-    /// Messages of publishers of this run, and when they were there whole.
-    pub(crate) taken: Vec<(MessageId, Time)>,
-    /// Bytes of bodies of all messages.
-    octets: u64,
-    first_at: Option<Time>,
-    last_at: Option<Time>,
-    pub(crate) most_connections: u64,
-    connections: u64,
-    pub(crate) counts: BrokerCounts,
+    account: BrokerAccount,
 }
 
 impl Server {
@@ -233,7 +221,7 @@ impl Process for Server {
     }
 
     fn work(&self) -> Option<Work> {
-        let Account { node, octets, first_at, last_at, .. } = &self.account;
+        let BrokerAccount { node, octets, first_at, last_at, .. } = &self.account;
         Some(Work {
             transport: "mqtt",
             to: *node,

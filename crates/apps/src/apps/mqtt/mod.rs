@@ -6,8 +6,10 @@
 //! | [`publisher`] | clients that publish at a rate |
 //! | [`subscriber`] | clients that subscribe, and note what comes |
 //!
-//! `clients.rs` has what publishers and subscribers are alike in, `tables.rs` what a run tells of messages.
+//! `clients.rs` has what publishers and subscribers are alike in, `account.rs` what each of the three
+//! saw, `tables.rs` what a run tells of messages.
 
+mod account;
 pub mod broker;
 mod clients;
 mod identity;

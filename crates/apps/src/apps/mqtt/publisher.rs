@@ -1,12 +1,11 @@
 //! Clients that publish at a rate.
 
+use super::account::{Published, PublisherAccount, Source};
 use super::clients::Clients;
 use super::identity::{LEAST_REAL, MOST_MESSAGES, MessageId};
 use super::options::{ClientOptions, check_topic, numbered};
 use super::tables;
-use crate::process::{
-    Event, Process, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, Sockets, Work,
-};
+use crate::process::{Event, Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
 use crate::settings::Over;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,7 +14,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
-use voxpath_mqtt::{ClientEvent, Outgoing, Properties, Property, Qos, Reason, Text, Version};
+use voxpath_mqtt::{ClientEvent, Outgoing, Properties, Property, Qos, Reason, Version};
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
@@ -46,6 +45,8 @@ pub struct Publisher {
 }
 
 impl ProcessSettings for Publisher {
+    type Machine = Sender;
+
     const TABLES: &'static [&'static dyn ProcessEntity] = &[&tables::PUBLICATIONS, &tables::CLIENTS];
 
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
@@ -81,7 +82,7 @@ impl ProcessSettings for Publisher {
         [self.clients.broker.node].into_iter()
     }
 
-    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> Self::Machine {
         let broker = self.clients.broker;
         let target = SocketAddr::new(address(broker.node), broker.port);
         let sources = (0..self.clients.count)
@@ -92,64 +93,41 @@ impl ProcessSettings for Publisher {
                 done: 0,
             })
             .collect();
-        let account = Account {
-            settings: self.clone(),
+        let account = PublisherAccount {
+            sizes: self.sizes.clone(),
+            qos: self.qos,
             process: context.index,
             sources,
             clients: Clients::new(&self.clients, target, |_| Arc::new([])),
         };
-        Sender { account: Box::new(account), busy: self.clients.count }.into()
+        Sender {
+            publishing: Box::new(Publishing { settings: self.clone(), account }),
+            busy: self.clients.count,
+        }
     }
 }
 
 /// The process.
 #[derive(Debug)]
 pub struct Sender {
-    account: Box<Account>,
+    publishing: Box<Publishing>,
     /// Clients that have not published all.
     busy: u32,
 }
 
-/// What publishers did.
+/// What publishers are to do, and what they did.
 #[derive(Debug)]
-pub(crate) struct Account {
-    pub(crate) settings: Publisher,
-    pub(crate) process: u16,
-    pub(crate) sources: Vec<Source>,
-    pub(crate) clients: Clients,
+struct Publishing {
+    settings: Publisher,
+    account: PublisherAccount,
 }
 
-/// The messages of a client.
-#[derive(Debug)]
-pub(crate) struct Source {
-    pub(crate) topic: Text,
-    pub(crate) published: Vec<Published>,
-    /// When the next one is due; none before the client was accepted, and while one is waited for.
-    next_at: Option<Time>,
-    /// Messages that were sent at QoS 0, or acknowledged.
-    done: u32,
-}
-
-/// What became of a message at its publisher.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Published {
-    pub(crate) due_at: Time,
-    pub(crate) sent_at: Option<Time>,
-    pub(crate) acknowledged_at: Option<Time>,
-    pub(crate) reason: Reason,
-}
-
-impl Account {
-    /// Octets of a client's message.
-    pub(crate) fn size(&self, number: u32) -> u32 {
-        self.settings.sizes[number as usize % self.settings.sizes.len()]
-    }
-
+impl Publishing {
     fn publish(&mut self, now: Time, client: u32, due_at: Time) {
-        let number = self.sources[client as usize].published.len() as u32;
-        let id = MessageId { process: self.process, client, number };
-        let payload = id.body(self.size(number));
-        let source = &mut self.sources[client as usize];
+        let number = self.account.sources[client as usize].published.len() as u32;
+        let id = MessageId { process: self.account.process, client, number };
+        let payload = id.body(self.account.size(number));
+        let source = &mut self.account.sources[client as usize];
         source.published.push(Published {
             due_at,
             sent_at: None,
@@ -160,16 +138,16 @@ impl Account {
         let properties = Properties(expiry_s.map(Property::MessageExpiry).into_iter().collect());
         let message =
             Outgoing { token: number.into(), topic: source.topic.clone(), qos, retain, payload, properties };
-        self.clients.list[client as usize].client.publish(now, message);
+        self.account.clients.list[client as usize].client.publish(now, message);
     }
 
     /// Has a client publish what is due.
     fn publish_due(&mut self, now: Time, client: u32) {
         let (most, interval) =
             (self.settings.messages.unwrap_or(MOST_MESSAGES - 1), self.settings.interval_ns);
-        while let Some(due) = self.sources[client as usize].next_at.take_if(|due| *due <= now) {
+        while let Some(due) = self.account.sources[client as usize].next_at.take_if(|due| *due <= now) {
             self.publish(now, client, due);
-            let source = &mut self.sources[client as usize];
+            let source = &mut self.account.sources[client as usize];
             if interval > 0 && (source.published.len() as u32) < most {
                 source.next_at = Some(due + Span::from_nanos(interval));
             }
@@ -180,8 +158,8 @@ impl Account {
     fn hear(&mut self, now: Time, client: u32) -> bool {
         let most = self.settings.messages.unwrap_or(MOST_MESSAGES - 1);
         let mut has_ended = false;
-        while let Some(event) = self.clients.poll_event(now, client) {
-            let Self { sources, settings, .. } = self;
+        while let Some(event) = self.account.clients.poll_event(now, client) {
+            let Self { settings, account: PublisherAccount { sources, .. } } = self;
             let source = &mut sources[client as usize];
             let is_done = match event {
                 ClientEvent::Connected { .. } => {
@@ -216,24 +194,24 @@ impl Account {
 
 impl Sender {
     fn drive_client(&mut self, now: Time, client: u32, sockets: &mut impl Sockets) {
-        let Self { account, busy } = self;
-        account.clients.drive(now, client, sockets);
+        let Self { publishing, busy } = self;
+        publishing.account.clients.drive(now, client, sockets);
         let mut has_ended = false;
         loop {
-            has_ended |= account.hear(now, client);
-            let before = account.sources[client as usize].published.len();
-            account.publish_due(now, client);
-            if account.sources[client as usize].published.len() == before {
+            has_ended |= publishing.hear(now, client);
+            let before = publishing.account.sources[client as usize].published.len();
+            publishing.publish_due(now, client);
+            if publishing.account.sources[client as usize].published.len() == before {
                 break;
             }
-            account.clients.write(now, client, sockets);
+            publishing.account.clients.write(now, client, sockets);
         }
         if has_ended {
             *busy -= 1;
-            account.clients.leave(now, client, sockets);
+            publishing.account.clients.leave(now, client, sockets);
         }
-        let next = account.sources[client as usize].next_at;
-        account.clients.arm(client, next);
+        let next = publishing.account.sources[client as usize].next_at;
+        publishing.account.clients.arm(client, next);
     }
 }
 
@@ -243,26 +221,27 @@ impl Process for Sender {
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         while let Some(event) = sockets.poll_event() {
             if let Event::Ready(socket) = event
-                && let Some(client) = self.account.clients.of(socket)
+                && let Some(client) = self.publishing.account.clients.of(socket)
             {
                 self.drive_client(now, client, sockets);
             }
         }
-        while let Some(client) = self.account.clients.poll_due(now) {
+        while let Some(client) = self.publishing.account.clients.poll_due(now) {
             self.drive_client(now, client, sockets);
         }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.account.clients.poll_timeout()
+        self.publishing.account.clients.poll_timeout()
     }
 
     fn is_busy(&self) -> bool {
-        self.account.clients.here > 0
+        self.publishing.account.clients.here > 0
     }
 
     fn work(&self) -> Option<Work> {
-        let Account { settings, sources, clients, .. } = &*self.account;
+        let Publishing { settings, account } = &*self.publishing;
+        let PublisherAccount { sources, clients, .. } = account;
         let of =
             |it: &Published| if settings.qos == Qos::AtMostOnce { it.sent_at } else { it.acknowledged_at };
         let done = || {
@@ -287,11 +266,11 @@ impl Process for Sender {
             },
             first: done().map(|(_, at)| at).min(),
             completed: done().map(|(_, at)| at).max().filter(|_| is_whole),
-            octets: done().map(|(number, _)| u64::from(self.account.size(number))).sum(),
+            octets: done().map(|(number, _)| u64::from(self.publishing.account.size(number))).sum(),
         })
     }
 
     fn account(&self) -> &dyn Any {
-        &*self.account
+        &self.publishing.account
     }
 }

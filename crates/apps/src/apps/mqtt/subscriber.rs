@@ -1,12 +1,11 @@
 //! Clients that subscribe, and note what comes.
 
+use super::account::{Delivery, SubscriberAccount};
 use super::clients::Clients;
 use super::identity::MessageId;
 use super::options::{ClientOptions, numbered};
 use super::tables;
-use crate::process::{
-    Event, Process, ProcessContext, ProcessEntity, ProcessMachine, ProcessSettings, Sockets, Work,
-};
+use crate::process::{Event, Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
 use crate::settings::Over;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,7 +14,7 @@ use core::any::Any;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use voxpath_mqtt::packet::SubscribeTo;
-use voxpath_mqtt::{ClientEvent, Filter, Publish, Qos, Subscription, Text};
+use voxpath_mqtt::{ClientEvent, Filter, Publish, Qos, Subscription};
 use voxpath_units::Time;
 use voxpath_units::check::Check;
 
@@ -34,6 +33,8 @@ pub struct Subscriber {
 }
 
 impl ProcessSettings for Subscriber {
+    type Machine = Listener;
+
     const TABLES: &'static [&'static dyn ProcessEntity] = &[&tables::DELIVERIES, &tables::CLIENTS];
 
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
@@ -55,58 +56,32 @@ impl ProcessSettings for Subscriber {
         [self.clients.broker.node].into_iter()
     }
 
-    fn machine(&self, _context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> ProcessMachine {
+    fn machine(&self, _context: &ProcessContext, address: impl Fn(u32) -> IpAddr) -> Self::Machine {
         let broker = self.clients.broker;
         let target = SocketAddr::new(address(broker.node), broker.port);
         let subscriptions = |client: u32| {
             let to = |filter: &String| SubscribeTo::new(numbered(filter, client).into(), self.qos);
             self.filters.iter().map(|filter| Subscription { to: to(filter), id: None }).collect()
         };
-        let account = Account {
-            settings: self.clone(),
+        let account = SubscriberAccount {
             clients: Clients::new(&self.clients, target, subscriptions),
             deliveries: Vec::new(),
             topics: Vec::new(),
             came: alloc::vec![0; self.clients.count as usize],
             octets: 0,
         };
-        Listener { account: Box::new(account) }.into()
+        Listener { settings: self.clone(), account: Box::new(account) }
     }
 }
 
 /// The process.
 #[derive(Debug)]
 pub struct Listener {
-    account: Box<Account>,
+    settings: Subscriber,
+    account: Box<SubscriberAccount>,
 }
 
-/// What subscribers saw.
-#[derive(Debug)]
-pub(crate) struct Account {
-    pub(crate) settings: Subscriber,
-    pub(crate) clients: Clients,
-    pub(crate) deliveries: Vec<Delivery>,
-    /// Topics of messages of nobody in this run.
-    pub(crate) topics: Vec<Text>,
-    /// Messages that came, of each client.
-    came: Vec<u32>,
-    octets: u64,
-}
-
-/// A message that came.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivery {
-    pub(crate) client: u32,
-    /// Which message; else an index into [`Account::topics`].
-    pub(crate) what: Result<MessageId, u32>,
-    pub(crate) at: Time,
-    pub(crate) octets: u32,
-    pub(crate) qos: Qos,
-    pub(crate) dup: bool,
-    pub(crate) retained: bool,
-}
-
-impl Account {
+impl SubscriberAccount {
     fn note(&mut self, now: Time, client: u32, publish: &Publish) {
         let Publish { dup, qos, retain, topic, payload, .. } = publish;
         let what = MessageId::of(payload).ok_or_else(|| {
@@ -122,14 +97,14 @@ impl Account {
         self.deliveries.push(Delivery { client, what, at, octets, qos: *qos, dup: *dup, retained: *retain });
     }
 
-    fn drive(&mut self, now: Time, client: u32, sockets: &mut impl Sockets) {
+    fn drive(&mut self, now: Time, client: u32, sockets: &mut impl Sockets, settings: &Subscriber) {
         self.clients.drive(now, client, sockets);
         while let Some(event) = self.clients.poll_event(now, client) {
             if let ClientEvent::Message(publish) = event {
                 self.note(now, client, &publish);
             }
         }
-        let is_done = self.settings.messages.is_some_and(|most| self.came[client as usize] >= most);
+        let is_done = settings.messages.is_some_and(|most| self.came[client as usize] >= most);
         if is_done {
             self.clients.leave(now, client, sockets);
         }
@@ -141,16 +116,16 @@ impl Process for Listener {
     fn start(&mut self, _sockets: &mut impl Sockets) {}
 
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
-        let account = &mut self.account;
+        let Self { settings, account } = self;
         while let Some(event) = sockets.poll_event() {
             if let Event::Ready(socket) = event
                 && let Some(client) = account.clients.of(socket)
             {
-                account.drive(now, client, sockets);
+                account.drive(now, client, sockets, settings);
             }
         }
         while let Some(client) = account.clients.poll_due(now) {
-            account.drive(now, client, sockets);
+            account.drive(now, client, sockets, settings);
         }
     }
 
@@ -159,11 +134,12 @@ impl Process for Listener {
     }
 
     fn is_busy(&self) -> bool {
-        self.account.settings.messages.is_some() && self.account.clients.here > 0
+        self.settings.messages.is_some() && self.account.clients.here > 0
     }
 
     fn work(&self) -> Option<Work> {
-        let Account { settings, clients, deliveries, octets, .. } = &*self.account;
+        let settings = &self.settings;
+        let SubscriberAccount { clients, deliveries, octets, .. } = &*self.account;
         let refused =
             clients.list.iter().any(|one| one.account.connections == 0 && one.account.reason.is_some());
         let is_whole = match settings.messages {

@@ -1,10 +1,8 @@
 //! What a run tells of messages: each as it was published, each time it was delivered, clients, brokers.
 
-use super::clients::Account as ClientAccount;
+use super::account::{BrokerAccount, Delivery, Published, PublisherAccount, SubscriberAccount};
+use super::clients::{Account as ClientAccount, Clients};
 use super::identity::MessageId;
-use super::publisher::{self, Published};
-use super::subscriber::{self, Delivery};
-use super::{broker, clients};
 use crate::process::{ProcessTable, Saw};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -108,7 +106,7 @@ pub(crate) static PUBLICATIONS: ProcessTable<Publication> = ProcessTable {
     rows: |saw, rows| {
         let begins = publications(saw, rows);
         let place = |id: MessageId| begins.of(id);
-        for account in seen::<broker::Account>(saw) {
+        for account in seen::<BrokerAccount>(saw) {
             for &(id, at) in &account.1.taken {
                 if let Some(row) = place(id).and_then(|place| rows.get_mut(place)) {
                     row.broker_at.get_or_insert(at);
@@ -117,7 +115,7 @@ pub(crate) static PUBLICATIONS: ProcessTable<Publication> = ProcessTable {
         }
         // Of each message, who got it, in the order in which they did.
         let mut got: Vec<(usize, u16, u32, Time)> = Vec::new();
-        for (process, account) in seen::<subscriber::Account>(saw) {
+        for (process, account) in seen::<SubscriberAccount>(saw) {
             let known = account
                 .deliveries
                 .iter()
@@ -154,7 +152,7 @@ impl Begins {
 /// Rows of what was published, of which nothing else is known yet.
 fn publications(saw: &[Saw<'_>], rows: &mut Vec<Publication>) -> Begins {
     let mut begins = Vec::new();
-    for (saw, account) in seen::<publisher::Account>(saw) {
+    for (saw, account) in seen::<PublisherAccount>(saw) {
         let mut clients = Vec::with_capacity(account.sources.len());
         for (client, source) in (0..).zip(&account.sources) {
             clients.push((rows.len(), source.published.len() as u32));
@@ -163,7 +161,7 @@ fn publications(saw: &[Saw<'_>], rows: &mut Vec<Publication>) -> Begins {
                 id: MessageId { process: saw.process, client, number },
                 topic: source.topic.clone(),
                 octets: account.size(number),
-                qos: account.settings.qos,
+                qos: account.qos,
                 published,
                 broker_at: None,
                 deliveries: 0,
@@ -251,7 +249,7 @@ pub(crate) static DELIVERIES: ProcessTable<Delivered> = ProcessTable {
     rows: |saw, rows| {
         let mut published = Vec::new();
         let begins = publications(saw, &mut published);
-        for (saw, account) in seen::<subscriber::Account>(saw) {
+        for (saw, account) in seen::<SubscriberAccount>(saw) {
             let mut known: Vec<(u32, MessageId, usize)> = (0..)
                 .zip(&account.deliveries)
                 .filter_map(|(place, it)| Some((it.client, it.what.ok()?, place)))
@@ -366,7 +364,7 @@ pub(crate) static CLIENTS: ProcessTable<ClientRow> = ProcessTable {
         ],
     },
     rows: |saw, rows| {
-        let mut add = |name: u32, clients: &clients::Clients| {
+        let mut add = |name: u32, clients: &Clients| {
             rows.extend((0..).zip(&clients.list).map(|(client, one)| ClientRow {
                 name,
                 client,
@@ -375,9 +373,9 @@ pub(crate) static CLIENTS: ProcessTable<ClientRow> = ProcessTable {
             }));
         };
         for saw in saw {
-            if let Some(account) = saw.account.downcast_ref::<publisher::Account>() {
+            if let Some(account) = saw.account.downcast_ref::<PublisherAccount>() {
                 add(saw.name, &account.clients);
-            } else if let Some(account) = saw.account.downcast_ref::<subscriber::Account>() {
+            } else if let Some(account) = saw.account.downcast_ref::<SubscriberAccount>() {
                 add(saw.name, &account.clients);
             }
         }
@@ -434,7 +432,7 @@ pub(crate) static BROKERS: ProcessTable<(u32, u64, BrokerCounts)> = ProcessTable
     },
     rows: |saw, rows| {
         rows.extend(
-            seen::<broker::Account>(saw)
+            seen::<BrokerAccount>(saw)
                 .map(|(saw, account)| (saw.name, account.most_connections, account.counts)),
         );
     },
