@@ -5,7 +5,8 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Bulk, Cbr, Direction, Flow, Loss, Plan, Queueing, Reorder, Transport, capacity, delay, loss, queue,
+    App, Bulk, Cbr, Direction, Download, Flow, Loss, Plan, Queueing, Reorder, Transport, capacity, delay,
+    loss, queue,
 };
 use voxpath_sim::{Observe, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
@@ -160,4 +161,34 @@ fn datagrams_allocate_only_what_their_delays_need() {
 fn the_counter_counts() {
     let info = allocation_counter::measure(|| drop(std::hint::black_box(vec![1, 2, 3])));
     assert_eq!(info.count_total, 1);
+}
+
+/// What an idle flow held before hosts had processes (34a0210), counted likewise: both ends, and its part of the plan.
+const MOST_IDLE: i64 = 3601;
+
+/// Bytes that so many flows hold which have exchanged an octet each way and are silent, beside those of two hosts.
+fn held_by_idle_flows(count: u64) -> i64 {
+    let app = Download { request_bytes: 1, response_bytes: 1, requests: 2, pause_ns: 3600 * SECOND };
+    let mut plan = pipe(wire(MS), wire(MS));
+    plan.duration_ns = Some(2 * SECOND);
+    let config = std::sync::Arc::new(Profile::Linux.config());
+    for i in 0..count {
+        plan = with_tcp(plan, &config, App::Download(app.clone()));
+        let flow = plan.flows.last_mut().expect("it was added");
+        (flow.start_ns, flow.name) = (i * 10_000, format!("idle{i}"));
+        flow.transport = Transport::tcp(config.clone(), config.clone());
+    }
+    let mut simulation = None;
+    let info = allocation_counter::measure(|| {
+        let built = simulation.insert(Simulation::new(plan, 0, &Observe::default()).expect("a valid plan"));
+        while !built.advance(1 << 20).done {}
+    });
+    info.bytes_current
+}
+
+#[test]
+fn an_idle_flow_holds_little() {
+    const FLOWS: u64 = 1000;
+    let each = (held_by_idle_flows(2 * FLOWS) - held_by_idle_flows(FLOWS)) / FLOWS as i64;
+    assert!(each <= MOST_IDLE, "{each} bytes");
 }

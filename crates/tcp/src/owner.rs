@@ -12,7 +12,7 @@
 //! A connection without an owner pays a null pointer for all of this.
 
 use alloc::collections::VecDeque;
-use voxpath_wire::tcp::{ForeignOptions, TcpFlags};
+use voxpath_wire::tcp::{ForeignOptions, TcpFlags, TcpHeader};
 
 /// What an owner asks of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +73,14 @@ pub(crate) struct Owned {
 impl Owned {
     pub(crate) fn new(owner: Owner) -> Self {
         Self { owner, ..Self::default() }
+    }
+
+    /// A segment was taken in; windows that arrive are shifted so far.
+    pub(crate) fn note_received(&mut self, header: &TcpHeader, start: u64, len: u32, shift: u8) {
+        let (flags, options) = (header.flags, header.options.foreign());
+        let shift = if flags.contains(TcpFlags::SYN) { 0 } else { shift };
+        let window = u32::from(header.window) << shift;
+        self.received.push_back(Received { flags, start, len, window, options });
     }
 
     /// The octets from `start` on were written in one piece.

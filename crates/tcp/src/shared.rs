@@ -2,13 +2,13 @@
 
 use crate::config::Config;
 use crate::connection::{Counters, Ended, State};
-use crate::owner::{Owned, Received};
+use crate::owner::Owned;
 use crate::rtt::RttEstimator;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 use voxpath_units::{Span, Time};
-use voxpath_wire::tcp::{TcpFlags, TcpHeader};
+use voxpath_wire::tcp::TcpHeader;
 
 /// The default of RFC 9293 section 3.7.1 where the peer announces no maximum segment size.
 const DEFAULT_MSS: u16 = 536;
@@ -96,12 +96,10 @@ impl Shared {
     }
 
     /// A segment was taken in.
+    #[inline]
     pub(crate) fn note_received(&mut self, header: &TcpHeader, start: u64, len: u32) {
         if let Some(owned) = &mut self.owned {
-            let (flags, options) = (header.flags, header.options.foreign());
-            let shift = if flags.contains(TcpFlags::SYN) { 0 } else { self.options.snd_shift };
-            let window = u32::from(header.window) << shift;
-            owned.received.push_back(Received { flags, start, len, window, options });
+            owned.note_received(header, start, len, self.options.snd_shift);
         }
     }
 }

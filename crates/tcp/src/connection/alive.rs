@@ -1,12 +1,13 @@
 //! Whether the peer is still there: keep-alives (RFC 9293 section 3.8.4) and the user timeout (RFC 5482).
 
 use super::{Connection, Ended};
+use crate::config::Config;
 use alloc::boxed::Box;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{TcpFlags, TcpHeader};
 
-/// The state of keep-alive and user timeout; idle where they are off.
+/// The state of keep-alive and user timeout.
 #[derive(Debug, Default)]
 pub(super) struct Alive {
     /// When something came from the peer.
@@ -22,6 +23,16 @@ pub(super) struct Alive {
 }
 
 impl Alive {
+    /// None where both are off, as they are in nearly all connections.
+    pub(super) fn new(config: &Config) -> Option<Box<Self>> {
+        (config.keepalive.is_some() || config.user_timeout.is_some()).then(Box::default)
+    }
+
+    /// The earliest deadline; none if no timer runs.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        Time::earliest([self.keepalive, self.user])
+    }
+
     pub(super) fn stop_timers(&mut self) {
         (self.keepalive, self.user) = (None, None);
     }
@@ -30,45 +41,57 @@ impl Alive {
 impl Connection {
     /// Something came from the peer.
     pub(super) fn note_heard(&mut self, now: Time) {
-        if let Some(keepalive) = &self.shared.config.keepalive {
-            (self.alive.heard, self.alive.unanswered) = (now, 0);
+        if let Some(alive) = &mut self.alive
+            && let Some(keepalive) = &self.shared.config.keepalive
+        {
+            (alive.heard, alive.unanswered) = (now, 0);
             if self.shared.is_synchronised() && self.shared.ended.is_none() {
                 // Not moved on with every segment: when it expires, it looks again.
-                self.alive.keepalive.get_or_insert(now + keepalive.idle);
+                alive.keepalive.get_or_insert(now + keepalive.idle);
             }
         }
     }
 
     /// The timer expired: probes an idle connection, and gives up a dead one.
     pub(super) fn handle_keepalive_timeout(&mut self, now: Time) {
-        let Some(keepalive) = &self.shared.config.keepalive else { return };
+        let (Some(alive), Some(keepalive)) = (&mut self.alive, &self.shared.config.keepalive) else { return };
         let (idle, interval, probes) = (keepalive.idle, keepalive.interval, keepalive.probes);
-        let quiet = now.since(self.alive.heard);
+        let quiet = now.since(alive.heard);
         if quiet < idle {
-            self.alive.keepalive = Some(self.alive.heard + idle);
+            alive.keepalive = Some(alive.heard + idle);
         } else if self.snd.flight() > 0 {
             // Outstanding data asks by itself.
-            self.alive.keepalive = Some(now + idle);
-        } else if self.alive.unanswered >= probes {
+            alive.keepalive = Some(now + idle);
+        } else if alive.unanswered >= probes {
             self.snd.reset = Some(Box::new(self.reset()));
             self.end(Ended::TimedOut);
         } else {
-            self.alive.unanswered += 1;
-            self.alive.due = true;
-            self.alive.keepalive = Some(now + interval);
+            alive.unanswered += 1;
+            alive.due = true;
+            alive.keepalive = Some(now + interval);
         }
     }
 
     /// The probe: an octet before the window, without data (RFC 9293 section 3.8.4, as in Linux).
     pub(super) fn keepalive_probe(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        core::mem::take(&mut self.alive.due)
+        let alive = self.alive.as_mut()?;
+        core::mem::take(&mut alive.due)
             .then(|| self.segment(now, self.snd.nxt.saturating_sub(1), TcpFlags::ACK, Payload::Empty))
     }
 
     /// Octets are outstanding since `now`, or progress was made: they have the user timeout from here.
     pub(super) fn restart_user_timeout(&mut self, now: Time) {
-        if let Some(timeout) = self.shared.config.user_timeout {
-            self.alive.user = (self.snd.flight() > 0).then(|| now + timeout);
+        if let Some(alive) = &mut self.alive
+            && let Some(timeout) = self.shared.config.user_timeout
+        {
+            alive.user = (self.snd.flight() > 0).then(|| now + timeout);
+        }
+    }
+
+    /// Nothing is outstanding.
+    pub(super) fn stop_user_timeout(&mut self) {
+        if let Some(alive) = &mut self.alive {
+            alive.user = None;
         }
     }
 

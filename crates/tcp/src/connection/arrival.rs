@@ -346,7 +346,7 @@ impl Connection {
             // RFC 6298 (5.2)
             self.snd.timers.retransmit = None;
             self.recovery.on_all_acknowledged();
-            self.alive.user = None;
+            self.stop_user_timeout();
         } else if self.recovery.new_ack_restarts_timer(&self.shared, &self.snd) {
             // (5.3)
             self.snd.restart_retransmit_timer(&self.shared, now);

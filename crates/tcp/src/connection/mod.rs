@@ -69,12 +69,13 @@ pub struct Connection {
     snd: Sender,
     rcv: Receiver,
     recovery: LossRecovery,
-    alive: Alive,
+    /// Where somebody wants to know whether the peer is still there.
+    alive: Option<Box<Alive>>,
     /// When TIME-WAIT is over.
     time_wait: Option<Time>,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 1184, "of idle flows there are many");
+const _: () = assert!(size_of::<Connection>() <= 1152, "of idle flows there are many");
 
 /// What happened so far; counts of segments but where said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -184,7 +185,7 @@ impl Connection {
             snd: Sender::new(&config, iss, cc),
             rcv: Receiver::new(&config),
             recovery: LossRecovery::new(config.dupack_threshold),
-            alive: Alive::default(),
+            alive: Alive::new(&config),
             time_wait: None,
             shared: Shared::new(config, state),
         }

@@ -13,8 +13,7 @@ impl Connection {
             timers.pacing,
             self.rcv.poll_timeout(),
             timers.persist,
-            self.alive.keepalive,
-            self.alive.user,
+            self.alive.as_ref().and_then(|alive| alive.poll_timeout()),
             self.time_wait,
         ])
     }
@@ -29,10 +28,10 @@ impl Connection {
         self.rcv.handle_timeout(&self.shared, now);
         // Polling goes on where it was held back.
         due(&mut self.snd.timers.pacing);
-        if due(&mut self.alive.keepalive) {
+        if self.alive.as_mut().is_some_and(|alive| due(&mut alive.keepalive)) {
             self.handle_keepalive_timeout(now);
         }
-        if due(&mut self.alive.user) {
+        if self.alive.as_mut().is_some_and(|alive| due(&mut alive.user)) {
             self.handle_user_timeout();
         }
         if due(&mut self.time_wait) {
@@ -83,7 +82,9 @@ impl Connection {
         self.snd.stop_timers();
         self.rcv.stop_timers();
         self.recovery.stop_timers();
-        self.alive.stop_timers();
+        if let Some(alive) = &mut self.alive {
+            alive.stop_timers();
+        }
         self.time_wait = None;
     }
 }

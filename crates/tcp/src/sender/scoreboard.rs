@@ -8,6 +8,7 @@
 //! around it. Then a second set holds what is lost and was not retransmitted since.
 
 use crate::ranges::RangeSet;
+use alloc::boxed::Box;
 use core::ops::Range;
 
 /// RFC 6675's scoreboard.
@@ -20,8 +21,8 @@ pub(crate) struct Scoreboard {
     high_rxt: u64,
     /// Losses are seen by time: `lost` in place of the two edges.
     by_time: bool,
-    /// Octets lost and not retransmitted since.
-    lost: RangeSet,
+    /// Octets lost and not retransmitted since; none as long as nothing was lost.
+    lost: Option<Box<RangeSet>>,
     /// What was charged for the octets ever marked lost by time, for some of them more than once.
     lost_ever: u64,
 }
@@ -34,7 +35,7 @@ impl Scoreboard {
 
     /// Takes the octets of a SACK block in.
     pub(crate) fn sack(&mut self, block: Range<u64>) {
-        self.lost.remove(block.clone());
+        self.forget_lost(block.clone());
         self.sacked.insert(block);
     }
 
@@ -49,7 +50,7 @@ impl Scoreboard {
         let mut from = range.start;
         while let Some(gap) = self.sacked.first_gap(from, range.end) {
             from = gap.end;
-            self.lost_ever += self.lost.insert(gap);
+            self.lost_ever += self.lost.get_or_insert_default().insert(gap);
         }
     }
 
@@ -60,12 +61,25 @@ impl Scoreboard {
 
     /// Whether octets are lost and not retransmitted.
     pub(crate) fn has_lost(&self) -> bool {
-        self.lost.octets() > 0
+        self.lost_octets() > 0
+    }
+
+    fn lost_octets(&self) -> u64 {
+        self.lost.as_ref().map_or(0, |lost| lost.octets())
+    }
+
+    /// These octets are lost no more.
+    fn forget_lost(&mut self, range: Range<u64>) {
+        if let Some(lost) = &mut self.lost {
+            lost.remove(range);
+        }
     }
 
     /// Nothing was lost: what seemed so was late.
     pub(crate) fn unmark_lost(&mut self, una: u64) {
-        self.lost.clear();
+        if let Some(lost) = &mut self.lost {
+            lost.clear();
+        }
         self.lost_below = una;
         self.high_rxt = una;
     }
@@ -73,7 +87,9 @@ impl Scoreboard {
     /// SND.UNA advanced.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         self.sacked.remove_below(una);
-        self.lost.remove_below(una);
+        if let Some(lost) = &mut self.lost {
+            lost.remove_below(una);
+        }
         self.lost_below = self.lost_below.max(una);
         self.high_rxt = self.high_rxt.max(una);
     }
@@ -95,7 +111,7 @@ impl Scoreboard {
     /// Whether the first outstanding octet counts as lost.
     pub(crate) fn is_lost(&self, octet: u64) -> bool {
         if self.by_time {
-            return self.lost.containing(octet).is_some();
+            return self.lost.as_ref().is_some_and(|lost| lost.containing(octet).is_some());
         }
         octet < self.lost_below && self.sacked.count_within(octet..octet + 1) == 0
     }
@@ -130,7 +146,7 @@ impl Scoreboard {
     /// The next octets to send again, at most `max`: NextSeg() rule (1).
     pub(crate) fn next_lost(&self, max: u32) -> Option<Range<u64>> {
         let gap = if self.by_time {
-            self.lost.as_slice().first()?.clone()
+            self.lost.as_ref()?.as_slice().first()?.clone()
         } else {
             self.sacked.first_gap(self.high_rxt, self.lost_below)?
         };
@@ -147,7 +163,7 @@ impl Scoreboard {
     /// Octets were retransmitted.
     pub(crate) fn retransmitted(&mut self, range: &Range<u64>) {
         self.high_rxt = self.high_rxt.max(range.end);
-        self.lost.remove(range.clone());
+        self.forget_lost(range.clone());
     }
 
     /// Octets SACKed.
@@ -176,7 +192,7 @@ impl Scoreboard {
     /// SetPipe(): an estimate of the octets on their way.
     pub(crate) fn pipe(&self, una: u64, nxt: u64) -> u64 {
         if self.by_time {
-            return nxt - una - self.sacked.octets() - self.lost.octets();
+            return nxt - una - self.sacked.octets() - self.lost_octets();
         }
         let unsacked = |range: Range<u64>| (range.end - range.start) - self.sacked.count_within(range);
         let not_lost = unsacked(self.lost_below.clamp(una, nxt)..nxt);
