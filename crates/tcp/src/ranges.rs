@@ -12,6 +12,9 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
+    /// The set without octets.
+    pub(crate) const EMPTY: Self = Self { ranges: Vec::new(), octets: 0 };
+
     /// The ranges, ascending, disjoint and not adjacent.
     pub(crate) fn as_slice(&self) -> &[Range<u64>] {
         &self.ranges
@@ -103,6 +106,10 @@ impl RangeSet {
 
     /// How many octets of `within` are in the set.
     pub(crate) fn count_within(&self, within: Range<u64>) -> u64 {
+        // Mostly nothing is missing.
+        if self.octets == 0 || within.is_empty() {
+            return 0;
+        }
         let first = self.ranges.partition_point(|range| range.end <= within.start);
         self.ranges[first..]
             .iter()

@@ -201,7 +201,8 @@ impl World {
 
     /// A packet has reached its host.
     fn receive(&mut self, now: Time, host: u32, packet: Packet) {
-        let found = self.demultiplex(host, &packet);
+        let icmp = packet.icmp().copied();
+        let found = self.demultiplex(host, &packet, icmp);
         let node = &mut self.network.nodes[host as usize];
         let is_outside = |index: usize| matches!(self.sockets.endpoints[index].kind, Kind::Outside(_));
         if node.real && found.is_none_or(is_outside) {
@@ -216,8 +217,8 @@ impl World {
         }
         let Some(index) = found else { return self.network.answer_unclaimed(now, host, &packet) };
         node.delivered += 1;
-        if let Some(error) = packet.icmp() {
-            return self.handle_error(now, index, *error, &packet.payload);
+        if let Some(error) = icmp {
+            return self.handle_error(now, index, error, &packet.payload);
         }
         let endpoint = &mut self.sockets.endpoints[index];
         // Where addresses and ports agree but the transport does not, nobody listens.
@@ -262,8 +263,8 @@ impl World {
     }
 
     /// The endpoint that a packet is for. An error is for the endpoint that it quotes; what is damaged opens nothing.
-    fn demultiplex(&mut self, host: u32, packet: &Packet) -> Option<usize> {
-        if packet.icmp().is_some_and(IcmpHeader::is_error) {
+    fn demultiplex(&mut self, host: u32, packet: &Packet, icmp: Option<IcmpHeader>) -> Option<usize> {
+        if icmp.is_some_and(|header| header.is_error()) {
             let quote = quote_of(&packet.payload)?;
             return self.sockets.quoted(packet.flow, &quote, &self.network.addresses);
         }

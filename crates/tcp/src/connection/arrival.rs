@@ -128,7 +128,9 @@ impl Connection {
         }
         self.shared.note_received(header, start, payload.len());
         self.rcv.measure_rtt(&self.shared, now, header.options.timestamps, payload.len());
-        self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
+        if !payload.is_empty() {
+            self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
+        }
         if flags.contains(TcpFlags::FIN) {
             self.rcv.note_fin(end);
         }
@@ -385,9 +387,6 @@ impl Connection {
 
     /// Section 3.10.7.4, seventh check.
     fn arrive_text(&mut self, now: Time, start: u64, payload: &Payload, pushed: bool) {
-        if payload.is_empty() {
-            return;
-        }
         if !matches!(self.shared.state, State::Established | State::FinWait1 | State::FinWait2) {
             return;
         }

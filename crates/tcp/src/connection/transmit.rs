@@ -214,7 +214,9 @@ impl Connection {
 
     /// Payload that fits beside the options that a segment carries now.
     pub(super) fn max_payload(&self) -> u32 {
-        let smss = self.snd.smss(&self.shared);
+        // Once the handshake is over, the window knows it.
+        let smss = self.snd.window.smss as u32;
+        debug_assert_eq!(smss, self.snd.smss(&self.shared), "of a connection that is synchronised");
         smss - self.rcv.sack_len(&self.shared).min(smss - 1)
     }
 

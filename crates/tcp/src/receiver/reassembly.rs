@@ -43,6 +43,9 @@ struct Beyond {
     recent: VecDeque<u64>,
 }
 
+/// As long as there was no gap.
+static NOTHING: Beyond = Beyond { waiting: Vec::new(), ranges: RangeSet::EMPTY, recent: VecDeque::new() };
+
 /// How many arrivals out of order the report of SACK blocks can tell apart: as many as it has blocks.
 const RECENT: usize = voxpath_wire::tcp::SackBlocks::MAX;
 
@@ -129,7 +132,7 @@ impl Reassembly {
 
     /// The ranges beyond the gap, the one with the latest arrival first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> {
-        self.beyond.iter().flat_map(|beyond| beyond.blocks())
+        self.beyond.as_deref().unwrap_or(&NOTHING).blocks()
     }
 
     fn deliver(&mut self, data: Payload) {
