@@ -419,7 +419,7 @@ fn linux() -> Config {
     Config {
         // net.ipv4.tcp_wmem and tcp_rmem, maxima; autotuning of the send buffer is not modelled.
         send_buffer: 4 << 20,
-        receive_buffer: 6 << 20,
+        receive_buffer: 32 << 20,
         receive_accounting: ReceiveAccounting::Memory,
         // net.ipv4.tcp_moderate_rcvbuf
         receive_autotuning: true,

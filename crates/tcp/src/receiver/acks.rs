@@ -12,9 +12,10 @@ const DELAY_MAX: Span = Span::from_millis(200);
 
 /// Acknowledgments out of order for each octet that is waited for, before they are compressed (TCP_FASTRETRANS_THRESH).
 const DUPLICATES: u32 = 3;
-/// net.ipv4.tcp_comp_sack_nr and tcp_comp_sack_delay_ns, and the share of a round trip that bounds the latter.
+/// net.ipv4.tcp_comp_sack_nr, tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns, and the share of a round trip that bounds the delay.
 const COMPRESSED: u32 = 44;
 const COMPRESSION: Span = Span::from_millis(1);
+const COMPRESSION_SLACK: Span = Span::from_micros(100);
 const COMPRESSION_SHARE: u64 = 20;
 
 /// How long a reader takes to wake up: what has arrived until then is read together, and acknowledged once. An estimate of a process that
@@ -99,6 +100,7 @@ impl Receiver {
         if cx.options.sack {
             self.grow_receive_buffer(cx, self.buffer.held().saturating_sub(len));
         }
+        self.grow_memory_beyond_gap(cx);
         let next = self.buffer.next();
         let full = u64::from(self.full_size);
         let policy = &mut self.policy;
@@ -115,14 +117,13 @@ impl Receiver {
             self.ack_before_data(cx);
             return;
         }
-        let share = cx.rtt.srtt().map_or(COMPRESSION, |srtt| srtt / COMPRESSION_SHARE);
-        if share == Span::ZERO {
-            self.ack_now = true;
-            return;
-        }
+        // Of the round trip that the receiver sees, which is none before the first window (`rcv_rtt_est`).
+        let rtt =
+            self.space.round_trip().map_or(Span::ZERO, |rtt| cx.rtt.srtt().map_or(rtt, |srtt| rtt.min(srtt)));
         policy.compressed += 1;
         if self.timers.compressed.is_none() {
-            self.timers.compressed = Some(now + share.min(COMPRESSION));
+            self.timers.compressed =
+                Some(now + (rtt / COMPRESSION_SHARE).min(COMPRESSION) + COMPRESSION_SLACK);
         }
     }
 
@@ -162,6 +163,11 @@ impl Receiver {
             self.policy.interactive = false;
             self.policy.ato = Some(ATO_MIN);
         }
+    }
+
+    /// Leaves quick-ACK mode.
+    pub(super) const fn take_time_to_acknowledge(&mut self) {
+        self.policy.quick = 0;
     }
 
     /// The window grows (tcp_grow_window()).

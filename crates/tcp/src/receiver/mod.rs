@@ -13,7 +13,7 @@ mod acks;
 mod reassembly;
 mod window;
 
-use crate::config::Config;
+use crate::config::{Config, ReceiveAccounting};
 use crate::shared::{Shared, timestamp};
 use crate::unwrap_offset;
 use acks::AckPolicy;
@@ -371,14 +371,21 @@ impl Receiver {
     /// The window field, in whole units of its scale, and with it the right edge that the peer will see.
     ///
     /// Rounding may draw that edge back by less than a unit; then what was announced before still holds (RFC 7323
-    /// section 2.4, rules 1 and 2).
+    /// section 2.4, rules 1 and 2). Linux rounds up (tcp_select_window()).
     fn announce_window(&mut self, cx: &Shared, in_syn: bool) -> u16 {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let shift = if in_syn { 0 } else { cx.options.rcv_shift };
         let next = self.nxt();
         let unread = self.window_unread.take().map(u64::from);
-        let own = || unread.unwrap_or_else(|| self.window_edge(cx).saturating_sub(next));
+        let own = || {
+            let window = unread.unwrap_or_else(|| self.window_edge(cx, shift).saturating_sub(next));
+            let rounds_up = cx.config.receive_accounting == ReceiveAccounting::Memory;
+            if rounds_up { window.next_multiple_of(1 << shift) } else { window }
+        };
         let window = cx.window_of_owner().map_or_else(own, u64::from);
+        if self.is_short_of_memory(cx) {
+            self.take_time_to_acknowledge();
+        }
         let window = (window >> shift).min(u64::from(u16::MAX));
         self.advertised = self.advertised.max(next + (window << shift));
         window as u16

@@ -75,6 +75,12 @@ impl Reassembly {
         u64::from(self.capacity).saturating_sub(self.ready.len()) as u32
     }
 
+    /// Octets from the first one not received to the last one here.
+    pub(crate) fn beyond(&self) -> u64 {
+        let ranges = self.beyond.as_ref().map_or(&[][..], |beyond| beyond.ranges.as_slice());
+        ranges.last().map_or(0, |last| last.end - self.next)
+    }
+
     pub(crate) const fn capacity(&self) -> u32 {
         self.capacity
     }

@@ -8,7 +8,7 @@ use voxpath_wire::tcp::Timestamps;
 
 /// The receive buffer that Linux gives a connection at first, and the largest: net.ipv4.tcp_rmem.
 const FIRST_MEMORY: u32 = 128 << 10;
-const MOST_MEMORY: u32 = 6 << 20;
+const MOST_MEMORY: u32 = 32 << 20;
 /// What a packet needs of memory beside itself (`NET_SKB_PAD` with `NET_IP_ALIGN`, `struct skb_shared_info`), and for its `struct sk_buff`.
 const BESIDE: u64 = 66 + 320;
 const SK_BUFF: u64 = 256;
@@ -48,6 +48,11 @@ impl Space {
         }
     }
 
+    /// The round trip as the receiver sees it, once it has.
+    pub(super) const fn round_trip(&self) -> Option<Span> {
+        self.rtt
+    }
+
     /// A shorter round trip counts at once; a longer one smoothly, and only where it is one for certain (tcp_rcv_rtt_update()).
     fn take_round_trip(&mut self, rtt: Span, certain: bool) {
         self.rtt = Some(match self.rtt {
@@ -79,7 +84,7 @@ impl Receiver {
     /// Measures the round trip by a segment with so many octets: from an acknowledgment to the first full one that was sent on it
     /// (tcp_rcv_rtt_measure_ts()), and from one window to the next (tcp_rcv_rtt_measure()), which lasts as long at least.
     pub(crate) fn measure_rtt(&mut self, cx: &Shared, now: Time, stamps: Option<Timestamps>, len: u32) {
-        if !autotunes(&cx.config) || len == 0 {
+        if cx.config.receive_accounting == ReceiveAccounting::Octets || len == 0 {
             return;
         }
         let echo = stamps.filter(|_| cx.options.timestamps).map_or(0, |stamps| stamps.echo);
@@ -100,8 +105,8 @@ impl Receiver {
         }
     }
 
-    /// Lets the memory grow with what the application takes in a round trip: twice that, and as much more as it grew by, so that the sender's
-    /// window may double (tcp_rcv_space_adjust(), tcp_rcvbuf_grow()). The application that is told of data takes it, but for `waiting` octets
+    /// Lets the memory grow with what the application takes in a round trip, so that the sender's window may double
+    /// (tcp_rcv_space_adjust()). The application that is told of data takes it, but for `waiting` octets
     /// that it had left before. So what makes the memory grow is not what first uses it.
     pub(super) fn adjust_receive_space(&mut self, cx: &Shared, now: Time, waiting: u64) {
         if !autotunes(&cx.config) {
@@ -118,13 +123,28 @@ impl Receiver {
         if taken <= space.taken || self.full_size == 0 {
             return;
         }
+        let before = core::mem::replace(&mut space.taken, taken);
+        self.grow_memory(cx, before);
+    }
+
+    /// Lets the memory grow to what a window needs for two round trips of what the application takes, twice as much more as that grew by since
+    /// `before`, and what spans the gaps (tcp_rcvbuf_grow()).
+    fn grow_memory(&mut self, cx: &Shared, before: u64) {
+        let taken = self.space.taken;
         let double = taken * 2;
-        let window = double + double * (taken - space.taken) / space.taken * 2;
-        space.taken = taken;
+        let window = double + double * (taken - before) / before * 2 + self.buffer.beyond();
         let headers = HEADERS + cx.options_len();
         let memory = window * SHARES / share_of_data(self.full_size, headers);
         let most = most_memory(&cx.config);
-        space.memory = space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
+        self.space.memory = self.space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
+    }
+
+    /// Data has come beyond a gap: the memory grows with how far that is, for the peer goes on sending while the gap is repaired
+    /// (tcp_data_queue_ofo()).
+    pub(super) fn grow_memory_beyond_gap(&mut self, cx: &Shared) {
+        if autotunes(&cx.config) {
+            self.grow_memory(cx, self.space.taken);
+        }
     }
 
     /// The application made room: tells the peer if that opens the window by enough (RFC 9293 section
@@ -136,7 +156,7 @@ impl Receiver {
             // Who announces the window knows when.
             return;
         }
-        let (edge, next) = (self.window_edge(cx), self.nxt());
+        let (edge, next) = (self.window_edge(cx, cx.options.rcv_shift), self.nxt());
         if cx.config.receive_accounting == ReceiveAccounting::Memory {
             let announced = self.advertised.saturating_sub(next);
             let before = self.window_unread.map_or(announced, u64::from);
@@ -162,22 +182,17 @@ impl Receiver {
     }
 
     /// The right edge that can be announced: never to the left of an earlier one, and moved only by a
-    /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2).
-    pub(super) fn window_edge(&self, cx: &Shared) -> u64 {
-        let shift = cx.options.rcv_shift;
-        let mut room = self.receive_room(cx).min(MAX_UNSCALED_WINDOW << shift);
+    /// segment or half the buffer (silly window syndrome avoidance, RFC 9293 section 3.8.6.2.2); `shift` is that of the segment.
+    pub(super) fn window_edge(&self, cx: &Shared, shift: u8) -> u64 {
         let capacity = self.buffer.capacity();
-        let mut step = (capacity / 2).min(u32::from(cx.config.mss));
-        if cx.config.receive_accounting == ReceiveAccounting::Memory {
-            // __tcp_select_window(): whole segments, or where it is scaled all there is, rounded up.
-            step = if shift > 0 { 0 } else { step.min(self.full_size) };
-            if shift > 0 && room >= self.full_size.max(1) {
-                room = room.next_multiple_of(1 << shift).min(MAX_UNSCALED_WINDOW << shift);
-            } else {
-                room -= room % self.full_size.max(1).min(capacity);
-            }
-        }
-        let edge = self.buffer.next() + u64::from(room);
+        let (room, step) = if cx.config.receive_accounting == ReceiveAccounting::Octets {
+            (self.buffer.room(), (capacity / 2).min(u32::from(cx.config.mss)))
+        } else {
+            let step =
+                if shift > 0 { 0 } else { (capacity / 2).min(u32::from(cx.config.mss)).min(self.full_size) };
+            (self.select_window(cx, self.buffer.held(), shift), step)
+        };
+        let edge = self.buffer.next() + u64::from(room.min(MAX_UNSCALED_WINDOW << shift));
         if edge < self.advertised + u64::from(step) { self.advertised } else { edge }
     }
 
@@ -185,43 +200,50 @@ impl Receiver {
     /// it then.
     pub(super) fn acknowledge_before_reading(&mut self, cx: &Shared) {
         if cx.config.receive_accounting == ReceiveAccounting::Memory && cx.owned.is_none() {
-            let window = self.window_edge(cx).saturating_sub(self.nxt());
+            let window = self.window_edge(cx, cx.options.rcv_shift).saturating_sub(self.nxt());
             // At most what a scaled window can tell.
             self.window_unread = Some(window as u32);
         }
         self.ack_before_data(cx);
     }
 
-    /// Octets for which there is room. Where packets take memory, also those beyond a gap do, though they lie within the window
-    /// (tcp_space(), __tcp_select_window()).
-    fn receive_room(&self, cx: &Shared) -> u32 {
-        let (buffer, held) = (&self.buffer, self.buffer.held());
-        if cx.config.receive_accounting == ReceiveAccounting::Octets {
-            return buffer.room();
+    /// The window beside so many octets that are held, where packets take memory; also those beyond a gap do, though they lie within the window
+    /// (__tcp_select_window()). It is of whole segments, or where it is scaled all there is, rounded up; or down where more than half is taken.
+    fn select_window(&self, cx: &Shared, held: u64, shift: u8) -> u32 {
+        let (unit, segment, capacity) = (1 << shift, self.full_size.max(1), self.buffer.capacity());
+        let mut room = capacity;
+        if held > 0 {
+            room = self.room_beside(cx, held);
+            let whole = self.room_beside(cx, 0);
+            if room < whole / 2 {
+                room -= room % unit;
+                if room < self.full_size || room < whole / 16 {
+                    return 0;
+                }
+            }
+            room = room.min(capacity);
         }
-        self.room_with(cx, held)
+        if shift > 0 { room.next_multiple_of(unit) } else { room - room % segment.min(capacity) }
     }
 
-    /// The window beside so many octets that wait (__tcp_select_window()).
-    fn room_with(&self, cx: &Shared, held: u64) -> u32 {
-        let capacity = self.buffer.capacity();
-        if held == 0 {
-            return capacity;
-        }
-        let room = self.room_beside(cx, held);
-        let is_nothing = room < self.full_size || room < self.room_beside(cx, 0) / 16;
-        if is_nothing { 0 } else { room.min(capacity) }
+    /// Whether more than half of the memory is taken: then Linux is in no hurry to acknowledge (__tcp_select_window()).
+    pub(super) fn is_short_of_memory(&self, cx: &Shared) -> bool {
+        let held = self.buffer.held();
+        held > 0
+            && cx.config.receive_accounting == ReceiveAccounting::Memory
+            && self.room_beside(cx, held) < self.room_beside(cx, 0) / 2
     }
 
     /// Whether the window's right edge would move as far as what came, were it announced while so much is unread: else Linux leaves
     /// acknowledging to the reader (__tcp_ack_snd_check()).
     pub(super) fn window_moves(&self, cx: &Shared, unread: u64) -> bool {
+        if cx.config.receive_accounting == ReceiveAccounting::Octets {
+            return true;
+        }
         let announced = self.advertised.saturating_sub(self.last_ack_sent);
-        let unit = 1 << cx.options.rcv_shift;
-        cx.config.receive_accounting == ReceiveAccounting::Octets
-            || u64::from(cx.window_of_owner().unwrap_or_else(|| self.room_with(cx, unread)))
-                .next_multiple_of(unit)
-                >= announced
+        let shift = cx.options.rcv_shift;
+        let of_owner = cx.window_of_owner().map(|window| window.next_multiple_of(1 << shift));
+        u64::from(of_owner.unwrap_or_else(|| self.select_window(cx, unread, shift))) >= announced
     }
 
     /// Lets the window grow by two segments, towards what full ones have shown that there is room for beside so many octets
@@ -323,8 +345,8 @@ mod tests {
         let window = 57_920 + 57_920 * (28_960 - 14_600) / 14_600 * 2;
         assert_eq!(u64::from(linux().memory_after(&[10, 20])), window * 256 / 160);
         assert_eq!(
-            linux().memory_after(&[10, 20, 40, 80, 160, 320, 640, 1280]),
-            6 << 20,
+            linux().memory_after(&[10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120]),
+            32 << 20,
             "tcp_rmem's maximum"
         );
         let fixed = Config { receive_autotuning: false, receive_buffer: 65_536, ..Profile::Linux.config() };
@@ -350,9 +372,9 @@ mod tests {
         // __tcp_select_window(): less than the MSS of 1460, for which RFC 9293 section 3.8.6.2.2 would wait.
         let edge = |config| {
             let mut reader = Reader::new(config);
-            reader.end.advertised = reader.end.window_edge(&reader.shared);
+            reader.end.advertised = reader.end.window_edge(&reader.shared, 0);
             reader.take(1);
-            reader.end.window_edge(&reader.shared) - reader.end.advertised
+            reader.end.window_edge(&reader.shared, 0) - reader.end.advertised
         };
         let linux = edge(Profile::Linux.config());
         assert!((1448 - 128..1448 + 128).contains(&linux), "{linux}");

@@ -44,7 +44,7 @@ use probe::LossProbe;
 use prr::Prr;
 use rack::Rack;
 use undo::Undo;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 
 /// What the sender believes about its outstanding data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -127,6 +127,11 @@ impl LossRecovery {
             undo: None,
             timers: RecoveryTimers::default(),
         }
+    }
+
+    /// The smallest round-trip time of the connection, with that of the handshake (tcp_min_rtt()).
+    pub(crate) const fn min_rtt(&self) -> Option<Span> {
+        self.rack.min_rtt()
     }
 
     pub(crate) const fn phase(&self) -> Phase {

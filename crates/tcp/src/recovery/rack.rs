@@ -50,6 +50,11 @@ impl Rack {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
+    /// RACK.min_RTT, with that of the handshake (tcp_min_rtt()).
+    pub(super) const fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt
+    }
+
     /// Step 2: what was sent once has arrived so many segments after what was sent later (tcp_check_sack_reordering()).
     pub(super) fn note_reordering(&mut self, reordering: u32) {
         self.reordering_seen = true;

@@ -1,5 +1,5 @@
-//! Bursts: the segments that Linux makes of one buffer (generic segmentation offload), as many as a millisecond at the rate of pacing has, two at
-//! least (tcp_tso_autosize(), tcp_cwnd_test()); and the waiting of a burst that the next acknowledgment may make larger (tcp_tso_should_defer()).
+//! Bursts: the segments that Linux makes of one buffer (generic segmentation offload), as many as a millisecond at the rate of pacing has, more for a
+//! near peer, two at least (tcp_tso_autosize(), tcp_cwnd_test()); and the waiting of a burst that the next acknowledgment may make larger (tcp_tso_should_defer()).
 
 use super::Sender;
 use crate::recovery::{LossRecovery, Phase};
@@ -12,6 +12,8 @@ const LEAST: u64 = 2;
 const SLOW: u64 = 150_000;
 /// A buffer holds no more, octets.
 const MOST: u64 = 65_535 - 320;
+/// A near peer is sent larger bursts: a whole buffer, halved for each such part of the smallest round trip (tcp_tso_rtt_log).
+const NEAR: Span = Span::from_micros(512);
 /// A burst waits if the last one left so lately, and if an acknowledgment is that near.
 const LATELY: Span = Span::from_millis(1);
 /// What part of the window is worth a burst at once (tcp_tso_win_divisor).
@@ -65,7 +67,7 @@ impl Sender {
         let (cwnd_room, usable) = (self.cwnd_room(cx, recovery), self.usable());
         let limit = cwnd_room.min(usable);
         let is_enough = buffer <= smss
-            || limit >= self.burst_goal(cx) * smss
+            || limit >= self.burst_goal(cx, recovery) * smss
             || (buffer < unsent && limit >= buffer)
             || limit >= self.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
             || (limit > buffer && self.buffer.is_closed());
@@ -94,16 +96,21 @@ impl Sender {
     }
 
     /// Segments that a burst is to have at this rate (tcp_tso_autosize()).
-    fn burst_goal(&self, cx: &Shared) -> u64 {
+    fn burst_goal(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let rate = self.usual_rate(cx).unwrap_or(u64::MAX);
+        let halvings = recovery.min_rtt().map_or(u64::MAX, |rtt| rtt.as_nanos() / NEAR.as_nanos());
+        let near = u32::try_from(halvings).ok().and_then(|halvings| MOST.checked_shr(halvings)).unwrap_or(0);
         let least = if self.by_rate() && rate < SLOW { 1 } else { LEAST };
-        ((rate >> 10).min(MOST) / self.window.smss).max(least)
+        (((rate >> 10) + near).min(MOST) / self.window.smss).max(least)
     }
 
     /// Segments of them that the congestion window lets out at once (tcp_cwnd_test()).
     fn burst_quota(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
-        self.burst_goal(cx).min(self.cwnd_room(cx, recovery) / smss).min(self.window.cwnd / smss / 2).max(1)
+        self.burst_goal(cx, recovery)
+            .min(self.cwnd_room(cx, recovery) / smss)
+            .min(self.window.cwnd / smss / 2)
+            .max(1)
     }
 
     /// Octets of the buffer that is next. An application fills buffers as large as half of the largest window lets them be
