@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from pathlib import Path
@@ -238,12 +239,24 @@ def test_what_is_too_late(p99_ms: float, max_ms: float, ended_s: int, said: str 
         ({}, None),
         ({"ends_waited_ns": 49_000_000}, None),
         ({"ends_waited_ns": 51_000_000}, "the ends of the flows waited 0.051 s of 1 s"),
+        ({"programs_waited_ns": {"client": 51_000_000}, "others_share": 0.09}, None),
+        ({"programs_waited_ns": {"client": 51_000_000}, "others_share": None}, None),
+        ({"programs_waited_ns": {"client": 49_000_000}, "others_share": 0.5}, None),
+        (
+            {"programs_waited_ns": {"client": 51_000_000}, "others_share": 0.11},
+            "a program on host 'client' waited 0.051 s of 1 s",
+        ),
         ({"stolen_share": 0.11}, "11% of the processors' time was stolen"),
         ({"stolen_share": 0.09}, None),
     ],
 )
 def test_a_run_whose_hosts_were_starved_is_not_valid(changed: dict[str, Any], said: str | None):
-    quiet = {"ends_waited_ns": 0, "programs_waited_ns": {"client": 0}, "stolen_share": None}
+    quiet = {
+        "ends_waited_ns": 0,
+        "programs_waited_ns": {"client": 0},
+        "others_share": None,
+        "stolen_share": None,
+    }
     problems = fidelity.starved(quiet | changed, 10**9)
     assert len(problems) == (said is not None)
     assert said is None or problems[0].startswith(said)
@@ -253,7 +266,7 @@ def test_run_queues_are_looked_at_down_to_the_last_thread(tmp_path: Path):
     def task(process: int, thread: int, waited: int, children: str = "") -> None:
         folder = tmp_path / str(process) / "task" / str(thread)
         folder.mkdir(parents=True)
-        (folder / "schedstat").write_text(f"5 {waited} 1\n")
+        (folder / "schedstat").write_text(f"{waited + 1} {waited} 1\n")
         (folder / "children").write_text(children)
 
     task(10, 10, 7, "20 21 ")
@@ -263,15 +276,20 @@ def test_run_queues_are_looked_at_down_to_the_last_thread(tmp_path: Path):
     # 21 has ended.
     queues.look([("client", 10), ("server", 99)], now=1.0)
     assert queues.waited_ns == {"client": 90, "server": 0}
+    assert queues.used_ns == 8 + 4 + 91
     task(20, 23, 100)
     queues.look([("client", 10)], now=1.1)
     assert queues.waited_ns["client"] == 90, "not again so soon"
     queues.look([("client", 10)], now=2.0)
     queues.look([("client", 99)], now=3.0)
     assert queues.waited_ns["client"] == 100, "what has ended is not forgotten"
+    (tmp_path / "20/stat").write_text("20 (a (b) c) S" + " 0" * 12 + " 2 1 0\n")
+    queues.look([("client", 10)], now=4.0)
+    reaped = 3 * 10**9 // os.sysconf("SC_CLK_TCK")
+    assert queues.used_ns == 8 + 4 + 91 + 101 + reaped, "also what children used that have ended"
 
 
-def test_stolen_time_is_a_share_of_all(tmp_path: Path):
+def test_stolen_time_and_what_others_used_are_shares_of_all(tmp_path: Path):
     stat = tmp_path / "stat"
 
     def told(text: str) -> starvation.Processors | None:
@@ -281,6 +299,9 @@ def test_stolen_time_is_a_share_of_all(tmp_path: Path):
     before = told("cpu  100 0 100 800 0 0 0 10 0 0\ncpu0 1\n")
     after = told("cpu  150 0 100 830 0 0 0 30 5 0\n")
     assert starvation.stolen_share(before, after) == 0.2
+    own = 20 * 10**9 // os.sysconf("SC_CLK_TCK")
+    assert starvation.others_share(before, after, own) == 0.3
+    assert starvation.others_share(before, after, 9 * own) == 0
     assert told("intr 5\n") is None
     assert starvation.stolen_share(before, None) is None
 

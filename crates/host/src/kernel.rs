@@ -188,12 +188,17 @@ impl Kernel {
         self.socket.as_ref().ok_or_else(|| "the application has no socket".into())
     }
 
-    fn write(&mut self, len: u32) -> Result<(), String> {
+    /// Writes so many octets, of which so many have to be taken.
+    fn write(&mut self, len: u32, expected: u32) -> Result<(), String> {
         let mut octets = Vec::new();
         Payload::pattern(OURS, self.written, len).write_to(&mut octets);
         let taken = send(self.socket()?, &octets, SendFlags::NOSIGNAL).map_err(|error| error.to_string())?;
         self.written += taken as u64;
-        if taken < octets.len() { Err(format!("the socket takes {taken} octets of {len}")) } else { Ok(()) }
+        if taken == expected as usize {
+            Ok(())
+        } else {
+            Err(format!("the socket takes {taken} octets of {len}"))
+        }
     }
 
     fn read(&mut self, len: u32) -> Result<(), String> {
@@ -299,7 +304,8 @@ impl Endpoint for Kernel {
                     Err(error) => return Err(error.to_string()),
                 }
             }
-            Call::Write(len) => self.write(len)?,
+            Call::Write(len) => self.write(len, len)?,
+            Call::Fill(len) => self.write(len.saturating_mul(2), len)?,
             Call::Read(len) => self.read(len)?,
             Call::Shutdown => shutdown(self.socket()?, Shutdown::Write).map_err(|error| error.to_string())?,
             Call::Close => {

@@ -94,6 +94,7 @@ fn action(words: &mut Words<'_>) -> Result<Action, ParseError> {
         "listen" => call(Call::Listen),
         "connect" => call(Call::Connect),
         "write" => call(Call::Write(octets(words)?)),
+        "fill" => call(Call::Fill(octets(words)?)),
         "read" => call(Call::Read(octets(words)?)),
         "shutdown" => call(Call::Shutdown),
         "close" => call(Call::Close),

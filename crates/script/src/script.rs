@@ -156,6 +156,8 @@ pub enum Call {
     Connect,
     /// Writes so many octets, which the socket has to take.
     Write(u32),
+    /// Writes more than the socket takes, which has to be so many octets.
+    Fill(u32),
     /// Reads so many octets, which have to be there.
     Read(u32),
     /// Has nothing more to send, but goes on reading.

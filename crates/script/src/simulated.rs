@@ -59,6 +59,14 @@ impl Simulated {
         }
     }
 
+    /// Writes so many octets, of which so many have to be taken.
+    fn write(&mut self, len: u32, expected: u32) -> Result<(), String> {
+        let data = Payload::pattern(OURS, self.written, len);
+        let taken = self.connection()?.write(&data);
+        self.written += u64::from(taken);
+        if taken == expected { Ok(()) } else { Err(format!("the socket takes {taken} octets of {len}")) }
+    }
+
     fn connection(&mut self) -> Result<&mut Connection, String> {
         self.tcp.as_mut().ok_or_else(|| "there is no connection yet".into())
     }
@@ -132,14 +140,8 @@ impl Endpoint for Simulated {
         match call {
             Call::Listen => self.listening = true,
             Call::Connect => self.tcp = Some(Connection::connect(self.config.clone(), ISS)),
-            Call::Write(len) => {
-                let data = Payload::pattern(OURS, self.written, len);
-                let taken = self.connection()?.write(&data);
-                self.written += u64::from(taken);
-                if taken < len {
-                    return Err(format!("the socket takes {taken} octets of {len}"));
-                }
-            }
+            Call::Write(len) => self.write(len, len)?,
+            Call::Fill(len) => self.write(len.saturating_mul(2), len)?,
             Call::Read(len) => {
                 let end = self.read + u64::from(len);
                 while self.read < end {

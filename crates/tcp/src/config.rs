@@ -18,6 +18,9 @@ pub struct Config {
     pub mss: u16,
     /// Octets of sent or waiting data that the endpoint holds for the application.
     pub send_buffer: u32,
+    /// Begin with the memory that ten segments take twice, and let it grow to `send_buffer` with the congestion window, as Linux does where no
+    /// `SO_SNDBUF` was set (tcp_sndbuf_expand()). Else `send_buffer` octets are there from the start.
+    pub send_autotuning: bool,
     /// Octets of received data that the endpoint holds; bounds the announced window.
     pub receive_buffer: u32,
     /// What the receive buffer is counted in.
@@ -349,6 +352,7 @@ fn rfc() -> Config {
         receive_buffer: 4 << 20,
         receive_accounting: ReceiveAccounting::Octets,
         receive_autotuning: false,
+        send_autotuning: false,
         // RFC 7323 and RFC 2018 are on the standards track and recommended by RFC 7414 section 3.
         window_scaling: true,
         timestamps: true,
@@ -417,8 +421,9 @@ fn rfc() -> Config {
 /// Linux 6.x, as far as this crate goes; what is still missing stands in LIMITATIONS.md.
 fn linux() -> Config {
     Config {
-        // net.ipv4.tcp_wmem and tcp_rmem, maxima; autotuning of the send buffer is not modelled.
+        // net.ipv4.tcp_wmem and tcp_rmem, maxima.
         send_buffer: 4 << 20,
+        send_autotuning: true,
         receive_buffer: 32 << 20,
         receive_accounting: ReceiveAccounting::Memory,
         // net.ipv4.tcp_moderate_rcvbuf
@@ -491,6 +496,7 @@ fn riverbed16() -> Config {
         receive_buffer: 8760,
         receive_accounting: ReceiveAccounting::Octets,
         receive_autotuning: false,
+        send_autotuning: false,
         // "Window Scaling: Disabled"
         window_scaling: false,
         // "Timestamp: Disabled"

@@ -52,6 +52,10 @@ class Socket(Table):
         None, description="Largest segment, bytes of data; TCP_MAXSEG."
     )
     send_buffer: _Buffer | None = Field(None, description="Sent or waiting data; SO_SNDBUF.")
+    send_autotuning: bool | None = Field(
+        None,
+        description="Grow with the window up to `send_buffer`, as Linux does; off where a buffer is given.",
+    )
     receive_buffer: _Buffer | None = Field(None, description="Received data; bounds the window; SO_RCVBUF.")
     receive_accounting: Literal["octets", "memory"] | None = Field(
         None, description="What the receive buffer counts; in `memory`, as in Linux, the window grows."
@@ -66,9 +70,10 @@ class Socket(Table):
     def values(self) -> dict[str, Any]:
         """The keys that are given, as a plan holds them (nanoseconds, bytes), tables as dictionaries."""
         given = self.model_dump(exclude_unset=True, exclude_none=True, exclude={"kind", "client", "server"})
-        if "receive_buffer" in given:
-            # As SO_RCVBUF, which fixes the buffer.
-            given.setdefault("receive_autotuning", False)
+        # As SO_SNDBUF and SO_RCVBUF, which fix the buffer.
+        for way in ("send", "receive"):
+            if f"{way}_buffer" in given:
+                given.setdefault(f"{way}_autotuning", False)
         return given
 
 

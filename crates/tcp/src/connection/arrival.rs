@@ -67,6 +67,7 @@ impl Connection {
         let syn_losses = self.snd.timers.expiries;
         self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
         self.snd.establish(&self.shared, syn_losses);
+        self.snd.size_space(&self.shared, &self.recovery);
         if syn_losses > 0 {
             self.shared.rtt.after_syn_timeout();
         }
@@ -196,7 +197,7 @@ impl Connection {
     /// Section 3.10.7.4, fifth check; whether the segment is still worth looking at.
     fn arrive_ack(&mut self, now: Time, header: &TcpHeader, start: u64, payload: &Payload) -> bool {
         // RFC 5961 section 5.2: neither what was never sent, nor what no segment of a window ago can mean.
-        let plausible = self.snd.una.saturating_sub(self.snd.max_wnd)..=self.snd.nxt;
+        let plausible = self.snd.una.saturating_sub(u64::from(self.snd.max_wnd))..=self.snd.nxt;
         let Some(ack) = self.snd.offset(header.ack).filter(|ack| plausible.contains(ack)) else {
             self.rcv.challenge(now);
             return false;
@@ -266,6 +267,7 @@ impl Connection {
         let plain = plain && newly_sacked == 0;
         let segment = SegmentAck { now, ack, prior: una, dsack, plain };
         self.recovery.finish_ack(&mut self.shared, &mut self.snd, segment, &delivered);
+        self.snd.expand_space(&self.shared, &self.recovery);
         if self.snd.wnd == 0 && self.snd.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
             // out (RFC 9293 section 3.8.6.1).

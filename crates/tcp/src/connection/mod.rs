@@ -197,10 +197,11 @@ impl Connection {
         if self.snd.buffer.is_closed() || self.shared.ended.is_some() {
             0
         } else {
-            if !data.is_empty() && self.snd.buffer.room() > 0 {
+            let room = self.snd.room(&self.shared, &self.recovery);
+            if !data.is_empty() && room > 0 {
                 self.note_application_limit();
             }
-            self.snd.buffer.write(data)
+            self.snd.write(room, data)
         }
     }
 
@@ -219,7 +220,7 @@ impl Connection {
         if self.snd.buffer.is_closed() || self.shared.ended.is_some() || !self.shared.is_synchronised() {
             0
         } else {
-            self.snd.buffer.room()
+            self.snd.room(&self.shared, &self.recovery)
         }
     }
 

@@ -11,6 +11,8 @@ impl Connection {
     #[must_use]
     pub fn owned_by(mut self, owner: Owner) -> Self {
         self.shared.owned = Some(Box::new(Owned::new(owner)));
+        // How much waits in which subflow is the owner's to say.
+        self.snd.buffer.grow(self.shared.config.send_buffer);
         self
     }
 

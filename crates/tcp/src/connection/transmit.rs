@@ -105,7 +105,7 @@ impl Connection {
         let worth_sending = len == u64::from(max)
             || len < whole
             || (everything && (may_be_small || self.snd.buffer.is_closed()))
-            || (len > 0 && len * 2 >= self.snd.max_wnd && may_be_small);
+            || (len > 0 && len * 2 >= u64::from(self.snd.max_wnd) && may_be_small);
         // The FIN, too, takes its octet of the window.
         let with_fin = self.snd.buffer.is_closed() && everything && usable > len;
         if worth_sending && (len > 0 || with_fin) {

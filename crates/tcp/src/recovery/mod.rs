@@ -134,6 +134,11 @@ impl LossRecovery {
         self.rack.min_rtt()
     }
 
+    /// By how many segments packets were seen to overtake each other, at the most.
+    pub(crate) const fn reordering(&self) -> u32 {
+        self.rack.reordering()
+    }
+
     pub(crate) const fn phase(&self) -> Phase {
         self.episode.phase
     }

@@ -106,24 +106,30 @@ impl Sender {
 
     /// Segments of them that the congestion window lets out at once (tcp_cwnd_test()).
     fn burst_quota(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
-        let smss = self.window.smss;
-        self.burst_goal(cx, recovery)
-            .min(self.cwnd_room(cx, recovery) / smss)
-            .min(self.window.cwnd / smss / 2)
-            .max(1)
+        self.usual_burst(cx, recovery).min(self.cwnd_room(cx, recovery) / self.window.smss).max(1)
     }
 
-    /// Octets of the buffer that is next. An application fills buffers as large as half of the largest window lets them be
-    /// (tcp_xmit_size_goal()); one that a burst has left little of is filled up from the next (tcp_grow_skb()).
+    /// Segments of a burst that the window does not hold back.
+    pub(super) fn usual_burst(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        self.burst_goal(cx, recovery).min(self.window.cwnd / self.window.smss / 2).max(1)
+    }
+
+    /// Octets that an application fills a buffer with: as many as half of the largest window lets it have (tcp_xmit_size_goal()).
+    pub(super) fn whole_buffer(&self) -> u64 {
+        let smss = self.window.smss;
+        (MOST.min(u64::from(self.max_wnd / 2)) / smss).max(1) * smss
+    }
+
+    /// Octets of the buffer that is next. One that a burst has left little of is filled up from the next (tcp_grow_skb()).
     fn next_buffer(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
-        let whole = (MOST.min(self.max_wnd / 2) / smss).max(1) * smss;
+        let whole = self.whole_buffer();
         let left = whole - (self.nxt - 1) % whole;
         let asked = self.burst_quota(cx, recovery) * smss;
         left.max(asked.min(left + whole)).min(self.unsent())
     }
 
-    fn cwnd_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+    pub(super) fn cwnd_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         self.window.cwnd.saturating_sub(recovery.pipe(cx, self))
     }
 }

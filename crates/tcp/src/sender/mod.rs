@@ -9,6 +9,7 @@
 //! | `pacing.rs`, `burst.rs` | when the next segment leaves |
 //! | `cwnd_validation.rs` | whether the congestion window is used (RFC 7661), and what an idle one becomes (RFC 5681, 2861) |
 //! | `rate.rs` | the delivery rate |
+//! | `send_space.rs` | how much an application may write: the send buffer's autotuning |
 
 mod burst;
 mod cwnd_validation;
@@ -17,6 +18,7 @@ mod rate;
 mod retransmission_queue;
 mod scoreboard;
 mod send_buffer;
+mod send_space;
 
 use crate::cc::{CongestionControl, Sample, Window};
 use crate::config::{Config, NagleRule};
@@ -47,7 +49,7 @@ pub(crate) struct Sender {
     /// SND.WND, octets from `una` on that the peer accepts.
     pub(crate) wnd: u64,
     /// The largest window that the peer ever offered (RFC 9293 section 3.8.6.2.1).
-    pub(crate) max_wnd: u64,
+    pub(crate) max_wnd: u32,
     /// SND.WL1 and SND.WL2: the segment that set the window.
     wl1: u64,
     wl2: u64,
@@ -108,7 +110,7 @@ impl Sender {
             max_wnd: 0,
             wl1: 0,
             wl2: 0,
-            buffer: SendBuffer::new(config.send_buffer, 1),
+            buffer: SendBuffer::new(send_space::first(config), 1),
             small_end: 0,
             last_data: None,
             syn_pending: true,
@@ -210,8 +212,10 @@ impl Sender {
     pub(crate) fn set_window(&mut self, cx: &Shared, header: &TcpHeader, start: u64, ack: u64) {
         // The window of a SYN is never scaled (RFC 7323 section 2.2), nor is that of a SYN|ACK.
         let shift = if header.flags.contains(TcpFlags::SYN) { 0 } else { cx.options.snd_shift };
-        self.wnd = u64::from(header.window) << shift;
-        self.max_wnd = self.max_wnd.max(self.wnd);
+        // The shift is 14 at most.
+        let wnd = u32::from(header.window) << shift;
+        self.wnd = u64::from(wnd);
+        self.max_wnd = self.max_wnd.max(wnd);
         (self.wl1, self.wl2) = (start, ack);
     }
 

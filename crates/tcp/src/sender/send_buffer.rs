@@ -10,7 +10,10 @@ use voxpath_wire::Payload;
 /// Consecutive runs of a pattern merge: a bulk transfer is one entry, whatever its window.
 #[derive(Debug)]
 pub struct SendBuffer {
+    /// Octets that it holds, or of memory, where that is what Linux counts (`send_space.rs`).
     capacity: u32,
+    /// The application waits for room (SOCK_NOSPACE).
+    awaited: bool,
     /// The application closed: a FIN follows the last octet.
     closed: bool,
     /// Offset of the first octet held.
@@ -24,12 +27,17 @@ pub struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer whose first octet will have the offset `start`.
     pub fn new(capacity: u32, start: u64) -> Self {
-        Self { capacity, closed: false, start, len: 0, chunks: VecDeque::new() }
+        Self { capacity, awaited: false, closed: false, start, len: 0, chunks: VecDeque::new() }
     }
 
     /// The offset after the last octet written.
     pub const fn end(&self) -> u64 {
         self.start + self.len
+    }
+
+    /// Octets held.
+    pub(crate) const fn len(&self) -> u64 {
+        self.len
     }
 
     /// Nothing more is written: a FIN follows.
@@ -47,6 +55,19 @@ impl SendBuffer {
         self.len == 0
     }
 
+    pub(super) const fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Holds more from now on; never less.
+    pub(crate) fn grow(&mut self, capacity: u32) {
+        self.capacity = self.capacity.max(capacity);
+    }
+
+    pub(super) const fn is_awaited(&self) -> bool {
+        self.awaited
+    }
+
     /// Octets that still fit.
     pub fn room(&self) -> u32 {
         // At most `capacity`, hence u32.
@@ -55,7 +76,13 @@ impl SendBuffer {
 
     /// Takes in as much of `data` as fits; how many octets that is.
     pub fn write(&mut self, data: &Payload) -> u32 {
-        let taken = data.len().min(self.room());
+        self.write_into(self.room(), data)
+    }
+
+    /// As [`SendBuffer::write`], where so many octets fit; an application that has filled that waits for more.
+    pub(super) fn write_into(&mut self, room: u32, data: &Payload) -> u32 {
+        let taken = data.len().min(room);
+        self.awaited = taken == room;
         if taken == 0 {
             return 0;
         }

@@ -36,7 +36,9 @@ _PORTS = "32768 49151"
 
 _NO_SERVERS = "# Names are those of the scenario, in /etc/hosts.\n"
 
-_SOCKET = frozenset({"congestion", "nagle", "receive_autotuning", "receive_buffer", "send_buffer"})
+_SOCKET = frozenset(
+    {"congestion", "nagle", "receive_autotuning", "receive_buffer", "send_autotuning", "send_buffer"}
+)
 """Keys that `crates/host/src/sockets.rs` sets by socket."""
 
 _NAMESPACE: Mapping[str, tuple[str, ...]] = {
@@ -56,6 +58,7 @@ _CONDITIONS: Mapping[str, str] = {
     "dupack_threshold": "; this one only without sack, which has its own measure of reordering",
     "delayed_ack": "; of this one only max_delay = 0, for no delay at all",
     "receive_autotuning": "; this one is off where a receive_buffer other than the usual one is given",
+    "send_autotuning": "; this one is off where a send_buffer other than the usual one is given",
 }
 """What is to be known of keys that the kernel can be told in some cases only."""
 
@@ -193,8 +196,9 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 def _settable(key: str, value: Any, asked: Mapping[str, Any], usual: Mapping[str, Any]) -> bool:
     match key:
-        case "receive_autotuning":
-            return bool(asked["receive_buffer"] != usual["receive_buffer"])
+        case "receive_autotuning" | "send_autotuning":
+            buffer = key.replace("autotuning", "buffer")
+            return bool(asked[buffer] != usual[buffer])
         case "dupack_threshold":
             return not asked["sack"]
         case "delayed_ack":

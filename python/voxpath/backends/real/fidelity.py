@@ -25,6 +25,9 @@ STARVED_SHARE = 0.05
 STARVED_LEAST_NS = 50_000_000
 """What is waited in no more than this says nothing: a thread may wait as long to be started."""
 
+OTHERS_SHARE = 0.1
+"""Which share of the processors' time others may have used while a program waited."""
+
 STOLEN_SHARE = 0.1
 """Which share of the processors' time the machine below may have kept for itself."""
 
@@ -43,17 +46,22 @@ def starved(found: Mapping[str, Any], ended_ns: int) -> list[str]:
     """Why a run is invalid though its packets were on time: who was to send them had no processor.
 
     Args:
-        found: `ends_waited_ns` of the thread of the flows' ends, and `stolen_share`, none where unknown.
+        found: `ends_waited_ns` of the thread of the flows' ends, `programs_waited_ns` by host, and
+            `others_share` and `stolen_share`, none where unknown.
         ended_ns: The run's length.
     """
-    # A program may start what competes with it: how long it waited is kept, and decides nothing.
-    ns = found["ends_waited_ns"]
-    told = []
-    if ns > max(STARVED_SHARE * ended_ns, STARVED_LEAST_NS):
-        told.append(
-            f"the ends of the flows waited {ns / 1e9:.3g} s of {ended_ns / 1e9:.3g} s for a processor, where "
-            f"{STARVED_SHARE:.0%} is allowed: the machine had no time for them"
-        )
+    most = max(STARVED_SHARE * ended_ns, STARVED_LEAST_NS)
+    waiting = {"the ends of the flows": found["ends_waited_ns"]}
+    others = found["others_share"]
+    # Else a program waits for what it has started itself.
+    if others is not None and others > OTHERS_SHARE:
+        waiting |= {f"a program on host {host!r}": ns for host, ns in found["programs_waited_ns"].items()}
+    told = [
+        f"{who} waited {ns / 1e9:.3g} s of {ended_ns / 1e9:.3g} s for a processor, where "
+        f"{STARVED_SHARE:.0%} is allowed: the machine had no time for them"
+        for who, ns in waiting.items()
+        if ns > most
+    ]
     stolen = found["stolen_share"]
     if stolen is not None and stolen > STOLEN_SHARE:
         told.append(

@@ -15,7 +15,7 @@ from voxpath import _engine, halts
 from voxpath.backends.real import connections, fidelity
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
-from voxpath.backends.real.starvation import Processors, RunQueues, stolen_share
+from voxpath.backends.real.starvation import Processors, RunQueues, others_share, stolen_share
 from voxpath.results import browsers
 from voxpath.results.frames import frame, framed, parquet
 from voxpath.scenario.processes import PROCESSES
@@ -79,7 +79,7 @@ class Network:
         halts.reached("network.begins")
         self._began = datetime.now(UTC)
         self._pressure = _pressure()
-        self._processors = Processors.now()
+        self._processors, self._own_ns = Processors.now(), time.process_time_ns()
         with contextlib.ExitStack() as stack:
             self.session = stack.enter_context(self._session)
             self.programs = stack.enter_context(Programs(plan, self.session, self._foreground))
@@ -142,9 +142,12 @@ class Network:
         names = [node["name"] for node in plan.data["nodes"]]
         judged = json.loads(verdict)
         stall_limit = fidelity.stall_limit_ns(judged["ended_ns"])
+        processors = Processors.now()
+        own_ns = time.process_time_ns() - self._own_ns + self._queues.used_ns
         faithful |= {
             "programs_waited_ns": self._queues.waited_ns,
-            "stolen_share": stolen_share(self._processors, Processors.now()),
+            "others_share": others_share(self._processors, processors, own_ns),
+            "stolen_share": stolen_share(self._processors, processors),
         }
         late = fidelity.problems(faithful, limit, stall_limit, names)
         late += fidelity.starved(faithful, judged["ended_ns"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +17,18 @@ _EVERY_S = 0.5
 _STEAL = 7
 """The column of stolen time in /proc/stat, counted from user time; guests' time is part of the first two."""
 
+_USED = 3
+"""The first columns are what processes used: user time, that of nice ones, and the kernel's for them."""
+
+_REAPED = slice(13, 15)
+"""Where /proc/PID/stat has what children that ended have used (cutime, cstime), counted after the name."""
+
+_TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
+
 
 @dataclass
 class RunQueues:
-    """How long threads of programs have waited for a processor.
+    """How long threads of programs have waited for a processor, and how long they had one.
 
     Attributes:
         proc: Where processes are looked for.
@@ -27,6 +36,7 @@ class RunQueues:
 
     proc: Path = Path("/proc")
     _most: dict[str, int] = field(default_factory=dict)
+    _used: dict[int, int] = field(default_factory=dict)
     _next: float = 0.0
 
     def look(self, programs: Iterable[tuple[str, int]], now: float | None = None) -> None:
@@ -36,25 +46,42 @@ class RunQueues:
             return
         self._next = now + _EVERY_S
         for host, process in programs:
-            waited = max(self._waited(process), default=0)
+            waited, used = 0, 0
+            for of_thread, had in self._threads(process):
+                waited, used = max(waited, of_thread), used + had
             self._most[host] = max(self._most.get(host, 0), waited)
+            self._used[process] = max(self._used.get(process, 0), used)
 
     @property
     def waited_ns(self) -> dict[str, int]:
         """By host, for how long the thread has waited that waited longest."""
         return dict(self._most)
 
-    def _waited(self, process: int) -> Iterator[int]:
-        """Of each thread of a process and of all that it started; what ends meanwhile is left out."""
+    @property
+    def used_ns(self) -> int:
+        """For how long programs and all that they started had a processor, together."""
+        return sum(self._used.values())
+
+    def _threads(self, process: int) -> Iterator[tuple[int, int]]:
+        """How long each thread of a process and of all it started waited for a processor, and had one."""
+        yield 0, self._reaped(process)
         for task in self._tasks(process):
             try:
-                _, waited, *_ = (task / "schedstat").read_text().split()
+                had, waited, *_ = (task / "schedstat").read_text().split()
                 children = (task / "children").read_text().split()
             except (OSError, ValueError):
                 continue
-            yield int(waited)
+            yield int(waited), int(had)
             for child in children:
-                yield from self._waited(int(child))
+                yield from self._threads(int(child))
+
+    def _reaped(self, process: int) -> int:
+        """How long children of a process had a processor that have ended."""
+        try:
+            columns = (self.proc / str(process) / "stat").read_text().rpartition(")")[2].split()
+            return sum(int(ticks) for ticks in columns[_REAPED]) * _TICK_NS
+        except (OSError, ValueError):
+            return 0
 
     def _tasks(self, process: int) -> list[Path]:
         try:
@@ -69,6 +96,7 @@ class Processors:
 
     total: int
     stolen: int
+    used: int
 
     @classmethod
     def now(cls, stat: Path = Path("/proc/stat")) -> Processors | None:
@@ -78,7 +106,9 @@ class Processors:
             ticks = [int(column) for column in columns[: _STEAL + 1]]
         except (OSError, ValueError, IndexError):
             return None
-        return cls(sum(ticks), ticks[_STEAL]) if name == "cpu" and len(ticks) > _STEAL else None
+        if name != "cpu" or len(ticks) <= _STEAL:
+            return None
+        return cls(sum(ticks), ticks[_STEAL], sum(ticks[:_USED]))
 
 
 def stolen_share(before: Processors | None, after: Processors | None) -> float | None:
@@ -86,3 +116,17 @@ def stolen_share(before: Processors | None, after: Processors | None) -> float |
     if before is None or after is None or after.total <= before.total:
         return None
     return (after.stolen - before.stolen) / (after.total - before.total)
+
+
+def others_share(before: Processors | None, after: Processors | None, own_ns: int) -> float | None:
+    """Which share of the time between them others than a run's processes used; none where nobody knows.
+
+    Args:
+        before: When it began.
+        after: When it was over.
+        own_ns: For how long the run's own had a processor, all together.
+    """
+    if before is None or after is None or after.total <= before.total:
+        return None
+    others = after.used - before.used - own_ns / _TICK_NS
+    return max(others, 0.0) / (after.total - before.total)

@@ -149,7 +149,7 @@ TODAY = {
     "riverbed16, 6 segments": Cell("riverbed16", ""),
     "linux: Reno, 6 segments": Cell("linux", ""),
     "linux: Reno with SACK, 6 segments": Cell("linux", "", SACK),
-    "linux today: CUBIC with SACK, 6 MiB": Cell("today", ""),
+    "linux today: CUBIC with SACK": Cell("today", ""),
 }
 """Stacks on the published channel, by what they are called in plots; the loss is to be filled in."""
 

@@ -1,0 +1,108 @@
+//! The send buffer as Linux has it: memory, of which each buffer of segments takes more than its octets, and which grows with the congestion window
+//! while the application waits for it (tcp_sndbuf_expand()).
+
+use super::Sender;
+use crate::config::Config;
+use crate::recovery::LossRecovery;
+use crate::shared::Shared;
+use voxpath_wire::Payload;
+
+/// What a buffer takes beside its octets: `struct sk_buff`, `struct skb_shared_info`, and room for headers (tcp_stream_alloc_skb()).
+const BESIDE: u64 = 832;
+/// What a segment is counted for beside its octets and its `struct sk_buff`, before that is rounded up to a power of two, and the latter.
+const SEGMENT_BESIDE: u64 = 576;
+const SK_BUFF: u64 = 256;
+/// The MSS that a segment is counted for at least: that of Ethernet.
+const LEAST_MSS: u64 = 1460;
+/// Segments that memory is for at least: TCP_INIT_CWND.
+const LEAST_SEGMENTS: u64 = 10;
+/// What memory is for: the segments of two windows, of three where the rate of delivery steers them (bbr_sndbuf_expand()).
+const WINDOWS: u64 = 2;
+const WINDOWS_BY_RATE: u64 = 3;
+/// What a socket has before its connection stands, and at the most: net.ipv4.tcp_wmem.
+const FIRST: u32 = 16 << 10;
+
+/// What a buffer has before the connection stands.
+pub(super) fn first(config: &Config) -> u32 {
+    if config.send_autotuning { FIRST.min(config.send_buffer) } else { config.send_buffer }
+}
+
+impl Sender {
+    /// Octets that an application may write now. It fills buffers as long as there is memory for the beginning of one; having waited, it is
+    /// woken up once a third of the memory is free (sk_stream_write_space()).
+    pub(crate) fn room(&self, cx: &Shared, recovery: &LossRecovery) -> u32 {
+        if !counts_memory(cx) {
+            return self.buffer.room();
+        }
+        let memory = u64::from(self.buffer.capacity());
+        let is_asleep = |taken| self.buffer.is_awaited() && memory.saturating_sub(taken) < taken / 2;
+        if is_asleep(self.buffer.len()) {
+            return 0;
+        }
+        let taken = self.memory_taken(cx, recovery);
+        if is_asleep(taken) {
+            return 0;
+        }
+        let whole = self.whole_buffer();
+        let smss = self.window.smss;
+        // While it writes, the last buffer is filled up again as often as a burst of it leaves (tcp_push_one()).
+        let leaves = if self.unsent() == 0 {
+            self.cwnd_room(cx, recovery).min(self.usable()) / smss * smss
+        } else {
+            0
+        };
+        let mut room = leaves + self.unsent().next_multiple_of(whole) - self.unsent();
+        let mut taken = taken + room;
+        if self.unsent() == 0 && taken - room < memory {
+            room += whole;
+            taken += whole + BESIDE * (1 + leaves.div_ceil(self.usual_burst(cx, recovery) * smss));
+        }
+        room += memory.saturating_sub(taken).div_ceil(whole + BESIDE) * whole;
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
+
+    /// Takes in as much of `data` as fits, which is `room`; how many octets that is.
+    pub(crate) fn write(&mut self, room: u32, data: &Payload) -> u32 {
+        self.buffer.write_into(room, data)
+    }
+
+    /// An acknowledgment was taken in: gives an application that waits for it more memory, if what was written leaves the congestion window open
+    /// (tcp_new_space(), tcp_should_expand_sndbuf()).
+    pub(crate) fn expand_space(&mut self, cx: &Shared, recovery: &LossRecovery) {
+        if !self.buffer.is_awaited() || !counts_memory(cx) {
+            return;
+        }
+        let leaves = self.unsent().min(self.usable());
+        let smss = self.window.smss;
+        if (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss {
+            self.size_space(cx, recovery);
+        }
+    }
+
+    /// Sizes the memory by the congestion window; it never shrinks.
+    pub(crate) fn size_space(&mut self, cx: &Shared, recovery: &LossRecovery) {
+        if !counts_memory(cx) {
+            return;
+        }
+        let mss = u64::from(cx.options.peer_mss).max(LEAST_MSS).max(self.window.smss);
+        let of_segment = (mss + SEGMENT_BESIDE).next_power_of_two() + SK_BUFF;
+        let cwnd = self.window.cwnd / self.window.smss;
+        let segments = cwnd.max(LEAST_SEGMENTS).max(u64::from(recovery.reordering()) + 1);
+        let windows = if self.rate.is_some() { WINDOWS_BY_RATE } else { WINDOWS };
+        let most = cx.config.send_buffer;
+        let asked = u32::try_from(windows * segments * of_segment).unwrap_or(most).min(most);
+        self.buffer.grow(asked);
+    }
+
+    /// What data that waits or is outstanding takes of memory: octets, and what the buffers that they are in have beside.
+    fn memory_taken(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        let waiting = self.unsent().div_ceil(self.whole_buffer());
+        let outstanding = self.flight().div_ceil(self.usual_burst(cx, recovery) * self.window.smss);
+        self.buffer.len() + BESIDE * (waiting + outstanding)
+    }
+}
+
+/// Whether the buffer is counted in memory: not where its data is somebody else's.
+fn counts_memory(cx: &Shared) -> bool {
+    cx.config.send_autotuning && cx.owned.is_none()
+}
