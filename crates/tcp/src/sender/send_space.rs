@@ -43,22 +43,40 @@ impl Sender {
         if is_asleep(taken) {
             return 0;
         }
-        let whole = self.whole_buffer();
-        let smss = self.window.smss;
-        // While it writes, the last buffer is filled up again as often as a burst of it leaves (tcp_push_one()).
-        let leaves = if self.unsent() == 0 {
-            self.cwnd_room(cx, recovery).min(self.usable()) / smss * smss
+        let room = if self.unsent() > 0 {
+            // The last buffer is filled up, whatever that takes; others are begun.
+            let whole = self.whole_buffer();
+            let of_last = self.unsent().next_multiple_of(whole) - self.unsent();
+            of_last + memory.saturating_sub(taken + of_last).div_ceil(whole + BESIDE) * whole
         } else {
-            0
+            self.room_of_idle(cx, recovery, memory, taken)
         };
-        let mut room = leaves + self.unsent().next_multiple_of(whole) - self.unsent();
-        let mut taken = taken + room;
-        if self.unsent() == 0 && taken - room < memory {
-            room += whole;
-            taken += whole + BESIDE * (1 + leaves.div_ceil(self.usual_burst(cx, recovery) * smss));
-        }
-        room += memory.saturating_sub(taken).div_ceil(whole + BESIDE) * whole;
         u32::try_from(room).unwrap_or(u32::MAX)
+    }
+
+    /// As much as can be written where nothing waits to be sent, so that bursts leave while the application writes (tcp_sendmsg_locked()).
+    fn room_of_idle(&self, cx: &Shared, recovery: &LossRecovery, memory: u64, taken: u64) -> u64 {
+        let (whole, smss) = (self.whole_buffer(), self.window.smss);
+        let burst = self.usual_burst(cx, recovery) * smss;
+        let may_leave = self.cwnd_room(cx, recovery).min(self.usable()) / smss * smss;
+        let half = u64::from(self.max_wnd / 2);
+        let mut room = 0;
+        loop {
+            let sent = may_leave.min(room);
+            let buffers = sent.div_ceil(burst) + (room - sent).div_ceil(whole);
+            if taken + room + BESIDE * buffers >= memory {
+                return room;
+            }
+            if sent < room {
+                room += whole;
+                continue;
+            }
+            // A burst of the last buffer leaves as often as that is full, and it is filled up again (tcp_push_one()). All of it leaves once more than
+            // half of the peer's largest window was written (forced_push()).
+            let refills = (half + 1).saturating_sub(whole).div_ceil(burst) * burst;
+            room += whole + refills.min(may_leave - room);
+            room = if room > may_leave { may_leave + whole } else { room };
+        }
     }
 
     /// Takes in as much of `data` as fits, which is `room`; how many octets that is.
