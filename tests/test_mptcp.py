@@ -45,6 +45,9 @@ def test_keys_hold_for_both_ends_unless_one_says_otherwise():
         congestion="cubic",
         mss="1000 B",
         close_timeout="5 s",
+        joins="on_low_throughput",
+        low_throughput="2 Mbit/s",
+        retry="0 s",
         server={"coupling": "olia", "congestion": "reno"},
         backup=["lte"],
     )
@@ -52,6 +55,8 @@ def test_keys_hold_for_both_ends_unless_one_says_otherwise():
     assert (client["tcp"]["mss"], server["tcp"]["mss"]) == (1000, 1000)
     assert (client["tcp"]["congestion"], server["tcp"]["congestion"]) == ("cubic", "reno")
     assert client["mptcp"]["close_timeout"] == 5_000_000_000
+    late = [client["mptcp"]["paths"][key] for key in ("joins", "low_throughput_bps", "retry")]
+    assert late == ["on_low_throughput", 2_000_000, 0]
     # Who answers opens no subflows of its own accord.
     opens = [end["mptcp"]["paths"]["opens"] for end in (client, server)]
     assert opens == ["full_mesh", "nothing"]
@@ -65,6 +70,7 @@ def test_keys_hold_for_both_ends_unless_one_says_otherwise():
         ({"coupling": "lias"}, "'lias' is no coupling; did you mean 'lia'"),
         ({"backup": ["dsl"]}, "'dsl' is no link at which 'client' has an address"),
         ({"server": {"backup": ["lte"]}}, "'lte' is no link at which 'server' has an address"),
+        ({"low_throughput": "1 Mbit/s"}, "has no effect without joins"),
         ({"sack": True}, "unknown key"),
     ],
 )

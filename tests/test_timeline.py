@@ -66,6 +66,48 @@ def test_a_host_leaves_and_joins_by_all_of_its_links():
     assert all(event["change"]["set"] == {"kind": "up", "up": False} for event in made)
 
 
+def test_an_interface_loses_its_address_and_has_another_one():
+    topology = {"kind": "multipath", "paths": {"wifi": LINK, "lte": LINK}}
+    wifi = {"host": "client", "interface": "wifi"}
+    plan = from_dict(
+        scenario(
+            {"at": "2 s", **wifi, "address": "10.9.0.1"},
+            {"at": "1 s", **wifi, "connected": False},
+            {"at": "3 s", **wifi, "connected": False},
+            topology=topology,
+        )
+    ).plan.data
+    assert plan["nodes"][0]["addresses"] == ["10.0.0.1", "10.0.0.2", "10.9.0.1"]
+    assert {"node": 0, "address": 2, "link": 0} in plan["interfaces"]
+    changes = [(event["at_ns"] // 10**9, event["change"]) for event in plan["events"]]
+    assert changes == [
+        (at, {"kind": "address", "node": 0, "address": address, "up": up})
+        for at, address, up in [(1, 0, False), (2, 0, False), (2, 2, True), (3, 2, False)]
+    ]
+
+
+def test_addresses_come_and_go_under_a_connection_of_multipath_tcp(tmp_path):
+    topology = {
+        "kind": "multipath",
+        "paths": {name: {"rate": "10 Mbit/s", "delay": "10 ms"} for name in ("wifi", "lte")},
+    }
+    download = {"kind": "download", "request": "100 B", "response": "10 MB"}
+    data = {
+        "name": "x",
+        "topology": topology,
+        "flows": [{"name": "both", "transport": {"kind": "mptcp"}, "app": download}],
+        "events": [
+            {"at": "1 s", "host": "client", "interface": "wifi", "connected": False},
+            {"at": "2 s", "host": "client", "interface": "wifi", "address": "10.9.0.1"},
+        ],
+    }
+    result = voxpath_package.run(from_dict(data), out=tmp_path)
+    assert result.flows["status"].to_list() == ["completed"]
+    rows = result.table("connections").filter(pl.col("end") == "server")
+    assert rows["peer_address"].to_list() == ["10.0.0.1", "10.0.0.2", "10.9.0.1"]
+    assert rows["bytes_delivered"].min() > 500_000
+
+
 def test_a_flow_starts_and_stops_with_all_its_copies():
     made = from_dict(
         scenario(
@@ -106,7 +148,7 @@ def test_a_handover_moves_a_route(tmp_path):
     ("event", "key", "says"),
     [
         ({"link": "bottleneck", "rate": "1 Mbit/s"}, "events[0].at", "is missing"),
-        ({"at": "1 s"}, "events[0]", "one of link, host, flow, route"),
+        ({"at": "1 s"}, "events[0]", "one of link, interface, host, flow, route"),
         ({"at": "1", "link": "bottleneck", "rate": "1 Mbit/s"}, "events[0].at", "unit"),
         ({"at": "1 s", "link": "botleneck", "rate": "1 Mbit/s"}, "events[0].link", "did you mean 'bott"),
         ({"at": "1 s", "link": "bottleneck"}, "events[0].link", "nothing changes"),
@@ -125,6 +167,17 @@ def test_a_handover_moves_a_route(tmp_path):
         ),
         ({"at": "1 s", "host": "clint", "connected": True}, "events[0].host", "did you mean 'client'"),
         ({"at": "1 s", "host": "client"}, "events[0].connected", "is missing"),
+        (
+            {"at": "1 s", "host": "client", "interface": "bottleneck", "connected": True},
+            "events[0].interface",
+            "is none",
+        ),
+        ({"at": "1 s", "host": "client", "interface": "x"}, "events[0].interface", "connected and address"),
+        (
+            {"at": "1 s", "host": "client", "interface": "x", "address": "10.0.0"},
+            "events[0].address",
+            "10.0.0",
+        ),
         ({"at": "1 s", "flow": "blk", "does": "stop"}, "events[0].flow", "did you mean 'bulk'"),
         ({"at": "1 s", "flow": "bulk", "does": "halt"}, "events[0].does", "start, stop"),
         ({"at": "0 s", "flow": "bulk", "does": "stop"}, "events[0].at", "not started yet"),

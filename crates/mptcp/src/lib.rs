@@ -39,7 +39,7 @@ pub use config::Config;
 pub use connection::{Connection, Counters, Setup, SubflowId, joins};
 pub use keys::Key;
 pub use mappings::{Mappings, Unmapped};
-pub use path_manager::{LocalAddress, Opening, Opens, PathManagement};
+pub use path_manager::{LocalAddress, Opening, Opens, PathManagement, When};
 pub use reassembly::DataReassembly;
 pub use scheduler::Scheduling;
 pub use sequence::DataSequence;

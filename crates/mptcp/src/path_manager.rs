@@ -16,12 +16,38 @@ pub struct PathManagement {
     pub signal: bool,
     /// The most subflows that this end opens or accepts beside the first.
     pub limit: u8,
+    /// When it begins to open them.
+    pub joins: When,
+    /// Less than this in a second is low throughput, where that is waited for: bits of data in both directions together.
+    pub low_throughput_bps: u64,
+    /// How long after a subflow failed it is tried again, and twice as long after each further failure; zero never does, as Linux.
+    #[serde(with = "voxpath_tcp::config::nanos")]
+    pub retry: Span,
 }
 
 impl Default for PathManagement {
     fn default() -> Self {
-        Self { opens: Opens::FullMesh, signal: false, limit: 8 }
+        Self {
+            opens: Opens::FullMesh,
+            signal: false,
+            limit: 8,
+            joins: When::AtOnce,
+            low_throughput_bps: 1_000_000,
+            retry: Span::ZERO,
+        }
     }
+}
+
+/// When an end begins to open further subflows. Once it has begun it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// As soon as the connection stands.
+    AtOnce,
+    /// When every subflow has ended, or had a timeout and was not heard since. Who has sent nothing cannot know.
+    OnFailure,
+    /// When a second has passed in which data moved or was not acknowledged, and less moved than the bound.
+    OnLowThroughput,
 }
 
 /// Which subflows an end opens.
@@ -45,6 +71,8 @@ pub struct LocalAddress {
     pub ip: IpAddr,
     /// Subflows from here are to be used only if no other is there.
     pub backup: bool,
+    /// It is there when the connection begins.
+    pub is_up: bool,
 }
 
 /// A subflow that should be opened: by whoever has ports to give.
@@ -74,16 +102,54 @@ pub(crate) struct PathManager {
     local: Vec<Local>,
     /// The other end's, but for that of the first subflow.
     announced: Vec<(u8, SocketAddr)>,
-    /// Pairs that were tried: what failed is not tried again before an address changes.
-    tried: Vec<(IpAddr, SocketAddr)>,
+    /// The other end has withdrawn the address of the first subflow.
+    first_is_gone: bool,
+    /// Pairs that were tried.
+    tried: Vec<Tried>,
+    /// Identifiers of its own addresses that are gone, and of which the other end was not told.
+    removals: Vec<u8>,
+    /// It has begun to open subflows.
+    has_begun: bool,
+    /// When throughput is looked at next, and how much had moved when it was looked at last.
+    look: Option<(Time, u64)>,
     /// How many were opened that are told apart by ports alone.
     ports_tried: u8,
+}
+
+/// How often what failed is tried again, and how long apart at most: doubled as often.
+const RETRIES: u32 = 6;
+/// How many subflows a connection ever has: schedulers tell them apart by bits.
+const MOST: usize = 64;
+/// Over how long throughput is measured.
+const LOOK: Span = Span::from_secs(1);
+
+/// A pair of addresses between which a subflow was opened.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    local: IpAddr,
+    remote: SocketAddr,
+    /// In a row.
+    failures: u32,
+    then: Then,
+}
+
+/// What becomes of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// A subflow is there, or none shall be.
+    Nothing,
+    /// It has failed, and is tried again then.
+    Waits(Time),
+    /// That time has come.
+    Again,
 }
 
 #[derive(Debug)]
 struct Local {
     address: LocalAddress,
     is_up: bool,
+    /// It is there again after it was gone.
+    is_back: bool,
     /// The other end has been told of it, and has confirmed it.
     told: Told,
 }
@@ -102,9 +168,19 @@ enum Told {
 
 impl PathManager {
     pub(crate) fn new(management: PathManagement, local: &[LocalAddress]) -> Self {
-        let local =
-            local.iter().map(|&address| Local { address, is_up: true, told: Told::No }).collect::<Vec<_>>();
-        Self { management, local, announced: Vec::new(), tried: Vec::new(), ports_tried: 0 }
+        let of =
+            |&address: &LocalAddress| Local { address, is_up: address.is_up, is_back: false, told: Told::No };
+        Self {
+            has_begun: management.joins == When::AtOnce,
+            management,
+            local: local.iter().map(of).collect(),
+            announced: Vec::new(),
+            first_is_gone: false,
+            tried: Vec::new(),
+            removals: Vec::new(),
+            look: None,
+            ports_tried: 0,
+        }
     }
 
     /// How this end calls one of its addresses, where the first subflow has `first`.
@@ -120,27 +196,77 @@ impl PathManager {
         self.management.limit.into()
     }
 
-    /// The other end has announced an address; whether it was new.
-    pub(crate) fn learn(&mut self, id: u8, remote: SocketAddr) -> bool {
-        if self.announced.contains(&(id, remote)) {
-            return false;
+    /// The other end has announced an address.
+    pub(crate) fn learn(&mut self, id: u8, remote: SocketAddr) {
+        if id == 0 {
+            // That of the first subflow is known; it can only be there again.
+            if core::mem::take(&mut self.first_is_gone) {
+                self.tried.retain(|tried| tried.remote != remote);
+            }
+        } else if !self.announced.contains(&(id, remote)) {
+            // At most one for each identifier.
+            self.forget(id);
+            self.announced.push((id, remote));
+            self.tried.retain(|tried| tried.remote != remote);
         }
-        // At most one for each identifier.
-        self.forget(id);
-        self.announced.push((id, remote));
-        true
     }
 
     /// The other end has withdrawn an address.
     pub(crate) fn forget(&mut self, id: u8) {
         self.announced.retain(|(known, _)| *known != id);
+        self.first_is_gone |= id == 0;
+    }
+
+    /// A subflow has ended before the connection did, at `now`; whether it had stood, and whether it may be tried again.
+    pub(crate) fn failed(&mut self, now: Time, [local, remote]: [SocketAddr; 2], stood: bool, may: bool) {
+        let pair = |tried: &Tried| (tried.local, tried.remote) == (local.ip(), remote);
+        let before = self.tried.iter().position(pair).map(|place| self.tried.swap_remove(place));
+        let failures = if stood { 0 } else { before.map_or(0, |tried| tried.failures) };
+        let again = may && failures <= RETRIES && self.management.retry > Span::ZERO;
+        let wait = self.management.retry.saturating_mul(1 << failures.min(RETRIES));
+        let then = if again { Then::Waits(now + wait) } else { Then::Nothing };
+        self.tried.push(Tried { local: local.ip(), remote, failures: failures + 1, then });
+    }
+
+    /// What is due at `now`: what failed may be tried again; and whether throughput is low, where `moved` octets have moved so far and
+    /// some are not acknowledged or not.
+    pub(crate) fn tick(&mut self, now: Time, moved: u64, is_outstanding: bool) {
+        for tried in &mut self.tried {
+            if let Then::Waits(due) = tried.then
+                && due <= now
+            {
+                tried.then = Then::Again;
+                if self.management.opens == Opens::Ports {
+                    tried.then = Then::Nothing;
+                    self.ports_tried = self.ports_tried.saturating_sub(1);
+                }
+            }
+        }
+        if self.has_begun || self.management.joins != When::OnLowThroughput {
+            return;
+        }
+        match self.look {
+            Some((due, before)) if due <= now => {
+                let octets = moved - before;
+                let is_busy = octets > 0 || is_outstanding;
+                self.has_begun = is_busy && octets.saturating_mul(8) < self.management.low_throughput_bps;
+                self.look = Some((now + LOOK, moved));
+            }
+            Some(_) => {}
+            None => self.look = Some((now + LOOK, moved)),
+        }
+    }
+
+    /// No subflow is known to carry anything.
+    pub(crate) fn note_failure(&mut self) {
+        self.has_begun |= self.management.joins == When::OnFailure;
     }
 
     /// The next subflow to open, which counts as tried then.
     pub(crate) fn next(&mut self, subflows: &[Subflow]) -> Option<Opening> {
         let first = subflows.first()?;
         let live = subflows.iter().skip(1).filter(|subflow| !subflow.is_over()).count();
-        if live >= self.limit() {
+        if live >= self.limit() || !self.has_begun || subflows.len() >= MOST {
             return None;
         }
         let opening = |local: &Local, id: u8, remote: SocketAddr, local_id| Opening {
@@ -164,7 +290,8 @@ impl PathManager {
             Opens::FullMesh => self.announced.as_slice(),
             Opens::PerInterface => &[],
         };
-        let remotes = || core::iter::once((0, first.remote)).chain(everywhere.iter().copied());
+        let known = (!self.first_is_gone).then_some((0, first.remote));
+        let remotes = || known.into_iter().chain(everywhere.iter().copied());
         let wanted = self.local.iter().filter(|local| local.is_up).flat_map(|local| {
             let ip = local.address.ip;
             remotes().filter_map(move |(id, remote)| {
@@ -175,20 +302,33 @@ impl PathManager {
             let same = |subflow: &Subflow| subflow.local.ip() == ip && subflow.remote == remote;
             subflows.iter().any(|subflow| same(subflow) && !subflow.is_over())
         };
+        let of = |ip: IpAddr, remote: SocketAddr| {
+            self.tried.iter().position(|tried| (tried.local, tried.remote) == (ip, remote))
+        };
         let (local, id, remote) = wanted
-            .filter(|(local, _, remote)| !self.tried.contains(&(local.address.ip, *remote)))
+            .filter(|(local, _, remote)| {
+                of(local.address.ip, *remote).is_none_or(|place| self.tried[place].then == Then::Again)
+            })
             .find(|(local, _, remote)| !is_there(local.address.ip, *remote))?;
         let local_id = self.id_of(local.address.ip, first.local.ip());
         let opening = opening(local, id, remote, local_id);
-        self.tried.push((opening.local, remote));
+        match of(opening.local, remote) {
+            Some(place) => self.tried[place].then = Then::Nothing,
+            None => {
+                let fresh = Tried { local: opening.local, remote, failures: 0, then: Then::Nothing };
+                self.tried.push(fresh);
+            }
+        }
         Some(opening)
     }
 
     /// The other end has confirmed an announcement.
-    pub(crate) fn confirmed(&mut self, id: u8) {
-        let place = usize::from(id).checked_sub(1);
-        if let Some(local) = place.and_then(|place| self.local.get_mut(place)) {
-            local.told = Told::Confirmed;
+    pub(crate) fn confirmed(&mut self, id: u8, first: IpAddr) {
+        for (place, local) in self.local.iter_mut().enumerate() {
+            let own = if local.address.ip == first { 0 } else { place as u8 + 1 };
+            if own == id {
+                local.told = Told::Confirmed;
+            }
         }
     }
 
@@ -203,16 +343,33 @@ impl PathManager {
                 Told::Sent { again, times } if again <= now && times < ANNOUNCEMENTS => times,
                 Told::Sent { .. } | Told::Confirmed => continue,
             };
-            if local.address.ip != first && local.is_up {
+            // The other end knows the first one, until that is gone.
+            if (local.address.ip != first || local.is_back) && local.is_up {
                 local.told = Told::Sent { again: now + ANNOUNCE_AGAIN, times: times + 1 };
-                return Some((place as u8 + 1, local.address.ip));
+                let id = if local.address.ip == first { 0 } else { place as u8 + 1 };
+                return Some((id, local.address.ip));
             }
         }
         None
     }
 
-    /// When an announcement is to be repeated.
+    /// An address of its own that is gone, of which the other end is told now.
+    pub(crate) fn withdraw(&mut self) -> Option<u8> {
+        self.removals.pop()
+    }
+
+    /// When it has something to do of its own accord.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        let look = self.look.filter(|_| !self.has_begun).map(|(due, _)| due);
+        let waits = |tried: &Tried| match tried.then {
+            Then::Waits(due) => Some(due),
+            _ => None,
+        };
+        self.tried.iter().filter_map(waits).chain(look).min()
+    }
+
+    /// When an announcement is to be repeated.
+    pub(crate) fn poll_announcement(&self) -> Option<Time> {
         let again = |local: &Local| match local.told {
             Told::Sent { again, times } if times < ANNOUNCEMENTS && local.is_up => Some(again),
             _ => None,
@@ -220,12 +377,19 @@ impl PathManager {
         self.local.iter().filter_map(again).min()
     }
 
-    /// An address of this end is gone, or there again: its identifier, where that is news.
-    pub(crate) fn set_up(&mut self, ip: IpAddr, is_up: bool, first: Option<IpAddr>) -> Option<u8> {
-        let id = self.id_of(ip, first?);
-        let local = self.local.iter_mut().find(|local| local.address.ip == ip && local.is_up != is_up)?;
+    /// An address of this end is gone, or there again; whether that is news.
+    pub(crate) fn set_up(&mut self, ip: IpAddr, is_up: bool, first: IpAddr) -> bool {
+        let id = self.id_of(ip, first);
+        let changed = self.local.iter_mut().find(|local| local.address.ip == ip && local.is_up != is_up);
+        let Some(local) = changed else { return false };
         (local.is_up, local.told) = (is_up, Told::No);
-        self.tried.retain(|(tried, _)| *tried != ip);
-        Some(id)
+        local.is_back |= is_up;
+        self.tried.retain(|tried| tried.local != ip);
+        // It would end what is opened from the address that is there again.
+        self.removals.retain(|gone| *gone != id);
+        if !is_up {
+            self.removals.push(id);
+        }
+        true
     }
 }

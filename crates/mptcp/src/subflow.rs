@@ -50,6 +50,8 @@ pub struct Subflow {
     pub(crate) helped: u64,
     /// Why it is reset (MP_TCPRST).
     pub(crate) reset: Option<MptcpOption>,
+    /// It may be opened again when it has failed: neither end has said that it shall not be.
+    pub(crate) may_return: bool,
     /// Segments in a row that came without an option of Multipath TCP.
     pub(crate) plain: u32,
     /// Octets of data that came by it and were new to the connection.
@@ -115,6 +117,7 @@ impl Subflow {
             penalised: None,
             helped: 0,
             reset: None,
+            may_return: true,
             plain: 0,
             new_octets: 0,
         }

@@ -17,6 +17,8 @@ pub(crate) struct Address {
     pub(crate) node: u32,
     /// What packets to it are bound for.
     pub(crate) place: u32,
+    /// Whether its host has it now.
+    pub(crate) is_up: bool,
     /// By which direction packets from it leave; none asks the routes.
     pub(crate) leaving: Option<DirectionId>,
 }

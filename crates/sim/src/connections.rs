@@ -5,8 +5,9 @@ use crate::endpoint::{Endpoint, Kind};
 use crate::multipath::Multipath;
 use crate::outside::Account;
 use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_tcp::{Connection as TcpConnection, Counters};
 use voxpath_units::{Span, Time};
@@ -152,15 +153,24 @@ pub struct ConnectionRow {
     pub end: u32,
     /// Where it is.
     pub host: u32,
-    /// Which subflow it is, from 1 on; none of a connection that has none.
-    pub subflow: Option<u32>,
+    /// Which subflow it is; none of a connection that has none.
+    pub subflow: Option<SubflowOf>,
     /// What it found.
     pub found: ConnectionEnd,
 }
 
+/// Which subflow of its connection one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubflowOf {
+    /// From 1 on, as this end opened or accepted them.
+    pub number: u32,
+    /// The addresses of this end and of the other.
+    pub between: [IpAddr; 2],
+}
+
 impl ConnectionRow {
     /// Of a simulated endpoint.
-    pub(crate) fn new(endpoint: &Endpoint, subflow: Option<u32>, found: ConnectionEnd) -> Self {
+    pub(crate) fn new(endpoint: &Endpoint, subflow: Option<SubflowOf>, found: ConnectionEnd) -> Self {
         Self { flow: endpoint.label.flow.0, end: endpoint.end.into(), host: endpoint.node, subflow, found }
     }
 }
@@ -173,6 +183,10 @@ macro_rules! of_end {
     ($name:literal, $meaning:expr, $field:ident in $unit:ident) => {
         ($name, $meaning, Of::OptU64(|row| row.found.$field.map($unit::as_nanos)))
     };
+}
+
+fn of_subflow(row: &ConnectionRow, end: usize) -> String {
+    row.subflow.map_or_else(String::new, |subflow| subflow.between[end].to_string())
 }
 
 /// The table of connections. Its lists of names are those of flows, of ends, and of hosts.
@@ -203,7 +217,17 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
                 "TCP",
                 "Of Multipath TCP: which subflow, in the order in which this end opened or accepted them, from 1 on.",
             ),
-            Of::OptU64(|row| row.subflow.map(u64::from)),
+            Of::OptU64(|row| row.subflow.map(|subflow| subflow.number.into())),
+        ),
+        (
+            "address",
+            Meaning::name("TCP", "Of Multipath TCP: this end's address, which selects the path; else empty."),
+            Of::Text(|row| of_subflow(row, 0)),
+        ),
+        (
+            "peer_address",
+            Meaning::name("TCP", "Of Multipath TCP: the other end's address; else empty."),
+            Of::Text(|row| of_subflow(row, 1)),
         ),
         of_end!(
             "opened_ns",
@@ -305,7 +329,8 @@ pub(crate) fn of_process(endpoint: &Endpoint) -> Option<ConnectionRow> {
 pub(crate) fn of_subflows(endpoint: &Endpoint, multipath: &Multipath) -> impl Iterator<Item = ConnectionRow> {
     (1..).zip(multipath.subflows()).map(|(number, (subflow, established))| {
         let found = ConnectionEnd::simulated(established, Some(subflow.tcp()));
-        ConnectionRow::new(endpoint, Some(number), found)
+        let between = [subflow.local.ip(), subflow.remote.ip()];
+        ConnectionRow::new(endpoint, Some(SubflowOf { number, between }), found)
     })
 }
 

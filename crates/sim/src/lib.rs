@@ -32,7 +32,7 @@ mod ways;
 mod world;
 
 pub use check::check;
-pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow};
+pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, SubflowOf};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
 pub use realtime::{LinkState, RealTime, Strays};

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use voxpath_apps::{Stream, StreamApplication, StreamMachine};
 use voxpath_mptcp::{Connection, Key, LocalAddress, Opening, Setup, Subflow, SubflowId, joins};
 use voxpath_net::packet::Packet;
@@ -101,6 +101,16 @@ impl Multipath {
             Some(syn) => Connection::accept(&setup, syn),
         }));
         self.add_label(*label);
+    }
+
+    /// Its host gets an address, or loses it.
+    pub(crate) fn set_address(&mut self, ip: IpAddr, is_up: bool) {
+        for address in self.addresses.iter_mut().filter(|address| address.ip == ip) {
+            address.is_up = is_up;
+        }
+        if let Some(connection) = &mut self.connection {
+            connection.set_address(ip, is_up);
+        }
     }
 
     fn add_label(&mut self, label: Label) {

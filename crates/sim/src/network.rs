@@ -111,8 +111,13 @@ impl Network {
     /// A packet begins its way at a host.
     pub(crate) fn enter(&mut self, now: Time, from: u32, packet: Packet) {
         let to = self.addresses[packet.dst.0 as usize].place;
-        let next = self.addresses[packet.src.0 as usize].leaving.or_else(|| self.ways.routes.next(from, to));
+        let Address { leaving, is_up, .. } = self.addresses[packet.src.0 as usize];
+        let next = leaving.or_else(|| self.ways.routes.next(from, to));
         self.nodes[from as usize].sent += 1;
+        if !is_up {
+            self.nodes[from as usize].discarded += 1;
+            return;
+        }
         let packet = self.pool.insert(packet);
         self.pass_on(now, from, next, packet);
     }
@@ -127,8 +132,8 @@ impl Network {
         let node = &mut self.nodes[at as usize];
         node.received += 1;
         let header = &mut self.pool[&packet];
-        let Address { node: to, place, .. } = self.addresses[header.dst.0 as usize];
-        if to == at {
+        let Address { node: to, place, is_up, .. } = self.addresses[header.dst.0 as usize];
+        if to == at && is_up {
             let packet = self.pool.take(packet);
             self.tap.packet(now, Place::Host(at), Action::Received, &packet);
             return Some((at, packet));

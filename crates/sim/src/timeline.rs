@@ -76,10 +76,17 @@ pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
     about: "What the timeline changed, one row per change; only where the scenario has events.",
     columns: &[
         ("time_ns", Meaning::time("scenario", "When."), Of::U64(|row| row.at_ns)),
-        ("what", Meaning::name("scenario", "link, flow or route."), Of::Text(|row| row.told[0].clone())),
+        (
+            "what",
+            Meaning::name("scenario", "link, flow, route or address."),
+            Of::Text(|row| row.told[0].clone()),
+        ),
         (
             "name",
-            Meaning::name("scenario", "Link and direction (ab is up, ba down), flow, or router."),
+            Meaning::name(
+                "scenario",
+                "Link and direction (ab is up, ba down), flow, router, or host and address.",
+            ),
             Of::Text(|row| row.told[1].clone()),
         ),
         (
@@ -99,7 +106,7 @@ pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
 pub(crate) fn changes(plan: &Plan, id: DirectionId) -> bool {
     plan.events.iter().any(|event| match &event.change {
         Change::Link(change) => change.direction.of(change.link) == id,
-        Change::Flow(_) | Change::Route(_) => false,
+        Change::Flow(_) | Change::Route(_) | Change::Address(_) => false,
     })
 }
 

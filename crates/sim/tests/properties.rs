@@ -178,7 +178,7 @@ fn every_kind_is_drawn_and_nothing_is_wrong_with_a_plan() {
     }
     assert_eq!(drawn, App::KINDS.iter().copied().collect());
     assert_eq!(processes, ProcessApp::passing().into_iter().collect());
-    assert_eq!(changes, ["delay", "flow", "loss", "queue", "rate", "route", "up"].into());
+    assert_eq!(changes, ["address", "delay", "flow", "loss", "queue", "rate", "route", "up"].into());
 }
 
 fn kind_of(change: &Change) -> &'static str {
@@ -192,6 +192,7 @@ fn kind_of(change: &Change) -> &'static str {
         },
         Change::Flow(_) => "flow",
         Change::Route(_) => "route",
+        Change::Address(_) => "address",
     }
 }
 
@@ -320,6 +321,7 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &Direction) -> Plan {
         match &mut event.change {
             Change::Link(event) => event.link += links,
             Change::Flow(event) => event.flow += flows,
+            Change::Address(event) => event.node += shift,
             Change::Route(route) => {
                 (route.node, route.to, route.link) =
                     (route.node + shift, route.to + shift, route.link + links);

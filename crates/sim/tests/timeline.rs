@@ -5,8 +5,8 @@ mod common;
 
 use common::*;
 use voxpath_sim::plan::{
-    App, Bulk, Cbr, Change, Direction, Download, Event, Flow, FlowEvent, LinkChange, LinkEvent, Loss, Plan,
-    Route, Transport, Way, loss,
+    AddressEvent, App, Bulk, Cbr, Change, Direction, Download, Event, Flow, FlowEvent, LinkChange, LinkEvent,
+    Loss, Plan, Route, Transport, Way, loss,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation, check};
 use voxpath_tcp::Profile;
@@ -239,6 +239,14 @@ fn events_that_cannot_happen_are_refused() {
         (vec![event(10 * MS, flow(0, false))], "events[0].at_ns"),
         (vec![event(11 * MS, flow(0, false)), event(12 * MS, flow(0, false))], "events[1].change.flow"),
         (vec![event(11 * MS, flow(0, true))], "events[0].change.flow"),
+        (
+            vec![event(1, Change::Address(AddressEvent { node: 2, address: 0, up: false }))],
+            "events[0].change.node",
+        ),
+        (
+            vec![event(1, Change::Address(AddressEvent { node: 0, address: 1, up: false }))],
+            "events[0].change.address",
+        ),
         (vec![event(1, Change::Route(Route { node: 0, to: 1, link: 0 }))], "events[0].change.node"),
     ];
     for (events, path) in cases {

@@ -6,12 +6,13 @@ A key that is left out keeps the engine's value (`voxpath-mptcp`'s `Config`).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema, model_validator
 
 from voxpath import _engine
-from voxpath.scenario.quantities import Name, PositiveSpan
+from voxpath.scenario.quantities import Name, PositiveSpan, Rate, Span
+from voxpath.scenario.table import faults
 from voxpath.scenario.tcp import Socket, one_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ Coupling = Annotated[
     WithJsonSchema({"type": "string", "enum": _engine.couplings()}),
 ]
 
-_PATHS = ("opens", "signal", "limit")
+_PATHS = ("opens", "signal", "limit", "joins", "low_throughput", "retry")
+_PLANNED = {"low_throughput": "low_throughput_bps"}
+"""Keys that a plan calls otherwise."""
 _OWN = (
     "scheduler",
     "coupling",
@@ -57,6 +60,17 @@ class MptcpSocket(Socket):
     limit: Annotated[int, Field(ge=0, le=255)] | None = Field(
         None, description="The most subflows beside the first that this end opens or accepts."
     )
+    joins: Literal["at_once", "on_failure", "on_low_throughput"] | None = Field(
+        None,
+        description="When further subflows are opened: as soon as the connection stands; when no subflow is "
+        "heard after a timeout; or when less than `low_throughput` moved in a second in which something did.",
+    )
+    low_throughput: Rate | None = Field(None, description="What is low, in both directions together.")
+    retry: Span | None = Field(
+        None,
+        description="How long after a subflow failed it is tried again, twice as long after each further "
+        "failure, seven times; 0 s, as without it, never does.",
+    )
     backup: tuple[Name, ...] | None = Field(
         None,
         strict=False,
@@ -71,6 +85,12 @@ class MptcpSocket(Socket):
     close_timeout: PositiveSpan | None = Field(
         None, description="How long the connection outlives its last subflow."
     )
+
+    @model_validator(mode="after")
+    def _effective(self) -> Self:
+        if self.low_throughput is not None and self.joins != "on_low_throughput":
+            raise faults((("low_throughput",), 'has no effect without joins = "on_low_throughput"'))
+        return self
 
     def values(self) -> dict[str, Any]:
         """The keys of the subflows' TCP that are given, as a plan holds them."""
@@ -98,7 +118,9 @@ def config(both: MptcpSocket, own: MptcpSocket | None, *, answers: bool) -> dict
     for layer in (both, own):
         if layer is not None:
             found |= {key: value for key in _OWN if (value := getattr(layer, key)) is not None}
-            found["paths"] |= {key: value for key in _PATHS if (value := getattr(layer, key)) is not None}
+            found["paths"] |= {
+                _PLANNED.get(key, key): value for key in _PATHS if (value := getattr(layer, key)) is not None
+            }
     if answers and (own is None or own.opens is None):
         found["paths"]["opens"] = "nothing"
     return found

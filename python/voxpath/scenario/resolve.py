@@ -25,7 +25,7 @@ from voxpath.scenario.mptcp import Mptcp, MptcpSocket
 from voxpath.scenario.planning import Origin, Origins
 from voxpath.scenario.problems import Path
 from voxpath.scenario.processes.table import Passed
-from voxpath.scenario.timeline import Timeline, times
+from voxpath.scenario.timeline import Timeline, new_addresses, times
 from voxpath.scenario.traces import Traces
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
     problems: _Faults = list(network.problems)
     origins: Origins = {(): Origin(((),), scenario)}
     homes: _Homes = {}
+    nodes, later = _nodes(scenario, network, homes, origins, problems)
     data: dict[str, Any] = {
         "version": _engine.PLAN_VERSION,
         "name": scenario.name,
@@ -84,7 +85,7 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
             "time_ns": scenario.limits.time,
             "memory_bytes": scenario.limits.memory,
         },
-        "nodes": _nodes(scenario, network, homes, origins, problems),
+        "nodes": nodes,
     }
     indices = {node["name"]: index for index, node in enumerate(data["nodes"])}
     if problems:
@@ -104,7 +105,11 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
     # Plans of before have no such key, and keep their identity.
     if processes:
         data["processes"] = processes
-    timeline = Timeline(network, indices, by_name, traces)
+    at_links = {
+        (host, link): {index: data["nodes"][indices[host]]["addresses"][index] for index in known}
+        for (host, link), known in homes.items()
+    }
+    timeline = Timeline(network, indices, by_name, at_links, later, traces)
     data["events"] = timeline.planned(scenario.events, origins, problems)
     data["programs"] = _programs(scenario, network, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)
@@ -113,7 +118,8 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
 
 def _nodes(
     scenario: Scenario, network: Network, homes: _Homes, origins: Origins, problems: _Faults
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], set[tuple[str, str]]]:
+    """The plan's nodes; and hosts with those of their addresses that events bring."""
     for name in scenario.hosts:
         if name in network.routers:
             problems.append(
@@ -127,6 +133,7 @@ def _nodes(
     families: tuple[Family, ...] = ("ipv4", "ipv6") if scenario.family == "both" else (scenario.family,)
     free = Addresses(taken)
     nodes: list[dict[str, Any]] = []
+    later: set[tuple[str, str]] = set()
     for name in network.hosts:
         host = scenario.hosts.get(name, Host())
         origins["nodes", len(nodes)] = Origin((("hosts", name), ("topology",)), host)
@@ -135,6 +142,11 @@ def _nodes(
             for address in given or free.next(families):
                 homes.setdefault((name, link), []).append(len(addresses))
                 addresses.append(address)
+        for _, event, address in new_addresses(scenario.events):
+            if (name, event.interface) in homes and event.host == name and address not in addresses:
+                homes[name, event.interface].append(len(addresses))
+                addresses.append(address)
+                later.add((name, address))
         nodes.append(
             {
                 "name": name,
@@ -158,7 +170,7 @@ def _nodes(
                 "real": False,
             }
         )
-    return nodes
+    return nodes, later
 
 
 def _taken(scenario: Scenario, problems: _Faults) -> dict[str, str]:
@@ -176,6 +188,11 @@ def _taken(scenario: Scenario, problems: _Faults) -> dict[str, str]:
                     (("hosts", name, *place), f"{address} is an address of {taken[address]!r} already")
                 )
             taken.setdefault(address, name)
+    for index, event, address in new_addresses(scenario.events):
+        if taken.setdefault(address, event.host) != event.host:
+            problems.append(
+                (("events", index, "address"), f"{address} is an address of {taken[address]!r} already")
+            )
     return taken
 
 

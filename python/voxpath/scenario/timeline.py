@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from voxpath.names import did_you_mean
+from voxpath.scenario.addresses import family
 from voxpath.scenario.elements import losses
 from voxpath.scenario.elements.losses import Loss
 from voxpath.scenario.elements.queues.table import Room
 from voxpath.scenario.planning import Origin, plan
-from voxpath.scenario.quantities import Name, Rate, Span
+from voxpath.scenario.quantities import Address, Name, Rate, Span
 from voxpath.scenario.table import From, Keys, Table, faults
 from voxpath.scenario.topology import StaticRoute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from voxpath.scenario.network import Network
     from voxpath.scenario.planning import Origins
@@ -83,6 +84,26 @@ class HostEvent(Table):
     connected: bool = Field(description="false: it leaves; true: it joins again.")
 
 
+class AddressEvent(Table):
+    """A host loses its address at one of its links, has it again, or has another one."""
+
+    at: Span = Field(description="When, from the run's start.")
+    interface: Name = Field(description="A link at which the host has addresses of its own.")
+    host: Name = Field(description="The host.")
+    connected: bool | None = Field(
+        None,
+        description="false: the host neither sends from its address there nor hears what is sent to it; "
+        "true: it does again. If the first event of an interface is true, it has no address before.",
+    )
+    address: Address | None = Field(None, description="Another address, in place of the one of its family.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.connected is None) == (self.address is None):
+            raise faults((("interface",), "give one of connected and address"))
+        return self
+
+
 class FlowEvent(Table):
     """A flow starts or stops."""
 
@@ -100,7 +121,7 @@ class RouteEvent(Table):
     route: StaticRoute = Field(description="From which node, to which host, by which link.")
 
 
-_KINDS = ("link", "host", "flow", "route")
+_KINDS = ("link", "interface", "host", "flow", "route")
 
 
 def _kind(value: object) -> str | None:
@@ -112,6 +133,7 @@ def _kind(value: object) -> str | None:
 
 Event = Annotated[
     Annotated[LinkEvent, Tag("link event")]
+    | Annotated[AddressEvent, Tag("interface event")]
     | Annotated[HostEvent, Tag("host event")]
     | Annotated[FlowEvent, Tag("flow event")]
     | Annotated[RouteEvent, Tag("route event")],
@@ -147,10 +169,27 @@ class Timeline:
         network: Network,
         indices: Mapping[str, int],
         flows: Mapping[str, Sequence[int]],
+        addresses: Mapping[tuple[str, str], Mapping[int, str]],
+        later: Collection[tuple[str, str]],
         traces: Traces,
     ) -> None:
-        """`indices` are the nodes', and `flows` the plan's flows by the name that a scenario gives them."""
+        """What events speak of.
+
+        Args:
+            network: Links and nodes.
+            indices: The nodes'.
+            flows: The plan's flows by the name that a scenario gives them.
+            addresses: Those of a host at a link, by their index at the host.
+            later: Hosts and those of their addresses that they have from events alone.
+            traces: Files.
+        """
         self._traces = traces
+        self._addresses = addresses
+        # Those that are there, or come back when the interface does.
+        self._present = {
+            (host, link): [index for index, address in known.items() if (host, address) not in later]
+            for (host, link), known in addresses.items()
+        }
         self._network = network
         self._nodes = indices
         self._links = {link.name: index for index, link in enumerate(network.links)}
@@ -161,7 +200,8 @@ class Timeline:
     ) -> list[dict[str, Any]]:
         """The plan's events in the order of time, in that of the scenario where times are equal."""
         found: list[tuple[int, int, _Planned]] = []
-        for index, event in enumerate(events):
+        # What an event of an address changes depends on those before it.
+        for index, event in sorted(enumerate(events), key=lambda one: one[1].at):
             place: Path = ("events", index)
             known = self._known(event)
             if known is not None:
@@ -188,6 +228,9 @@ class Timeline:
                 asked: list[tuple[Path, str, Sequence[str]]] = [(("link",), event.link, list(self._links))]
             case HostEvent():
                 asked = [(("host",), event.host, network.hosts)]
+            case AddressEvent():
+                links = [link for host, link in self._addresses if host == event.host]
+                asked = [(("host",), event.host, network.hosts), (("interface",), event.interface, links)]
             case FlowEvent():
                 asked = [(("flow",), event.flow, list(self._flows))]
             case RouteEvent(route=route):
@@ -210,6 +253,16 @@ class Timeline:
                         for way in ("ab", "ba"):
                             change = _link_change(self._links[link.name], way, kind="up", up=event.connected)
                             yield _Planned(change, ("change", "set"), ((),), event)
+            case AddressEvent():
+                home = (event.host, event.interface)
+                for address, up in self._address_changes(event, self._present[home]):
+                    change = {
+                        "kind": "address",
+                        "node": self._nodes[event.host],
+                        "address": address,
+                        "up": up,
+                    }
+                    yield _Planned(change, ("change",), ((),), event)
             case FlowEvent():
                 for flow in self._flows[event.flow]:
                     change = {"kind": "flow", "flow": flow, "runs": event.does == "start"}
@@ -218,6 +271,16 @@ class Timeline:
                 ends = {"node": self._nodes[route.at], "to": self._nodes[route.to]}
                 change = {"kind": "route", **ends, "link": self._links[route.via]}
                 yield _Planned(change, ("change",), (("route",),), route)
+
+    def _address_changes(self, event: AddressEvent, present: list[int]) -> list[tuple[int, bool]]:
+        """The addresses that go and come, by their index."""
+        if event.address is None:
+            return [(index, event.connected is True) for index in present]
+        known = self._addresses[event.host, event.interface]
+        gone = [index for index in present if family(known[index]) == family(event.address)]
+        (new,) = (index for index, address in known.items() if address == event.address)
+        present[:] = [index for index in present if index not in gone] + [new]
+        return [(index, False) for index in gone if index != new] + [(new, True)]
 
     def _link_changes(
         self, event: LinkEvent, way: str, name: Literal["up", "down"], faults: list[tuple[Path, str]]
@@ -244,6 +307,13 @@ class Timeline:
                     self._links[event.link], way, kind=kind, **{key: part[key] for key in keys}
                 )
                 yield _Planned(planned, ("change", "set"), ((name,), ()), change)
+
+
+def new_addresses(events: Sequence[Event]) -> Iterator[tuple[int, AddressEvent, str]]:
+    """The addresses that the timeline gives hosts, and which event does."""
+    for index, event in enumerate(events):
+        if isinstance(event, AddressEvent) and event.address is not None:
+            yield index, event, event.address
 
 
 def times(events: Sequence[Event], does: Literal["start", "stop"]) -> dict[str, tuple[int, int]]:

@@ -46,7 +46,7 @@ impl Connection {
     fn hear(&mut self, now: Time, id: SubflowId, received: &Received) {
         self.subflows[id].silent = false;
         if received.flags.contains(TcpFlags::RST) {
-            self.hear_reset(received);
+            self.hear_reset(id, received);
             return;
         }
         let mut spoken = false;
@@ -63,13 +63,13 @@ impl Connection {
         }
     }
 
-    /// A reset: it may end everything (MP_FASTCLOSE, section 3.5).
-    fn hear_reset(&mut self, received: &Received) {
+    /// A reset: it may end everything (MP_FASTCLOSE, section 3.5), or say that the subflow shall not come back (section 3.6).
+    fn hear_reset(&mut self, id: SubflowId, received: &Received) {
         for option in received.options.iter() {
-            if let Ok(MptcpOption::FastClose { key }) = MptcpOption::parse(option)
-                && key == self.key.0
-            {
-                self.end(Ended::Reset);
+            match MptcpOption::parse(option) {
+                Ok(MptcpOption::FastClose { key }) if key == self.key.0 => self.end(Ended::Reset),
+                Ok(MptcpOption::Reset { transient, .. }) => self.subflows[id].may_return &= transient,
+                _ => {}
             }
         }
     }
@@ -264,7 +264,7 @@ impl Connection {
     fn hear_address(&mut self, id: SubflowId, add: AddAddr) -> bool {
         let AddAddr { address_id, address, port, hmac } = add;
         let Some(hmac) = hmac else {
-            self.paths.confirmed(address_id);
+            self.paths.confirmed(address_id, self.subflows[0].local.ip());
             return true;
         };
         let Some(theirs) = self.their_key else { return false };

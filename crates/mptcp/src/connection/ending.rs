@@ -2,6 +2,7 @@
 
 use super::arrival::reason;
 use super::{Connection, Mode, SubflowId};
+use crate::subflow::Handshake;
 use voxpath_tcp::Ended;
 use voxpath_units::Time;
 use voxpath_wire::tcp::mptcp::MptcpOption;
@@ -24,6 +25,7 @@ impl Connection {
     pub(super) fn reset(&mut self, id: SubflowId, reason: u8) {
         let subflow = &mut self.subflows[id];
         subflow.reset = Some(MptcpOption::Reset { transient: false, reason });
+        subflow.may_return = false;
         subflow.tcp.abort();
     }
 
@@ -46,6 +48,10 @@ impl Connection {
             let subflow = &mut self.subflows[id];
             if subflow.is_over() {
                 if !core::mem::replace(&mut subflow.is_reaped, true) {
+                    let (ends, stood) =
+                        ([subflow.local, subflow.remote], subflow.handshake == Handshake::Done);
+                    let may = subflow.may_return && subflow.tcp.ended() != Some(Ended::Closed);
+                    self.paths.failed(now, ends, stood, may);
                     self.couplings.leave(id);
                     self.hand_over(id, 0);
                 }
@@ -117,24 +123,18 @@ impl Connection {
         }
     }
 
-    /// An address of this end is gone, or there again; the other end is told by a subflow that is left (section 3.4.2).
+    /// An address of this end is gone, or there again; the other end is told by a subflow that is left, or by the next one (section 3.4.2).
     pub fn set_address(&mut self, ip: core::net::IpAddr, is_up: bool) {
-        let Some(id) = self.paths.set_up(ip, is_up, self.subflows.first().map(|first| first.local.ip()))
-        else {
+        let Some(first) = self.subflows.first().map(|first| first.local.ip()) else { return };
+        // TCP does not end with its address.
+        if !self.paths.set_up(ip, is_up, first) || self.mode != Mode::Multipath {
             return;
-        };
+        }
         self.touched = true;
-        if is_up {
-            return;
-        }
-        for subflow in self.subflows.iter_mut().filter(|subflow| subflow.local.ip() == ip) {
-            subflow.tcp.abort();
-        }
-        let removal = voxpath_wire::tcp::mptcp::AddressIds::new(&[id]);
-        let left = self.subflows.iter_mut().find(|subflow| subflow.is_ready());
-        if let (Some(subflow), Some(removal)) = (left, removal) {
-            subflow.outbox.push_back(MptcpOption::RemoveAddr(removal));
-            subflow.tcp.acknowledge_now();
+        if !is_up {
+            for subflow in self.subflows.iter_mut().filter(|subflow| subflow.local.ip() == ip) {
+                subflow.tcp.abort();
+            }
         }
     }
 

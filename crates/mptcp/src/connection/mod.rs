@@ -197,11 +197,27 @@ impl Connection {
 
     /// A subflow that should be opened; none if there is none. It counts as opened: give it to [`Connection::open`].
     pub fn poll_open(&mut self) -> Option<Opening> {
-        let may = self.mode == Mode::Multipath
+        self.manages_paths().then(|| self.paths.next(&self.subflows)).flatten()
+    }
+
+    /// Whether further subflows have any use.
+    fn manages_paths(&self) -> bool {
+        self.mode == Mode::Multipath
             && self.ended.is_none()
             && !(self.snd.is_finished() && self.rcv.queue.is_finished())
-            && self.subflows.iter().any(|subflow| subflow.handshake == Handshake::Done);
-        may.then(|| self.paths.next(&self.subflows)).flatten()
+            && self.subflows.iter().any(|subflow| subflow.handshake == Handshake::Done)
+    }
+
+    /// Tells the path manager of time, and of what has moved.
+    fn manage_paths(&mut self, now: Time) {
+        if !self.manages_paths() {
+            return;
+        }
+        if !self.subflows.iter().any(|subflow| subflow.is_ready() && !subflow.silent) {
+            self.paths.note_failure();
+        }
+        let moved = self.snd.una + self.rcv.queue.data_ack();
+        self.paths.tick(now, moved, self.snd.is_outstanding());
     }
 
     /// Opens a subflow from a port of `opening.local`: its SYN is ready to be sent.
@@ -369,8 +385,9 @@ impl Connection {
             Handshake::JoinAnswered { again, .. } if !subflow.is_over() => again,
             _ => None,
         });
-        let announces = self.announces().and_then(|_| self.paths.poll_timeout());
-        let own = [self.retransmit, self.abandoned, announces].into_iter().flatten();
+        let announces = self.announces().and_then(|_| self.paths.poll_announcement());
+        let paths = if self.manages_paths() { self.paths.poll_timeout() } else { None };
+        let own = [self.retransmit, self.abandoned, announces, paths].into_iter().flatten();
         subflows.chain(again).chain(own).min()
     }
 
@@ -407,6 +424,7 @@ impl Connection {
     fn settle(&mut self, now: Time) {
         self.reap(now);
         self.close_when_done();
+        self.manage_paths(now);
         self.announce_addresses(now);
         self.schedule(now);
         self.close_when_done();

@@ -8,7 +8,8 @@ use voxpath_tcp::Mapping;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::mptcp::{
-    AddAddr, Capable, CapableFlags, CapableForm, DataMapping, DataNumber, Dss, FirstData, Join, MptcpOption,
+    AddAddr, AddressIds, Capable, CapableFlags, CapableForm, DataMapping, DataNumber, Dss, FirstData, Join,
+    MptcpOption,
 };
 use voxpath_wire::tcp::{TcpFlags, TcpHeader};
 
@@ -202,10 +203,14 @@ impl Connection {
         may.then(|| subflows.position(|one| one.handshake == Handshake::Done && one.is_ready())).flatten()
     }
 
-    /// Has addresses announced that the other end does not know (section 3.4.1).
+    /// Has addresses announced that the other end does not know (section 3.4.1), and withdrawn those that are gone (section 3.4.2).
     pub(super) fn announce_addresses(&mut self, now: Time) {
         let (Some(theirs), Some(id)) = (self.their_key, self.announces()) else { return };
         let Some(first) = self.subflows.first().map(|first| first.local.ip()) else { return };
+        while let Some(gone) = self.paths.withdraw().and_then(|gone| AddressIds::new(&[gone])) {
+            self.subflows[id].outbox.push_back(MptcpOption::RemoveAddr(gone));
+            self.subflows[id].tcp.acknowledge_now();
+        }
         while let Some((address_id, address)) = self.paths.announce(now, first) {
             let hmac = Some(address_hmac(self.key, theirs, address_id, address, None));
             let add = AddAddr { address_id, address, port: None, hmac };

@@ -5,4 +5,5 @@ mod basics;
 mod fallback;
 mod hostile;
 mod network;
+mod paths;
 mod properties;

@@ -94,7 +94,7 @@ pub(crate) fn ip(text: &str) -> IpAddr {
 }
 
 pub(crate) fn address(text: &str) -> LocalAddress {
-    LocalAddress { ip: ip(text), backup: false }
+    LocalAddress { ip: ip(text), backup: false, is_up: true }
 }
 
 /// A client with two addresses, a server with one, and a path from each.

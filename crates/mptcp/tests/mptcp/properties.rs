@@ -2,7 +2,7 @@
 
 use crate::network::{Path, World, at, ms, two_paths};
 use proptest::prelude::*;
-use voxpath_mptcp::{Config, Coupling, Opens, PathManagement, Scheduling};
+use voxpath_mptcp::{Config, Coupling, Opens, PathManagement, Scheduling, When};
 use voxpath_tcp::{Ended, Profile};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -30,11 +30,25 @@ enum Box {
 fn config() -> impl Strategy<Value = Config> {
     let opens =
         prop::sample::select(vec![Opens::FullMesh, Opens::PerInterface, Opens::Ports, Opens::Nothing]);
-    (0..Scheduling::ALL.len(), 0..Coupling::ALL.len(), opens, 0_u8..4, any::<[bool; 5]>()).prop_map(
-        |(scheduler, coupling, opens, limit, [signal, checksum, long, opportunistic, penalise])| Config {
+    let joins = prop::sample::select(vec![When::AtOnce, When::OnFailure, When::OnLowThroughput]);
+    (0..Scheduling::ALL.len(), 0..Coupling::ALL.len(), (opens, joins), 0_u8..4, any::<[bool; 6]>()).prop_map(
+        |(
+            scheduler,
+            coupling,
+            (opens, joins),
+            limit,
+            [signal, checksum, long, opportunistic, penalise, again],
+        )| Config {
             scheduler: Scheduling::ALL[scheduler].1,
             coupling: Coupling::ALL[coupling].1,
-            paths: PathManagement { opens, signal, limit },
+            paths: PathManagement {
+                opens,
+                signal,
+                limit,
+                joins,
+                low_throughput_bps: 5_000_000,
+                retry: if again { ms(500) } else { Span::ZERO },
+            },
             checksum,
             long_numbers: long,
             opportunistic_retransmission: opportunistic,

@@ -25,6 +25,7 @@ impl Checker<'_> {
                     self.flow_event(&path, event.at_ns, *change, is_first);
                 }
                 Change::Route(route) => self.route_event(&path, route),
+                Change::Address(change) => self.address_event(&path, *change),
             }
         }
     }

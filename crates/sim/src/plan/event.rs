@@ -1,6 +1,6 @@
 //! Events: what changes during a run, and that it can.
 
-use super::{Draw, FlowEvent, LinkEvent, Plan, Route};
+use super::{AddressEvent, Draw, FlowEvent, LinkEvent, Plan, Route};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -24,14 +24,17 @@ pub enum Change {
     Flow(FlowEvent),
     /// At a router, packets for a host leave by another link from now on.
     Route(Route),
+    /// A host gets an address, or loses it.
+    Address(AddressEvent),
 }
 
 impl Change {
     /// A change that can happen at a time, after those that the plan has, for property tests; none where what was drawn cannot.
     pub fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {
-        match draw.below(6) {
+        match draw.below(7) {
             0 => FlowEvent::sample(draw, plan, at_ns).map(Self::Flow),
             1 => Route::sample(draw, plan).map(Self::Route),
+            2 => AddressEvent::sample(draw, plan).map(Self::Address),
             _ => LinkEvent::sample(draw, plan).map(Self::Link),
         }
     }
@@ -42,6 +45,7 @@ impl Change {
             Self::Link(change) => change.told(plan),
             Self::Flow(change) => change.told(plan),
             Self::Route(route) => route.told(plan),
+            Self::Address(change) => change.told(plan),
         }
     }
 }

@@ -18,7 +18,7 @@ mod route;
 pub use event::{Change, Event};
 pub use flow::{Flow, FlowEvent, MptcpEnd, Through, Transport};
 pub use link::{DIRECTIONS, Interface, Link, LinkEvent, Way};
-pub use node::{HostEdge, Node, NodeKind};
+pub use node::{AddressEvent, HostEdge, Node, NodeKind};
 pub use process::Process;
 pub use program::Program;
 pub use relay::{Relay, Relayed};

@@ -10,7 +10,7 @@ use crate::address::{FourTuple, Label};
 use crate::endpoint::{Datagram, Endpoint, Kind, Owner};
 use crate::limits::{Limit, Limits};
 use crate::network::Network;
-use crate::plan::{Change, FlowEvent, LinkEvent};
+use crate::plan::{AddressEvent, Change, FlowEvent, LinkEvent};
 use crate::processes::Running;
 use crate::sinks::SERIES_METRICS;
 use crate::sockets::SocketTable;
@@ -159,11 +159,29 @@ impl World {
                 self.network.change(now, direction.of(link), &set);
             }
             Change::Route(route) => self.network.ways.set(route.node, route.to, route.link),
+            Change::Address(change) => self.change_address(now, change),
             // The flow's own start begins it.
             Change::Flow(FlowEvent { runs: true, .. }) => {}
             Change::Flow(FlowEvent { flow, runs: false }) => {
                 let index = 2 * flow as usize;
                 self.sockets.endpoints[index].stop();
+                self.run(now, index);
+            }
+        }
+    }
+
+    /// A host gets an address, or loses it. Connections of Multipath TCP are told; others are not, as TCP is not.
+    fn change_address(&mut self, now: Time, AddressEvent { node, address, up }: AddressEvent) {
+        let id = self.network.nodes[node as usize].addresses.start + address;
+        let address = &mut self.network.addresses[id as usize];
+        address.is_up = up;
+        let ip = address.ip;
+        for index in 0..self.sockets.endpoints.len() {
+            let endpoint = &mut self.sockets.endpoints[index];
+            if let Kind::Mptcp(multipath) = &mut endpoint.kind
+                && endpoint.node == node
+            {
+                multipath.set_address(ip, up);
                 self.run(now, index);
             }
         }

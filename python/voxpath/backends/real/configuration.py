@@ -109,6 +109,14 @@ def _hosts_file(plan: Mapping[str, Any]) -> str:
 
 def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
     addresses = plan["nodes"][index]["addresses"]
+    if any(
+        event["change"].get("node") == index and event["change"]["kind"] == "address"
+        for event in plan["events"]
+    ):
+        raise UnanswerableError(
+            f"events take addresses from the real host {plan['nodes'][index]['name']!r} or give it some, "
+            "which the backend real does not do: let the host be simulated"
+        )
     v6 = any(":" in address for address in addresses)
     stack = _shared_keys(plan, index)
     sysctl = [
