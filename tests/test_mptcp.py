@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import voxpath
+from voxpath.report.connection import connections
 from voxpath.scenario import ScenarioError, from_dict
 
 
@@ -79,11 +80,24 @@ def test_what_cannot_be_is_refused_by_its_key(transport: dict[str, Any], message
         from_dict(scenario(**transport))
 
 
+def test_series_are_of_subflows(tmp_path: Path):
+    result = voxpath.run(scenario(), out=tmp_path, backends=["sim"], observe=["tcp"])
+    series = result.table("series").filter(end="server", metric="cwnd_bytes")
+    assert series["subflow"].unique().sort().to_list() == [1, 2]
+    assert series.group_by("subflow").len()["len"].min() > 20
+    titles = [view.title for view in connections(result.table("series"), most=2)]
+    assert sorted(title.split(" as ")[1] for title in titles) == [
+        "its server, subflow 1 sees it",
+        "its server, subflow 2 sees it",
+    ]
+
+
 def test_each_subflow_has_a_row_and_the_flow_their_sums(tmp_path: Path):
     (run,) = voxpath.run(scenario(), out=tmp_path, backends=["sim"]).folders
     rows = pl.read_parquet(run / "connections.parquet")
     server = rows.filter(rows["end"] == "server")
     assert server["subflow"].to_list() == [1, 2]
+    assert server["peer_address"].to_list() == ["10.0.0.1", "10.0.0.2"]
     assert server["bytes_delivered"].sum() >= 3_000_000
     assert server["bytes_delivered"].min() > 500_000
     flow = pl.read_parquet(run / "flows.parquet").row(0, named=True)

@@ -282,7 +282,7 @@ impl Run {
             }
         }
         for (at, flow, end, metric, value) in samples {
-            world.sample(at, flow, end, metric, value);
+            world.sample(at, (flow, end, 0), metric, value);
         }
         let strays = world.strays();
         let kept_awake = live.keeps_awake();

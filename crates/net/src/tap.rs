@@ -86,6 +86,8 @@ pub enum Event<'a> {
         flow: FlowId,
         /// Which end: 0 opened the flow, 1 answered.
         end: u16,
+        /// Which subflow of Multipath TCP, from 1 on; 0 where there is none.
+        subflow: u16,
         /// The value's name in the metric dictionary.
         metric: &'static str,
         /// The value, in the dictionary's unit.
@@ -187,8 +189,14 @@ impl Tap {
     }
 
     /// An endpoint's value changed. Ask [`Tap::wants`] before computing it.
-    pub fn sample(&mut self, at: Time, flow: FlowId, end: u16, metric: &'static str, value: u64) {
-        self.emit(Interest::SAMPLES, &Event::Sample { at, flow, end, metric, value });
+    pub fn sample(
+        &mut self,
+        at: Time,
+        (flow, end, subflow): (FlowId, u16, u16),
+        metric: &'static str,
+        value: u64,
+    ) {
+        self.emit(Interest::SAMPLES, &Event::Sample { at, flow, end, subflow, metric, value });
     }
 
     /// Ends the recording of a run that ended at `ended`.

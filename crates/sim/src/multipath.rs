@@ -2,6 +2,7 @@
 
 use crate::address::{Address, FourTuple, Label};
 use crate::plan::MptcpEnd;
+use crate::sinks::Watched;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -12,7 +13,7 @@ use voxpath_apps::{Stream, StreamApplication, StreamMachine};
 use voxpath_mptcp::{Connection, Key, LocalAddress, Opening, Setup, Subflow, SubflowId, joins};
 use voxpath_net::packet::Packet;
 use voxpath_net::{Ecn, Seed};
-use voxpath_tcp::{Config as TcpConfig, Ended};
+use voxpath_tcp::{Config as TcpConfig, Ended, Metrics};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
@@ -27,6 +28,8 @@ pub(crate) struct Multipath {
     labels: Vec<Label>,
     /// Since when each subflow stands.
     established: Vec<Option<Time>>,
+    /// What was last recorded of each subflow, while they are watched.
+    watched: Vec<Watched>,
     planned: Arc<MptcpEnd>,
     addresses: Vec<LocalAddress>,
     key: Key,
@@ -50,6 +53,7 @@ impl Multipath {
             application,
             labels: Vec::new(),
             established: Vec::new(),
+            watched: Vec::new(),
             planned: planned.clone(),
             addresses,
             key,
@@ -224,6 +228,17 @@ impl Multipath {
     pub(crate) fn subflows(&self) -> impl Iterator<Item = (&Subflow, Option<Time>)> {
         let subflows = self.connection.iter().flat_map(|connection| connection.subflows());
         subflows.zip(self.established.iter().copied())
+    }
+
+    /// Looks at each subflow: its number from 1 on, what was known of it, and what is now.
+    pub(crate) fn watch(&mut self, mut look: impl FnMut(u16, &mut Watched, &Metrics)) {
+        let subflows = self.connection.iter().flat_map(|connection| connection.subflows());
+        for (place, subflow) in subflows.enumerate() {
+            if self.watched.len() == place {
+                self.watched.push(Watched::default());
+            }
+            look(place as u16 + 1, &mut self.watched[place], &subflow.tcp().metrics());
+        }
     }
 
     /// A link takes no more than `largest` bytes of the segment of a subflow that begins at `seq`; whether there is something to do.

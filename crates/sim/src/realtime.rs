@@ -218,8 +218,14 @@ impl RealTime {
     }
 
     /// Records a value of an end that runs outside, where series are observed.
-    pub fn sample(&mut self, now: Time, flow: u32, end: u8, metric: &'static str, value: u64) {
-        self.world.network.tap.sample(now, FlowId(flow), end.into(), metric, value);
+    pub fn sample(
+        &mut self,
+        now: Time,
+        (flow, end, subflow): (u32, u8, u16),
+        metric: &'static str,
+        value: u64,
+    ) {
+        self.world.network.tap.sample(now, (FlowId(flow), end.into(), subflow), metric, value);
     }
 
     /// Ends the run at `now` and closes its books; `outside` and `processes` are what [`RealTime::take_outside`] and

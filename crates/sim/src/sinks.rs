@@ -54,7 +54,8 @@ struct Series {
 pub(crate) struct Sample {
     at: Time,
     flow: u32,
-    end: u32,
+    end: u16,
+    subflow: u16,
     metric: u32,
     value: u64,
 }
@@ -80,7 +81,12 @@ pub(crate) static SERIES: TableOf<Sample> = TableOf {
         (
             "end",
             Meaning::name("scenario", "client or server; of a process, accepted by or opened by it."),
-            Of::Name(1, |row| row.end),
+            Of::Name(1, |row| row.end.into()),
+        ),
+        (
+            "subflow",
+            Meaning::count("TCP", "Of Multipath TCP: which subflow, as in connections."),
+            Of::OptU64(|row| (row.subflow > 0).then_some(row.subflow.into())),
         ),
         ("metric", Meaning::name("TCP", "What; see series_metrics."), Of::Name(2, |row| row.metric)),
         ("value", Meaning::by("by metric", "TCP", "The new value."), Of::U64(|row| row.value)),
@@ -181,10 +187,10 @@ impl Sink for Series {
     }
 
     fn record(&mut self, event: &Event<'_>) {
-        let &Event::Sample { at, flow, end, metric, value } = event else { return };
+        let &Event::Sample { at, flow, end, subflow, metric, value } = event else { return };
         let next = self.metrics.len() as u32;
         let metric = *self.metrics.entry(metric).or_insert(next);
-        self.samples.push(Sample { at, flow: flow.0, end: end.into(), metric, value });
+        self.samples.push(Sample { at, flow: flow.0, end, subflow, metric, value });
     }
 
     fn finish(self: Box<Self>, _ended: Time) -> Output {

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from voxpath.document import Axis, Curve, Plot, Together
 from voxpath.report.series import thinned
-from voxpath.results.metrics import shown
+from voxpath.results.metrics import shown, which_subflow
 from voxpath.results.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import polars as pl
 
     from voxpath.results.outcome import Outcome
 
@@ -44,16 +44,17 @@ def connections(series: pl.DataFrame, most: int = 3) -> list[Together]:
     # An end that sends data has a flight; the other one has little to show.
     lively = (
         known.filter(metric="cwnd_bytes")
-        .group_by("flow", "end", maintain_order=True)
+        .group_by("flow", "end", "subflow", maintain_order=True)
         .len()
         .sort("len", descending=True, maintain_order=True)
         .head(most)
     )
     found = []
-    for flow, end, count in lively.iter_rows():
+    for flow, end, subflow, count in lively.iter_rows():
         if count < 2:
             continue
-        made = _together(known.filter(flow=flow, end=end), flow, end)
+        mine = known.filter(pl.col("subflow").eq_missing(pl.lit(subflow)), flow=flow, end=end)
+        made = _together(mine, flow, f"{end}{which_subflow(subflow)}")
         if made is not None:
             found.append(made)
     return found
@@ -66,7 +67,7 @@ def connections_of(outcomes: Sequence[Outcome]) -> list[Together]:
     return connections(frame) if not frame.is_empty() else []
 
 
-def _together(rows: pl.DataFrame, flow: str, end: str) -> Together | None:
+def _together(rows: pl.DataFrame, flow: str, seen_by: str) -> Together | None:
     times = rows.get_column("time_ns") / 1e9
     span = (float(times.min() or 0.0), float(times.max() or 0.0))  # type: ignore[arg-type]
     plots = []
@@ -81,7 +82,7 @@ def _together(rows: pl.DataFrame, flow: str, end: str) -> Together | None:
             plots.append(Plot(title, "", Axis("time", "s", span=span), Axis(title, factor[0]), scaled))
     if not plots:
         return None
-    title = f"The connection of {flow}, as its {end} sees it"
+    title = f"The connection of {flow}, as its {seen_by} sees it"
     return Together(title, "One axis of time: what is read or zoomed in one plot is so in all.", plots)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.document import Axis, Curve, Plot
-from voxpath.results.metrics import dictionary, shown
+from voxpath.results.metrics import dictionary, shown, which_subflow
 from voxpath.results.tables import tables
 
 if TYPE_CHECKING:
@@ -38,19 +38,19 @@ def series_plots(outcomes: Sequence[Outcome]) -> list[Plot]:
 
 
 def _plot(metric: str, frame: pl.DataFrame, replication: int) -> Plot | None:
-    ends = frame.group_by("flow", "end", maintain_order=True)
+    ends = frame.group_by("flow", "end", "subflow", maintain_order=True)
     changing = [(keys, rows) for keys, rows in ends if rows.get_column("value").n_unique() > 1]
     if not changing:
         return None
     read = shown(metric)
     curves, shortened = [], False
     changing.sort(key=lambda found: -found[1].height)
-    for (flow, end), rows in changing[:_MOST_CURVES]:
+    for (flow, end, subflow), rows in changing[:_MOST_CURVES]:
         kept = thinned(rows.get_column("value").to_numpy())
         shortened |= len(kept) < rows.height
         times = (rows.get_column("time_ns").to_numpy()[kept] / 1e9).tolist()
         values = (rows.get_column("value").to_numpy()[kept] * read.factor).tolist()
-        curves.append(Curve(f"{flow}, {end}", times, values, style="steps"))
+        curves.append(Curve(f"{flow}, {end}{which_subflow(subflow)}", times, values, style="steps"))
     caption = f"{dictionary()['series_metrics'][metric].about} Replication {replication}."
     if shortened:
         caption += f" Of long series the extremes of {_MOST_POINTS // 2} parts are drawn."

@@ -130,3 +130,8 @@ _TELLING = (
 def main_metric(known: Sequence[str], asked: Sequence[str]) -> str | None:
     """The metric of some that is shown first: what is asked for, else what users wait for."""
     return next((metric for metric in (*asked, *_TELLING) if metric in known), known[0] if known else None)
+
+
+def which_subflow(subflow: object) -> str:
+    """How a title of a series goes on that may be of a subflow."""
+    return "" if subflow is None else f", subflow {subflow}"

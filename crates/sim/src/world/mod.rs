@@ -12,7 +12,7 @@ use crate::limits::{Limit, Limits};
 use crate::network::Network;
 use crate::plan::{AddressEvent, Change, FlowEvent, LinkEvent};
 use crate::processes::Running;
-use crate::sinks::SERIES_METRICS;
+use crate::sinks::{SERIES_METRICS, Watched};
 use crate::sockets::SocketTable;
 use crate::timeline::Timeline;
 use alloc::collections::VecDeque;
@@ -22,7 +22,7 @@ use voxpath_apps::DatagramMachine;
 use voxpath_net::packet::Packet;
 use voxpath_net::tap::Interest;
 use voxpath_net::{Link, Tap};
-use voxpath_tcp::Connection;
+use voxpath_tcp::Metrics;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::icmp::{IcmpHeader, Quote};
@@ -459,15 +459,24 @@ fn quote_of(payload: &Payload) -> Option<Quote> {
 #[cold]
 #[inline(never)]
 fn watch(now: Time, endpoint: &mut Endpoint, tap: &mut Tap) {
-    let Kind::Tcp(tcp) = &endpoint.kind else { return };
-    let Some(metrics) = tcp.connection().map(Connection::metrics) else { return };
-    let known = endpoint.watched.get_or_insert_default();
-    for ((name, _, of), known) in SERIES_METRICS.columns.iter().zip(&mut **known) {
-        let value = of.number(&metrics);
-        if core::mem::replace(known, value) != value
-            && let Some(value) = value
-        {
-            tap.sample(now, endpoint.label.flow, endpoint.end, name, value);
+    let (flow, end) = (endpoint.label.flow, endpoint.end);
+    let mut look = |subflow: u16, known: &mut Watched, metrics: &Metrics| {
+        for ((name, _, of), known) in SERIES_METRICS.columns.iter().zip(known) {
+            let value = of.number(metrics);
+            if core::mem::replace(known, value) != value
+                && let Some(value) = value
+            {
+                tap.sample(now, (flow, end, subflow), name, value);
+            }
         }
+    };
+    match &mut endpoint.kind {
+        Kind::Tcp(tcp) => {
+            if let Some(connection) = tcp.connection() {
+                look(0, endpoint.watched.get_or_insert_default(), &connection.metrics());
+            }
+        }
+        Kind::Mptcp(multipath) => multipath.watch(look),
+        _ => {}
     }
 }

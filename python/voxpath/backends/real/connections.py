@@ -32,7 +32,7 @@ def joined(
     A connection is called by its client's and its server's host and port: `client:43210 > server:5201`.
 
     Args:
-        series: Columns time_ns, flow, end, metric, value.
+        series: Columns time_ns, flow, end, subflow, metric, value.
         watched: Columns time_ns, node, local, remote, accepted, metric, value, of each socket of a host.
         seen: Connections that the network saw, as `named` takes them.
         plan: In which the addresses of hosts stand.
@@ -48,6 +48,7 @@ def joined(
         for local, remote in accepted
     ]
     rows = watched.join(pl.DataFrame(called), on=["local", "remote"], maintain_order="left")
+    rows = rows.with_columns(subflow=pl.lit(None, series.schema["subflow"]))
     return pl.concat([series, rows.select(series.columns)]).sort("time_ns", maintain_order=True)
 
 

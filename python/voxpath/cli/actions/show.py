@@ -17,7 +17,7 @@ from voxpath.names import did_you_mean
 from voxpath.results.intervals import quantile
 from voxpath.results.kept import Kept, is_run, readable, tables_of
 from voxpath.results.kept import table as kept_table
-from voxpath.results.metrics import dictionary
+from voxpath.results.metrics import dictionary, which_subflow
 from voxpath.results.packs import Packs
 from voxpath.results.store import StoreError
 
@@ -220,9 +220,9 @@ def _plots(frame: pl.DataFrame, name: str, width: int) -> Iterator[str]:
     """A series over time, one plot for each end of each flow where it changes."""
     metric = dictionary()["series_metrics"][name]
     scale, unit = (1e-6, "ms") if metric.unit == "ns" else (1.0, metric.unit)
-    ends = frame.group_by("flow", "end", maintain_order=True)
+    ends = frame.group_by("flow", "end", "subflow", maintain_order=True)
     changing = [(keys, rows) for keys, rows in ends if rows.get_column("value").n_unique() > 1]
-    for (flow, end), rows in changing[:_SHOWN_PLOTS]:
+    for (flow, end, subflow), rows in changing[:_SHOWN_PLOTS]:
         figure = plotille.Figure()
         figure.width = max(20, width - 30)
         figure.height = 16
@@ -233,7 +233,7 @@ def _plots(frame: pl.DataFrame, name: str, width: int) -> Iterator[str]:
         figure.set_y_limits(min_=0.0)
         figure.register_label_formatter(float, _tick)
         figure.plot(*_steps(rows, scale))
-        yield f"{name}: {metric.about} {flow}, {end}.\n{figure.show()}"
+        yield f"{name}: {metric.about} {flow}, {end}{which_subflow(subflow)}.\n{figure.show()}"
     if len(changing) > _SHOWN_PLOTS:
         yield f"{len(changing) - _SHOWN_PLOTS} ends of flows more; --save FILE.csv writes all of them"
 
