@@ -21,10 +21,11 @@ SERIES = pl.DataFrame(
         "time_ns": [5, 30],
         "flow": ["f", "f"],
         "end": ["client"] * 2,
+        "subflow": [None, None],
         "metric": ["cwnd_bytes"] * 2,
         "value": [1, 2],
     },
-    schema_overrides={"time_ns": pl.UInt64, "value": pl.UInt64},
+    schema_overrides={"time_ns": pl.UInt64, "subflow": pl.UInt64, "value": pl.UInt64},
 )
 
 
