@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.backends.base import UnanswerableError
+from voxpath.backends.real import multipath
 from voxpath.backends.real.relays import MARK
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         )
     v6 = any(":" in address for address in addresses)
     stack = _shared_keys(plan, index)
+    of_multipath = multipath.told(plan, index, DEVICE)
     sysctl = [
         # Addresses that nobody asked for would send packets that nobody expects.
         ("ipv6/conf/all/disable_ipv6", str(int(not v6))),
@@ -126,6 +128,7 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         ("ipv4/ip_local_port_range", _PORTS),
         ("ipv4/ping_group_range", f"{os.getgid()} {os.getgid()}"),
         *((path, str(int(value))) for key, value in stack.items() for path in _NAMESPACE.get(key, ())),
+        *of_multipath.sysctl,
     ]
     congestion = stack.get("congestion")
     # What a route does not say, a new namespace takes from the machine's default, whatever that is.
@@ -147,6 +150,7 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         *(bridge if edge == "bridge" else []),
         *(f"addr add {_own(address)} dev {DEVICE}" for address in addresses),
         *(f"route add {prefix} dev {DEVICE}{told}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
+        *of_multipath.ip,
     ]
     kind = "tap" if edge == "bridge" else edge
     return HostConfiguration(port, kind, "\n".join(lines) + "\n", sysctl)
@@ -220,14 +224,10 @@ def _asked(plan: Mapping[str, Any], index: int) -> Iterator[tuple[str, Mapping[s
     for flow in plan["flows"]:
         if flow["simulated"] or flow["transport"]["kind"] == "udp":
             continue
-        if flow["transport"]["kind"] == "mptcp" and index in (flow["from"], flow["to"]):
-            raise UnanswerableError(
-                f"flow {flow['name']!r} goes over Multipath TCP, whose endpoints and limits the backend real "
-                "does not set in the kernel yet: let the flow be simulated"
-            )
         for end, side in (("from", "client"), ("to", "server")):
             if flow[end] == index:
-                yield f"flow {flow['name']!r}", flow["transport"][side], _SOCKET
+                stack = flow["transport"][side]
+                yield f"flow {flow['name']!r}", stack.get("tcp", stack), _SOCKET
     for program in _programs(plan, index):
         yield f"its program {program['command'][0]!r}", program["tcp"], _PER_PROGRAM
 
