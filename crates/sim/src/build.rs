@@ -5,7 +5,7 @@ use crate::endpoint::{Counters, Endpoint, Kind, Owner, Socket, Tcp};
 use crate::limits::Limits;
 use crate::multipath::Multipath;
 use crate::network::{Network, Node};
-use crate::plan::{self, AddressEvent, DIRECTIONS, Flow, Observe, Plan, Through};
+use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
 use crate::processes::Running;
 use crate::sinks;
 use crate::sockets::{Bound, Port, SocketTable, ports_of};
@@ -145,7 +145,7 @@ fn addresses(plan: &Plan, ways: &Ways) -> Vec<Address> {
             ip,
             node,
             place: ways.place((node, i)),
-            is_up: AddressEvent::is_up_at_first(plan, node, i),
+            is_up: plan::is_up_at_first(plan, node, i),
             leaving: ways.leaving((node, i)),
         };
         (0..).zip(&planned.addresses).map(address).collect::<Vec<_>>()
@@ -263,7 +263,7 @@ fn kinds(plan: &Plan, index: u32, seed: Seed) -> [Kind; 2] {
                 let address = |(i, &ip)| LocalAddress {
                     ip,
                     backup: planned.backups.contains(&i),
-                    is_up: AddressEvent::is_up_at_first(plan, node, i),
+                    is_up: plan::is_up_at_first(plan, node, i),
                 };
                 let addresses = (0..).zip(&plan.nodes[node as usize].addresses).map(address).collect();
                 Kind::Mptcp(Box::new(Multipath::new(planned, application, addresses, name, seed)))

@@ -4,6 +4,7 @@
 //! trusts no plan that was not checked. Each part of a plan has its checks in the file that is called like the one of its
 //! settings in [`crate::plan`].
 
+mod address;
 mod event;
 mod flow;
 mod link;

@@ -28,6 +28,15 @@ pub enum Change {
     Address(AddressEvent),
 }
 
+/// Whether an address of a node is there when a run begins: unless its first event brings it.
+pub(crate) fn is_up_at_first(plan: &Plan, node: u32, address: u32) -> bool {
+    let of = |event: &Event| match event.change {
+        Change::Address(change) if (change.node, change.address) == (node, address) => Some(!change.up),
+        _ => None,
+    };
+    plan.events.iter().find_map(of).unwrap_or(true)
+}
+
 impl Change {
     /// A change that can happen at a time, after those that the plan has, for property tests; none where what was drawn cannot.
     pub fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {

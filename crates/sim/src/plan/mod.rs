@@ -6,6 +6,7 @@
 //!
 //! Each part of a plan has a file with its settings, and one of the same name with their checks in `check/`.
 
+mod address;
 mod event;
 mod flow;
 mod link;
@@ -15,10 +16,12 @@ mod program;
 mod relay;
 mod route;
 
+pub use address::AddressEvent;
+pub(crate) use event::is_up_at_first;
 pub use event::{Change, Event};
 pub use flow::{Flow, FlowEvent, MptcpEnd, Through, Transport};
 pub use link::{DIRECTIONS, Interface, Link, LinkEvent, Way};
-pub use node::{AddressEvent, HostEdge, Node, NodeKind};
+pub use node::{HostEdge, Node, NodeKind};
 pub use process::Process;
 pub use program::Program;
 pub use relay::{Relay, Relayed};
