@@ -190,3 +190,18 @@ def test_one_way_and_other_media_back(voxpath, tmp_path: Path):
     assert (flow["status"], flow["bytes_wrong"]) == ("completed", 0)
     assert flow["server_video_frames"] is None
     assert flow["server_audio_frames"] > 0
+
+
+def test_a_circuit_breaker_says_when_it_stopped_what_and_why(voxpath, tmp_path: Path):
+    # At 15 % of losses and 0.4 s TCP sends 7.9 packets a second; ten times as many are fewer than video has.
+    lossy = 'circuit_breaker = true, back = "none", rate = { start = "2 Mbit/s", max = "2 Mbit/s" }'
+    scenario = CALL.format(control='"none"', more=lossy)
+    (tmp_path / "call.toml").write_text(scenario.replace("20 ms", "200 ms").replace("2 %", "15 %"))
+    called = voxpath("run", "call.toml")
+    assert called.code == 0, called.err
+    (folder,) = (tmp_path / "runs").iterdir()
+    client = pl.read_parquet(folder / "calls.parquet").row(0, named=True)
+    assert (client["video_stopped_by"], client["audio_stopped_ns"]) == ("congestion", None)
+    frames = pl.read_parquet(folder / "frames.parquet")
+    last = frames.filter(pl.col("media") == "video")["captured_ns"].max()
+    assert last < client["video_stopped_ns"] < last + 40_000_000

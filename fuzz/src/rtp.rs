@@ -71,6 +71,7 @@ fn session(source: &mut Source<'_>) {
         queue_ns: 1_000_000_000,
         buffer: Buffer::Adaptive { quantile: 0.95, least_ns: 0, most_ns: 1_000_000_000 },
         repair: Repair { nack: true, parity_packets: Some(4), redundant_frames: 1, inband: true },
+        circuit_breaker: true,
     };
     let seed = Seed::new(1, 0);
     let party = |end: u32| Party::draw(end, end, &mut seed.stream(&format!("party {end}")));

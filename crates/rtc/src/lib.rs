@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`session`] | one end of a call: read first |
 //! | [`settings`] | what a plan says of an end |
+//! | [`breaker`] | when a sender has to stop, whatever its rate control says |
 //! | [`source`] | when frames are captured, and how large they are |
 //! | [`receive`] | statistics, frames from packets, the jitter buffer |
 //! | [`repair`] | what makes up for losses |
@@ -15,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod breaker;
 pub mod clock;
 pub mod rate;
 pub mod receive;

@@ -1,5 +1,6 @@
 //! What an end of a call saw: frames, seconds, and signals of its rate control.
 
+use crate::breaker::Cause;
 use crate::rate::Value;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
@@ -38,6 +39,8 @@ pub struct Record {
     pub sent: [SentMedia; 2],
     /// What it received.
     pub received: [ReceivedMedia; 2],
+    /// When a circuit breaker stopped what it sent, and why, by [`Media::index`].
+    pub stopped: [Option<(Time, Cause)>; 2],
     /// Signals of its rate control as they changed, if somebody looks.
     pub signals: Vec<Signal>,
     /// When the call was over here; none if it was not.

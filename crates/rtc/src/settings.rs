@@ -28,6 +28,8 @@ pub struct Sends {
     pub buffer: Buffer,
     /// What makes up for losses.
     pub repair: Repair,
+    /// Media stops where RFC 8083 says so, for the rest of the call.
+    pub circuit_breaker: bool,
 }
 
 /// What makes up for losses.
@@ -104,6 +106,7 @@ impl Sends {
                 redundant_frames: draw.below(2) as u32,
                 inband: draw.bit(),
             },
+            circuit_breaker: draw.bit(),
         }
     }
 }

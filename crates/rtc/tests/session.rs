@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use voxpath_net::{Ecn, Seed, Stream};
+use voxpath_rtc::breaker::Cause;
 use voxpath_rtc::rate::{Bounds, RateSettings};
 use voxpath_rtc::receive::Buffer;
 use voxpath_rtc::record::{Fate, Media, Record};
@@ -38,6 +39,7 @@ fn sends() -> Sends {
         queue_ns: 2_000_000_000,
         buffer: Buffer::Fixed { delay_ns: 150_000_000 },
         repair: Repair::default(),
+        circuit_breaker: false,
     }
 }
 
@@ -255,7 +257,8 @@ fn every_control_stays_within_its_bounds_whatever_the_path_does() {
         let control: RateSettings =
             serde_json::from_str(&format!(r#"{{"kind": "{kind}"}}"#)).expect("defaults of a rate control");
         for path in &paths {
-            let mut sends = Sends { control: control.clone(), ..sends() };
+            // Ten seconds without reports are not yet enough to stop.
+            let mut sends = Sends { control: control.clone(), circuit_breaker: true, ..sends() };
             sends.video.as_mut().expect("video").encoder = Encoder::Adaptive {
                 reaction_ns: 100_000_000,
                 size_spread: 0.1,
@@ -266,6 +269,9 @@ fn every_control_stays_within_its_bounds_whatever_the_path_does() {
                 Some(Dtx { talk_ns: 1_000_000_000, pause_ns: 500_000_000 });
             let call = run(&sends, path.clone(), 20);
             let record = call.record(0);
+            let [audio, video] = record.stopped;
+            // Without control it may be congestion; with one it is not.
+            assert!(audio.is_none() && (video.is_none() || *kind == "none"), "{kind}: {:?}", record.stopped);
             let seconds = record.sent[Media::Video.index()].seconds.iter();
             for (second, sent) in seconds {
                 let target = sent.target_bps().unwrap_or_default();
@@ -277,6 +283,47 @@ fn every_control_stays_within_its_bounds_whatever_the_path_does() {
             let late = call.record(1).received[Media::Video.index()].seconds.get(19);
             assert!(late.is_some_and(|second| second.packets > 0), "{kind}: no media after 19 s");
         }
+    }
+}
+
+/// Nothing of the server arrives any more after 5 s: the client hears no RTCP, and its own reports tell the server so.
+#[test]
+fn a_breaker_stops_media_and_not_the_call() {
+    let silent = (Time::ZERO + Span::from_secs(5), Time::MAX);
+    let with = |circuit_breaker| run(&Sends { circuit_breaker, ..sends() }, Path { silent, ..GOOD }, 25);
+    let sent = |call: &Call, end: usize, second| {
+        let seconds = &call.record(end).sent[Media::Video.index()].seconds;
+        seconds.get(second).map_or(0, |second| second.packets)
+    };
+    let call = with(true);
+    let at = |end: usize, media: Media| call.record(end).stopped[media.index()];
+    for media in Media::ALL {
+        let (when, cause) = at(0, media).expect("the client stops");
+        // The last RTCP came up to a whole interval before.
+        assert!((19_000..20_100).contains(&(when.as_nanos() / 1_000_000)), "{when:?}");
+        assert_eq!(cause, Cause::RtcpTimeout);
+        let (when, cause) = at(1, media).expect("the server stops");
+        // Five reports, half a second apart in the mean.
+        assert!((6_500..9_500).contains(&(when.as_nanos() / 1_000_000)), "{when:?}");
+        assert_eq!(cause, Cause::MediaTimeout);
+    }
+    assert!(sent(&call, 0, 18) > 100 && sent(&call, 1, 5) > 100);
+    assert_eq!((sent(&call, 0, 22), sent(&call, 1, 12)), (0, 0));
+    assert!(call.record(0).ended.is_none(), "the call goes on");
+    let call = with(false);
+    assert!(sent(&call, 0, 22) > 100 && sent(&call, 1, 22) > 100);
+    assert_eq!((call.record(0).stopped, call.record(1).stopped), ([None; 2], [None; 2]));
+}
+
+/// With a round trip of 0.4 s and 20 % of losses TCP sends 1 / (0.4 s * sqrt(2 / 3 * 0.2)) = 6.8 packets a second.
+#[test]
+fn a_breaker_stops_what_is_ten_times_as_fast_as_tcp() {
+    let path = Path { delay: ms(200), loss: 0.2, ..GOOD };
+    let call = run(&Sends { circuit_breaker: true, ..sends() }, path, 40);
+    for end in 0..2 {
+        let [audio, video] = call.record(end).stopped;
+        // 120 packets of video are more than 68, 50 of audio are not.
+        assert_eq!((audio, video.expect("it stops").1), (None, Cause::Congestion));
     }
 }
 

@@ -437,6 +437,10 @@ impl Session {
             self.begin(now);
         }
         self.timing.hear(bytes.len());
+        if let Some(sender) = &mut self.sender {
+            sender.heard();
+        }
+        let is_report = matches!(packets[0], Ok(RtcpPacket::SenderReport(_) | RtcpPacket::ReceiverReport(_)));
         let mut blocks = Vec::new();
         for packet in packets {
             match packet {
@@ -444,7 +448,7 @@ impl Session {
                 Err(_) => self.record.malformed += 1,
             }
         }
-        if !blocks.is_empty() {
+        if is_report {
             self.handle_blocks(now, &blocks);
         }
         self.look(now);
@@ -478,20 +482,15 @@ impl Session {
     /// What the other end says of everything that this one sends.
     fn handle_blocks(&mut self, now: Time, blocks: &[ReportBlock]) {
         let trip = blocks.iter().filter_map(|block| round_trip(now, block)).min();
-        let Some(trip) = trip else {
-            if let Some(sender) = &mut self.sender {
-                sender.hear(now, blocks, None);
-            }
-            return;
-        };
+        if let Some(sender) = &mut self.sender {
+            sender.hear(now, blocks, trip, self.timing.intervals());
+        }
+        let Some(trip) = trip else { return };
         if let Some(estimator) = &mut self.estimator {
             estimator.on_round_trip(trip);
         }
         for missing in self.incoming.iter_mut().flatten().filter_map(|incoming| incoming.missing.as_mut()) {
             missing.set_round_trip(trip);
-        }
-        if let Some(sender) = &mut self.sender {
-            sender.hear(now, blocks, Some(trip));
         }
     }
 
@@ -526,7 +525,7 @@ impl Session {
             _ => {}
         }
         if let Some(sender) = &mut self.sender {
-            sender.handle_timeout(now, &mut self.record);
+            sender.handle_timeout(now, self.timing.intervals(), &mut self.record);
         }
         let is_sent = self.sender.as_ref().is_none_or(Sender::is_empty);
         if let Phase::Ending(until) = self.phase
@@ -588,7 +587,8 @@ impl Session {
             Phase::Setup(setup) => return self.end_at.into_iter().chain([setup.poll_timeout()]).min(),
             Phase::Running | Phase::Ending(_) | Phase::Leaving(_) => {}
         }
-        let sender = self.sender.as_ref().and_then(Sender::poll_timeout);
+        let intervals = self.timing.intervals();
+        let sender = self.sender.as_ref().and_then(|sender| sender.poll_timeout(intervals));
         if let Phase::Ending(until) = self.phase {
             // What waits is sent; nothing is reported any more.
             return sender.into_iter().chain([until]).min();

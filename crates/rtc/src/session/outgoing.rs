@@ -331,7 +331,7 @@ impl Outgoing {
     }
 
     /// A packet of padding alone.
-    pub(crate) fn padding(&mut self, now: Time, octets: u32) -> Queued {
+    pub(crate) fn padding(&self, now: Time, octets: u32) -> Queued {
         Queued {
             media: self.media,
             purpose: Purpose::Padding,

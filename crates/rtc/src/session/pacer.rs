@@ -99,6 +99,20 @@ impl Pacer {
             .map_or(Span::ZERO, |since| now.since(since))
     }
 
+    /// Discards what waits of a medium, and probes if `probes` says so.
+    pub(crate) fn discard(&mut self, media: Media, probes: bool) {
+        let queues: &mut [_] = match media {
+            Media::Audio => &mut [&mut self.urgent],
+            Media::Video => &mut [&mut self.again, &mut self.paced],
+        };
+        for packet in queues.iter_mut().flat_map(|queue| queue.drain(..)) {
+            self.bytes -= u64::from(packet.bytes);
+        }
+        if probes {
+            self.probes.clear();
+        }
+    }
+
     /// How long it takes to send what waits.
     pub(crate) fn backlog(&self) -> Span {
         span_of(self.bytes, self.bps)

@@ -4,6 +4,7 @@ use super::outgoing::{Outgoing, Purpose, Queued};
 use super::pacer::{Next, Pacer};
 use super::reports::Reader;
 use super::{Party, Transmit};
+use crate::breaker::{Breaker, Intervals, Said};
 use crate::clock;
 use crate::rate::{Allowance, Arrival, Feedback, History, Needs, RateControl, Report, ReportKind, SendQueue};
 use crate::record::{Media, Record};
@@ -49,6 +50,8 @@ pub(crate) struct Sender {
     round_trip: Span,
     /// The highest sequence number that the last report block had.
     reported: [Option<u32>; 2],
+    /// Circuit breakers of the media, where they are switched on.
+    breakers: [Option<Breaker>; 2],
     /// Sources make frames.
     is_on: bool,
     /// Until when targets are accounted for.
@@ -84,6 +87,19 @@ impl Sender {
             (Some(audio), Some((_, outgoing))) => outgoing.rate_of(audio.frame_bytes(), audio.frame_ns),
             _ => 0,
         };
+        let breaker = |frame_ns, group_ns| {
+            settings
+                .circuit_breaker
+                .then(|| Breaker::new(Span::from_nanos(frame_ns), Span::from_nanos(group_ns)))
+        };
+        let breakers = [
+            settings.audio.as_ref().and_then(|it| breaker(it.frame_ns, it.frame_ns)),
+            // Key frames that are only sent when asked for make no groups.
+            settings
+                .video
+                .as_ref()
+                .and_then(|it| breaker(it.interval_ns, it.key_interval_ns.unwrap_or(it.interval_ns))),
+        ];
         let (camera, video) = video.unzip();
         let (microphone, audio) = audio.unzip();
         let allowance = control.allowance();
@@ -103,6 +119,7 @@ impl Sender {
             key_sent: None,
             round_trip: Span::ZERO,
             reported: [None; 2],
+            breakers,
             is_on: true,
             accounted: now,
             settings,
@@ -126,6 +143,30 @@ impl Sender {
         self.is_on = false;
     }
 
+    /// Whether a medium was stopped by its circuit breaker.
+    fn is_stopped(&self, media: Media) -> bool {
+        self.breakers[media.index()].as_ref().is_some_and(|breaker| breaker.tripped().is_some())
+    }
+
+    /// RTCP of the other end came, of whatever kind.
+    pub(crate) fn heard(&mut self) {
+        self.breakers.iter_mut().flatten().for_each(Breaker::heard);
+    }
+
+    /// Stops what a circuit breaker says has to stop.
+    fn break_circuits(&mut self, now: Time, intervals: Intervals, record: &mut Record) {
+        for media in Media::ALL {
+            let Some(breaker) = &mut self.breakers[media.index()] else { continue };
+            breaker.handle_timeout(now, intervals);
+            let Some(tripped) = breaker.tripped() else { continue };
+            if record.stopped[media.index()].replace(tripped).is_none() {
+                let others = Media::ALL.into_iter().filter(|&it| self.outgoing(it).is_some());
+                let is_last = others.into_iter().all(|it| self.is_stopped(it));
+                self.pacer.discard(media, is_last);
+            }
+        }
+    }
+
     /// Whether nothing waits to be sent.
     pub(crate) fn is_empty(&self) -> bool {
         self.pacer.is_empty()
@@ -133,8 +174,11 @@ impl Sender {
 
     /// Does what the control says now.
     fn follow(&mut self) {
+        let is_silent = Media::ALL.into_iter().all(|it| self.outgoing(it).is_none() || self.is_stopped(it));
         while let Some(probe) = self.control.poll_probe() {
-            self.pacer.probe(probe);
+            if !is_silent {
+                self.pacer.probe(probe);
+            }
         }
         self.allowance = self.control.allowance();
         self.pacer.set_rate(self.allowance.pacing_bps);
@@ -173,7 +217,7 @@ impl Sender {
 
     /// Packets are asked for again.
     fn send_again(&mut self, now: Time, ssrc: u32, lost: &[NackPair]) {
-        let Some(media) = self.media_of(ssrc) else { return };
+        let Some(media) = self.media_of(ssrc).filter(|&media| !self.is_stopped(media)) else { return };
         let round_trip = self.round_trip;
         let Some(outgoing) = &mut self.outgoing[media.index()] else { return };
         for sequence in lost.iter().flat_map(|pair| pair.sequences()) {
@@ -200,10 +244,21 @@ impl Sender {
         self.outgoing.iter().flatten().find(|outgoing| outgoing.ssrc == ssrc).map(|outgoing| outgoing.media)
     }
 
-    /// Report blocks came.
-    pub(crate) fn hear(&mut self, now: Time, blocks: &[ReportBlock], round_trip: Option<Span>) {
+    /// A sender or receiver report came, with these blocks.
+    pub(crate) fn hear(
+        &mut self,
+        now: Time,
+        blocks: &[ReportBlock],
+        round_trip: Option<Span>,
+        intervals: Intervals,
+    ) {
         self.round_trip = round_trip.unwrap_or(self.round_trip);
         let (mut expected, mut lost) = (0, 0.0);
+        let known = Some(self.round_trip).filter(|&trip| trip > Span::ZERO);
+        let mut said = [0, 1].map(|index| {
+            let sent = self.outgoing[index].as_ref().map_or(0, |outgoing| outgoing.packets);
+            Said { now, highest: None, expected: 0, lost: 0.0, sent, round_trip: known }
+        });
         for block in blocks {
             let Some(media) = self.media_of(block.ssrc) else { continue };
             let outgoing = self.outgoing[media.index()].as_ref().expect("it is sent");
@@ -214,8 +269,16 @@ impl Sender {
                 continue;
             }
             self.reported[media.index()] = Some(block.highest);
+            let of_block = f64::from(new) * f64::from(block.fraction_lost) / 256.0;
             expected += u64::from(new);
-            lost += f64::from(new) * f64::from(block.fraction_lost) / 256.0;
+            lost += of_block;
+            let said = &mut said[media.index()];
+            (said.highest, said.expected, said.lost) = (Some(block.highest), new.into(), of_block);
+        }
+        for (breaker, said) in self.breakers.iter_mut().zip(&said) {
+            if let Some(breaker) = breaker {
+                breaker.report(said, intervals);
+            }
         }
         if expected > 0 {
             let fraction_lost = lost / expected as f64;
@@ -234,7 +297,8 @@ impl Sender {
         }
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Time, record: &mut Record) {
+    pub(crate) fn handle_timeout(&mut self, now: Time, intervals: Intervals, record: &mut Record) {
+        self.break_circuits(now, intervals, record);
         if self.control.poll_timeout().is_some_and(|at| at <= now) {
             self.control.handle_timeout(now);
             self.follow();
@@ -245,6 +309,9 @@ impl Sender {
     }
 
     fn capture_audio(&mut self, now: Time, record: &mut Record) -> bool {
+        if self.is_stopped(Media::Audio) {
+            return false;
+        }
         let (Some(microphone), Some(outgoing)) = (&mut self.microphone, &mut self.outgoing[0]) else {
             return false;
         };
@@ -263,6 +330,9 @@ impl Sender {
     }
 
     fn capture_video(&mut self, now: Time, record: &mut Record) -> bool {
+        if self.is_stopped(Media::Video) {
+            return false;
+        }
         let share = self.video_share();
         let (Some(camera), Some(outgoing)) = (&mut self.camera, &mut self.outgoing[1]) else { return false };
         let interval_ns = self.settings.video.as_ref().map_or(1, |video| video.interval_ns);
@@ -299,10 +369,13 @@ impl Sender {
         self.allowance.window_bytes.is_some_and(|window| self.history.in_flight() >= window)
     }
 
-    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+    pub(crate) fn poll_timeout(&self, intervals: Intervals) -> Option<Time> {
+        let is_on = |media| self.is_on && !self.is_stopped(media);
+        let breaker = |breaker: &Option<Breaker>| breaker.as_ref()?.poll_timeout(intervals);
         let sources = [
-            self.camera.as_ref().filter(|_| self.is_on).map(Camera::next_at),
-            self.microphone.as_ref().filter(|_| self.is_on).map(Microphone::next_at),
+            self.camera.as_ref().filter(|_| is_on(Media::Video)).map(Camera::next_at),
+            self.microphone.as_ref().filter(|_| is_on(Media::Audio)).map(Microphone::next_at),
+            self.breakers.iter().filter_map(breaker).min(),
         ];
         let pacer = self.pacer.poll_timeout(self.window_is_full());
         let control = self.control.poll_timeout().filter(|_| self.is_on || !self.pacer.is_empty());
@@ -314,7 +387,10 @@ impl Sender {
         let (packet, probe) = match self.pacer.poll(now, self.window_is_full())? {
             Next::Packet(packet, probe) => (packet, probe),
             Next::Padding(probe) => {
-                let packet = self.outgoing.iter_mut().rev().flatten().next()?.padding(now, PADDING);
+                let media = Media::ALL
+                    .into_iter()
+                    .rfind(|&it| self.outgoing(it).is_some() && !self.is_stopped(it))?;
+                let packet = self.outgoing[media.index()].as_ref()?.padding(now, PADDING);
                 self.pacer.padded(now, packet.bytes);
                 (packet, Some(probe))
             }
@@ -335,6 +411,9 @@ impl Sender {
             second.repair_bytes += u64::from(data.len());
         }
         second.send_delay = second.send_delay.max(now.since(packet.since));
+        if let Some(breaker) = &mut self.breakers[index] {
+            breaker.sent(now);
+        }
         self.note(now, &packet, data.len(), probe);
         self.tell_queue(now);
         let ecn = if self.needs.ecn { Ecn::Ect0 } else { Ecn::NotEct };

@@ -2,6 +2,7 @@
 //!
 //! A call has two members and bandwidth enough, so feedback on events is sent at once: the immediate mode of RFC 4585 section 3.3.
 
+use crate::breaker::Intervals;
 use voxpath_net::Stream;
 use voxpath_units::{Span, Time};
 
@@ -11,6 +12,8 @@ const SHARE: f64 = 0.05;
 const MEMBERS: f64 = 2.0;
 /// Octets of the headers of IP and UDP, which count too (RFC 3550 section 6.2).
 const BELOW: f64 = 28.0;
+/// The least interval of RFC 3550, which circuit breakers count in (RFC 8083 section 4.1).
+const LEAST_TD: Span = Span::from_secs(5);
 /// RFC 3550 section 6.3.1: e - 3/2 makes up for reconsideration, which converges below the mean.
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
@@ -38,10 +41,20 @@ impl Timing {
         self.due = now + self.interval() / 2;
     }
 
+    /// Seconds between packets that take the share of the bandwidth.
+    fn by_bandwidth(&self) -> f64 {
+        MEMBERS * self.average * 8.0 / (SHARE * self.bps.max(1) as f64)
+    }
+
     fn interval(&mut self) -> Span {
-        let by_bandwidth = MEMBERS * self.average * 8.0 / (SHARE * self.bps.max(1) as f64);
-        let seconds = by_bandwidth.max(self.least.as_secs_f64());
+        let seconds = self.by_bandwidth().max(self.least.as_secs_f64());
         Span::from_secs_f64(seconds * (0.5 + self.draws.unit()) / COMPENSATION)
+    }
+
+    /// The intervals without their random part, of the sender and of the receiver, which have the same settings.
+    pub(crate) fn intervals(&self) -> Intervals {
+        let tdr = Span::from_secs_f64(self.by_bandwidth()).max(self.least);
+        Intervals { td: tdr.max(LEAST_TD), tdr }
     }
 
     /// A packet of so many octets was sent or came (RFC 3550 section 6.3.3).

@@ -49,6 +49,9 @@ class _Media(Table):
     inband_fec: bool = Field(
         False, description="Each frame of audio tells the one before at a lower quality, as Opus can."
     )
+    circuit_breaker: bool = Field(
+        False, description="Media stops for the rest of the call where RFC 8083 says that it has to."
+    )
 
 
 class Sends(_Media):

@@ -4,6 +4,7 @@ use crate::entity::{EntityOf, Told};
 use alloc::string::String;
 use alloc::vec::Vec;
 use voxpath_net::table::{Meaning, Of, TableOf};
+use voxpath_rtc::breaker::Cause;
 use voxpath_rtc::rate::Value;
 use voxpath_rtc::record::{
     Fate, Media, ReceivedFrame, ReceivedSecond, Record, SentFrame, SentSecond, Signal,
@@ -42,8 +43,24 @@ pub(super) struct End {
     flow: u32,
     end: usize,
     ended: Option<Time>,
+    stopped: [Option<(Time, Cause)>; 2],
     malformed: u64,
 }
+
+impl End {
+    fn stopped_at(&self, media: Media) -> Option<u64> {
+        Some(self.stopped[media.index()]?.0.as_nanos())
+    }
+
+    fn stopped_by(&self, media: Media) -> String {
+        self.stopped[media.index()].map_or("", |(_, cause)| cause.name()).into()
+    }
+}
+
+const STOPPED_BY: Meaning = Meaning::name(
+    SENDER,
+    "rtcp_timeout: no RTCP came for three intervals; media_timeout: reports said that nothing comes; congestion: ten times as much as TCP; empty if no circuit breaker stopped it.",
+);
 
 /// The table of ends.
 pub(super) static CALLS: EntityOf<End> = EntityOf {
@@ -60,6 +77,24 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
                 Of::OptU64(|row| row.ended.map(Time::as_nanos)),
             ),
             (
+                "audio_stopped_ns",
+                Meaning::time(
+                    SENDER,
+                    "When a circuit breaker (RFC 8083) stopped the audio that it sent; no value if none did.",
+                ),
+                Of::OptU64(|row| row.stopped_at(Media::Audio)),
+            ),
+            ("audio_stopped_by", STOPPED_BY, Of::Text(|row| row.stopped_by(Media::Audio))),
+            (
+                "video_stopped_ns",
+                Meaning::time(
+                    SENDER,
+                    "When a circuit breaker (RFC 8083) stopped the video that it sent; no value if none did.",
+                ),
+                Of::OptU64(|row| row.stopped_at(Media::Video)),
+            ),
+            ("video_stopped_by", STOPPED_BY, Of::Text(|row| row.stopped_by(Media::Video))),
+            (
                 "datagrams_malformed",
                 Meaning::count(
                     "application",
@@ -72,7 +107,8 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
     rows: |told, rows| {
         let flow = told.flow;
         for (end, record) in told.seen::<Record>().into_iter().flatten().enumerate() {
-            rows.push(End { flow, end, ended: record.ended, malformed: record.malformed });
+            let &Record { ended, stopped, malformed, .. } = record;
+            rows.push(End { flow, end, ended, stopped, malformed });
         }
     },
 };
