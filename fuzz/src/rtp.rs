@@ -81,6 +81,7 @@ fn session(source: &mut Source<'_>) {
         end: source.below(2),
         sends: [Some(&sends), Some(&sends)],
         parties,
+        drift_ppb: [100_000, -100_000],
         start: Time::ZERO,
         duration: None,
         rtcp_interval: Span::from_millis(100),

@@ -1,10 +1,67 @@
-//! The clocks of RTP and RTCP, and numbers that wrap.
+//! The clocks of ends, of RTP and of RTCP, and numbers that wrap.
 
+use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 
 /// Seconds from 1900 to 1970: a run begins in 1970, as its captures do.
 const NTP_1970: u64 = 2_208_988_800;
 const NS: u128 = 1_000_000_000;
+
+/// Parts in a thousand million.
+const PPB: i128 = 1_000_000_000;
+
+/// The clock of an end, which may gain or lose against that of the run. Both show the same when the call starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drift {
+    start: Time,
+    ppb: i64,
+}
+
+impl Drift {
+    /// The most that a clock may gain or lose: one part in a hundred.
+    const MOST: i64 = 10_000_000;
+
+    /// A clock that gains so many parts in a thousand million from `start` on, or loses them.
+    pub const fn new(start: Time, ppb: i64) -> Self {
+        Self { start, ppb }
+    }
+
+    /// What keeps a drift from being used.
+    pub fn check(ppb: i64, check: &mut Check<'_>) {
+        check.need(ppb.abs() <= Self::MOST, "is from -1 % to 1 %, in parts in a thousand million");
+    }
+
+    /// What it shows at a time of the run.
+    pub fn local(self, run: Time) -> Time {
+        match self.ppb {
+            0 => run,
+            ppb => {
+                let since = i128::from(run.since(self.start).as_nanos());
+                self.at(run, since * (PPB + i128::from(ppb)) / PPB)
+            }
+        }
+    }
+
+    /// The time of the run from which on it shows `local` or more.
+    pub fn run(self, local: Time) -> Time {
+        match self.ppb {
+            0 => local,
+            ppb => {
+                let since = i128::from(local.since(self.start).as_nanos());
+                let speed = PPB + i128::from(ppb);
+                self.at(local, (since * PPB + speed - 1) / speed)
+            }
+        }
+    }
+
+    /// So many nanoseconds after the start; what was before it stays.
+    fn at(self, now: Time, since: i128) -> Time {
+        match now > self.start {
+            true => Time::from_nanos(self.start.as_nanos().saturating_add(since as u64)),
+            false => now,
+        }
+    }
+}
 
 /// Seconds since 1900 with 32 bits behind the point (RFC 3550 section 4).
 pub fn ntp(now: Time) -> u64 {
@@ -79,6 +136,25 @@ mod tests {
             assert!((delay - ((now - sent) * 1_000_000) as i64).abs() < 8_000, "{delay}");
         }
         assert!(since_abs_send_time(at(10), abs_send_time(at(20))) < 0);
+    }
+
+    #[test]
+    fn a_clock_that_gains_a_hundred_parts_in_a_million_is_ten_milliseconds_ahead_after_a_hundred_seconds() {
+        let at = |s| Time::ZERO + Span::from_secs(s);
+        let (fast, slow) = (Drift::new(at(1), 100_000), Drift::new(at(1), -100_000));
+        assert_eq!(fast.local(at(101)), at(101) + Span::from_millis(10));
+        assert_eq!(slow.local(at(101)) + Span::from_millis(10), at(101));
+        assert_eq!((fast.local(at(1)), fast.run(at(1)), slow.local(Time::ZERO)), (at(1), at(1), Time::ZERO));
+        for clock in [fast, slow, Drift::new(at(1), 9_999_999), Drift::new(Time::ZERO, -3)] {
+            for ns in (0..50).map(|i| 1_000_000_000 + i * 7_777_777_777 + i) {
+                let local = Time::from_nanos(ns);
+                let run = clock.run(local);
+                // A timer that is set for it does not fire too early, nor a nanosecond too late.
+                assert!(clock.local(run) >= local, "{clock:?} {ns}");
+                let before = Time::from_nanos(run.as_nanos() - 1);
+                assert!(clock.local(before) < local, "{clock:?} {ns}");
+            }
+        }
     }
 
     #[test]

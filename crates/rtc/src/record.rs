@@ -1,6 +1,7 @@
 //! What an end of a call saw: frames, seconds, and signals of its rate control.
 
 use crate::breaker::Cause;
+use crate::clock::Drift;
 use crate::rate::Value;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
@@ -32,9 +33,11 @@ impl Media {
     }
 }
 
-/// What one end saw.
+/// What one end saw. Its times are those of the end's own clock, and seconds those of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
+    /// That clock.
+    pub clock: Drift,
     /// What it sent, by [`Media::index`].
     pub sent: [SentMedia; 2],
     /// What it received.
@@ -50,6 +53,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Nothing yet, of an end with this clock.
+    pub fn new(clock: Drift) -> Self {
+        let mut record = Self { clock, ..Self::default() };
+        record.sent.iter_mut().for_each(|sent| sent.seconds.clock = clock);
+        record.received.iter_mut().for_each(|received| received.seconds.clock = clock);
+        record
+    }
+
     /// Bytes that it holds.
     pub fn memory(&self) -> usize {
         let sent = self
@@ -99,6 +110,13 @@ pub struct SentFrame {
     pub packets: u16,
     /// It can be decoded without others.
     pub key: bool,
+}
+
+impl SentFrame {
+    /// The same by the clock of the run.
+    pub fn by_run(self, clock: Drift) -> Self {
+        Self { captured: clock.run(self.captured), sent: self.sent.map(|at| clock.run(at)), ..self }
+    }
 }
 
 /// What was sent in a second.
@@ -153,6 +171,14 @@ pub struct ReceivedFrame {
     pub repaired: bool,
 }
 
+impl ReceivedFrame {
+    /// The same by the clock of the run.
+    pub fn by_run(self, clock: Drift) -> Self {
+        let run = |at: Option<Time>| at.map(|at| clock.run(at));
+        Self { complete: run(self.complete), played: run(self.played), ..self }
+    }
+}
+
 /// What became of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fate {
@@ -204,14 +230,21 @@ pub struct ReceivedSecond {
 /// Something for each second of the run, from the first in which there is something on.
 #[derive(Debug, Clone, Default)]
 pub struct Seconds<T> {
+    /// What [`Seconds::at`] is told times by.
+    clock: Drift,
     first: u64,
     seconds: Vec<T>,
 }
 
 impl<T: Default + Clone> Seconds<T> {
+    /// The second of the run in which `now` is.
+    pub fn second(&self, now: Time) -> u64 {
+        self.clock.run(now).as_nanos() / 1_000_000_000
+    }
+
     /// Of the second of `now`, which is none before the first one.
     pub fn at(&mut self, now: Time) -> &mut T {
-        let second = now.as_nanos() / 1_000_000_000;
+        let second = self.second(now);
         if self.seconds.is_empty() {
             self.first = second;
         }

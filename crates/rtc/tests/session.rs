@@ -55,6 +55,7 @@ struct Path {
     /// Nothing from the server arrives in between.
     silent: (Time, Time),
     protection: Protection,
+    drift_ppb: [i64; 2],
 }
 
 const GOOD: Path = Path {
@@ -65,6 +66,7 @@ const GOOD: Path = Path {
     marks: 0.0,
     silent: (Time::ZERO, Time::ZERO),
     protection: Protection::None,
+    drift_ppb: [0; 2],
 };
 
 struct Call {
@@ -88,6 +90,7 @@ impl Call {
                 end,
                 sends,
                 parties,
+                drift_ppb: path.drift_ppb,
                 start: Time::ZERO + ms(10),
                 duration,
                 rtcp_interval: ms(500),
@@ -251,6 +254,7 @@ fn every_control_stays_within_its_bounds_whatever_the_path_does() {
         Path { loss: 0.3, ..GOOD },
         Path { copies: 0.2, jitter: ms(80), ..GOOD },
         Path { silent: (Time::ZERO + Span::from_secs(5), Time::ZERO + Span::from_secs(15)), ..GOOD },
+        Path { drift_ppb: [100_000, -100_000], jitter: ms(5), ..GOOD },
         Path { marks: 0.1, loss: 0.01, protection: Protection::Srtp, ..GOOD },
     ];
     for kind in RateSettings::KINDS {
@@ -284,6 +288,31 @@ fn every_control_stays_within_its_bounds_whatever_the_path_does() {
             assert!(late.is_some_and(|second| second.packets > 0), "{kind}: no media after 19 s");
         }
     }
+}
+
+/// A hundred parts in a million of 20 s are 2 ms: the sixtieth part of a frame. So clocks a hundred times as far apart show it.
+#[test]
+fn an_end_captures_plays_and_reports_by_its_own_clock() {
+    let drift_ppb = [10_000_000, 0];
+    let call = run(&sends(), Path { drift_ppb, ..GOOD }, 20);
+    let sent = |end: usize| &call.record(end).sent[Media::Video.index()].frames;
+    // 20 s less 10 ms until the start, and half of a path less at the server; then one part in a hundred more.
+    assert_eq!((sent(0).len(), sent(1).len()), (606, 599));
+    let late = sent(0)[500].by_run(call.record(0).clock);
+    let ideal = Time::ZERO + ms(10) + Span::from_nanos(500 * 33_333_333 * 100 / 101);
+    let off = late.captured.as_nanos().abs_diff(ideal.as_nanos());
+    assert!(off < 10, "{:?} is not {ideal:?}", late.captured);
+    // What is fast is played ever later behind its capture, as a fixed buffer counts media time by its own clock: 190 ms at first.
+    let after = |frame: usize| {
+        let played =
+            call.record(1).received[Media::Video.index()].frames[frame].played.expect("it is played");
+        played.since(sent(0)[frame].by_run(call.record(0).clock).captured)
+    };
+    let gained = after(500) - after(0);
+    assert!(gained.abs_diff(ms(165)) < ms(2), "1 % of 16.5 s: {gained:?}");
+    let delay = call.record(1).received[Media::Video.index()].seconds.get(18).expect("a second").delay;
+    let mean = delay.0 / delay.1 as i64;
+    assert!((mean - 40_000_000).abs() < 10_000, "the path's delay is told by the clock of the run: {mean}");
 }
 
 /// Nothing of the server arrives any more after 5 s: the client hears no RTCP, and its own reports tell the server so.

@@ -122,6 +122,25 @@ Probability = Annotated[
 ]
 """Between 0 and 1."""
 
+
+def _drift(text: str) -> int:
+    sign, rest = (-1, text.strip()[1:]) if text.strip().startswith("-") else (1, text)
+    ppb = round(_engine.parse_prob(rest) * 1e9)
+    if ppb > _MOST_DRIFT:
+        raise ValueError(f"{text!r} is too much: a clock gains or loses 1 % at most")
+    return sign * ppb
+
+
+_MOST_DRIFT = 10_000_000
+
+Drift = Annotated[
+    int,
+    _reader(_drift, "what a clock gains", "100 ppm"),
+    WithJsonSchema({"type": "string", "pattern": f"^\\s*-?{_NUMBER}(%|ppm)\\s*$", "examples": ["100 ppm"]}),
+    Unit("ppb"),
+]
+"""What a clock gains, or loses where it is below zero, in parts in a thousand million."""
+
 Packets = Annotated[
     int,
     _reader(read_packets, "a count of packets", "100 packets"),

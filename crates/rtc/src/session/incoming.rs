@@ -266,7 +266,7 @@ impl Incoming {
     /// Counts a packet of `bytes` that was `delay` nanoseconds on its way, if that is known.
     pub(crate) fn count(&mut self, now: Time, bytes: u32, delay: Option<i64>, record: &mut ReceivedMedia) {
         let (expected, received) = (self.statistics.expected(), self.statistics.received());
-        let second = now.as_nanos() / 1_000_000_000;
+        let second = record.seconds.second(now);
         if second != self.second {
             // What was expected until now belongs to the seconds before.
             self.second = second;

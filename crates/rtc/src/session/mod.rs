@@ -21,7 +21,7 @@ mod sender;
 mod setup;
 mod timing;
 
-use crate::clock;
+use crate::clock::{self, Drift};
 use crate::rate::{Arrived, ReceiverEstimator, ReportKind, Value};
 use crate::receive::statistics::round_trip;
 use crate::record::{Media, Record, Signal};
@@ -103,6 +103,8 @@ pub struct Config<'a> {
     pub sends: [Option<&'a Sends>; 2],
     /// Who they are.
     pub parties: [Party; 2],
+    /// What their clocks gain, in parts in a thousand million.
+    pub drift_ppb: [i64; 2],
     /// When the end that opens begins.
     pub start: Time,
     /// How long the call lasts; without end otherwise.
@@ -157,10 +159,12 @@ pub struct Transmit {
     pub ecn: Ecn,
 }
 
-/// One end of a call.
+/// One end of a call. Its caller's clock is that of the run; all times inside are those of its own.
 #[derive(Debug)]
 pub struct Session {
     end: usize,
+    /// The clocks of both.
+    clocks: [Drift; 2],
     phase: Phase,
     protection: Protection,
     start: Time,
@@ -230,8 +234,10 @@ impl Session {
     pub fn new(config: &Config<'_>) -> Self {
         let (end, start) = (config.end, config.start);
         let draws = config.seed.stream(&format!("flow {} rtcp {end}", config.name));
+        let clocks = config.drift_ppb.map(|ppb| Drift::new(start, ppb));
         Self {
             end,
+            clocks,
             phase: Phase::Waiting,
             protection: config.protection,
             start,
@@ -249,7 +255,7 @@ impl Session {
             timing: Timing::new(config.rtcp_interval, draws),
             outbox: VecDeque::new(),
             observed: None,
-            record: Record::default(),
+            record: Record::new(clocks[end]),
             seed: config.seed,
             name: config.name.into(),
             sends: config.sends[end].cloned(),
@@ -312,6 +318,7 @@ impl Session {
         if self.is_done() {
             return (0, 0);
         }
+        let now = self.clocks[self.end].local(now);
         self.heard = now;
         if self.protection == Protection::DtlsSrtp
             && let Some(flight) = setup::parse(data, 1 - self.end)
@@ -390,7 +397,7 @@ impl Session {
             return (0, 0);
         }
         let delay = header.extensions.abs_send_time.map(|sent| clock::since_abs_send_time(now, sent));
-        incoming.count(now, bytes, delay, received);
+        incoming.count(now, bytes, delay.map(|delay| of_run(self.clocks, self.end, now, delay)), received);
         let wants_key = incoming.wants_key(now);
         if let Some(reporter) = &mut self.reporter {
             match header.extensions.transport_sequence {
@@ -496,6 +503,7 @@ impl Session {
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Time) {
+        let now = self.clocks[self.end].local(now);
         match self.phase {
             Phase::Waiting if self.stopping => self.phase = Phase::Done,
             Phase::Waiting
@@ -581,6 +589,10 @@ impl Session {
 
     /// When to call [`Session::handle_timeout`] though nothing has come.
     pub fn poll_timeout(&self) -> Option<Time> {
+        self.next_timeout().map(|at| self.clocks[self.end].run(at))
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
         match self.phase {
             Phase::Done => return None,
             Phase::Waiting => return (self.end == 0).then_some(self.start),
@@ -614,6 +626,7 @@ impl Session {
         if self.is_done() {
             return None;
         }
+        let now = self.clocks[self.end].local(now);
         let transmit = self.sender.as_mut()?.poll_transmit(now, &mut self.record);
         if transmit.is_some() {
             self.look(now);
@@ -686,4 +699,11 @@ impl Session {
             estimator.metrics(&mut note);
         }
     }
+}
+
+/// A one-way delay by the clock of the run, of what was sent by the clock of the other end and came at `now` by that of `end`.
+fn of_run(clocks: [Drift; 2], end: usize, now: Time, delay: i64) -> i64 {
+    let sent = Time::from_nanos(now.as_nanos().saturating_add_signed(delay.saturating_neg()));
+    let ahead = |clock: Drift, at: Time| at.as_nanos() as i64 - clock.run(at).as_nanos() as i64;
+    delay - ahead(clocks[end], now) + ahead(clocks[1 - end], sent)
 }

@@ -11,7 +11,7 @@ from voxpath.scenario.apps.call_summaries import FRAMES, METRICS, SECONDS
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.planning import plan
-from voxpath.scenario.quantities import Packets, PositiveSize, PositiveSpan
+from voxpath.scenario.quantities import Drift, Packets, PositiveSize, PositiveSpan
 from voxpath.scenario.rates import Rates, control_of
 from voxpath.scenario.table import From, Keys, Table, faults
 
@@ -95,6 +95,7 @@ class Call(AppTable, _Media):
     PLAN: ClassVar[Keys] = {
         "there": From("video", lambda app, files: app.there(files), also=_WAY),
         "back": From("back", _back),
+        "drift_ppb": From("clock_drift", lambda app, _: [app.clock_drift, 0]),
     }
     SUMMARIES = (SECONDS, FRAMES)
     METRICS = METRICS
@@ -106,6 +107,9 @@ class Call(AppTable, _Media):
         "none",
         description="srtp adds the octets of AEAD_AES_128_GCM (RFC 7714); dtls_srtp also a connectivity check"
         " and a DTLS handshake before media.",
+    )
+    clock_drift: Drift = default(
+        "0 ppm", "What the clock of `from` gains against that of `to`, which is that of the run."
     )
     rtcp_interval: PositiveSpan = default(
         "1 s", "Regular RTCP packets are not more frequent (T_rr_interval of RFC 4585)."

@@ -14,6 +14,7 @@ use alloc::format;
 use core::any::Any;
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
+use voxpath_rtc::clock::Drift;
 use voxpath_rtc::session::{Config, Party, Protection, Session};
 use voxpath_rtc::settings::Sends;
 use voxpath_units::check::Check;
@@ -33,6 +34,8 @@ pub struct Call {
     pub rtcp_interval_ns: u64,
     /// How its packets are protected.
     pub protection: Protection,
+    /// What the clocks of `from` and `to` gain against that of the run, in parts in a thousand million.
+    pub drift_ppb: [i64; 2],
 }
 
 impl Call {
@@ -57,6 +60,9 @@ impl Settings for Box<Call> {
         }
         if let Some(ns) = self.duration_ns {
             check.at("duration_ns").span_above_zero(ns);
+        }
+        for (end, &ppb) in self.drift_ppb.iter().enumerate() {
+            Drift::check(ppb, &mut check.at("drift_ppb").at(end));
         }
         check.at("rtcp_interval_ns").span_of_at_least(self.rtcp_interval_ns, Span::from_millis(10));
     }
@@ -86,6 +92,7 @@ impl Settings for Box<Call> {
                 end,
                 sends: [self.there.as_ref(), self.back.as_ref()],
                 parties,
+                drift_ppb: self.drift_ppb,
                 start: flow.start,
                 duration: self.duration_ns.map(Span::from_nanos),
                 rtcp_interval: Span::from_nanos(self.rtcp_interval_ns),
@@ -110,6 +117,7 @@ impl Settings for Box<Call> {
             duration_ns: (!endless).then(|| 1 + draw.below(3_000_000_000)),
             rtcp_interval_ns: 10_000_000 + draw.below(5_000_000_000),
             protection: [Protection::None, Protection::Srtp, Protection::DtlsSrtp][draw.below(3) as usize],
+            drift_ppb: [0, 1].map(|_| draw.below(400_001) as i64 - 200_000),
         })
     }
 }

@@ -107,7 +107,9 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
     rows: |told, rows| {
         let flow = told.flow;
         for (end, record) in told.seen::<Record>().into_iter().flatten().enumerate() {
-            let &Record { ended, stopped, malformed, .. } = record;
+            let &Record { clock, ended, stopped, malformed, .. } = record;
+            let ended = ended.map(|at| clock.run(at));
+            let stopped = stopped.map(|it| it.map(|(at, cause)| (clock.run(at), cause)));
             rows.push(End { flow, end, ended, stopped, malformed });
         }
     },
@@ -204,14 +206,18 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
             let sent = &sender.sent[media.index()].frames;
             let received = &receiver.received[media.index()].frames;
             let of = |frame: &SentFrame| {
-                let found = received.get(frame.number as usize).copied();
-                if frame.packets > 0 { found.unwrap_or_default() } else { ReceivedFrame::default() }
+                let found = received.get(frame.number as usize).filter(|_| frame.packets > 0);
+                found.map_or_else(ReceivedFrame::default, |it| it.by_run(receiver.clock))
             };
             // Frames are due as long after their capture as the last one that was played.
-            let last = sent.iter().rev().find_map(|frame| Some(of(frame).played?.since(frame.captured)));
+            let last = sent
+                .iter()
+                .rev()
+                .find_map(|frame| Some(of(frame).played?.since(frame.by_run(sender.clock).captured)));
             let wait = last.unwrap_or(PATIENCE);
             rows.extend((0..).zip(sent).map(|(number, frame)| {
                 let seen = of(frame);
+                let frame = frame.by_run(sender.clock);
                 let is_over = receiver.ended.is_some() || told.ended.since(frame.captured) > wait;
                 let fate = match seen.fate {
                     _ if frame.packets == 0 => "dropped",
@@ -224,7 +230,7 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
                     }
                     fate => fate.name(),
                 };
-                Frame { flow, end, media, number, sent: *frame, received: seen, fate }
+                Frame { flow, end, media, number, sent: frame, received: seen, fate }
             }));
         }
     },
@@ -431,7 +437,8 @@ pub(super) static SIGNALS: EntityOf<Change> = EntityOf {
     rows: |told, rows| {
         let flow = told.flow;
         for (end, record) in told.seen::<Record>().into_iter().flatten().enumerate() {
-            rows.extend(record.signals.iter().map(|&signal| Change { flow, end, signal }));
+            let by_run = |signal: Signal| Signal { at: record.clock.run(signal.at), ..signal };
+            rows.extend(record.signals.iter().map(|&signal| Change { flow, end, signal: by_run(signal) }));
         }
     },
 };
