@@ -105,3 +105,57 @@ app = {{ kind = "broker" }}
     )
     said = [text for text in (file.read_text() for file in outputs if file.is_file()) if "said" in text]
     assert any(text.split() == ["said-0", "said-1", "said-2"] for text in said), outputs
+
+
+RESTART = """
+[hosts.cloud]
+profile = "linux"
+[hosts.field]
+profile = "linux"
+[hosts.office]
+profile = "linux"
+[[processes]]
+name = "broker"
+host = "cloud"
+app = { kind = "broker", persistent = true }
+[[processes]]
+name = "sensors"
+host = "field"
+[processes.app]
+kind = "publisher"
+broker = "cloud"
+topic = "sensors/0"
+size = "1 kB"
+interval = "200 ms"
+messages = 20
+qos = 2
+clean = false
+start = "1 s"
+[[processes]]
+name = "dashboard"
+host = "office"
+app = { kind = "subscriber", broker = "cloud", filters = ["sensors/+"], messages = 20, clean = false }
+[[events]]
+at = "2 s"
+process = "broker"
+does = "stop"
+[[events]]
+at = "4500 ms"
+process = "broker"
+does = "start"
+"""
+
+
+@pytest.mark.parametrize("backend", ["sim", "real"])
+def test_a_broker_that_was_stopped_comes_back_with_what_it_stored(backend, tmp_path):
+    path = tmp_path / "restart.toml"
+    path.write_text(NETWORK + RESTART)
+    (run,) = api.run(path, out=tmp_path / "runs", backends=[backend]).folders
+    published = table(run, "publications")
+    assert published["deliveries"].to_list() == [1] * 20
+    assert published["duplicates"].sum() == 0
+    # Reset, and refused at least once a second later.
+    assert table(run, "clients")["connections_lost"].min() >= 2
+    came = published["last_delivered_ns"]
+    stopped = published.filter((came > 2_100_000_000) & (came < 4_500_000_000))
+    assert stopped.is_empty(), "nothing comes while there is no broker"

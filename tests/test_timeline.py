@@ -148,7 +148,7 @@ def test_a_handover_moves_a_route(tmp_path):
     ("event", "key", "says"),
     [
         ({"link": "bottleneck", "rate": "1 Mbit/s"}, "events[0].at", "is missing"),
-        ({"at": "1 s"}, "events[0]", "one of link, interface, host, flow, route"),
+        ({"at": "1 s"}, "events[0]", "one of link, interface, host, flow, process, route"),
         ({"at": "1", "link": "bottleneck", "rate": "1 Mbit/s"}, "events[0].at", "unit"),
         ({"at": "1 s", "link": "botleneck", "rate": "1 Mbit/s"}, "events[0].link", "did you mean 'bott"),
         ({"at": "1 s", "link": "bottleneck"}, "events[0].link", "nothing changes"),
@@ -229,3 +229,31 @@ def test_what_happened_is_in_the_results_and_formulas_decline(tmp_path):
     formulas = [row for row in result.rows if row.estimator != "sim"]
     assert {row.status for row in formulas} == {"not applicable"}
     assert all("timeline" in row.reason for row in formulas)
+
+
+PROCESSES = {
+    "topology": {"kind": "pipe", "link": LINK},
+    "flows": [],
+    "processes": [{"name": "broker", "host": "server", "app": {"kind": "broker"}}],
+}
+
+
+def test_a_process_is_killed_and_runs_again():
+    stop = {"at": "1 s", "process": "broker", "does": "stop"}
+    made = events(stop, {"at": "2 s", "process": "broker", "does": "start"}, **PROCESSES)
+    assert [event["change"] for event in made] == [
+        {"kind": "process", "process": 0, "runs": False},
+        {"kind": "process", "process": 0, "runs": True},
+    ]
+
+
+def test_only_a_process_that_runs_is_stopped():
+    def refused(*given: dict) -> str:
+        with pytest.raises(ScenarioError) as error:
+            from_dict(scenario(*given, **PROCESSES))
+        return str(error.value)
+
+    stop = {"at": "1 s", "process": "broker", "does": "stop"}
+    assert "events[0].process: 'brokr' is none" in refused(stop | {"process": "brokr"})
+    assert "events[1].process: it has stopped already" in refused(stop, stop | {"at": "2 s"})
+    assert "events[0].process: it runs already: stop it first" in refused(stop | {"does": "start"})

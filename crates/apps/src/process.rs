@@ -65,8 +65,11 @@ pub trait Sockets {
 
 /// What a process does.
 pub trait Process {
-    /// Begins: opens what has to be there when the run starts.
+    /// Begins: opens what has to be there when it starts, with the run or again.
     fn start(&mut self, sockets: &mut impl Sockets);
+    /// It is killed at `now`: its sockets are gone, and so is what it had in memory. What it stores stays, and so does
+    /// what it has seen. [`Process::start`] and [`Process::drive`] begin it again.
+    fn stop(&mut self, now: Time);
     /// Does what can be done at `now`.
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets);
 

@@ -282,6 +282,10 @@ macro_rules! processes {
                 match self { $( Self::$variant(process) => process.start(sockets), )+ }
             }
 
+            fn stop(&mut self, now: Time) {
+                match self { $( Self::$variant(process) => process.stop(now), )+ }
+            }
+
             fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
                 match self { $( Self::$variant(process) => process.drive(now, sockets), )+ }
             }

@@ -70,6 +70,12 @@ impl Server {
         }
     }
 
+    /// Has heard of nobody any more; what was counted stays.
+    pub fn forget_all(&mut self) {
+        let (duplicates, counts) = (self.duplicates, self.counts);
+        *self = Self { duplicates, counts, ..Self::new(self.settings) };
+    }
+
     /// Takes in a datagram; the answer to it, if there is one.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &Payload) -> Option<Payload> {
         self.counts.received += 1;

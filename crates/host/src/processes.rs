@@ -19,11 +19,12 @@ use rustix::net::{
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use voxpath_apps::ProcessMachine;
 use voxpath_apps::Stream;
 use voxpath_apps::process::{Event, ListenerId, Process, SocketId, Sockets};
 use voxpath_sim::outside::OutsideProcess;
-use voxpath_units::Span;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
 const ALARM: u64 = u64::MAX;
@@ -49,6 +50,27 @@ struct Running {
     outside: OutsideProcess,
     host: Namespace,
     events: VecDeque<Event>,
+    /// Whether it runs, and how many of its turns have been.
+    runs: bool,
+    turned: usize,
+}
+
+impl Running {
+    /// When it is killed, or runs again.
+    fn next_turn(&self) -> Option<(Time, bool)> {
+        self.outside.turns.get(self.turned).copied()
+    }
+
+    /// When to look at it though nothing happened at its sockets.
+    fn poll_timeout(&self) -> Option<Time> {
+        let due = self.machine.poll_timeout().filter(|_| self.runs);
+        due.into_iter().chain(self.next_turn().map(|(at, _)| at)).min()
+    }
+
+    /// Whether a run has to wait for it: one that is to run again is waited for.
+    fn is_busy(&self) -> bool {
+        if self.runs { self.machine.is_busy() } else { self.next_turn().is_some() }
+    }
 }
 
 /// The sockets of all processes, by their numbers.
@@ -93,7 +115,14 @@ impl Processes {
         for (outside, machine) in outside {
             let host = hosts[outside.host as usize].as_ref().expect("a process outside is on a real host");
             let host = host.try_clone()?;
-            processes.running.push(Running { machine, outside, host, events: VecDeque::new() });
+            processes.running.push(Running {
+                machine,
+                outside,
+                host,
+                events: VecDeque::new(),
+                runs: true,
+                turned: 0,
+            });
         }
         for process in 0..processes.running.len() {
             processes.with(process, |machine, sockets| machine.start(sockets))?;
@@ -115,12 +144,12 @@ impl Processes {
         busy: &AtomicBool,
     ) -> Result<Vec<(OutsideProcess, ProcessMachine)>, HostError> {
         while !stop.load(Ordering::Acquire) {
-            let works = self.running.iter().any(|running| running.machine.is_busy());
+            let works = self.running.iter().any(Running::is_busy);
             // Whatever they wrote is waited for; the kernel does not tell when it is acknowledged.
             let awaits = !works && self.table.is_outstanding(&self.works);
             busy.store(works || awaits, Ordering::Release);
             let look = awaits.then(|| self.clock.now() + LOOK_AGAIN);
-            let due = self.running.iter().filter_map(|running| running.machine.poll_timeout());
+            let due = self.running.iter().filter_map(Running::poll_timeout);
             let deadline = due.chain(look).min();
             let mut events = Vec::new();
             let Self { table, clock, alarm, .. } = &self;
@@ -130,7 +159,7 @@ impl Processes {
             })?;
             let now = self.clock.now();
             let mut woken: Vec<usize> = (0..self.running.len())
-                .filter(|&it| self.running[it].machine.poll_timeout().is_some_and(|at| at <= now))
+                .filter(|&it| self.running[it].poll_timeout().is_some_and(|at| at <= now))
                 .collect();
             for (place, flags) in events {
                 woken.extend(self.hear(place, flags));
@@ -138,10 +167,30 @@ impl Processes {
             woken.sort_unstable();
             woken.dedup();
             for process in woken {
-                self.with(process, |machine, sockets| machine.drive(now, sockets))?;
+                self.turn(process, now)?;
+                if self.running[process].runs {
+                    self.with(process, |machine, sockets| machine.drive(now, sockets))?;
+                }
             }
         }
         Ok(self.running.into_iter().map(|running| (running.outside, running.machine)).collect())
+    }
+
+    /// Has a process be killed, or run again, as far as that is due.
+    fn turn(&mut self, process: usize, now: Time) -> Result<(), HostError> {
+        while let Some((_, runs)) = self.running[process].next_turn().filter(|(at, _)| *at <= now) {
+            let running = &mut self.running[process];
+            running.turned += 1;
+            running.runs = runs;
+            if runs {
+                self.with(process, |machine, sockets| machine.start(sockets))?;
+            } else {
+                running.machine.stop(now);
+                running.events.clear();
+                self.table.abandon(process);
+            }
+        }
+        Ok(())
     }
 
     /// What epoll says of a socket; the process that has to hear of it.
@@ -185,7 +234,7 @@ impl Processes {
         act: impl FnOnce(&mut ProcessMachine, &mut HostSockets<'_>),
     ) -> Result<(), HostError> {
         let Self { running, table, .. } = self;
-        let Running { machine, outside, host, events } = &mut running[process];
+        let Running { machine, outside, host, events, .. } = &mut running[process];
         let mut sockets = HostSockets { process, outside, host, events, table, failed: None };
         act(machine, &mut sockets);
         sockets.failed.map_or(Ok(()), Err)
@@ -203,6 +252,20 @@ impl Table {
             let is_open = matches!(kind, Kind::Connection { stands: true, state } if state.failed.is_none());
             is_open && works[*process] && tcp_info(socket).is_some_and(|info| info.unacked > 0)
         })
+    }
+
+    /// Closes whatever a process has; connections are reset.
+    fn abandon(&mut self, process: usize) {
+        for (number, place) in (0..).zip(&mut self.places) {
+            let Some(Place { socket, kind, .. }) = place.take_if(|place| place.process == process) else {
+                continue;
+            };
+            if matches!(kind, Kind::Connection { .. }) {
+                // One that does not take the option closes, which ends it as well.
+                let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
+            }
+            self.free.push(number);
+        }
     }
 
     fn add(&mut self, place: Place) -> Result<SocketId, HostError> {

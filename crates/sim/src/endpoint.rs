@@ -196,6 +196,11 @@ impl Owner {
         }
     }
 
+    /// Whether it is this process.
+    pub(crate) const fn is(&self, it: u32) -> bool {
+        matches!(self, Self::Process { process, .. } if *process == it)
+    }
+
     /// What its application saw.
     pub(crate) fn record(&self) -> Option<&Record> {
         match self {
@@ -303,6 +308,14 @@ impl Tcp {
             if let Owner::Application(application) = &mut self.owner {
                 application.drive(now, &mut Simulated(connection));
             }
+        }
+    }
+
+    /// The process that has it was killed.
+    pub(crate) fn abandon(&mut self) {
+        self.owner = Owner::Nobody;
+        if let Socket::Open(connection) = &mut self.socket {
+            connection.abort();
         }
     }
 

@@ -5,6 +5,7 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddr;
 use voxpath_apps::Machine;
 use voxpath_tcp::{Config, Ended};
@@ -50,6 +51,8 @@ pub struct OutsideProcess {
     pub is_ipv4: bool,
     /// The stack that its connections have.
     pub tcp: Arc<Config>,
+    /// When it is killed, and runs again.
+    pub turns: Vec<(Time, bool)>,
 }
 
 /// What the operating system says of a socket; none where it does not say.

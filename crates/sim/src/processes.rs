@@ -10,6 +10,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::SocketAddr;
 use voxpath_apps::ProcessMachine;
 use voxpath_apps::Stream;
@@ -86,10 +87,11 @@ impl Running {
         &mut self,
         index: u32,
         is_ipv4: bool,
+        turns: Vec<(Time, bool)>,
     ) -> Option<(OutsideProcess, ProcessMachine)> {
         let machine = self.machine.take_if(|_| self.is_outside)?;
         let (name, tcp) = (self.name.clone(), self.config.clone());
-        Some((OutsideProcess { index, name, host: self.node, is_ipv4, tcp }, machine))
+        Some((OutsideProcess { index, name, host: self.node, is_ipv4, tcp, turns }, machine))
     }
 
     pub(crate) const fn node(&self) -> u32 {

@@ -113,10 +113,11 @@ impl RealTime {
 
     /// Hands out the processes that are to run on real hosts.
     pub fn take_processes(&mut self) -> Vec<(OutsideProcess, ProcessMachine)> {
-        let network = &self.world.network;
+        let (network, plan) = (&self.world.network, &self.plan);
         let taken = |(index, running): (u32, &mut Running)| {
             let first = network.first_address(running.node());
-            running.take_outside(index, network.addresses[first.0 as usize].ip.is_ipv4())
+            let is_ipv4 = network.addresses[first.0 as usize].ip.is_ipv4();
+            running.take_outside(index, is_ipv4, plan.turns_of(index).collect())
         };
         (0..).zip(&mut self.world.processes).filter_map(taken).collect()
     }

@@ -266,6 +266,27 @@ impl SocketTable {
         self.free.push(index);
     }
 
+    /// Closes whatever a process has, as its end does: connections are reset. The endpoints that have something to send now.
+    pub(crate) fn stop(&mut self, process: u32) -> Vec<u32> {
+        let listeners = &self.listeners;
+        self.bound.retain(|_, bound| match bound {
+            Bound::Listener(listener) => listeners[*listener as usize].process != process,
+            Bound::Endpoint(_) => true,
+        });
+        let mut reset = Vec::new();
+        for index in 2 * self.flows..self.endpoints.len() as u32 {
+            match &mut self.endpoints[index as usize].kind {
+                Kind::Tcp(tcp) if tcp.owner.is(process) => {
+                    tcp.abandon();
+                    reset.push(index);
+                }
+                Kind::Datagram(udp) if udp.process == process => self.remove(index),
+                _ => {}
+            }
+        }
+        reset
+    }
+
     /// A port of a host for a process to open a conversation from. Those that open more than 16 384 at a time share ports:
     /// their other ends tell them apart.
     pub(crate) fn free_port(&mut self, node: u32) -> u16 {

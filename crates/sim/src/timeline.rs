@@ -1,7 +1,7 @@
 //! The timeline: what changes during a run, and when.
 
 use crate::network::Network;
-use crate::plan::{Change, Event, FlowEvent, LinkChange, Plan};
+use crate::plan::{Change, Event, FlowEvent, LinkChange, Plan, ProcessEvent};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -51,6 +51,12 @@ impl Timeline {
         self.events[..self.happened].iter().filter_map(stop).collect()
     }
 
+    /// Whether a process is to run again.
+    pub(crate) fn runs_again(&self, process: u32) -> bool {
+        let again = Change::Process(ProcessEvent { process, runs: true });
+        self.events[self.happened..].iter().any(|(_, event)| event.change == again)
+    }
+
     /// What has happened, if anything was to.
     pub(crate) fn table(&self, plan: &Plan) -> Option<Table> {
         if self.events.is_empty() {
@@ -78,14 +84,14 @@ pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
         ("time_ns", Meaning::time("scenario", "When."), Of::U64(|row| row.at_ns)),
         (
             "what",
-            Meaning::name("scenario", "link, flow, route or address."),
+            Meaning::name("scenario", "link, flow, process, route or address."),
             Of::Text(|row| row.told[0].clone()),
         ),
         (
             "name",
             Meaning::name(
                 "scenario",
-                "Link and direction (ab is up, ba down), flow, router, or host and address.",
+                "Link and direction (ab is up, ba down), flow, process, router, or host and address.",
             ),
             Of::Text(|row| row.told[1].clone()),
         ),
@@ -106,7 +112,7 @@ pub(crate) static EVENTS: TableOf<EventRow> = TableOf {
 pub(crate) fn changes(plan: &Plan, id: DirectionId) -> bool {
     plan.events.iter().any(|event| match &event.change {
         Change::Link(change) => change.direction.of(change.link) == id,
-        Change::Flow(_) | Change::Route(_) | Change::Address(_) => false,
+        Change::Flow(_) | Change::Process(_) | Change::Route(_) | Change::Address(_) => false,
     })
 }
 

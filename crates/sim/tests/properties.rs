@@ -191,6 +191,7 @@ fn kind_of(change: &Change) -> &'static str {
             LinkChange::Up { .. } => "up",
         },
         Change::Flow(_) => "flow",
+        Change::Process(_) => "process",
         Change::Route(_) => "route",
         Change::Address(_) => "address",
     }
@@ -322,6 +323,8 @@ fn with_neighbours(plan: &Plan, first: bool, direction: &Direction) -> Plan {
             Change::Link(event) => event.link += links,
             Change::Flow(event) => event.flow += flows,
             Change::Address(event) => event.node += shift,
+            // The neighbours have none.
+            Change::Process(_) => {}
             Change::Route(route) => {
                 (route.node, route.to, route.link) =
                     (route.node + shift, route.to + shift, route.link + links);

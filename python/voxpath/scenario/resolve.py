@@ -109,7 +109,8 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
         (host, link): {index: data["nodes"][indices[host]]["addresses"][index] for index in known}
         for (host, link), known in homes.items()
     }
-    timeline = Timeline(network, indices, by_name, at_links, later, traces)
+    names = [process.name for process in scenario.processes]
+    timeline = Timeline(network, indices, by_name, names, at_links, later, traces)
     data["events"] = timeline.planned(scenario.events, origins, problems)
     data["programs"] = _programs(scenario, network, data["nodes"], origins)
     data["relays"] = _relays(scenario, network, indices, origins, problems)

@@ -114,6 +114,17 @@ class FlowEvent(Table):
     )
 
 
+class ProcessEvent(Table):
+    """A process is killed, or runs again."""
+
+    at: Span = Field(description="When, from the run's start.")
+    process: Name = Field(description="The process.")
+    does: Literal["start", "stop"] = Field(
+        description="stop: it is killed; its connections are reset, and its ports are closed. start: it runs "
+        "again, with what it has stored."
+    )
+
+
 class RouteEvent(Table):
     """A route changes: what comes from now on takes another link."""
 
@@ -121,7 +132,7 @@ class RouteEvent(Table):
     route: StaticRoute = Field(description="From which node, to which host, by which link.")
 
 
-_KINDS = ("link", "interface", "host", "flow", "route")
+_KINDS = ("link", "interface", "host", "flow", "process", "route")
 
 
 def _kind(value: object) -> str | None:
@@ -136,6 +147,7 @@ Event = Annotated[
     | Annotated[AddressEvent, Tag("interface event")]
     | Annotated[HostEvent, Tag("host event")]
     | Annotated[FlowEvent, Tag("flow event")]
+    | Annotated[ProcessEvent, Tag("process event")]
     | Annotated[RouteEvent, Tag("route event")],
     Discriminator(
         _kind,
@@ -169,6 +181,7 @@ class Timeline:
         network: Network,
         indices: Mapping[str, int],
         flows: Mapping[str, Sequence[int]],
+        processes: Sequence[str],
         addresses: Mapping[tuple[str, str], Mapping[int, str]],
         later: Collection[tuple[str, str]],
         traces: Traces,
@@ -179,6 +192,7 @@ class Timeline:
             network: Links and nodes.
             indices: The nodes'.
             flows: The plan's flows by the name that a scenario gives them.
+            processes: The names of the plan's processes.
             addresses: Those of a host at a link, by their index at the host.
             later: Hosts and those of their addresses that they have from events alone.
             traces: Files.
@@ -194,6 +208,7 @@ class Timeline:
         self._nodes = indices
         self._links = {link.name: index for index, link in enumerate(network.links)}
         self._flows = flows
+        self._processes = processes
 
     def planned(
         self, events: Sequence[Event], origins: Origins, problems: list[tuple[Path, str]]
@@ -233,6 +248,8 @@ class Timeline:
                 asked = [(("host",), event.host, network.hosts), (("interface",), event.interface, links)]
             case FlowEvent():
                 asked = [(("flow",), event.flow, list(self._flows))]
+            case ProcessEvent():
+                asked = [(("process",), event.process, self._processes)]
             case RouteEvent(route=route):
                 ends = [link.name for link in network.links if route.at in (link.a, link.b)]
                 asked = [
@@ -267,6 +284,10 @@ class Timeline:
                 for flow in self._flows[event.flow]:
                     change = {"kind": "flow", "flow": flow, "runs": event.does == "start"}
                     yield _Planned(change, ("change",), ((),), event)
+            case ProcessEvent():
+                process = self._processes.index(event.process)
+                change = {"kind": "process", "process": process, "runs": event.does == "start"}
+                yield _Planned(change, ("change",), ((),), event)
             case RouteEvent(route=route):
                 ends = {"node": self._nodes[route.at], "to": self._nodes[route.to]}
                 change = {"kind": "route", **ends, "link": self._links[route.via]}

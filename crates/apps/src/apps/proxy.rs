@@ -222,6 +222,10 @@ impl Process for Relay {
         }
     }
 
+    fn stop(&mut self, _now: Time) {
+        *self = Self::new(self.buffer, core::mem::take(&mut self.forwards));
+    }
+
     fn drive(&mut self, _now: Time, sockets: &mut impl Sockets) {
         while let Some(event) = sockets.poll_event() {
             match event {

@@ -228,6 +228,12 @@ impl Broker {
         self.timers.retain(|(_, timer)| matches!(timer, Timer::Session(_)));
     }
 
+    /// Everything is as after a restart of a broker that stores nothing.
+    pub fn forget_all(&mut self) {
+        let counts = self.counts;
+        *self = Self { counts, ..Self::new(self.settings.clone()) };
+    }
+
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((_, timer)) = self.timers.pop_first_if_due(now) {

@@ -2,13 +2,15 @@
 
 use super::Checker;
 use crate::plan::Change;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 
 impl Checker<'_> {
     pub(super) fn timeline(&mut self) {
         let plan = self.plan;
         let mut told = BTreeSet::new();
+        // What processes do since their last event.
+        let mut runs = BTreeMap::new();
         for (i, event) in plan.events.iter().enumerate() {
             let path = format!("events[{i}]");
             self.span(format_args!("{path}.at_ns"), event.at_ns);
@@ -23,6 +25,10 @@ impl Checker<'_> {
                 Change::Flow(change) => {
                     let is_first = told.insert((change.flow, change.runs));
                     self.flow_event(&path, event.at_ns, *change, is_first);
+                }
+                Change::Process(change) => {
+                    let before = runs.insert(change.process, change.runs).unwrap_or(true);
+                    self.process_event(&path, *change, before);
                 }
                 Change::Route(route) => self.route_event(&path, route),
                 Change::Address(change) => self.address_event(&path, *change),

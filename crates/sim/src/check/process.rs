@@ -1,7 +1,7 @@
 //! Processes on hosts, and the flows that they pass on.
 
 use super::Checker;
-use crate::plan::{NodeKind, Process, Through};
+use crate::plan::{NodeKind, Process, ProcessEvent, Through};
 use crate::ways::between;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -26,8 +26,10 @@ impl Checker<'_> {
             }
             self.tcp(&format!("{path}.tcp"), &process.tcp);
             process.app.check(nodes, &mut self.root().at("processes").at(i).at("app"));
-            if process.app.is_endless() && plan.duration_ns.is_none() {
-                let message = "this process never ends: say how much it does, or give the run a duration";
+            let stays = plan.turns_of(i as u32).next_back().is_none_or(|(_, runs)| runs);
+            if process.app.is_endless() && stays && plan.duration_ns.is_none() {
+                let message =
+                    "this process never ends: say how much it does, stop it, or give the run a duration";
                 self.fail(format_args!("{path}.app"), message);
             }
             for (port, over) in process.app.ports() {
@@ -59,6 +61,18 @@ impl Checker<'_> {
             if port == 0 || taken.contains(&(flow.to, port, over == Over::Datagrams)) {
                 self.fail(format_args!("{path}.port"), "a port is above zero, and no process's");
             }
+        }
+    }
+
+    /// `ran` says whether the process runs when the event comes.
+    pub(super) fn process_event(&mut self, path: &str, event: ProcessEvent, ran: bool) {
+        let ProcessEvent { process, runs } = event;
+        let place = format!("{path}.change.process");
+        if self.plan.processes.get(process as usize).is_none() {
+            self.fail(place, "there is no such process");
+        } else if runs == ran {
+            let message = if runs { "it runs already: stop it first" } else { "it has stopped already" };
+            self.fail(place, message);
         }
     }
 }

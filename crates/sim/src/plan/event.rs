@@ -1,6 +1,6 @@
 //! Events: what changes during a run, and that it can.
 
-use super::{AddressEvent, Draw, FlowEvent, LinkEvent, Plan, Route};
+use super::{AddressEvent, Draw, FlowEvent, LinkEvent, Plan, ProcessEvent, Route};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ pub enum Change {
     Link(LinkEvent),
     /// A flow begins or has to end.
     Flow(FlowEvent),
+    /// A process is killed, or runs again.
+    Process(ProcessEvent),
     /// At a router, packets for a host leave by another link from now on.
     Route(Route),
     /// A host gets an address, or loses it.
@@ -53,6 +55,7 @@ impl Change {
         match self {
             Self::Link(change) => change.told(plan),
             Self::Flow(change) => change.told(plan),
+            Self::Process(change) => change.told(plan),
             Self::Route(route) => route.told(plan),
             Self::Address(change) => change.told(plan),
         }

@@ -1,10 +1,12 @@
 //! Processes on hosts, and the flows that they pass on.
 
-use alloc::string::String;
+use super::{Change, Plan};
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 use voxpath_apps::ProcessApp;
 use voxpath_tcp::Config as TcpConfig;
+use voxpath_units::Time;
 
 /// A process on a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,4 +22,33 @@ pub struct Process {
     pub tcp: Arc<TcpConfig>,
     /// What it does.
     pub app: ProcessApp,
+}
+
+/// A process is killed, or runs again. Its connections are reset, and what comes to its ports is refused until it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessEvent {
+    /// Index of the process.
+    pub process: u32,
+    /// Whether it runs from then on.
+    pub runs: bool,
+}
+
+impl ProcessEvent {
+    pub(crate) fn told(self, plan: &Plan) -> [String; 4] {
+        let name = plan.processes[self.process as usize].name.clone();
+        ["process".into(), name, "runs".into(), self.runs.to_string()]
+    }
+}
+
+impl Plan {
+    /// When a process is killed and runs again, in turn.
+    pub(crate) fn turns_of(&self, process: u32) -> impl DoubleEndedIterator<Item = (Time, bool)> {
+        self.events.iter().filter_map(move |event| match event.change {
+            Change::Process(change) if change.process == process => {
+                Some((Time::from_nanos(event.at_ns), change.runs))
+            }
+            _ => None,
+        })
+    }
 }

@@ -10,7 +10,7 @@ use crate::address::{FourTuple, Label};
 use crate::endpoint::{Datagram, Endpoint, Kind, Owner};
 use crate::limits::{Limit, Limits};
 use crate::network::Network;
-use crate::plan::{AddressEvent, Change, FlowEvent, LinkEvent};
+use crate::plan::{AddressEvent, Change, FlowEvent, LinkEvent, ProcessEvent};
 use crate::processes::Running;
 use crate::sinks::{SERIES_METRICS, Watched};
 use crate::sockets::SocketTable;
@@ -167,6 +167,8 @@ impl World {
                 self.sockets.endpoints[index].stop();
                 self.run(now, index);
             }
+            Change::Process(ProcessEvent { process, runs: true }) => self.start_process(now, process),
+            Change::Process(ProcessEvent { process, runs: false }) => self.stop_process(now, process),
         }
     }
 

@@ -17,13 +17,35 @@ impl World {
     /// Has every process open what has to be there when the run starts.
     pub(crate) fn start_processes(&mut self) {
         for process in 0..self.processes.len() as u32 {
-            if self.processes[process as usize].is_outside {
-                continue;
-            }
-            self.with_process(Time::ZERO, process, |machine, sockets| {
+            self.start_process(Time::ZERO, process);
+        }
+    }
+
+    /// Has a process open what has to be there when it starts, unless it runs on a real host, which is told by its own clock.
+    pub(crate) fn start_process(&mut self, now: Time, process: u32) {
+        if !self.processes[process as usize].is_outside {
+            self.with_process(now, process, |machine, sockets| {
                 machine.start(sockets);
-                machine.drive(Time::ZERO, sockets);
+                machine.drive(now, sockets);
             });
+        }
+    }
+
+    /// Kills a process: its connections are reset, and nobody waits at its ports. The run waits for it if it is to run again.
+    pub(crate) fn stop_process(&mut self, now: Time, process: u32) {
+        let running = &mut self.processes[process as usize];
+        if running.is_outside {
+            return;
+        }
+        running.machine.as_mut().expect("a process that is not driven is there").stop(now);
+        running.events.clear();
+        // Wake-ups that the event queue has find nothing due.
+        running.armed = None;
+        let is_awaited = self.timeline.runs_again(process);
+        self.busy = self.busy + usize::from(is_awaited) - usize::from(running.busy);
+        running.busy = is_awaited;
+        for endpoint in self.sockets.stop(process) {
+            self.flush(now, endpoint as usize);
         }
     }
 

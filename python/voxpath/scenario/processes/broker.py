@@ -53,6 +53,11 @@ class Broker(ProcessTable):
         None, description="How long a session stays after its connection, at most."
     )
     max_qos: Qos = Field(2, description="The highest QoS.")
+    persistent: bool = Field(
+        False,
+        description="Whether sessions, queues and retained messages are there again when the timeline has "
+        "stopped and started the broker.",
+    )
     users: dict[str, str] = Field(
         default_factory=dict, description="Users and their passwords; anybody is let in without them."
     )
@@ -83,5 +88,6 @@ class Broker(ProcessTable):
             "topic_aliases": self.topic_aliases,
             "session_expiry_s": expiry,
             "maximum_qos": self.max_qos,
+            "persistent": self.persistent,
             "users": [[user, password] for user, password in self.users.items()],
         }

@@ -149,6 +149,10 @@ impl Process for Putter {
         self.socket = Some(sockets.bind(None, None));
     }
 
+    fn stop(&mut self, _now: Time) {
+        self.socket = None;
+    }
+
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         while let Some(event) = sockets.poll_event() {
             if let Event::Ready(socket) = event {

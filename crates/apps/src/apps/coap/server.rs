@@ -72,6 +72,11 @@ impl Process for Taker {
         self.socket = Some(sockets.bind(Some(self.port), None));
     }
 
+    fn stop(&mut self, _now: Time) {
+        self.account.server.forget_all();
+        self.socket = None;
+    }
+
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         let account = &mut *self.account;
         while let Some(event) = sockets.poll_event() {

@@ -54,6 +54,8 @@ pub struct Broker {
     pub maximum_qos: Qos,
     /// Users and their passwords; none lets everybody in.
     pub users: Vec<(String, String)>,
+    /// Whether sessions and what is retained are there again after a restart.
+    pub persistent: bool,
 }
 
 impl ProcessSettings for Broker {
@@ -104,7 +106,8 @@ impl ProcessSettings for Broker {
             ..BrokerSettings::default()
         };
         let account = BrokerAccount { node: context.node, ..BrokerAccount::default() };
-        Server { port: self.port, broker: Box::new(voxpath_mqtt::Broker::new(settings)), account }
+        let broker = Box::new(voxpath_mqtt::Broker::new(settings));
+        Server { port: self.port, is_persistent: self.persistent, broker, account }
     }
 }
 
@@ -112,6 +115,7 @@ impl ProcessSettings for Broker {
 #[derive(Debug)]
 pub struct Server {
     port: u16,
+    is_persistent: bool,
     broker: Box<voxpath_mqtt::Broker>,
     account: BrokerAccount,
 }
@@ -183,6 +187,15 @@ impl Server {
 impl Process for Server {
     fn start(&mut self, sockets: &mut impl Sockets) {
         sockets.listen(self.port);
+    }
+
+    fn stop(&mut self, now: Time) {
+        self.account.connections = 0;
+        if self.is_persistent {
+            self.broker.restart(now);
+        } else {
+            self.broker.forget_all();
+        }
     }
 
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {

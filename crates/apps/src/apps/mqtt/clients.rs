@@ -183,6 +183,26 @@ impl Clients {
         }
     }
 
+    /// The process is killed at `now`: all connections are gone. Sessions are stored; who has not left connects as soon as the
+    /// process runs again.
+    pub(crate) fn stop(&mut self, now: Time) {
+        self.by_socket.clear();
+        for number in 0..self.list.len() as u32 {
+            let one = &mut self.list[number as usize];
+            let Some(_) = one.socket.take() else { continue };
+            one.client.disconnected();
+            one.stands = false;
+            if one.is_leaving {
+                one.account.left_at = Some(now);
+                self.here -= 1;
+            } else {
+                one.account.lost += 1;
+                one.connect_at = Some(now);
+            }
+            self.arm(number, None);
+        }
+    }
+
     fn lose(&mut self, now: Time, number: u32, sockets: &mut impl Sockets) {
         let one = &mut self.list[number as usize];
         let Some(socket) = one.socket.take() else { return };

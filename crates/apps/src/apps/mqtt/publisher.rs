@@ -218,6 +218,10 @@ impl Sender {
 impl Process for Sender {
     fn start(&mut self, _sockets: &mut impl Sockets) {}
 
+    fn stop(&mut self, now: Time) {
+        self.publishing.account.clients.stop(now);
+    }
+
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         while let Some(event) = sockets.poll_event() {
             if let Event::Ready(socket) = event

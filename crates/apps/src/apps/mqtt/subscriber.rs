@@ -115,6 +115,10 @@ impl SubscriberAccount {
 impl Process for Listener {
     fn start(&mut self, _sockets: &mut impl Sockets) {}
 
+    fn stop(&mut self, now: Time) {
+        self.account.clients.stop(now);
+    }
+
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         let Self { settings, account } = self;
         while let Some(event) = sockets.poll_event() {
