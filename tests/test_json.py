@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+import numpy as np
 import pytest
+from scipy.io import wavfile
 
-from conftest import ROOT, process
+from conftest import ROOT, Called, process
+from speech_service import run, service
+from test_tcp_scripts import GOOD
+from test_vowels import recording
 from voxpath.cli.main import cli
+from voxpath.voice.phonetics import accuracy
 
 ANSWER = {"source", "flow", "metric", "unit", "estimator", "n", "mean", "mean_low", "mean_high"}
 ANSWER |= {"median", "p95", "difference_percent", "status", "reason"}
@@ -88,6 +97,111 @@ def test_what_works_here_is_told(voxpath):
     assert {"name", "works", "detail", "serves", "required"} == set(found["parts"][0])
 
 
+def test_a_call_is_told_by_direction(voxpath):
+    found = told(voxpath("call", "--delay", "80 ms", "--measures", "emodel", "--json"))
+    (talk,) = found["talks"]
+    assert (talk["from"], talk["to"], talk["heard"]) == ("client", "server", "heard.wav")
+    delay = talk["delay"]
+    parts = ("frame_ms", "codec_ms", "sender_ms", "network_ms", "buffer_ms")
+    assert delay["total_ms"] == pytest.approx(sum(delay[part] for part in parts))
+    assert delay["network_ms"] >= 80
+    frames = talk["frames"]
+    assert frames["sent"] > 0 == frames["never_came"]
+    assert list(talk["scores"]) == ["emodel"]
+    assert Path(found["report"]).is_file()
+    assert Path(found["run"]).is_dir()
+
+
+def test_a_cancelled_echo_is_told(voxpath, tmp_path: Path):
+    rate, lag = 8_000, 400
+    far = 0.1 * np.random.default_rng(1).standard_normal(4 * rate)
+    echo = 0.5 * np.concatenate([np.zeros(lag), far[:-lag]])
+    for name, values in (("far", far), ("mic", echo)):
+        wavfile.write(tmp_path / f"{name}.wav", rate, (32767 * values).astype("int16"))
+    called = voxpath("aec", "--far", "far.wav", "--mic", "mic.wav", "-o", "out.wav", "--json")
+    found = told(called)
+    assert (found["rate_hz"], found["channels"], found["duration_s"]) == (rate, 1, 4.0)
+    assert found["delay_s"] == pytest.approx(lag / rate, abs=20 / rate)
+    assert found["second_half_db"] > 20
+    assert "second half" in called.err
+    live = voxpath("aec", "--live", "--rate", "8000", "--delay", "0 ms", "--json")
+    assert (live.code, "takes no --json" in live.err) == (2, True)
+
+
+def test_scripts_are_told_one_by_one(voxpath, tmp_path: Path):
+    (tmp_path / "a.pkt").write_text(GOOD)
+    (tmp_path / "b.pkt").write_text(GOOD + "0.1 assert state established\n")
+    called = voxpath("tcp-script", "a.pkt", "b.pkt", "--json")
+    good, bad = json.loads(called.out)["ran"]
+    assert (called.code, good["holds"], bad["holds"]) == (1, True, False)
+    assert (good["script"], good["stack"], good["line"], good["reason"]) == ("a.pkt", "rfc", None, None)
+    assert (bad["line"], "does not hold" in bad["reason"]) == (7, True)
+    assert any("> S. 0:0(0)" in step for step in good["ladder"])
+
+
+def test_measured_vowels_are_told_by_kind_and_one_by_one(voxpath, tmp_path: Path):
+    audio, grid = recording(tmp_path)
+    tiers = ("--tier", "vowel", "--contexts", "context", "--save", "vowels.csv", "--json")
+    called = voxpath("vowels", "measure", audio, grid, *tiers)
+    found = told(called)
+    assert "vowels.csv" in called.err
+    assert (found["reference"], len(found["vowels"])) == ("plain", 6)
+    assert found["settings"]["ceiling_hz"] == 5000
+    (shift,) = (row for row in found["kinds"] if (row["kind"], row["formant"]) == ("a (emphatic)", 1))
+    assert (shift["n"], shift["reference"]) == (3, "a (plain)")
+    assert shift["difference_low_hz"] < shift["difference_hz"] < shift["difference_high_hz"]
+    assert shift["difference_hz"] == pytest.approx(138, abs=30)
+    compared = told(voxpath("vowels", "compare", audio, audio, grid, "--tier", "vowel", "--json"))
+    assert {row["verdict"] for row in compared["shifts"]} == {"repeatable"}
+    assert [row["formant"] for row in compared["shifts"] if row["vowel"] is None] == [1, 2, 3, 4]
+    assert (len(compared["vowels"]), compared["lost"], compared["unknown"]) == (6, [], [])
+
+
+def test_the_accuracy_of_formants_is_told(voxpath, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(accuracy, "MEN", {"u": accuracy.MEN["u"]})
+    monkeypatch.setattr(accuracy, "VOICES", accuracy.VOICES[:1])
+    monkeypatch.setattr(accuracy, "BANDS_HZ", ((150, 180),))
+    first, *rest = told(voxpath("vowels", "accuracy", "--json"))["errors"]
+    assert (first["formant"], first["pitches_hz"], first["at"]) == (1, [150, 180], "u at 180 Hz")
+    assert (first["error_percent"] > first["limit_percent"], first["within"]) == (True, False)
+    assert [row["formant"] for row in rest] == [2, 3]
+
+
+def test_recognisers_are_told_with_what_they_heard(voxpath):
+    found = told(voxpath("speech", "recognisers", "pocketsphinx", "--samples", "sample:cards/001", "--json"))
+    (one,) = found["recognisers"]
+    assert (one["name"], one["here"], one["reason"]) == ("pocketsphinx", True, None)
+    (heard,) = one["samples"]
+    assert (heard["samples"], heard["words"], heard["errors"], heard["word_error_rate"]) == (
+        "sample:cards/001", 3, 0, 0.0,
+    )  # fmt: skip
+
+
+def test_a_speech_service_and_what_was_streamed_to_it_are_told(tmp_path: Path):
+    async def call(url: str, command: str, *arguments: str) -> dict:
+        words = ["speech", command, *arguments, "--server", url, "--json"]
+        running = await asyncio.to_thread(process, *words, cwd=tmp_path)
+        out, err = await asyncio.to_thread(running.communicate)
+        return told(Called(running.returncode, out, err))
+
+    async def test() -> None:
+        async with service() as one:
+            url = one.url("")
+            found = await call(url, "status")
+            assert (found["server"], found["workers_available"], found["requests_processed"]) == (url, 1, 0)
+            (utterance,) = (await call(url, "stream", "sample:cards/001", "--unpaced"))["utterances"]
+            assert (utterance["status"], utterance["results"][-1]["final"]) == (0, True)
+            assert utterance["transcript"].endswith("octets")
+            assert utterance["latency_s"] > 0
+
+    run(test)
+
+
+def test_one_value_is_printed_once(voxpath):
+    refused = voxpath("speech", "status", "--watch", "--json")
+    assert (refused.code, "give one of them" in refused.err) == (2, True)
+
+
 def test_problems_go_to_standard_error(voxpath, small: Path):
     small.write_text(small.read_text().replace("[topology]", 'limits = { time = "1 ms" }\n[topology]'))
     called = voxpath("run", small, "--json")
@@ -96,11 +210,22 @@ def test_problems_go_to_standard_error(voxpath, small: Path):
     assert "invalid run" in called.err
 
 
-def test_the_page_describes_every_command_that_has_it():
+def commands(group: click.Group, before: str = "voxpath") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before} {name}")
+        else:
+            yield f"{before} {name}", command
+
+
+def test_the_page_describes_every_command_that_has_it_and_no_other():
     page = (ROOT / "docs" / "json.md").read_text()
-    for name, command in cli.commands.items():
-        if any("--json" in parameter.opts for parameter in command.params):
-            assert f"`voxpath {name}" in page, name
+    described = set(re.findall(r"`(voxpath [a-z -]+)`", page))
+    assert described == {
+        name
+        for name, command in commands(cli)
+        if any("--json" in parameter.opts for parameter in command.params)
+    }
 
 
 def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(small: Path, tmp_path: Path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from voxpath.cli.parts import Command
+from voxpath.cli.parts import JSON, Command
 
 
 @click.command(
@@ -63,6 +63,7 @@ Examples:
 @click.option("--live", is_flag=True, help="From standard input to standard output, block by block.")
 @click.option("--rate", type=click.IntRange(1_000, 192_000), default=None, help="Of --live, in Hz.")
 @click.option("--block", default="10 ms", show_default=True, help="Of --live.")
+@JSON
 def aec(
     far: Path | None,
     mic: Path | None,
@@ -70,6 +71,7 @@ def aec(
     live: bool,
     rate: int | None,
     block: str,
+    json: bool,
     **options: Any,
 ) -> int:
     """Cancels the echo of loudspeakers in a recording of microphones, mono or stereo.
@@ -86,10 +88,12 @@ def aec(
             raise click.UsageError(f"--live reads and writes streams, so it takes no {given[0]}")
         if rate is None:
             raise click.UsageError("--live needs --rate")
+        if json:
+            raise click.UsageError("--live writes samples to standard output, so it takes no --json")
         return cancel_stream(sys.stdin.buffer, sys.stdout.buffer, rate, block, chosen)
     if rate is not None:
         raise click.UsageError("--rate is of --live; files say it themselves")
     if far is None or mic is None or output is None:
         missing = next(name for name, path in files.items() if path is None)
         raise click.UsageError(f"{missing} is missing, or --live")
-    return cancel_files(far, mic, output, chosen)
+    return cancel_files(far, mic, output, chosen, as_json=json)

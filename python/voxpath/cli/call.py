@@ -9,7 +9,7 @@ import click
 
 from voxpath import options
 from voxpath.cli.options import SEED, option, takes
-from voxpath.cli.parts import Command, Decorated
+from voxpath.cli.parts import JSON, Command, Decorated
 
 
 def _link(function: Decorated) -> Decorated:
@@ -59,6 +59,7 @@ Examples:
     help="The page; call.html without it.",
 )
 @takes(options.OUT, options.FORCE)
+@JSON
 def call(recordings: tuple[Path, ...], **given: Any) -> int:
     """Sends a voice through codec, transport and network, and writes what the other side hears.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from voxpath.cli.parts import JSON
 from voxpath.voice.speech.hearing import RANGES
 from voxpath.voice.speech.recognisers import DEFAULT, NAMES
 
@@ -191,9 +192,10 @@ def work(master: str, **options: object) -> int:
 @_hearing
 @_token("token", "clients")
 @_CA
-def stream(files: tuple[str, ...], **options: object) -> int:
+@JSON
+def stream(files: tuple[str, ...], json: bool, **options: object) -> int:
     """Sends FILES (WAV, Ogg, MP3, FLAC, WebM ...; sample:cards) and says what was understood, and when."""
-    return int(_commands().stream(files, **options))
+    return int(_commands().stream(files, as_json=json, **options))
 
 
 @speech.command()
@@ -201,9 +203,10 @@ def stream(files: tuple[str, ...], **options: object) -> int:
 @click.option("--watch", is_flag=True, help="Also every change, until Ctrl-C.")
 @_token("token", "clients")
 @_CA
-def status(**options: object) -> int:
+@JSON
+def status(json: bool, **options: object) -> int:
     """Says how many workers are free, and how many sessions have ended."""
-    return int(_commands().status(**options))
+    return int(_commands().status(as_json=json, **options))
 
 
 @speech.command()
@@ -238,9 +241,10 @@ def _profiles() -> ModuleType:
 @click.argument("names", nargs=-1, type=click.Choice(NAMES))
 @click.option("--samples", multiple=True, help="Have these recognised; several times for several sets.")
 @_MODEL
-def recognisers(names: tuple[str, ...], **options: object) -> int:
+@JSON
+def recognisers(names: tuple[str, ...], json: bool, **options: object) -> int:
     """Says which recognisers (NAMES, or all) are here, what the others need, and how well they do."""
-    return int(_commands().recognisers(names, **options))
+    return int(_commands().recognisers(names, as_json=json, **options))
 
 
 def _commands() -> ModuleType:

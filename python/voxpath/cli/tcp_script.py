@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from voxpath.cli.parts import Command
+from voxpath.cli.parts import JSON, Command
 
 
 @click.command(
@@ -25,11 +25,12 @@ Examples:
     help="Where: rfc, linux, riverbed16, kernel, with commas between; else all of a script's but the kernel.",
 )
 @click.option("--ladder", is_flag=True, help="Print what left and what arrived, also where all holds.")
-def tcp_script(scripts: tuple[Path, ...], stack: str, ladder: bool) -> int:
+@JSON
+def tcp_script(scripts: tuple[Path, ...], stack: str, ladder: bool, json: bool) -> int:
     """Runs conformance SCRIPTS of TCP: in virtual time, or on the live kernel.
 
     What a script is stands in docs/tcp-scripts.md.
     """
     from voxpath.cli.actions import tcp_script as action
 
-    return action.run(scripts, stack, ladder)
+    return action.run(scripts, stack, ladder=ladder, as_json=json)

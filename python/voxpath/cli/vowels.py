@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from voxpath.cli.parts import Command, Decorated, Group, save
+from voxpath.cli.parts import JSON, Command, Decorated, Group, save
 
 
 @click.group(cls=Group)
@@ -59,6 +59,7 @@ def _vowel_options(function: Decorated) -> Decorated:
         _formant_options,
         click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a page."),
         save("a row for each vowel"),
+        JSON,
     ]
     for option in reversed(options):
         function = option(function)
@@ -114,6 +115,7 @@ Examples:
 """,
 )
 @_formant_options
+@JSON
 def vowels_accuracy(**options: Any) -> int:
     """Tells how far F1 to F3 are off at vowels with known resonances, with these settings."""
     from voxpath.cli.actions import vowels as action

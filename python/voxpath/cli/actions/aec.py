@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from voxpath._engine import format_span, parse_span
+from voxpath.cli.actions.common import print_json
 from voxpath.terminal import Progress, console
 from voxpath.voice.aec.align import delay, shifted
 from voxpath.voice.aec.filters import long_room, widely_linear
@@ -103,8 +104,12 @@ class Options:
             raise click.UsageError(f"{error} ({length} samples at {rate} Hz)") from None
 
 
-def cancel_files(far_path: Path, mic_path: Path, out_path: Path, options: Options) -> int:
+def cancel_files(
+    far_path: Path, mic_path: Path, out_path: Path, options: Options, *, as_json: bool = False
+) -> int:
     """Cancels a recording; 0.
+
+    With `as_json` what came of it is told as docs/json.md says, and remarks go to standard error.
 
     Raises:
         click.ClickException: Bad input; nothing has been written.
@@ -123,10 +128,10 @@ def cancel_files(far_path: Path, mic_path: Path, out_path: Path, options: Option
     loud = np.zeros_like(near.samples)
     shared = min(count, far.samples.shape[1])
     loud[:, :shared] = far.samples[:, :shared]
-    told = console()
+    told = console(stderr=as_json)
     if shared < count:
         told.print(f"{far_path} ends {(count - shared) / far.rate:.3f} s sooner: silence from then on")
-    lag = _lag(loud, near.samples, near.rate, options, told.print)
+    lag, known = _lag(loud, near.samples, near.rate, options, told.print)
     loud = shifted(loud, lag)
     block = max(1, near.rate // 10)
     starts = range(0, count + late, block)
@@ -146,23 +151,39 @@ def cancel_files(far_path: Path, mic_path: Path, out_path: Path, options: Option
         told.print(
             f"{clipped} samples were clipped: at first a filter that knows nothing may add to the echo"
         )
-    half = count // 2
+    half, gain = count // 2, None
     if np.any(out[:, half:]) and np.any(near.samples[:, half:]):
         gain = erle(near.samples[:, half:], out[:, half:])
         told.print(f"second half: {gain:.1f} dB less than at the microphones, near-end speech included")
+    if as_json:
+        print_json(
+            {
+                "command": "aec",
+                "output": str(out_path),
+                "rate_hz": near.rate,
+                "channels": near.channels,
+                "duration_s": count / near.rate,
+                "delay_s": known,
+                "clipped": clipped,
+                "second_half_db": gain,
+            }
+        )
     return 0
 
 
-def _lag(far: Samples, near: Samples, rate: int, options: Options, tell: Callable[[str], None]) -> int:
-    """By how much the loudspeakers' samples are put later."""
+def _lag(
+    far: Samples, near: Samples, rate: int, options: Options, tell: Callable[[str], None]
+) -> tuple[int, float | None]:
+    """How many samples later the loudspeakers' are put, and the delay in seconds; none if none was found."""
     if options.delay != "auto":
-        return options.samples(options.delay, "--delay", rate)
+        given = options.samples(options.delay, "--delay", rate)
+        return given, given / rate
     found = delay(far, near, rate)
     if found is None:
         tell("delay: nothing found that could be an echo; 0 ms")
-        return 0
+        return 0, None
     tell(f"delay: {1e3 * found / rate:.1f} ms")
-    return found - round(_EARLY_S * rate)
+    return found - round(_EARLY_S * rate), found / rate
 
 
 def cancel_stream(source: BinaryIO, sink: BinaryIO, rate: int, block: str, options: Options) -> int:

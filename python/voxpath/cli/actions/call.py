@@ -12,7 +12,7 @@ import click
 from voxpath import _engine, files, options, terminal
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real.session import RealError
-from voxpath.cli.actions.common import check_store, chosen_names, save_page
+from voxpath.cli.actions.common import check_store, chosen_names, print_json, save_page
 from voxpath.results.store import StoreError
 from voxpath.scenario import ScenarioError
 from voxpath.scenario.one_link import LinkError, base_of, link
@@ -66,18 +66,27 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
     except (CallError, StoreError, RealError, UnanswerableError) as error:
         raise click.ClickException(str(error)) from None
     judged = [verdict.judged(made, talk, measures) for talk in made.talks]
-    out = terminal.console()
+    quiet = given["json"]
+    out = terminal.console(stderr=quiet)
     for talk, one, path in zip(made.talks, judged, outputs, strict=True):
-        out.print(f"{one.sentence}", style="bold")
-        print_document(page.numbers(talk, one))
+        if not quiet:
+            out.print(f"{one.sentence}", style="bold")
+            print_document(page.numbers(talk, one))
         try:
             write(path, talk.heard.values, talk.encoded.rate_hz)
         except OSError as error:
             terminal.complain(f"{path}: {error.strerror or error}")
             return 1
         out.print(f"heard: {path}")
-    code = save_page(page.report(made, judged, _command()), save)
+    code = save_page(page.report(made, judged, _command()), save, quiet=quiet)
     out.print(f"results: {made.folder}")
+    if quiet:
+        talks = [
+            page.talk_told(talk, one) | {"heard": str(path)}
+            for talk, one, path in zip(made.talks, judged, outputs, strict=True)
+        ]
+        told = {"command": "call", "build": _engine.BUILD, "talks": talks}
+        print_json(told | {"report": str(save), "run": str(made.folder)})
     return code
 
 

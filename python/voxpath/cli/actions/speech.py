@@ -20,6 +20,7 @@ import aiohttp
 import click
 
 from voxpath import terminal
+from voxpath.cli.actions.common import print_json
 from voxpath.voice.speech import client, master, worker
 from voxpath.voice.speech.audio_files import AudioError, audio_of
 from voxpath.voice.speech.hearing import read
@@ -33,6 +34,8 @@ from voxpath.voice.speech.trial import trial
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from pathlib import Path
+
+    from voxpath.voice.speech.trial import Trial
 
 log = logging.getLogger(__name__)
 _FAILED = 1
@@ -274,6 +277,7 @@ def stream(
     session: float | None,
     token: str | None,
     ca: Path | None,
+    as_json: bool,
     **hearing: float | None,
 ) -> int:
     """Streams one after the other."""
@@ -295,19 +299,23 @@ def stream(
         async with aiohttp.ClientSession() as http:
             for audio in audios:
                 records.append(await client.stream(http, audio, settings))
-                _show(records[-1])
+                _show(records[-1], quiet=as_json)
         return 0 if all(record.status == 0 for record in records) else _FAILED
 
     code = _run(all_of_them())
     if save is not None:
         save.write_text(json.dumps([record.to_json() for record in records], indent=1) + "\n", "utf-8")
+    if as_json:
+        print_json({"command": "speech stream", "utterances": [record.to_json() for record in records]})
     return code
 
 
-def _show(record: client.Utterance) -> None:
+def _show(record: client.Utterance, *, quiet: bool) -> None:
     if record.status != 0:
         code = "no status" if record.status is None else f"status {record.status}"
         click.echo(terminal.safe(f"{record.name}: {code}: {record.message}"), err=True)
+        return
+    if quiet:
         return
     click.echo(terminal.safe(f"{record.name}: {record.transcript}"))
     told = [f"{record.length_s:.2f} s of audio"]
@@ -325,8 +333,10 @@ def _show(record: client.Utterance) -> None:
         click.echo(f"  {1e3 * record.shares.total_s:.1f} ms from the end of speech: " + ", ".join(told))
 
 
-def status(*, server: str, watch: bool, token: str | None, ca: Path | None) -> int:
+def status(*, server: str, watch: bool, token: str | None, ca: Path | None, as_json: bool) -> int:
     """Prints what the status socket says."""
+    if watch and as_json:
+        raise click.UsageError("--watch prints until Ctrl-C, --json one value: give one of them")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     async def listen() -> int:
@@ -340,7 +350,17 @@ def status(*, server: str, watch: bool, token: str | None, ca: Path | None) -> i
                 async for message in socket:
                     told = json.loads(message.data)
                     free, ended = told["num_workers_available"], told["num_requests_processed"]
-                    click.echo(f"{free} workers available, {ended} requests processed")
+                    if as_json:
+                        print_json(
+                            {
+                                "command": "speech status",
+                                "server": server,
+                                "workers_available": free,
+                                "requests_processed": ended,
+                            }
+                        )
+                    else:
+                        click.echo(f"{free} workers available, {ended} requests processed")
                     if not watch:
                         return 0
         except aiohttp.WSServerHandshakeError as error:
@@ -352,7 +372,9 @@ def status(*, server: str, watch: bool, token: str | None, ca: Path | None) -> i
     return _run(listen())
 
 
-def recognisers(names: tuple[str, ...], *, samples: tuple[str, ...], model: Path | None) -> int:
+def recognisers(
+    names: tuple[str, ...], *, samples: tuple[str, ...], model: Path | None, as_json: bool
+) -> int:
     """Prints what can be used, and what came of the samples."""
     if model is not None and len(names) != 1:
         raise click.UsageError("--model: belongs to one recogniser, and that has to be named")
@@ -360,23 +382,38 @@ def recognisers(names: tuple[str, ...], *, samples: tuple[str, ...], model: Path
         found_samples = {one: find_samples(one) for one in samples}
     except SampleError as error:
         raise click.UsageError(str(error)) from error
-    found = 0
+    told = []
     for name in names or NAMES:
+        one: dict[str, Any] = {"name": name, "here": True, "reason": None, "samples": []}
+        told.append(one)
         try:
             loaded = load(name, model)
         except UnavailableError as error:
-            click.echo(f"{name}: not here: {error}")
+            one |= {"here": False, "reason": str(error)}
+            _tell(one, quiet=as_json)
             continue
-        found += 1
-        click.echo(f"{name}: here")
-        for one, spoken in found_samples.items():
+        _tell(one, quiet=as_json)
+        for source, spoken in found_samples.items():
             made = trial(loaded, spoken)
-            click.echo(
-                f"  {one}: {made.errors} of {made.words} words are wrong, word error rate "
-                f"{made.word_error_rate:.3f}, real-time factor {made.real_time_factor:.2f} "
-                f"(processor time, {made.audio_s:.1f} s of audio)"
-            )
-    return 0 if found else _FAILED
+            one["samples"].append({"samples": source, **made.to_json()})
+            _tell_trial(source, made, quiet=as_json)
+    if as_json:
+        print_json({"command": "speech recognisers", "recognisers": told})
+    return 0 if any(one["here"] for one in told) else _FAILED
+
+
+def _tell(one: Mapping[str, Any], *, quiet: bool) -> None:
+    if not quiet:
+        click.echo(f"{one['name']}: " + ("here" if one["here"] else f"not here: {one['reason']}"))
+
+
+def _tell_trial(source: str, made: Trial, *, quiet: bool) -> None:
+    if not quiet:
+        click.echo(
+            f"  {source}: {made.errors} of {made.words} words are wrong, word error rate "
+            f"{made.word_error_rate:.3f}, real-time factor {made.real_time_factor:.2f} "
+            f"(processor time, {made.audio_s:.1f} s of audio)"
+        )
 
 
 def _url(text: str) -> str:

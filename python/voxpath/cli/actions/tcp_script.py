@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from voxpath import _engine, scripts, terminal
+from voxpath.cli.actions.common import print_json
 from voxpath.cli.parts import FAILED
 from voxpath.scripts import KERNEL
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from voxpath.scripts import Script
+    from voxpath.scripts import Ran, Script
 
 
-def run(paths: Sequence[Path], stack: str, ladder: bool) -> int:
+def run(paths: Sequence[Path], stack: str, *, ladder: bool, as_json: bool) -> int:
     """Runs scripts; 0, or 1 where one does not hold.
 
     Raises:
@@ -34,17 +35,21 @@ def run(paths: Sequence[Path], stack: str, ladder: bool) -> int:
             raise click.UsageError(f"--stack {name}: there is no such stack; use {', '.join(sorted(known))}")
     # A user without root's privileges has his own namespaces, as long as this is held.
     isolation = _isolated() if KERNEL in asked else None
-    failed = ran = 0
+    told: list[dict[str, Any]] = []
     for script in found:
         for name in script.stacks:
             if name not in asked if asked else name == KERNEL:
                 continue
-            ran += 1
-            failed += not _tell(script, name, ladder)
+            ran = _ran(script, name)
+            told.append(_told(script, name, ran))
+            if not as_json:
+                _tell(script, name, ran, ladder)
     del isolation
-    if ran == 0:
+    if not told:
         raise click.ClickException("none of the scripts names such a stack")
-    return FAILED if failed else 0
+    if as_json:
+        print_json({"command": "tcp-script", "build": _engine.BUILD, "ran": told})
+    return 0 if all(one["holds"] for one in told) else FAILED
 
 
 def _isolated() -> _engine.Isolation:
@@ -54,11 +59,26 @@ def _isolated() -> _engine.Isolation:
         raise click.ClickException(str(error)) from error
 
 
-def _tell(script: Script, stack: str, ladder: bool) -> bool:
+def _ran(script: Script, stack: str) -> Ran:
     try:
-        ran = scripts.run(script, stack)
+        return scripts.run(script, stack)
     except OSError as error:
         raise click.ClickException(f"{script.path}: {error}") from error
+
+
+def _told(script: Script, stack: str, ran: Ran) -> dict[str, Any]:
+    line, reason = ran.failure or (None, None)
+    return {
+        "script": str(script.path),
+        "stack": stack,
+        "holds": ran.failure is None,
+        "line": line,
+        "reason": reason,
+        "ladder": list(ran.ladder),
+    }
+
+
+def _tell(script: Script, stack: str, ran: Ran, ladder: bool) -> None:
     if ran.failure is None:
         click.echo(f"{script.path} on {stack}: holds")
     else:
@@ -67,4 +87,3 @@ def _tell(script: Script, stack: str, ladder: bool) -> bool:
     if ladder or ran.failure is not None:
         for step in ran.ladder:
             click.echo(terminal.safe(f"    {step}"))
-    return ran.failure is None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from voxpath import files, terminal
+from voxpath.cli.actions.common import print_json
 from voxpath.document import Cell, Facts, Report, Section, Table, Text
 from voxpath.tables import print_document
 from voxpath.voice.phonetics import accuracy as judging
@@ -19,7 +20,7 @@ from voxpath.voice.phonetics.problems import PhoneticsError
 from voxpath.voice.phonetics.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from voxpath.document import Part
@@ -36,6 +37,7 @@ class Finding:
     formants: int
     window: float
     step: float | None
+    json: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -74,12 +76,20 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     made = measurement.tables(found, references)
-    _print(settings, made)
+    if options.json:
+        told = {
+            "reference": references.name,
+            "kinds": measurement.kinds(found, references),
+            "vowels": measurement.rows(found),
+        }
+        _print_json("vowels measure", settings, told)
+    else:
+        _print(settings, made)
     if options.save is not None:
         import polars as pl
 
         files.save(pl.DataFrame(measurement.rows(found)), options.save)
-        terminal.console().print(f"vowels: {options.save}")
+        _note(f"vowels: {options.save}", options)
     if options.report is not None:
         pictures: list[Part] = [measurement.vowel_space(found)]
         if found.film is not None:
@@ -98,6 +108,7 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
                 ],
                 [("command", _command("measure", [audio, grid, film], options))],
             ),
+            options,
         )
     return 0
 
@@ -148,12 +159,15 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     made = [comparison_table(found)]
-    _print(settings, made)
+    if options.json:
+        _print_json("vowels compare", settings, _shifts_told(found))
+    else:
+        _print(settings, made)
     if options.save is not None:
         import polars as pl
 
         files.save(pl.DataFrame(shift_rows(found)), options.save)
-        terminal.console().print(f"shifts: {options.save}")
+        _note(f"shifts: {options.save}", options)
     if options.report is not None:
         vowels = list(first.vowels)
         pictures: list[Part] = [
@@ -173,6 +187,7 @@ def compare(reference: Path, degraded: Path, grid: Path, options: Options) -> in
                 ],
                 [("command", _command("compare", [reference, degraded, grid], options))],
             ),
+            options,
         )
     return 0
 
@@ -184,7 +199,10 @@ def accuracy(options: Finding) -> int:
         click.ClickException: Praat is not installed, or settings that cannot be.
     """
     try:
-        _print(options.settings, [judging.table(options.settings)])
+        if options.json:
+            _print_json("vowels accuracy", options.settings, {"errors": judging.rows(options.settings)})
+        else:
+            _print(options.settings, [judging.table(options.settings)])
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     return 0
@@ -252,6 +270,40 @@ def shift_rows(found: Comparison) -> list[dict[str, object]]:
     ]
 
 
+def _shifts_told(found: Comparison) -> dict[str, Any]:
+    return {
+        "shifts": [
+            {
+                "vowel": one.key or None,
+                "formant": one.formant,
+                "n": one.shift.n if one.shift else 0,
+                "mean_hz": one.shift.mean if one.shift else None,
+                "half_width_hz": one.shift.half_width if one.shift else None,
+                "median_size_hz": one.size,
+                "limit_hz": one.limit_hz,
+                "beyond": one.beyond,
+                "verdict": one.verdict if one.shift else "no answer",
+            }
+            for one in found.moved
+        ],
+        "vowels": shift_rows(found),
+        **{
+            name: [
+                {"vowel": vowel.label, "context": vowel.context, "start_s": vowel.start_s} for vowel in some
+            ]
+            for name, some in (("lost", found.lost), ("unknown", found.unknown))
+        },
+    }
+
+
+def _print_json(command: str, settings: Settings, told: Mapping[str, Any]) -> None:
+    print_json({"command": command, "settings": asdict(settings), **told})
+
+
+def _note(text: str, options: Finding) -> None:
+    terminal.console(stderr=options.json).print(text)
+
+
 def _check(options: Options) -> None:
     try:
         if options.report is not None:
@@ -272,8 +324,8 @@ def _print(settings: Settings, made: Sequence[Table]) -> None:
         print_document(table)
 
 
-def _write(path: Path, report: Report) -> None:
+def _write(path: Path, report: Report, options: Finding) -> None:
     from voxpath.report.html import render
 
     files.save_page(render(report), path)
-    terminal.console().print(f"report: {path}")
+    _note(f"report: {path}", options)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     """What a terminal and the page show of a direction."""
     heard, sent = talk.heard, int(talk.sent.sum())
     missing = heard.count(*MISSING)
-    network = int((talk.sent & (talk.arrivals.complete == NEVER)).sum())
+    network = _never_came(talk)
     delay = verdict.delay
 
     def share(count: int) -> str:
@@ -82,6 +83,32 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     ]
     title = f"{talk.said.name}, {talk.said.duration_s:.1f} s, from {talk.way.from_} to {talk.way.to}"
     return Table(title, ["", "value", "of which"], rows)
+
+
+def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
+    """The same for programs: delays in milliseconds, frames by their fate, scores by their measure."""
+    heard = talk.heard
+    return {
+        "from": talk.way.from_,
+        "to": talk.way.to,
+        "said": talk.said.name,
+        "duration_s": talk.said.duration_s,
+        "sentence": verdict.sentence,
+        "delay": {**asdict(verdict.delay), "total_ms": verdict.delay.total_ms},
+        "frames": {
+            "sent": int(talk.sent.sum()),
+            "never_came": _never_came(talk),
+            "late": heard.count(Fate.LATE),
+            "recovered": heard.count(Fate.RECOVERED),
+            "concealed": heard.count(*MISSING),
+            "unsent": heard.count(Fate.UNSENT),
+        },
+        "scores": {name: asdict(score) for name, score in verdict.scores.items()},
+    }
+
+
+def _never_came(talk: Talk) -> int:
+    return int((talk.sent & (talk.arrivals.complete == NEVER)).sum())
 
 
 def _shares(verdict: Verdict) -> str:

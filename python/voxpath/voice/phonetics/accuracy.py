@@ -107,8 +107,8 @@ def worst(
         yield [max(column) for column in zip(*found, strict=True)]
 
 
-def table(settings: Settings) -> Table:
-    """The largest errors by voice, band and formant.
+def judged(settings: Settings) -> list[tuple[Voice, Sequence[int], list[tuple[float, str]]]]:
+    """By voice and band of pitches: the largest error of each formant in per cent, and where it is.
 
     Raises:
         ValueError: The vowels do not hold the ceiling, or the window.
@@ -122,24 +122,57 @@ def table(settings: Settings) -> Table:
         told = f"the vowels last {1000 * _DURATION_S:g} ms, and a window of {1000 * settings.window_s:g} ms"
         raise ValueError(f"{told} leaves no frames to them; {1000 * _DURATION_S / _WINDOWS:g} ms is the most")
     formants.check_window(settings)
-    rows: list[list[str | Cell]] = []
-    for voice in VOICES:
-        for band, found in zip(BANDS_HZ, worst(voice, settings), strict=True):
-            first, where = found[0]
-            rows.append(
-                [
-                    voice.name,
-                    f"{band[0]} to {band[-1]}" if len(band) > 1 else str(band[0]),
-                    *(
-                        Cell(f"{error:.1f}", "good" if error <= LIMIT_PERCENT else "bad", where)
-                        for error, where in found
-                    ),
-                    where if np.isfinite(first) else f"{where}: none",
-                ]
-            )
+    return [
+        (voice, band, found)
+        for voice in VOICES
+        for band, found in zip(BANDS_HZ, worst(voice, settings), strict=True)
+    ]
+
+
+def rows(settings: Settings) -> list[dict[str, object]]:
+    """A row for each voice, band and formant, for programs; an error is infinite where none was found.
+
+    Raises:
+        ValueError: As of `judged`.
+    """
+    return [
+        {
+            "voice": voice.name,
+            "pitches_hz": list(band),
+            "formant": number,
+            "error_percent": error,
+            "at": where,
+            "limit_percent": LIMIT_PERCENT,
+            "within": error <= LIMIT_PERCENT,
+        }
+        for voice, band, found in judged(settings)
+        for number, (error, where) in enumerate(found, 1)
+    ]
+
+
+def table(settings: Settings) -> Table:
+    """The largest errors by voice, band and formant.
+
+    Raises:
+        ValueError: As of `judged`.
+    """
+    lines: list[list[str | Cell]] = []
+    for voice, band, found in judged(settings):
+        first, where = found[0]
+        lines.append(
+            [
+                voice.name,
+                f"{band[0]} to {band[-1]}" if len(band) > 1 else str(band[0]),
+                *(
+                    Cell(f"{error:.1f}", "good" if error <= LIMIT_PERCENT else "bad", where)
+                    for error, where in found
+                ),
+                where if np.isfinite(first) else f"{where}: none",
+            ]
+        )
     return Table(
         f"Largest errors of {len(MEN)} vowels",
         ["voice", "pitch Hz", *(f"F{index + 1} %" for index in range(JUDGED)), "F1's at"],
-        rows,
+        lines,
         ["Klatt's cascade with the mean formants of men's American vowels (Peterson and Barney 1952)."],
     )

@@ -213,6 +213,32 @@ def rows(found: Measurement) -> list[dict[str, object]]:
     return made
 
 
+def kinds(found: Measurement, references: References) -> list[dict[str, object]]:
+    """A row for each kind of vowel and formant, with its difference from its reference, for programs."""
+    made = []
+    for number in range(1, FORMANTS + 1):
+        groups = {group.key: group for group in summary.groups(found.vowels, number)}
+        for key, group in groups.items():
+            reference = references.by_key.get(key)
+            apart = None if reference in (None, key) else summary.difference(group, groups[reference])
+            low, high = (apart and apart.interval_hz) or (None, None)
+            made.append(
+                {
+                    "kind": key,
+                    "formant": number,
+                    "n": group.n,
+                    "mean_hz": group.mean,
+                    "sd_hz": group.sd,
+                    "median_hz": group.median,
+                    "reference": reference,
+                    "difference_hz": apart and apart.hz,
+                    "difference_low_hz": low,
+                    "difference_high_hz": high,
+                }
+            )
+    return made
+
+
 def _far(found: Measurement, formant: int) -> set[int]:
     """Which vowels have a formant that lies far from those of the same kind."""
     far = set()

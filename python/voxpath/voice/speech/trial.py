@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from voxpath.voice.speech.formats import reader_of
@@ -40,6 +40,10 @@ class Trial:
     def real_time_factor(self) -> float:
         """Processor time per second of audio; what one core can keep up with is below 1."""
         return self.processor_s / self.audio_s
+
+    def to_json(self) -> dict[str, float]:
+        """Everything, derived figures too."""
+        return asdict(self) | {name: getattr(self, name) for name in ("word_error_rate", "real_time_factor")}
 
 
 def trial(recogniser: Recogniser, spoken: Iterable[Sample]) -> Trial:
