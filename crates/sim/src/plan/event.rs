@@ -3,6 +3,7 @@
 use super::{AddressEvent, Draw, FlowEvent, LinkEvent, Plan, ProcessEvent, Route};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
+use voxpath_units::Time;
 
 /// Something that changes during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,18 @@ pub(crate) fn is_up_at_first(plan: &Plan, node: u32, address: u32) -> bool {
         _ => None,
     };
     plan.events.iter().find_map(of).unwrap_or(true)
+}
+
+impl Plan {
+    /// When a process is killed and runs again, in turn.
+    pub(crate) fn turns_of(&self, process: u32) -> impl DoubleEndedIterator<Item = (Time, bool)> {
+        self.events.iter().filter_map(move |event| match event.change {
+            Change::Process(change) if change.process == process => {
+                Some((Time::from_nanos(event.at_ns), change.runs))
+            }
+            _ => None,
+        })
+    }
 }
 
 impl Change {

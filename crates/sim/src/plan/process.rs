@@ -1,12 +1,11 @@
 //! Processes on hosts, and the flows that they pass on.
 
-use super::{Change, Plan};
+use super::Plan;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
 use voxpath_apps::ProcessApp;
 use voxpath_tcp::Config as TcpConfig;
-use voxpath_units::Time;
 
 /// A process on a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,17 +37,5 @@ impl ProcessEvent {
     pub(crate) fn told(self, plan: &Plan) -> [String; 4] {
         let name = plan.processes[self.process as usize].name.clone();
         ["process".into(), name, "runs".into(), self.runs.to_string()]
-    }
-}
-
-impl Plan {
-    /// When a process is killed and runs again, in turn.
-    pub(crate) fn turns_of(&self, process: u32) -> impl DoubleEndedIterator<Item = (Time, bool)> {
-        self.events.iter().filter_map(move |event| match event.change {
-            Change::Process(change) if change.process == process => {
-                Some((Time::from_nanos(event.at_ns), change.runs))
-            }
-            _ => None,
-        })
     }
 }
