@@ -205,3 +205,18 @@ def test_a_circuit_breaker_says_when_it_stopped_what_and_why(voxpath, tmp_path: 
     frames = pl.read_parquet(folder / "frames.parquet")
     last = frames.filter(pl.col("media") == "video")["captured_ns"].max()
     assert last < client["video_stopped_ns"] < last + 40_000_000
+
+
+def test_media_of_a_clock_that_gains_run_ahead_of_the_run(voxpath, tmp_path: Path):
+    for drift, gain in (("1 %", 1.01), ("-1 %", 0.99)):
+        where = tmp_path / drift
+        where.mkdir()
+        (where / "call.toml").write_text(CALL.format(control='"none"', more=f'clock_drift = "{drift}"'))
+        called = voxpath("run", where / "call.toml", "--capture", "client", "--out", where / "runs")
+        assert called.code == 0, called.err
+        (folder,) = (where / "runs").iterdir()
+        names = ("frame.time_relative", "rtp.timestamp")
+        sent = dissect(folder / "captures/client.pcapng", "ip.src == 10.0.0.1 && rtp.p_type == 111", *names)
+        (began, first), (ended, last) = sent[0], sent[-1]
+        media_s = (int(last) - int(first)) % 2**32 / 48_000
+        assert media_s / (float(ended) - float(began)) == pytest.approx(gain, abs=0.001)
