@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -24,7 +25,7 @@ from voxpath.sweeps.crew import Crew, unfit
 from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from voxpath.results.frames import Tables
     from voxpath.sweeps.workers import Workers
@@ -274,16 +275,17 @@ def perform_all(
         if damage:
             for store in stores.values():
                 store.packs.set_aside()
-        performed = enumerate(_performed(tasks, list(missing.values()), workers), start=1)
-        for number, (index, outcome) in performed:
-            outcomes[index] = replace(outcome, damage=damage.get(index))
-            on_done(outcomes[index])
-            halts.reached("run.noted")
-            if outcome.packed:
-                # What was there was damaged or invalid, or was to be made anew.
-                stores[tasks[index].root].remove(outcome.folder.name)
-            if number % _GATHERED == 0:
-                _tidy(stores.values(), Packs.gather)
+        # Whoever interrupts this finds no worker that still writes.
+        with contextlib.closing(_performed(tasks, list(missing.values()), workers)) as performed:
+            for number, (index, outcome) in enumerate(performed, start=1):
+                outcomes[index] = replace(outcome, damage=damage.get(index))
+                on_done(outcomes[index])
+                halts.reached("run.noted")
+                if outcome.packed:
+                    # What was there was damaged or invalid, or was to be made anew.
+                    stores[tasks[index].root].remove(outcome.folder.name)
+                if number % _GATHERED == 0:
+                    _tidy(stores.values(), Packs.gather)
         # Cells may resolve into one plan; such a run is made once.
         for index, (task, name) in enumerate(zip(tasks, names, strict=True)):
             if index not in outcomes:
@@ -329,7 +331,7 @@ def _found(store: Store, name: str, task: Task) -> Outcome | None:
 
 def _performed(
     tasks: Sequence[Task], indices: Sequence[int], workers: Workers
-) -> Iterator[tuple[int, Outcome]]:
+) -> Generator[tuple[int, Outcome]]:
     """Performs some of the tasks; outcomes come as they are done, with the task's index."""
     if workers.dask is None and min(workers.jobs, len(indices)) <= 1:
         yield from _spread(Crew(_Here(), 1), {index: tasks[index] for index in indices})
