@@ -39,7 +39,7 @@ impl LossRecovery {
         if self.is_testing_timeout() {
             return None;
         }
-        let range = snd.in_one_mapping(cx, snd.scoreboard.next_lost(max_payload)?);
+        let range = snd.first_again(cx, snd.scoreboard.next_lost(max_payload)?);
         let range = snd.with_fin(cx, range);
         let room = snd.window.cwnd.saturating_sub(self.pipe(cx, snd));
         if !core::mem::take(&mut self.episode.force)
@@ -66,7 +66,7 @@ impl LossRecovery {
             return None;
         }
         if let Some(range) = snd.scoreboard.next_unsacked(max_payload) {
-            let range = snd.in_one_mapping(cx, range);
+            let range = snd.first_again(cx, range);
             snd.scoreboard.retransmitted(&range);
             return Some(range);
         }

@@ -273,7 +273,14 @@ impl Sender {
     pub(crate) fn first_outstanding(&self, cx: &Shared, max_payload: u32) -> Range<u64> {
         let end = self.nxt.min(self.una + u64::from(max_payload));
         let end = self.scoreboard.first_sacked().filter(|&at| at > self.una).map_or(end, |at| end.min(at));
-        self.with_fin(cx, self.in_one_mapping(cx, self.una..end))
+        self.with_fin(cx, self.first_again(cx, self.una..end))
+    }
+
+    /// The first of these octets that one segment carries again: where segments are repeated as they were sent, as many whole ones as fit
+    /// (tcp_retrans_try_collapse()).
+    pub(crate) fn first_again(&self, cx: &Shared, range: Range<u64>) -> Range<u64> {
+        let range = if cx.config.whole_segments { self.rtx_queue.first_whole(range) } else { range };
+        self.in_one_mapping(cx, range)
     }
 
     /// The first of these octets that one segment may carry: those of one mapping of the owner's, where there is one.

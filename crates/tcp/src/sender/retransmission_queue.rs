@@ -409,6 +409,12 @@ impl RetransmissionQueue {
         self.sums.sacked_out
     }
 
+    /// The whole segments with which `range` begins; all of it where it ends within the first one.
+    pub(crate) fn first_whole(&self, range: Range<u64>) -> Range<u64> {
+        let end = self.start_of(self.index_of(range.end));
+        range.start..if end > range.start { end } else { range.end }
+    }
+
     /// How many segments are outstanding.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
