@@ -1,7 +1,7 @@
 //! Loss detection by time (RFC 8985): a segment is lost if one that was sent later has been delivered, and a reordering window has passed
 //! since.
 
-use crate::sender::Delivered;
+use crate::sender::{Delivered, Sent};
 use voxpath_units::{Span, Time};
 
 /// Recoveries after which a window that was widened for D-SACKs falls back (RFC 8985 section 6.2, step 4).
@@ -10,9 +10,8 @@ const PERSIST: u32 = 16;
 /// RACK's state (RFC 8985 section 5.2).
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// RACK.xmit_ts, and what orders segments sent at the same time: of the segments delivered, the one that was sent last. The RFC's
-    /// RACK.end_seq orders originals alike; a retransmission it would take for older than all that was sent with it and ends above.
-    newest: Option<(Time, u64)>,
+    /// RACK.xmit_ts and RACK.end_seq: when the delivered segment was sent that was sent last.
+    newest: Option<Sent>,
     /// RACK.rtt.
     rtt: Span,
     /// RACK.min_RTT.
@@ -73,11 +72,12 @@ impl Rack {
         delivered: &Delivered,
         is_original: impl FnOnce(Time) -> bool,
     ) {
-        let Some((at, order, retransmitted)) = delivered.newest else { return };
+        let Some(newest) = delivered.newest else { return };
         // A retransmission that cannot have been answered yet: it was the original, too. What was sent once counts all the same.
-        let too_soon = retransmitted && (self.min_rtt.is_some_and(|min| now - at < min) || is_original(at));
-        let Some(newest) = (if too_soon { delivered.newest_once } else { Some((at, order)) }) else { return };
-        self.rtt = now - newest.0;
+        let too_soon = newest.is_retransmission()
+            && (self.min_rtt.is_some_and(|min| now - newest.at < min) || is_original(newest.at));
+        let Some(newest) = (if too_soon { delivered.newest_once } else { Some(newest) }) else { return };
+        self.rtt = now - newest.at;
         self.newest = self.newest.max(Some(newest));
     }
 
@@ -117,13 +117,13 @@ impl Rack {
         srtt: Option<Span>,
         eager: bool,
         wait: &'a mut Span,
-    ) -> impl FnMut(Time, u64) -> Option<bool> + use<'a> {
+    ) -> impl FnMut(Sent) -> Option<bool> + use<'a> {
         let (newest, limit) = (self.newest, self.rtt + self.window(srtt, eager));
-        move |at, order| {
-            if newest.is_none_or(|newest| newest <= (at, order)) {
+        move |sent| {
+            if newest.is_none_or(|newest| newest <= sent) {
                 return None;
             }
-            let elapsed = now - at;
+            let elapsed = now - sent.at;
             if elapsed < limit {
                 *wait = (*wait).max(limit - elapsed);
             }

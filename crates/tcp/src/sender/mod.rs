@@ -30,7 +30,7 @@ use core::ops::Range;
 use cwnd_validation::CwndUsage;
 use pacing::Pacer;
 use rate::{RateSampler, Snapshot};
-pub(crate) use retransmission_queue::{Delivered, RetransmissionQueue};
+pub(crate) use retransmission_queue::{Delivered, RetransmissionQueue, Sent};
 pub(crate) use scoreboard::Scoreboard;
 pub use send_buffer::SendBuffer;
 use voxpath_units::{Span, Time};

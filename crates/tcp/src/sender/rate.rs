@@ -79,9 +79,10 @@ impl RateSampler {
         if delivered.octets > 0 {
             self.delivered_at = now;
         }
-        let (Some((sent, _, _)), snapshot) = (delivered.newest, delivered.snapshot) else {
+        let (Some(newest), snapshot) = (delivered.newest, delivered.snapshot) else {
             return Measured::default();
         };
+        let sent = newest.at;
         let send_elapsed = sent.since(snapshot.first_sent);
         self.first_sent = sent;
         let interval = send_elapsed.max(now.since(snapshot.delivered_at));

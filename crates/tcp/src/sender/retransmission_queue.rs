@@ -52,13 +52,32 @@ struct More {
     retransmissions: VecDeque<Retransmission>,
 }
 
+/// When a segment was sent last, as what tells which of two was sent later (RACK_sent_after(), RFC 8985 section 6.2).
+///
+/// The RFC tells what was sent at the same time by where it ends. In virtual time much is: then a retransmission is not older than all
+/// that was new before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sent {
+    pub(crate) at: Time,
+    /// SND.NXT then, itself included.
+    nxt: u64,
+    /// Where it ends, if it had been sent before; else zero.
+    again: u64,
+}
+
+impl Sent {
+    pub(crate) const fn is_retransmission(self) -> bool {
+        self.again > 0
+    }
+}
+
 #[derive(Debug)]
 struct Segment {
     end: u64,
     /// When it was sent last.
     at: Time,
-    /// SND.NXT then, itself included: tells what was sent before and after it at the same time.
-    order: u64,
+    /// SND.NXT then, itself included.
+    nxt: u64,
     /// By how many octets it falls short of what it is charged.
     short: u32,
     retransmitted: bool,
@@ -70,6 +89,10 @@ struct Segment {
 }
 
 impl Segment {
+    const fn sent(&self) -> Sent {
+        Sent { at: self.at, nxt: self.nxt, again: if self.retransmitted { self.end } else { 0 } }
+    }
+
     /// What it adds to what is charged of those in flight.
     const fn short_in_flight(&self) -> u64 {
         if self.sacked || self.lost { 0 } else { self.short as u64 }
@@ -79,8 +102,7 @@ impl Segment {
 #[derive(Debug)]
 struct Retransmission {
     end: u64,
-    at: Time,
-    order: u64,
+    sent: Sent,
 }
 
 /// What one acknowledgment said of the segments that it delivered, cumulatively or selectively.
@@ -90,10 +112,10 @@ pub(crate) struct Delivered {
     pub(crate) octets: u64,
     /// By how much its segments fall short of what they were charged.
     short: u64,
-    /// The delivered segment that was sent last: when, SND.NXT then, and whether it had been sent before.
-    pub(crate) newest: Option<(Time, u64, bool)>,
+    /// When the delivered segment was sent that was sent last.
+    pub(crate) newest: Option<Sent>,
     /// The one that was sent last of those sent once.
-    pub(crate) newest_once: Option<(Time, u64)>,
+    pub(crate) newest_once: Option<Sent>,
     /// The send time of the last segment sent once, in the order of octets.
     newest_original: Option<Time>,
     /// That of the first one acknowledged that was neither sent twice nor SACKed before.
@@ -119,9 +141,9 @@ impl Delivered {
 
     fn take(&mut self, sent: &Segment, start: u64, snapshot: Option<Snapshot>) {
         self.short += u64::from(sent.short);
-        let order = (sent.at, sent.order);
-        if self.newest.is_none_or(|(at, order_then, _)| (at, order_then) < order) {
-            self.newest = Some((sent.at, sent.order, sent.retransmitted));
+        let order = sent.sent();
+        if self.newest.is_none_or(|newest| newest < order) {
+            self.newest = Some(order);
             self.snapshot = snapshot.unwrap_or_default();
         }
         if !sent.retransmitted {
@@ -174,7 +196,7 @@ impl RetransmissionQueue {
         let sent = Segment {
             end,
             at: now,
-            order: end,
+            nxt: end,
             short,
             retransmitted: false,
             sacked: false,
@@ -196,17 +218,17 @@ impl RetransmissionQueue {
         snapshot: Option<Snapshot>,
     ) {
         let first = self.index_of(range.start);
-        let order = self.segments.back().map_or(range.end, |last| last.end);
+        let nxt = self.segments.back().map_or(range.end, |last| last.end);
         let more = self.more.get_or_insert_default();
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             self.sums.short -= sent.short_in_flight();
-            (sent.at, sent.order, sent.retransmitted, sent.lost) = (now, order, true, false);
+            (sent.at, sent.nxt, sent.retransmitted, sent.lost) = (now, nxt, true, false);
             sent.short = core::mem::take(&mut short);
             self.sums.short += sent.short_in_flight();
             if let (Some(known), Some(snapshot)) = (more.snapshots.get_mut(index), snapshot) {
                 *known = snapshot;
             }
-            more.retransmissions.push_back(Retransmission { end: sent.end, at: now, order });
+            more.retransmissions.push_back(Retransmission { end: sent.end, sent: sent.sent() });
             if sent.end >= range.end {
                 break;
             }
@@ -268,11 +290,11 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Looks for losses among segments in the order of time: `verdict(sent at, SND.NXT then)` of each one in flight is whether it is lost, or none for it and
+    /// Looks for losses among segments in the order of time: `verdict(sent)` of each one in flight is whether it is lost, or none for it and
     /// all that were sent later. Those lost are given to `lose`, with what they fall short of their charge.
     pub(crate) fn detect_lost(
         &mut self,
-        mut verdict: impl FnMut(Time, u64) -> Option<bool>,
+        mut verdict: impl FnMut(Sent) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut more = self.more.take();
@@ -286,7 +308,7 @@ impl RetransmissionQueue {
         let mut undecided = None;
         for sent in self.segments.range_mut(first..) {
             if !(sent.sacked || sent.lost || sent.retransmitted) {
-                match verdict(sent.at, sent.end) {
+                match verdict(sent.sent()) {
                     None => {
                         undecided.get_or_insert(start);
                         break;
@@ -309,13 +331,13 @@ impl RetransmissionQueue {
     fn detect_lost_retransmissions(
         &mut self,
         retransmissions: &mut VecDeque<Retransmission>,
-        mut verdict: impl FnMut(Time, u64) -> Option<bool>,
+        mut verdict: impl FnMut(Sent) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>, u64),
     ) {
         let mut at = 0;
         while let Some(retransmission) = retransmissions.get(at) {
             if let Some(index) = self.in_flight(retransmission) {
-                match verdict(retransmission.at, retransmission.order) {
+                match verdict(retransmission.sent) {
                     None => break,
                     Some(false) => {
                         at += 1;
@@ -335,7 +357,7 @@ impl RetransmissionQueue {
     fn in_flight(&self, retransmission: &Retransmission) -> Option<usize> {
         let index = self.index_of(retransmission.end - 1);
         let sent = self.segments.get(index)?;
-        (sent.end == retransmission.end && sent.at == retransmission.at && !sent.sacked && !sent.lost)
+        (sent.end == retransmission.end && sent.at == retransmission.sent.at && !sent.sacked && !sent.lost)
             .then_some(index)
     }
 
@@ -511,7 +533,7 @@ mod tests {
                             sent.sack(range, &sacked, &mut delivered);
                         }
                     }
-                    Step::DetectLost { since } => sent.detect_lost(|at, _| Some(old(since, at)), |_, _| ()),
+                    Step::DetectLost { since } => sent.detect_lost(|one| Some(old(since, one.at)), |_, _| ()),
                     Step::MarkLost { since } => sent.mark_lost(|at, _| old(since, at), |_, _| ()),
                     Step::ClearSacks => {
                         sacked.clear();
