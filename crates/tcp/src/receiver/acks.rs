@@ -47,13 +47,13 @@ impl Receiver {
     /// Data in order has arrived: acknowledges it now or later.
     pub(super) fn acknowledge_data(&mut self, cx: &Shared, now: Time, len: u64, pushed: bool) {
         let mut unread = self.buffer.held();
-        if cx.config.delayed_ack.adaptive {
-            self.follow_rhythm(cx, now);
+        self.follow_rhythm(cx, now);
+        let config = &cx.config.delayed_ack;
+        if config.adaptive {
             unread = unread.max(self.wake_reader(now, len));
         }
         self.grow_receive_buffer(cx, unread);
         let full = u64::from(self.full_size);
-        let config = &cx.config.delayed_ack;
         if !config.adaptive {
             if self.unacked >= u64::from(config.max_segments) * full {
                 self.ack_now = true;
@@ -127,8 +127,11 @@ impl Receiver {
         }
     }
 
-    /// tcp_event_data_recv()
-    fn follow_rhythm(&mut self, cx: &Shared, now: Time) {
+    /// Data that continues the stream has arrived, be it behind a gap (tcp_event_data_recv()).
+    pub(super) fn follow_rhythm(&mut self, cx: &Shared, now: Time) {
+        if !cx.config.delayed_ack.adaptive {
+            return;
+        }
         let rto = cx.rtt.rto();
         let policy = &mut self.policy;
         let Some(ato) = policy.ato else {

@@ -283,7 +283,10 @@ impl Receiver {
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
             Arrival::OutOfOrder => self.acknowledge_out_of_order(cx, now, to - from),
-            Arrival::FillsGap => self.acknowledge_before_reading(cx),
+            Arrival::FillsGap => {
+                self.follow_rhythm(cx, now);
+                self.acknowledge_before_reading(cx);
+            }
             Arrival::Duplicate => self.ack_now = true,
         }
         if advanced > 0 {
