@@ -13,6 +13,7 @@ use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::rtcp::{RtcpPacket, parse_compound};
 use voxpath_wire::rtp::{ExtensionIds, RtpHeader, Vp8Descriptor};
+use voxpath_wire::vp9::Vp9Descriptor;
 
 /// Datagrams that one input brings.
 const MOST: usize = 64;
@@ -39,6 +40,11 @@ fn formats(bytes: &[u8]) {
         let mut again = Vec::new();
         descriptor.emit(&mut again);
         assert_eq!(Vp8Descriptor::parse(&again), Ok(descriptor));
+    }
+    if let Ok(descriptor) = Vp9Descriptor::parse(bytes) {
+        let mut again = Vec::new();
+        descriptor.emit(&mut again);
+        assert_eq!(Vp9Descriptor::parse(&again), Ok(descriptor));
     }
     for packet in parse_compound(bytes).map_while(Result::ok) {
         let mut again = Vec::new();

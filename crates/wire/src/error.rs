@@ -38,6 +38,8 @@ pub enum Header {
     Rtcp,
     /// The payload descriptor of VP8 (RFC 7741).
     Vp8,
+    /// The payload descriptor of VP9 (RFC 9628).
+    Vp9,
 }
 
 /// The ways in which a header can be malformed.
@@ -137,6 +139,7 @@ impl fmt::Display for Header {
             Self::Rtp => "RTP",
             Self::Rtcp => "RTCP",
             Self::Vp8 => "VP8",
+            Self::Vp9 => "VP9",
         })
     }
 }

@@ -13,6 +13,7 @@
 //! | [`udp`] | header | UDP-Lite, UDP options |
 //! | [`icmp`] | echo, errors and what they quote, of both versions | neighbour discovery, redirects, parameter problems: kept as they are |
 //! | [`rtp`] | header, extensions, the descriptor of VP8 | contributing sources, other payload formats |
+//! | [`vp9`] | the descriptor of VP9 | flexible mode, scalability structures |
 //! | [`rtcp`] | SR, RR, SDES, BYE, APP, NACK, PLI, REMB, transport-wide and RFC 8888 feedback | extended reports: kept as they are |
 //! | [`packet`] | whole packets out of headers and payload, and back | link layers: a TUN device has none |
 //! | [`ethernet`] | Ethernet II frames, ARP for IPv4 | VLANs, 802.3 lengths |
@@ -39,6 +40,7 @@ pub mod rtcp;
 pub mod rtp;
 pub mod tcp;
 pub mod udp;
+pub mod vp9;
 
 pub use error::{Header, WireError, WireErrorKind};
 pub use payload::{Held, Payload};
