@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-TSHARK = shutil.which("tshark")
+from tshark import dissect
 
 CALL = """\
 name = "a call"
@@ -34,18 +32,6 @@ def run(voxpath: Any, where: Path, control: str, more: str = "", *options: str) 
     assert called.code == 0, called.err
     (folder,) = (where / "runs").iterdir()
     return folder
-
-
-def dissect(capture: Path, condition: str, *names: str) -> list[list[str]]:
-    """Fields of packets that a display filter lets through: RTP and RTCP on one port, VP8 and Opus."""
-    assert TSHARK is not None, "tshark is not installed: `make setup` installs it"
-    command = [TSHARK, "-r", str(capture), "-Y", condition, "-T", "fields", "-E", "separator=;"]
-    for rule in ("udp.port==1-65535,rtp", "rtp.pt==96,vp8", "rtp.pt==111,opus"):
-        command += ["-d", rule]
-    for name in names:
-        command += ["-e", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [line.split(";") for line in done.stdout.splitlines()]
 
 
 @pytest.fixture
