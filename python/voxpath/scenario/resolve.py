@@ -24,7 +24,7 @@ from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.mptcp import Mptcp, MptcpSocket
 from voxpath.scenario.planning import Origin, Origins
 from voxpath.scenario.problems import Path
-from voxpath.scenario.processes.table import Passed
+from voxpath.scenario.processes.table import Among, Passed
 from voxpath.scenario.timeline import Timeline, new_addresses, times
 from voxpath.scenario.traces import Traces
 
@@ -100,7 +100,7 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
     data["flows"], by_name = _flows(
         scenario, network, data["nodes"], homes, traces, chains, origins, problems
     )
-    processes, faults = _processes(scenario, network, chains, indices, origins)
+    processes, faults = _processes(scenario, network, chains, indices, traces, origins)
     problems.extend(faults)
     # Plans of before have no such key, and keep their identity.
     if processes:
@@ -395,7 +395,12 @@ class _Chains:
 
 
 def _processes(
-    scenario: Scenario, network: Network, chains: _Chains, indices: Mapping[str, int], origins: Origins
+    scenario: Scenario,
+    network: Network,
+    chains: _Chains,
+    indices: Mapping[str, int],
+    traces: Traces,
+    origins: Origins,
 ) -> tuple[list[dict[str, Any]], _Faults]:
     processes: list[dict[str, Any]] = []
     problems: _Faults = []
@@ -407,7 +412,8 @@ def _processes(
             problems.append(((*place, "host"), f"{process.host!r} is no host; {hint}"))
             continue
         faults: _Faults = []
-        app = process.app.planned(process.name, hosts, chains.passed[process.name], faults)
+        among = Among(process.name, hosts, chains.passed[process.name], scenario.processes, traces)
+        app = process.app.planned(among, faults)
         problems.extend(((*place, "app", *inside), message) for inside, message in faults)
         host = scenario.hosts.get(process.host, Host())
         origins["processes", len(processes)] = Origin((place,))

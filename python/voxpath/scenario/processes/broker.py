@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from voxpath.scenario.processes.mqtt import SECOND, Aliases, Brokers, InFlight, Qos, Seconds
-from voxpath.scenario.processes.table import Passed, ProcessTable
+from voxpath.scenario.processes.table import Among, ProcessTable
 from voxpath.scenario.quantities import Count, Port, PositiveSize, Several, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from voxpath.scenario.problems import Path
 
 _MOST = 2**32 - 1
@@ -62,15 +60,9 @@ class Broker(ProcessTable):
         default_factory=dict, description="Users and their passwords; anybody is let in without them."
     )
 
-    def planned(
-        self,
-        name: str,  # noqa: ARG002
-        nodes: Mapping[str, int],  # noqa: ARG002
-        passed: Sequence[Passed],
-        faults: list[tuple[Path, str]],
-    ) -> dict[str, Any]:
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
         """The broker as a plan holds it."""
-        if passed:
+        if among.passed:
             faults.append(((), "flows go through proxies only"))
         expiry = _MOST if self.session_expiry is None else self.session_expiry // SECOND
         return {

@@ -9,11 +9,11 @@ from pydantic import Field
 from voxpath.names import did_you_mean
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.processes.coap import BlockSize, Ends, Exchanges
-from voxpath.scenario.processes.table import Passed, ProcessTable
+from voxpath.scenario.processes.table import Among, ProcessTable
 from voxpath.scenario.quantities import Name, Port, PositiveSpan, Several, Size, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from voxpath.scenario.problems import Path
 
@@ -60,22 +60,16 @@ class CoapClient(ProcessTable):
         """It puts all its messages."""
         return True
 
-    def planned(
-        self,
-        name: str,  # noqa: ARG002
-        nodes: Mapping[str, int],
-        passed: Sequence[Passed],
-        faults: list[tuple[Path, str]],
-    ) -> dict[str, Any]:
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
         """The client as a plan holds it."""
-        if passed:
+        if among.passed:
             faults.append(((), "flows go through proxies only"))
-        if self.server not in nodes:
-            hint = did_you_mean(self.server, nodes)
+        if self.server not in among.nodes:
+            hint = did_you_mean(self.server, among.nodes)
             faults.append((("server",), f"{self.server!r} is no host; {hint}"))
         return {
             "kind": self.kind,
-            "server": {"node": nodes.get(self.server, 0), "port": self.port},
+            "server": {"node": among.nodes.get(self.server, 0), "port": self.port},
             "path": self.path,
             "bytes": self.size,
             "start_ns": self.start,

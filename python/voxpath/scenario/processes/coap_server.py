@@ -8,12 +8,10 @@ from pydantic import Field
 
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.processes.coap import BlockSize, Ends
-from voxpath.scenario.processes.table import Passed, ProcessTable
+from voxpath.scenario.processes.table import Among, ProcessTable
 from voxpath.scenario.quantities import Port, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from voxpath.scenario.problems import Path
 
 
@@ -29,15 +27,9 @@ class CoapServer(ProcessTable):
     body: Size = default("16 MiB", "The largest body that it takes.")
     block: BlockSize = Field(1024, description="The largest block that it takes, in bytes.")
 
-    def planned(
-        self,
-        name: str,  # noqa: ARG002
-        nodes: Mapping[str, int],  # noqa: ARG002
-        passed: Sequence[Passed],
-        faults: list[tuple[Path, str]],
-    ) -> dict[str, Any]:
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
         """The server as a plan holds it."""
-        if passed:
+        if among.passed:
             faults.append(((), "flows go through proxies only"))
         return {
             "kind": self.kind,

@@ -11,12 +11,12 @@ from voxpath.names import did_you_mean
 from voxpath.scenario.apps.summaries import Counted, quantiles, spans, took
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.metric import Metric
-from voxpath.scenario.processes.table import Passed, ProcessTable
+from voxpath.scenario.processes.table import Among, ProcessTable
 from voxpath.scenario.quantities import Name, Port, PositiveSpan, Several, Span
 from voxpath.scenario.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import polars as pl
 
@@ -93,18 +93,12 @@ class ClientsTable(ProcessTable):
         """What is a publisher's or a subscriber's alone, as a plan holds it."""
         raise NotImplementedError
 
-    def planned(
-        self,
-        name: str,
-        nodes: Mapping[str, int],
-        passed: Sequence[Passed],
-        faults: list[tuple[Path, str]],
-    ) -> dict[str, Any]:
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
         """The process as a plan holds it."""
-        if passed:
+        if among.passed:
             faults.append(((), "flows go through proxies only"))
-        if self.broker not in nodes:
-            hint = did_you_mean(self.broker, nodes)
+        if self.broker not in among.nodes:
+            hint = did_you_mean(self.broker, among.nodes)
             faults.append((("broker",), f"{self.broker!r} is no host; {hint}"))
         if self.version == "3.1.1":
             newer = [key for key in ("session_expiry", "topic_aliases") if getattr(self, key)]
@@ -119,13 +113,13 @@ class ClientsTable(ProcessTable):
                 "delay_s": self.will.delay // SECOND,
             }
         clients = {
-            "broker": {"node": nodes.get(self.broker, 0), "port": self.port},
+            "broker": {"node": among.nodes.get(self.broker, 0), "port": self.port},
             "count": self.clients,
             "start_ns": self.start,
             "spread_ns": self.spread,
             "retry_ns": self.retry,
             "version": self.version,
-            "client_id": self.client_id.replace("{name}", name),
+            "client_id": self.client_id.replace("{name}", among.name),
             "clean": self.clean,
             "keep_alive_s": self.keep_alive // SECOND,
             "session_expiry_s": self.session_expiry // SECOND,

@@ -8,13 +8,11 @@ from pydantic import Field
 
 from voxpath.names import did_you_mean
 from voxpath.scenario.apps.table import default
-from voxpath.scenario.processes.table import Passed, ProcessTable
+from voxpath.scenario.processes.table import Among, ProcessTable
 from voxpath.scenario.quantities import Name, Port, PositiveSize
 from voxpath.scenario.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from voxpath.scenario.problems import Path
 
 
@@ -39,23 +37,18 @@ class Proxy(ProcessTable):
     )
     forwards: tuple[Forward, ...] = Field((), strict=False, description="Whom it passes on besides flows.")
 
-    def planned(
-        self,
-        name: str,  # noqa: ARG002
-        nodes: Mapping[str, int],
-        passed: Sequence[Passed],
-        faults: list[tuple[Path, str]],
-    ) -> dict[str, Any]:
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
         """The proxy as a plan holds it."""
         forwards = [
-            {"port": one.port, "udp": one.udp, "to": {"node": one.node, "port": one.port}} for one in passed
+            {"port": one.port, "udp": one.udp, "to": {"node": one.node, "port": one.port}}
+            for one in among.passed
         ]
         for index, one in enumerate(self.forwards):
-            if one.to not in nodes:
+            if one.to not in among.nodes:
                 faults.append(
-                    (("forwards", index, "to"), f"{one.to!r} is no host; {did_you_mean(one.to, nodes)}")
+                    (("forwards", index, "to"), f"{one.to!r} is no host; {did_you_mean(one.to, among.nodes)}")
                 )
                 continue
-            to = {"node": nodes[one.to], "port": one.target or one.port}
+            to = {"node": among.nodes[one.to], "port": one.target or one.port}
             forwards.append({"port": one.port, "udp": one.udp, "to": to})
         return {"kind": self.kind, "buffer_bytes": self.buffer, "forwards": forwards}

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.processes import Process
+    from voxpath.scenario.traces import Traces
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,25 @@ class Passed:
     port: int
     udp: bool
     node: int
+
+
+@dataclass(frozen=True)
+class Among:
+    """What a process is planned among.
+
+    Attributes:
+        name: Its name.
+        nodes: The index of each host.
+        passed: The flows that go through it.
+        processes: All processes of the scenario, in their order.
+        files: The files that the scenario names.
+    """
+
+    name: str
+    nodes: Mapping[str, int]
+    passed: Sequence[Passed]
+    processes: Sequence[Process]
+    files: Traces
 
 
 class ProcessTable(Table):
@@ -49,19 +70,11 @@ class ProcessTable(Table):
         """Whether a plan's process of this kind comes to an end that a run waits for."""
         return False
 
-    def planned(
-        self,
-        name: str,
-        nodes: Mapping[str, int],
-        passed: Sequence[Passed],
-        faults: list[tuple[Path, str]],
-    ) -> dict[str, Any]:
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
         """The process as a plan holds it.
 
         Args:
-            name: Its name.
-            nodes: The index of each host.
-            passed: The flows that go through it.
+            among: What it is planned among.
             faults: Where what is wrong is added; places count from the table.
         """
         raise NotImplementedError
