@@ -9,6 +9,7 @@
 //! | [`receive`] | statistics, frames from packets, the jitter buffer |
 //! | [`repair`] | what makes up for losses |
 //! | [`rate`] | how fast a sender may send: one file for each control; read `rate/mod.rs` first |
+//! | [`forward`] | a server that passes on what one end sends to many |
 //! | [`record`] | what an end saw |
 //! | [`clock`] | the clocks of RTP and RTCP, and numbers that wrap |
 #![no_std]
@@ -18,6 +19,7 @@ extern crate alloc;
 
 pub mod breaker;
 pub mod clock;
+pub mod forward;
 pub mod rate;
 pub mod receive;
 pub mod record;

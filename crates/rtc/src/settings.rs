@@ -87,6 +87,11 @@ impl Sends {
         repair.at("parity_packets").need(fits, format_args!("1 to {} packets", parity::MOST));
     }
 
+    /// Whether frames of video have layers.
+    pub fn is_layered(&self) -> bool {
+        self.video.as_ref().is_some_and(|video| video.encoder.is_layered())
+    }
+
     /// Settings with which nothing is wrong, for property tests.
     pub fn sample(draw: &mut dyn Draw) -> Self {
         let audio = draw.bit().then(|| Audio::sample(draw));

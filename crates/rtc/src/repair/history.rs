@@ -1,36 +1,29 @@
 //! Packets that were sent and may be asked for.
 
-use alloc::collections::VecDeque;
+use super::by_sequence::BySequence;
 use voxpath_units::{Span, Time};
 
 /// Packets that are kept at most.
 const MOST: usize = 1000;
 
-/// Packets of one source by their sequence numbers, without a gap.
+/// Packets of one source by their sequence numbers.
 #[derive(Debug)]
-pub struct Sent<T> {
-    packets: VecDeque<(T, Option<Time>)>,
-    first: u16,
-}
+pub struct Sent<T>(BySequence<(T, Option<Time>)>);
 
 impl<T: Copy> Sent<T> {
     /// The first one will have this sequence number.
     pub const fn new(first: u16) -> Self {
-        Self { packets: VecDeque::new(), first }
+        Self(BySequence::new(first, MOST))
     }
 
-    /// The next packet was sent.
-    pub fn push(&mut self, packet: T) {
-        if self.packets.len() == MOST {
-            self.packets.pop_front();
-            self.first = self.first.wrapping_add(1);
-        }
-        self.packets.push_back((packet, None));
+    /// A packet was sent for the first time.
+    pub fn put(&mut self, sequence: u16, packet: T) {
+        self.0.put(sequence, (packet, None));
     }
 
     /// A packet that is asked for, if it is kept and was not sent again within a round trip.
     pub fn again(&mut self, now: Time, sequence: u16, round_trip: Span) -> Option<T> {
-        let (packet, last) = self.packets.get_mut(usize::from(sequence.wrapping_sub(self.first)))?;
+        let (packet, last) = self.0.get_mut(sequence)?;
         if last.is_some_and(|last| now.since(last) < round_trip) {
             return None;
         }
@@ -46,7 +39,7 @@ mod tests {
     #[test]
     fn the_last_thousand_are_kept_and_sent_again_once_a_round_trip() {
         let mut sent = Sent::new(65_000);
-        (0..2_000_u32).for_each(|number| sent.push(number));
+        (0..2_000_u32).for_each(|number| sent.put(65_000_u16.wrapping_add(number as u16), number));
         let (now, trip) = (Time::ZERO + Span::from_secs(1), Span::from_millis(100));
         assert_eq!(sent.again(now, 65_000, trip), None, "too old");
         assert_eq!(sent.again(now, 1_463, trip), Some(1_999));

@@ -1,18 +1,21 @@
 //! Media on its way in.
 
+use super::descriptor::Descriptor;
 use super::outgoing::{ORIGINAL, PARITY, PARITY_BIT, REDUNDANT, RETRANSMISSION, RETRANSMISSION_BIT, content};
+use super::relay::Relayed;
 use super::{Codec, Party};
 use crate::clock;
 use crate::receive::{Assembly, Piece, Statistics, Taken};
 use crate::record::{Media, ReceivedMedia};
 use crate::repair::nack::Missing;
-use crate::repair::parity::{self, Group, Protected, Recovery};
-use crate::repair::redundancy;
-use crate::settings::Sends;
+use crate::repair::parity::{Group, Protected, Recovery};
+use crate::repair::redundancy::{self, Block};
+use crate::settings::{MOST_REDUNDANT, Sends};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
-use voxpath_wire::rtp::{RtpHeader, Vp8Descriptor};
+use voxpath_wire::rtp::RtpHeader;
 
 /// A whole frame waits so long for one before it until a key frame is asked for: where lost packets are asked for
 /// (libwebrtc's `kMaxWaitForFrameMs`), and where a parity packet may come.
@@ -43,6 +46,10 @@ pub(crate) struct Incoming {
     recovery: Option<Recovery>,
     /// Each frame tells the one before.
     inband: bool,
+    /// Frames have layers.
+    layered: bool,
+    /// Packets that came and are to be passed on, where media is.
+    relayed: Option<VecDeque<Relayed>>,
 }
 
 /// What came of a packet.
@@ -62,7 +69,7 @@ struct Part {
     sequence: u16,
     timestamp: u32,
     marker: bool,
-    descriptor: Option<Vp8Descriptor>,
+    descriptor: Option<Descriptor>,
     repaired: bool,
 }
 
@@ -70,6 +77,7 @@ impl Incoming {
     pub(crate) fn new(media: Media, party: &Party, start: Time, interval: Span, sends: &Sends) -> Self {
         let index = media.index();
         let (is_video, repair) = (media == Media::Video, sends.repair);
+        let layered = sends.is_layered();
         Self {
             media,
             ssrc: party.ssrc[index],
@@ -77,7 +85,7 @@ impl Incoming {
             timestamp: party.timestamp[index],
             interval,
             start,
-            statistics: Statistics::new(media.codec().clock),
+            statistics: Statistics::new(media.codec(layered).clock),
             assembly: Assembly::new(is_video, sends.buffer),
             newest: (1 << 32, 0),
             counted: (0, 0),
@@ -86,7 +94,23 @@ impl Incoming {
             missing: (is_video && repair.nack).then(Missing::default),
             recovery: (is_video && repair.parity_packets.is_some()).then(Recovery::default),
             inband: !is_video && repair.inband,
+            layered,
+            relayed: None,
         }
+    }
+
+    /// Has packets be passed on.
+    pub(crate) fn relay(&mut self) {
+        self.relayed = Some(VecDeque::new());
+    }
+
+    /// The next packet that is to be passed on.
+    pub(crate) fn poll_relayed(&mut self) -> Option<Relayed> {
+        self.relayed.as_mut()?.pop_front()
+    }
+
+    const fn codec(&self) -> Codec {
+        self.media.codec(self.layered)
     }
 
     /// Whether packets of a source belong to it.
@@ -138,7 +162,7 @@ impl Incoming {
         record: &mut ReceivedMedia,
     ) -> Came {
         let repaired = header.ssrc != self.ssrc;
-        let Codec { payload_type, .. } = self.media.codec();
+        let Codec { payload_type, .. } = self.codec();
         let rest = packet.front().get(at..).unwrap_or_default();
         let (mut part, mut headers, mut blocks) = (
             Part { sequence, timestamp: header.timestamp, marker: header.marker, descriptor: None, repaired },
@@ -147,9 +171,9 @@ impl Incoming {
         );
         match (self.media, header.payload_type) {
             (Media::Video, sent_as) if sent_as == payload_type || repaired => {
-                let Ok(descriptor) = Vp8Descriptor::parse(rest) else { return Came::Malformed };
+                let Ok(descriptor) = Descriptor::parse(rest, self.layered) else { return Came::Malformed };
                 part.descriptor = Some(descriptor);
-                headers = Vp8Descriptor::LEN;
+                headers = Descriptor::octets(self.layered);
             }
             (Media::Audio, REDUNDANT) => {
                 let Some(found) = redundancy::parse(rest) else { return Came::Malformed };
@@ -165,38 +189,60 @@ impl Incoming {
             return Came::Malformed;
         };
         let came = self.place(now, part, record);
-        let Some(number) = came else { return Came::Malformed };
-        let Some(number) = number else { return Came::Nothing };
-        // The first octet of a frame is real: VP8's payload header, Opus's table of contents.
-        let begins = part.descriptor.is_none_or(|descriptor| descriptor.start);
-        let real = begin + usize::from(begins && header.payload_type != REDUNDANT);
+        let Some(placed) = came else { return Came::Malformed };
+        let Some((number, frame)) = placed else { return Came::Nothing };
+        // The first octet of a frame may be real: VP8's payload header, Opus's table of contents.
+        let of_audio = u32::from(header.payload_type != REDUNDANT);
+        let real = begin + part.descriptor.map_or(of_audio, |descriptor| descriptor.of_frame()) as usize;
         let body = packet.slice(real as u32, packet.len() - real as u32);
         let wrong = if self.is_whole(sequence, &body) { 0 } else { body.len() };
+        if let Some(relayed) = &mut self.relayed {
+            let mut redundant = ([Block::default(); MOST_REDUNDANT as usize], 0);
+            for (place, &block) in redundant.0.iter_mut().zip(&blocks) {
+                *place = block;
+                redundant.1 += 1;
+            }
+            relayed.push_back(Relayed {
+                media: self.media,
+                number,
+                frame,
+                timestamp: header.timestamp,
+                marker: header.marker,
+                descriptor: part.descriptor,
+                audio_level: header.extensions.audio_level,
+                redundant,
+                octets: packet.len() - begin as u32,
+            });
+        }
         for block in blocks {
             self.earlier(now, number, header.timestamp.wrapping_sub(block.offset.into()), record);
         }
         if self.inband {
-            let ticks = clock::ticks(self.interval, self.media.codec().clock) as u32;
+            let ticks = clock::ticks(self.interval, self.codec().clock) as u32;
             self.earlier(now, number, header.timestamp.wrapping_sub(ticks), record);
         }
-        if let (Some(recovery), Some(descriptor)) = (&mut self.recovery, &part.descriptor) {
-            recovery.take(sequence, protected(&part, descriptor, (packet.len() as usize - at) as u16));
-            self.recover(now, record);
+        if let Some(descriptor) = &part.descriptor {
+            let protected = self.protected(&part, descriptor, (packet.len() as usize - at) as u16);
+            if let Some(recovery) = &mut self.recovery {
+                recovery.take(sequence, protected);
+                self.recover(now, record);
+            }
         }
         Came::New { octets: octets as u32, wrong }
     }
 
-    /// Notes a packet: its number among all of the source, none in that if it is not new; none if it cannot be.
-    fn place(&mut self, now: Time, part: Part, record: &mut ReceivedMedia) -> Option<Option<u64>> {
+    /// Notes a packet: its number among all of the source and that of its frame, none in that if it is not new; none if it
+    /// cannot be.
+    fn place(&mut self, now: Time, part: Part, record: &mut ReceivedMedia) -> Option<Option<(u64, u32)>> {
         // One cycle above zero, so that what is older than the first frame has a number too.
         let elapsed = part.timestamp.wrapping_sub(self.timestamp);
         let ticks = clock::unwrap(self.newest.0, elapsed.into(), 32);
-        let media = clock::of_ticks(ticks.checked_sub(1 << 32)?, self.media.codec().clock);
+        let media = clock::of_ticks(ticks.checked_sub(1 << 32)?, self.codec().clock);
         let (frame, start, end, key) = match part.descriptor {
             None => ((media.as_nanos() / self.interval.as_nanos()) as u32, true, true, true),
-            Some(Vp8Descriptor { start, picture, key }) => {
-                let number = clock::unwrap(self.newest.1.into(), picture.into(), 15) as u32;
-                (number, start, part.marker, key)
+            Some(descriptor) => {
+                let number = clock::unwrap(self.newest.1.into(), descriptor.picture().into(), 15) as u32;
+                (number, descriptor.start(), part.marker, descriptor.key())
             }
         };
         // No more frames than can have been captured, twice as fast as agreed.
@@ -223,14 +269,14 @@ impl Incoming {
         if let Some(missing) = &mut self.missing {
             missing.take(now, number);
         }
-        Some(Some(number))
+        Some(Some((number, frame)))
     }
 
     /// A frame of audio that came with packet `number`, for the second time or for the first.
     fn earlier(&mut self, now: Time, number: u64, timestamp: u32, record: &mut ReceivedMedia) {
         let ticks = clock::unwrap(self.newest.0, timestamp.wrapping_sub(self.timestamp).into(), 32);
         let Some(since_first) = ticks.checked_sub(1 << 32) else { return };
-        let media = clock::of_ticks(since_first, self.media.codec().clock);
+        let media = clock::of_ticks(since_first, self.codec().clock);
         let frame = (media.as_nanos() / self.interval.as_nanos()) as u32;
         let piece =
             Piece { sequence: number, frame, media, start: true, end: true, key: true, repaired: true };
@@ -240,7 +286,7 @@ impl Incoming {
     /// Recovers what parity packets tell.
     fn recover(&mut self, now: Time, record: &mut ReceivedMedia) -> Came {
         while let Some((sequence, packet)) = self.recovery.as_mut().and_then(Recovery::poll) {
-            let Ok(descriptor) = Vp8Descriptor::parse(&packet.head) else { continue };
+            let Ok(descriptor) = Descriptor::parse(&packet.head, self.layered) else { continue };
             let Protected { timestamp, marker, .. } = packet;
             let part = Part { sequence, timestamp, marker, descriptor: Some(descriptor), repaired: true };
             self.place(now, part, record);
@@ -298,19 +344,11 @@ impl Incoming {
             None => self.recovery.is_none() || waits >= WAIT_FOR_PARITY,
         }
     }
-}
 
-/// What a parity packet protects of a packet whose payload has `len` octets.
-fn protected(part: &Part, descriptor: &Vp8Descriptor, len: u16) -> Protected {
-    let mut octets = Vec::with_capacity(Vp8Descriptor::MOST);
-    descriptor.emit(&mut octets);
-    let mut head = [0; parity::HEAD];
-    head[..octets.len()].copy_from_slice(&octets);
-    Protected {
-        marker: part.marker,
-        payload_type: Media::Video.codec().payload_type,
-        timestamp: part.timestamp,
-        len,
-        head,
+    /// What a parity packet protects of a packet whose payload has `len` octets.
+    fn protected(&self, part: &Part, descriptor: &Descriptor, len: u16) -> Protected {
+        let Codec { payload_type, .. } = self.codec();
+        let (head, _) = descriptor.head();
+        Protected { marker: part.marker, payload_type, timestamp: part.timestamp, len, head }
     }
 }

@@ -5,17 +5,21 @@
 //!
 //! | module | what is in |
 //! | --- | --- |
+//! | `descriptor` | what tells frames of video apart in packets |
 //! | `outgoing` | frames become packets, and packets octets |
 //! | `pacer` | the send queue, and what leaves next |
 //! | `incoming` | packets become frames |
+//! | `relay` | media that passes through a forwarding server |
 //! | `sender` | sources, send queue and rate control |
 //! | `reports` | feedback on single packets, made and read |
 //! | `setup` | connectivity check and DTLS before media |
 //! | `timing` | when RTCP is sent |
 
+mod descriptor;
 mod incoming;
 mod outgoing;
 mod pacer;
+mod relay;
 mod reports;
 mod sender;
 mod setup;
@@ -33,6 +37,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use incoming::{Came, Incoming};
+pub use relay::{Relayed, Renumbered, Room};
 use reports::Reporter;
 use sender::Sender;
 use serde::{Deserialize, Serialize};
@@ -56,11 +61,12 @@ pub struct Codec {
 }
 
 impl Media {
-    /// Opus, or VP8.
-    pub const fn codec(self) -> Codec {
-        match self {
-            Self::Audio => Codec { payload_type: 111, clock: audio::CLOCK },
-            Self::Video => Codec { payload_type: 96, clock: video::CLOCK },
+    /// Opus, or VP8, or VP9 where frames have layers.
+    pub const fn codec(self, layered: bool) -> Codec {
+        match (self, layered) {
+            (Self::Audio, _) => Codec { payload_type: 111, clock: audio::CLOCK },
+            (Self::Video, false) => Codec { payload_type: 96, clock: video::CLOCK },
+            (Self::Video, true) => Codec { payload_type: 98, clock: video::CLOCK },
         }
     }
 }
@@ -188,6 +194,10 @@ pub struct Session {
     seed: Seed,
     name: alloc::string::String,
     sends: Option<Sends>,
+    /// Its media passes through: what comes is given out, what is sent comes from outside.
+    relays: bool,
+    /// What the other end is told at most of the rate that it may send at, bits per second.
+    most_bps: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -259,7 +269,15 @@ impl Session {
             seed: config.seed,
             name: config.name.into(),
             sends: config.sends[end].cloned(),
+            relays: false,
+            most_bps: None,
         }
+    }
+
+    /// Has media pass through, before the call begins: what comes is for [`Session::poll_relayed`], and what is sent comes by
+    /// [`Session::relay`] alone.
+    pub const fn pass_through(&mut self) {
+        self.relays = true;
     }
 
     /// Has signals of the rate control be noted as they change.
@@ -288,7 +306,8 @@ impl Session {
         let [own, other] = [self.parties[self.end], self.parties[1 - self.end]];
         if let Some(sends) = self.sends.take() {
             let draws = |part: &str| self.seed.stream(&format!("flow {} {part} {}", self.name, self.end));
-            self.sender = Some(Sender::new(sends, &own, now, self.protection.rtp(), draws));
+            let tag = self.protection.rtp();
+            self.sender = Some(Sender::new(sends, &own, now, tag, self.relays, draws));
         }
         if let Some(receives) = &self.receives {
             let needs = receives.control.needs();
@@ -302,6 +321,9 @@ impl Session {
                 receives.audio.as_ref().map(|audio| incoming(Media::Audio, audio.frame_ns)),
                 receives.video.as_ref().map(|video| incoming(Media::Video, video.interval_ns)),
             ];
+            if self.relays {
+                self.incoming.iter_mut().flatten().for_each(Incoming::relay);
+            }
         }
         let bandwidth = [self.sender.as_ref().map(|sender| &sender.settings), self.receives.as_ref()];
         let bps = bandwidth.into_iter().flatten().map(|sends| sends.rate.max_bps).sum();
@@ -426,9 +448,12 @@ impl Session {
 
     /// Asks for a key frame, since something is missing that others build upon.
     fn ask_for_key(&mut self, now: Time) {
-        if !self.timing.may_ask(now, ASK_EVERY) {
-            return;
+        if self.timing.may_ask(now, ASK_EVERY) {
+            self.send_picture_loss();
         }
+    }
+
+    fn send_picture_loss(&mut self) {
         let [sender, media] =
             [self.end, 1 - self.end].map(|end| self.parties[end].ssrc[Media::Video.index()]);
         self.send_rtcp(&[RtcpPacket::PictureLoss { sender, media }]);
@@ -556,9 +581,7 @@ impl Session {
                 estimator.handle_timeout(now);
             }
             if let Some(bitrate) = estimator.poll_remb() {
-                let sender = self.parties[self.end].ssrc[1];
-                let ssrcs = self.incoming.iter().flatten().map(|incoming| incoming.ssrc).collect();
-                self.send_rtcp(&[RtcpPacket::Remb(Remb { sender, bitrate, ssrcs })]);
+                self.tell_rate(self.most_bps.map_or(bitrate, |most| bitrate.min(most)));
             }
         }
         self.ask_again(now);
@@ -573,6 +596,54 @@ impl Session {
             self.report(now, false);
         }
         self.look(now);
+    }
+
+    /// Tells the other end a rate that it may send at.
+    fn tell_rate(&mut self, bitrate: u64) {
+        let sender = self.parties[self.end].ssrc[1];
+        let ssrcs = self.incoming.iter().flatten().map(|incoming| incoming.ssrc).collect();
+        self.send_rtcp(&[RtcpPacket::Remb(Remb { sender, bitrate, ssrcs })]);
+    }
+
+    /// The other end may not send faster than this, bits per second: an estimator of this end tells it no more, and where there is
+    /// none it is told by itself.
+    pub fn limit(&mut self, most_bps: u64) {
+        self.most_bps = Some(most_bps);
+        if matches!(self.phase, Phase::Running) && self.estimator.is_none() {
+            self.tell_rate(most_bps);
+        }
+    }
+
+    /// The next packet that came and is to be passed on.
+    pub fn poll_relayed(&mut self) -> Option<Relayed> {
+        self.incoming.iter_mut().flatten().find_map(Incoming::poll_relayed)
+    }
+
+    /// Sends a packet that came elsewhere, under numbers of this call; nothing unless the call stands.
+    pub fn relay(&mut self, now: Time, packet: &Relayed, to: Renumbered) {
+        if let (Phase::Running, Some(sender)) = (self.phase, &mut self.sender) {
+            sender.relay(self.clocks[self.end].local(now), packet, to);
+        }
+    }
+
+    /// What it may send at `now`; none unless the call stands.
+    pub fn room(&self, now: Time) -> Option<Room> {
+        let sender = self.sender.as_ref().filter(|_| matches!(self.phase, Phase::Running))?;
+        Some(sender.room(self.clocks[self.end].local(now)))
+    }
+
+    /// Asks the other end for a key frame; whether it could be asked.
+    pub fn request_key(&mut self) -> bool {
+        let is_running = matches!(self.phase, Phase::Running);
+        if is_running {
+            self.send_picture_loss();
+        }
+        is_running
+    }
+
+    /// Whether the other end has asked for a key frame since this was asked last.
+    pub fn poll_key_request(&mut self) -> bool {
+        self.sender.as_mut().is_some_and(Sender::poll_key_request)
     }
 
     /// Asks for packets that are missing.

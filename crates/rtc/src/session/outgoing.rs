@@ -1,6 +1,8 @@
 //! Media on its way out: frames become packets, and packets octets.
 
-use super::Party;
+use super::descriptor::Descriptor;
+use super::relay::{Relayed, Renumbered};
+use super::{Codec, Party};
 use crate::clock;
 use crate::record::{Media, SentFrame, SentMedia};
 use crate::repair::history::Sent;
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::rtp::{AudioLevel, ExtensionIds, Extensions, RtpHeader, Vp8Descriptor};
+use voxpath_wire::vp9::Vp9Descriptor;
 
 /// Decibels below overload of voice, and of silence (RFC 6464).
 const VOICE: u8 = 30;
@@ -29,7 +32,7 @@ pub(crate) struct Queued {
     pub(crate) sequence: u16,
     pub(crate) timestamp: u32,
     pub(crate) marker: bool,
-    pub(crate) descriptor: Option<Vp8Descriptor>,
+    pub(crate) descriptor: Option<Descriptor>,
     pub(crate) audio_level: Option<AudioLevel>,
     /// Earlier frames in it, and how many of these places are used.
     redundant: ([Block; MOST_REDUNDANT as usize], usize),
@@ -110,6 +113,8 @@ pub(crate) struct Outgoing {
     head: Vec<u8>,
     /// Octets of a packet at most.
     most: u32,
+    /// Frames have layers.
+    layered: bool,
 }
 
 impl Outgoing {
@@ -127,7 +132,8 @@ impl Outgoing {
         let level = (media == Media::Audio).then_some(AudioLevel { voice: true, level: VOICE });
         let extensions = Extensions { audio_level: level, ..*extensions };
         let header = RtpHeader { extensions, ..RtpHeader::default() }.octets() as u32;
-        let descriptor = if media == Media::Video { Vp8Descriptor::LEN as u32 } else { 0 };
+        let layered = sends.is_layered();
+        let descriptor = if media == Media::Video { Descriptor::octets(layered) as u32 } else { 0 };
         let sequence = party.sequence[index];
         Self {
             media,
@@ -151,12 +157,17 @@ impl Outgoing {
             head: Vec::new(),
             frame_ns: sends.audio.as_ref().map_or(0, |audio| audio.frame_ns),
             most,
+            layered,
         }
+    }
+
+    const fn codec(&self) -> Codec {
+        self.media.codec(self.layered)
     }
 
     /// What the media's clock says at `now`.
     pub(crate) fn timestamp(&self, now: Time) -> u32 {
-        let hz = self.media.codec().clock;
+        let hz = self.codec().clock;
         self.timestamp.wrapping_add(clock::ticks(now.since(self.start), hz) as u32)
     }
 
@@ -199,7 +210,8 @@ impl Outgoing {
         mut queue: impl FnMut(Queued),
     ) {
         let room = self.most - self.overhead - self.parity_overhead();
-        let packets = frame.bytes.div_ceil(room);
+        let layers: Vec<u32> = frame.layers().collect();
+        let packets: u32 = layers.iter().map(|octets| octets.div_ceil(room)).sum();
         let index = record.frames.len();
         record.frames.push(SentFrame {
             number: frame.number,
@@ -209,18 +221,16 @@ impl Outgoing {
             packets: packets as u16,
             key: frame.key,
         });
-        // Of equal size, as libwebrtc cuts them: the first ones have an octet more.
-        let (each, more) = (frame.bytes / packets, frame.bytes % packets);
         let mut group: Option<(Group, u32, u32)> = None;
-        for i in 0..packets {
-            let part = each + u32::from(i < more);
-            let ends = i + 1 == packets;
+        let parts = (0..).zip(layers).flat_map(|(layer, octets)| parts(layer, octets, room));
+        for (i, part) in (1..).zip(parts) {
+            let ends = i == packets;
             let packet = match self.media {
-                Media::Video => self.of_video(frame, i == 0, part, ends.then_some(index)),
+                Media::Video => self.of_video(frame, &part, ends.then_some(index)),
                 Media::Audio => self.of_audio(frame, voice, index),
             };
             if let Some(history) = &mut self.history {
-                history.push(packet);
+                history.put(packet.sequence, packet);
             }
             queue(packet);
             if let Some(most) = self.repair.parity_packets.filter(|_| self.media == Media::Video) {
@@ -229,7 +239,7 @@ impl Outgoing {
                     0,
                     0,
                 ));
-                let protected = protected(&packet);
+                let protected = protected(&packet, self.codec().payload_type);
                 let next = Group { mask: sum.mask | 1 << count, sum: sum.sum.plus(&protected), ..sum };
                 let len = len.max(packet.len);
                 if ends || count + 1 == most {
@@ -244,29 +254,33 @@ impl Outgoing {
 
     /// What a parity packet has more than the packets that it protects.
     fn parity_overhead(&self) -> u32 {
-        let more = (parity::HEADER + parity::HEAD - Vp8Descriptor::LEN) as u32;
+        let more = (parity::HEADER + parity::HEAD - Descriptor::octets(self.layered)) as u32;
         if self.repair.parity_packets.is_some() && self.media == Media::Video { more } else { 0 }
     }
 
-    fn of_video(&self, frame: &Frame, start: bool, part: u32, ends: Option<usize>) -> Queued {
+    fn of_video(&self, frame: &Frame, part: &Part, ends: Option<usize>) -> Queued {
+        let picture = (frame.number & 0x7fff) as u16;
+        let &Part { layer, octets, begins, ends: ends_layer } = part;
+        let descriptor = match self.layered {
+            false => Descriptor::Vp8(Vp8Descriptor { start: begins, picture, key: frame.key && begins }),
+            true => {
+                let predicted = !frame.key;
+                Descriptor::Vp9(Vp9Descriptor { picture, predicted, layer, begins, ends: ends_layer })
+            }
+        };
         Queued {
             media: Media::Video,
             purpose: Purpose::Media,
             sequence: self.sequence,
             timestamp: self.timestamp(frame.captured),
             marker: ends.is_some(),
-            descriptor: Some(Vp8Descriptor {
-                start,
-                picture: (frame.number & 0x7fff) as u16,
-                key: frame.key && start,
-            }),
+            descriptor: Some(descriptor),
             audio_level: None,
             redundant: Default::default(),
-            // The payload header is the first octet of a frame.
-            len: part - u32::from(start),
+            len: octets - descriptor.of_frame(),
             ends,
             since: frame.captured,
-            bytes: part + self.overhead,
+            bytes: octets + self.overhead,
         }
     }
 
@@ -303,6 +317,36 @@ impl Outgoing {
             since: frame.captured,
             bytes: len + headers + self.overhead,
         }
+    }
+
+    /// A packet that passes through; the first one begins the media's clock.
+    pub(crate) fn relay(&mut self, now: Time, packet: &Relayed, to: Renumbered) -> Queued {
+        if self.packets == 0 && to.ticks == 0 {
+            self.start = now;
+        }
+        let descriptor = packet.descriptor.map(|it| it.of_picture((to.frame & 0x7fff) as u16));
+        let redundant = match self.repair.redundant_frames {
+            0 => 0,
+            _ => redundancy::header_octets(packet.redundant.1) as u32,
+        };
+        let queued = Queued {
+            media: self.media,
+            purpose: Purpose::Media,
+            sequence: self.first.wrapping_add(to.sequence),
+            timestamp: self.timestamp.wrapping_add(to.ticks),
+            marker: to.marker,
+            descriptor,
+            audio_level: packet.audio_level,
+            redundant: packet.redundant,
+            len: packet.octets - descriptor.map_or(0, |descriptor| descriptor.of_frame()),
+            ends: None,
+            since: now,
+            bytes: packet.octets + redundant + self.overhead,
+        };
+        if let Some(history) = &mut self.history {
+            history.put(queued.sequence, queued);
+        }
+        queued
     }
 
     fn of_parity(&self, group: Group, len: u32, last: &Queued) -> Queued {
@@ -361,7 +405,7 @@ impl Outgoing {
             Purpose::Media if self.repair.redundant_frames > 0 && self.media == Media::Audio => {
                 (REDUNDANT, self.ssrc, packet.sequence)
             }
-            Purpose::Media => (self.media.codec().payload_type, self.ssrc, packet.sequence),
+            Purpose::Media => (self.codec().payload_type, self.ssrc, packet.sequence),
             Purpose::Retransmission | Purpose::Padding => {
                 (RETRANSMISSION, self.ssrc | RETRANSMISSION_BIT, next(&mut self.again))
             }
@@ -384,7 +428,7 @@ impl Outgoing {
         match &packet.purpose {
             Purpose::Media if payload_type == REDUNDANT => {
                 let (blocks, count) = &packet.redundant;
-                redundancy::emit(self.media.codec().payload_type, &blocks[..*count], &mut head);
+                redundancy::emit(self.codec().payload_type, &blocks[..*count], &mut head);
             }
             Purpose::Media if self.media == Media::Audio => {
                 head.push(audio::table_of_contents(self.frame_ns));
@@ -418,19 +462,34 @@ impl Outgoing {
     }
 }
 
+/// A packet's part of a layer of a frame.
+struct Part {
+    layer: u8,
+    octets: u32,
+    begins: bool,
+    ends: bool,
+}
+
+/// A layer in packets that have room for so many octets: of equal size, as libwebrtc cuts them; the first ones have an octet more.
+fn parts(layer: u8, octets: u32, room: u32) -> impl Iterator<Item = Part> {
+    let packets = octets.div_ceil(room);
+    let (each, more) = (octets / packets, octets % packets);
+    (0..packets).map(move |i| Part {
+        layer,
+        octets: each + u32::from(i < more),
+        begins: i == 0,
+        ends: i + 1 == packets,
+    })
+}
+
 /// What a parity packet protects of a packet of video.
-fn protected(packet: &Queued) -> Protected {
-    let mut octets = Vec::with_capacity(Vp8Descriptor::MOST);
-    if let Some(descriptor) = &packet.descriptor {
-        descriptor.emit(&mut octets);
-    }
-    let mut head = [0; parity::HEAD];
-    head[..octets.len()].copy_from_slice(&octets);
+fn protected(packet: &Queued, payload_type: u8) -> Protected {
+    let (head, octets) = packet.descriptor.as_ref().map_or(([0; parity::HEAD], 0), Descriptor::head);
     Protected {
         marker: packet.marker,
-        payload_type: packet.media.codec().payload_type,
+        payload_type,
         timestamp: packet.timestamp,
-        len: (octets.len() as u32 + packet.len) as u16,
+        len: (octets as u32 + packet.len) as u16,
         head,
     }
 }

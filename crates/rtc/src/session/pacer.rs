@@ -113,8 +113,13 @@ impl Pacer {
         }
     }
 
+    /// How long the first packet has waited, or how long it takes to send what waits: the longer one.
+    pub(crate) fn waits(&self, now: Time) -> Span {
+        self.backlog().max(self.delay(now))
+    }
+
     /// How long it takes to send what waits.
-    pub(crate) fn backlog(&self) -> Span {
+    fn backlog(&self) -> Span {
         span_of(self.bytes, self.bps)
     }
 

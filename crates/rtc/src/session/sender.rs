@@ -2,17 +2,18 @@
 
 use super::outgoing::{Outgoing, Purpose, Queued};
 use super::pacer::{Next, Pacer};
+use super::relay::{Relayed, Renumbered, Room};
 use super::reports::Reader;
 use super::{Party, Transmit};
 use crate::breaker::{Breaker, Intervals, Said};
 use crate::clock;
 use crate::rate::{Allowance, Arrival, Feedback, History, Needs, RateControl, Report, ReportKind, SendQueue};
 use crate::record::{Media, Record};
+use crate::repair::by_sequence::BySequence;
 use crate::settings::Sends;
 use crate::source::audio::Microphone;
 use crate::source::video::Camera;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use voxpath_net::{Ecn, Stream};
 use voxpath_units::{Span, Time};
@@ -30,6 +31,8 @@ pub(crate) const PADDING: u32 = 255;
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) settings: Sends,
+    /// A key frame was asked for.
+    wants_key: bool,
     needs: Needs,
     control: Box<dyn RateControl>,
     allowance: Allowance,
@@ -43,8 +46,8 @@ pub(crate) struct Sender {
     reader: Reader,
     /// The number of the next packet among all.
     next: u64,
-    /// Of each medium the numbers among all of packets that were sent, and the sequence number of the first of them.
-    numbers: [(u16, VecDeque<u64>); 2],
+    /// Of each medium the numbers among all of packets that were sent.
+    numbers: [BySequence<u64>; 2],
     key_sent: Option<Time>,
     /// What a packet is not sent again within.
     round_trip: Span,
@@ -64,6 +67,7 @@ impl Sender {
         party: &Party,
         now: Time,
         tag: u32,
+        relays: bool,
         draws: impl Fn(&str) -> Stream,
     ) -> Self {
         let needs = settings.control.needs();
@@ -102,6 +106,8 @@ impl Sender {
         ];
         let (camera, video) = video.unzip();
         let (microphone, audio) = audio.unzip();
+        // What passes through was captured elsewhere.
+        let (camera, microphone) = (camera.filter(|_| !relays), microphone.filter(|_| !relays));
         let allowance = control.allowance();
         let mut sender = Self {
             needs,
@@ -115,13 +121,14 @@ impl Sender {
             history: History::default(),
             reader: Reader::default(),
             next: 0,
-            numbers: party.sequence.map(|sequence| (sequence, VecDeque::new())),
+            numbers: party.sequence.map(|sequence| BySequence::new(sequence, NUMBERS)),
             key_sent: None,
             round_trip: Span::ZERO,
             reported: [None; 2],
             breakers,
             is_on: true,
             accounted: now,
+            wants_key: false,
             settings,
         };
         sender.follow();
@@ -232,10 +239,9 @@ impl Sender {
         let mut all = Vec::new();
         for stream in &feedback.streams {
             let Some(media) = self.media_of(stream.ssrc) else { continue };
-            let (first, numbers) = &self.numbers[media.index()];
-            let said = self.reader.congestion(feedback.timestamp, stream);
-            let number = |sequence: u16| numbers.get(usize::from(sequence.wrapping_sub(*first))).copied();
-            all.extend(said.into_iter().filter_map(|(sequence, arrival)| Some((number(sequence)?, arrival))));
+            let numbers = &self.numbers[media.index()];
+            let said = self.reader.congestion(feedback.timestamp, stream).into_iter();
+            all.extend(said.filter_map(|(sequence, arrival)| Some((*numbers.get(sequence)?, arrival))));
         }
         self.feed(now, all);
     }
@@ -289,11 +295,38 @@ impl Sender {
 
     /// The other end cannot decode without a key frame.
     fn key_wanted(&mut self, now: Time) {
+        self.wants_key = true;
         if let Some(camera) = &mut self.camera
             && self.key_sent.is_none_or(|sent| now.since(sent) >= KEY_EVERY)
         {
             self.key_sent = Some(now);
             camera.request_key();
+        }
+    }
+
+    /// Whether a key frame was asked for since this was asked last.
+    pub(crate) const fn poll_key_request(&mut self) -> bool {
+        core::mem::replace(&mut self.wants_key, false)
+    }
+
+    /// Sends a packet that passes through.
+    pub(crate) fn relay(&mut self, now: Time, packet: &Relayed, to: Renumbered) {
+        if self.is_stopped(packet.media) {
+            return;
+        }
+        let Some(outgoing) = &mut self.outgoing[packet.media.index()] else { return };
+        self.pacer.push(outgoing.relay(now, packet, to));
+        self.tell_queue(now);
+    }
+
+    /// What may be sent at `now`.
+    pub(crate) fn room(&self, now: Time) -> Room {
+        let interval_ns = self.settings.video.as_ref().map_or(1, |video| video.interval_ns);
+        let video = self.outgoing(Media::Video);
+        Room {
+            target_bps: self.allowance.target_bps,
+            video_bps: video.map_or(0, |video| video.media_rate(self.video_share(), interval_ns)),
+            is_full: self.pacer.waits(now) > Span::from_nanos(self.settings.queue_ns),
         }
     }
 
@@ -342,8 +375,7 @@ impl Sender {
             captured = true;
             let at = camera.next_at();
             let target = outgoing.media_rate(share, interval_ns);
-            let waits = self.pacer.backlog().max(self.pacer.delay(now));
-            let is_full = waits > Span::from_nanos(self.settings.queue_ns);
+            let is_full = self.pacer.waits(now) > Span::from_nanos(self.settings.queue_ns);
             let second = sent.seconds.at(at);
             second.account(target, at.since(self.accounted).as_nanos());
             self.accounted = at;
@@ -433,12 +465,7 @@ impl Sender {
             return;
         }
         if self.needs.report == ReportKind::Ccfb {
-            let (first, numbers) = &mut self.numbers[packet.media.index()];
-            numbers.push_back(number);
-            if numbers.len() > NUMBERS {
-                numbers.pop_front();
-                *first = first.wrapping_add(1);
-            }
+            self.numbers[packet.media.index()].put(packet.sequence, number);
         }
         let sent = self.history.send(now, number, bytes + self.needs.below_bytes, probe);
         self.control.on_sent(&sent);

@@ -1,7 +1,7 @@
 //! Audio as an Opus encoder makes it: a frame every 20 ms, of constant or variable size, or none while nobody speaks. Or as
 //! an encoder made it that was given a recording: then every frame's size is known.
 
-use super::{Frame, laplace};
+use super::{Frame, MOST_LAYERS, laplace};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream;
@@ -180,7 +180,7 @@ impl Microphone {
         } else {
             return None;
         };
-        Some(Frame { captured: now, number, bytes, key: true, begins })
+        Some(Frame { captured: now, number, bytes, key: true, begins, layers: [0; MOST_LAYERS] })
     }
 
     /// Whether somebody speaks.

@@ -21,6 +21,20 @@ pub struct Frame {
     pub key: bool,
     /// It begins a talk spurt.
     pub begins: bool,
+    /// Octets of its layers, if it has some, from the lowest on; zero of those that it has not.
+    pub layers: [u32; MOST_LAYERS],
+}
+
+/// Layers of a frame at most: those that VP9's descriptor can tell apart.
+pub const MOST_LAYERS: usize = 8;
+
+impl Frame {
+    /// Octets of each of its layers; of all of it if it has none.
+    pub fn layers(&self) -> impl Iterator<Item = u32> {
+        let [first, ..] = self.layers;
+        let whole = (first == 0).then_some(self.bytes);
+        whole.into_iter().chain(self.layers.into_iter().take_while(|&octets| octets > 0))
+    }
 }
 
 /// Zero-mean Laplacian of scale 1, from a uniform number between 0 and 1.

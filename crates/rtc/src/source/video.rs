@@ -1,6 +1,6 @@
 //! Video: an encoder that follows a target rate (RFC 8593 section 5), quality levels, recorded frame sizes, or a constant rate.
 
-use super::{Frame, laplace};
+use super::{Frame, MOST_LAYERS, laplace};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_net::Stream;
@@ -51,6 +51,8 @@ pub enum Encoder {
         reaction_ns: u64,
         /// Bits per second, ascending.
         rates_bps: Vec<u64>,
+        /// Each frame has a layer for each of the rates up to this one, which builds upon those below: who wants less takes fewer.
+        layered: bool,
     },
     /// Recorded sizes, over and over again.
     Frames {
@@ -104,6 +106,7 @@ impl Video {
                 1 => Encoder::Steps {
                     reaction_ns,
                     rates_bps: (1..=1 + draw.below(4)).map(|i| i * 200_000).collect(),
+                    layered: draw.bit(),
                 },
                 2 => Encoder::Frames {
                     sizes: (0..=draw.below(20)).map(|_| 1 + draw.below(4_000) as u32).collect(),
@@ -128,12 +131,14 @@ impl Encoder {
                 spread(check, "interval_spread", interval_spread);
                 check.at("deviation").probability(deviation);
             }
-            Self::Steps { reaction_ns, rates_bps } => {
+            Self::Steps { reaction_ns, rates_bps, layered } => {
                 check.at("reaction_ns").span(*reaction_ns);
                 let ascend =
                     rates_bps.is_sorted_by(|a, b| a < b) && rates_bps.first().is_some_and(|&rate| rate > 0);
                 check.at("rates_bps").need(ascend, "are at least one, above zero, and ascend");
                 rates_bps.iter().enumerate().for_each(|(i, &rate)| check.at("rates_bps").at(i).rate(rate));
+                let fit = !layered || rates_bps.len() <= MOST_LAYERS;
+                check.at("rates_bps").need(fit, format_args!("a frame has at most {MOST_LAYERS} layers"));
             }
             Self::Frames { sizes, reaction_ns, .. } => {
                 check.at("reaction_ns").span(*reaction_ns);
@@ -145,6 +150,19 @@ impl Encoder {
                 check.at("rate_bps").rate(rate_bps);
                 check.at("rate_bps").need(rate_bps > 0, "is above zero");
             }
+        }
+    }
+
+    /// Whether frames have layers.
+    pub const fn is_layered(&self) -> bool {
+        matches!(self, Self::Steps { layered: true, .. })
+    }
+
+    /// Bits per second of a frame's layers together, from one layer to all of them; none where there are none.
+    pub fn layer_rates(&self) -> &[u64] {
+        match self {
+            Self::Steps { layered: true, rates_bps, .. } => rates_bps,
+            _ => &[],
         }
     }
 
@@ -252,8 +270,16 @@ impl Camera {
         let number = self.number;
         self.number += 1;
         self.next_at = now + step;
-        let bytes = libm::round(size.clamp(1.0, f64::from(LARGEST))) as u32;
-        Frame { captured: now, number, bytes, key, begins: false }
+        let octets = |size: f64| libm::round(size.clamp(1.0, f64::from(LARGEST))) as u32;
+        let mut layers = [0; MOST_LAYERS];
+        let mut below = 0.0;
+        let rates = self.video.encoder.layer_rates().iter().map(|&rate| rate as f64);
+        for (layer, rate) in layers.iter_mut().zip(rates.take_while(|&rate| rate <= self.rate)) {
+            *layer = octets(size * (rate - below) / self.rate);
+            below = rate;
+        }
+        let bytes = if layers[0] > 0 { layers.iter().sum() } else { octets(size) };
+        Frame { captured: now, number, bytes, key, begins: false, layers }
     }
 
     /// The encoder reacts to a target, unless it has just done so (RFC 8593 section 5.1).
@@ -358,10 +384,19 @@ mod tests {
     fn steps_stay_below_the_target_and_recorded_sizes_repeat() {
         let mut steps = camera(&Video {
             key_size: 1.0,
-            ..video(Encoder::Steps { reaction_ns: 0, rates_bps: alloc::vec![240_000, 480_000] })
+            ..video(Encoder::Steps {
+                reaction_ns: 0,
+                rates_bps: alloc::vec![240_000, 480_000],
+                layered: false,
+            })
         });
         let sizes = [100_000, 300_000, 480_000, 9_000_000].map(|target| steps.capture(target).bytes);
         assert_eq!(sizes, [1000, 1000, 2000, 2000]);
+        let encoder =
+            Encoder::Steps { reaction_ns: 0, rates_bps: alloc::vec![240_000, 480_000], layered: true };
+        let mut layered = camera(&Video { key_size: 1.0, ..video(encoder) });
+        let layers = [100_000, 480_000].map(|target| layered.capture(target).layers().collect::<Vec<u32>>());
+        assert_eq!(layers, [alloc::vec![1000], alloc::vec![1000, 1000]]);
         let mut recorded =
             camera(&video(Encoder::Frames { sizes: alloc::vec![9, 1, 2], scaled: false, reaction_ns: 0 }));
         let sizes: Vec<u32> = (0..5).map(|_| recorded.capture(1).bytes).collect();

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voxpath.scenario.traces import Traces
 
 
-class _Media(Table):
+class Media(Table):
     """What an end sends."""
 
     video: Video | None = Field(None, description="Its camera; no video without it.")
@@ -54,7 +54,7 @@ class _Media(Table):
     )
 
 
-class Sends(_Media):
+class Sends(Media):
     """What an end sends."""
 
     PLAN: ClassVar[Keys] = {
@@ -72,7 +72,8 @@ def _repair(sends: Sends) -> dict[str, Any]:
     }
 
 
-_WAY = tuple(_Media.model_fields)
+WAY = tuple(Media.model_fields)
+"""What an end says of what it sends."""
 _TABLE = "table"
 _TEXT_OR_TABLE = Discriminator(lambda value: TEXT if isinstance(value, str) else _TABLE)
 _Back = Annotated[
@@ -86,14 +87,14 @@ def _back(app: Call, files: Traces) -> Any:
     return app.there(files) if app.back == "same" else app.back
 
 
-class Call(AppTable, _Media):
+class Call(AppTable, Media):
     """`from` and `to` send each other audio and video in RTP, on one pair of ports; over UDP.
 
     What stands at the top is what `from` sends, and `to` too unless `back` says otherwise.
     """
 
     PLAN: ClassVar[Keys] = {
-        "there": From("video", lambda app, files: app.there(files), also=_WAY),
+        "there": From("video", lambda app, files: app.there(files), also=WAY),
         "back": From("back", _back),
         "drift_ppb": From("clock_drift", lambda app, _: [app.clock_drift, 0]),
     }
@@ -119,7 +120,7 @@ class Call(AppTable, _Media):
         """What `from` sends, in the plan; none if it sends nothing."""
         if self.video is None and self.audio is None:
             return None
-        sends = Sends.model_construct(**{key: getattr(self, key) for key in _WAY})
+        sends = Sends.model_construct(**{key: getattr(self, key) for key in WAY})
         return plan(sends, files, [])
 
     @model_validator(mode="after")

@@ -44,7 +44,7 @@ def _encoder(video: Video, files: Traces) -> dict[str, Any]:
     if video.rate is not None:
         return {"kind": "constant", "rate_bps": video.rate}
     if video.rates is not None:
-        return {"kind": "steps", **reaction, "rates_bps": list(video.rates)}
+        return {"kind": "steps", **reaction, "rates_bps": list(video.rates), "layered": video.layered}
     if video.sizes is not None:
         sizes = [size for _, (size,) in files.parsed(video.sizes, _sizes)]
         return {"kind": "frames", "sizes": sizes, "scaled": video.scaled, **reaction}
@@ -65,7 +65,16 @@ class Video(Table):
         "encoder": From(
             "rate",
             _encoder,
-            also=("rates", "sizes", "scaled", "reaction", "size_spread", "interval_spread", "deviation"),
+            also=(
+                "rates",
+                "layered",
+                "sizes",
+                "scaled",
+                "reaction",
+                "size_spread",
+                "interval_spread",
+                "deviation",
+            ),
         ),
     }
 
@@ -89,6 +98,11 @@ class Video(Table):
     rates: tuple[Rate, ...] | None = Field(
         None, min_length=1, strict=False, description="Quality levels, ascending: the highest that fits."
     )
+    layered: bool = Field(
+        False,
+        description="Each frame has a layer for each of the rates up to that one (VP9, RFC 9628), of which a"
+        " forwarder can leave some out.",
+    )
     sizes: str | None = Field(None, description="A file of frame sizes in bytes, one a line, over and over.")
     scaled: bool = Field(True, description="Sizes of the file are scaled to what the rate control says.")
 
@@ -97,6 +111,8 @@ class Video(Table):
         given = [key for key in ("rate", "rates", "sizes") if getattr(self, key) is not None]
         if len(given) > 1:
             raise faults(((given[1],), f"contradicts {given[0]}: a camera has one of rate, rates and sizes"))
+        if self.layered and self.rates is None:
+            raise faults((("layered",), "needs rates, one for each layer"))
         return self
 
 
