@@ -136,8 +136,16 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     (folder,) = (tmp_path / "runs").iterdir()
     written = {path.stem: pl.read_parquet(path).columns for path in folder.glob("*.parquet")}
     described = {table: list(columns) for table, columns in dictionary().items() if table != "series_metrics"}
-    # Tables and columns of browsers, of CoAP and of iperf_siri are those that this scenario has not.
-    assert described.keys() - written.keys() == {"browsers", "coap", "exchanges", "flaws"}
+    # Of browsers, CoAP, forwarding servers and iperf_siri this scenario has nothing.
+    assert described.keys() - written.keys() == {
+        "browsers",
+        "coap",
+        "exchanges",
+        "flaws",
+        "leg_frames",
+        "leg_seconds",
+        "legs",
+    }
     for table, columns in written.items():
         assert set(columns) <= set(described[table]), table
         assert table == "flows" or set(columns) == set(described[table]), table

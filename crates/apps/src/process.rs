@@ -117,6 +117,8 @@ pub struct Work {
     pub completed: Option<Time>,
     /// Octets of data that came, or were taken.
     pub octets: u64,
+    /// Of these, octets that are not what was sent, where that is looked at.
+    pub wrong: u64,
 }
 
 /// What processes saw, of which a table is made.

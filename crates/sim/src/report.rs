@@ -351,7 +351,7 @@ fn flows(plan: &Plan, world: &World, names: &[String], ended: Time, books: &mut 
     }
     let processes = (first as u32..).zip(&world.processes).zip(&plan.processes);
     rows.extend(processes.filter_map(|((name, running), process)| {
-        let Work { transport, to, start, status, first, completed, octets } =
+        let Work { transport, to, start, status, first, completed, octets, wrong } =
             running.machine.as_ref()?.work()?;
         Some(FlowRow {
             flow: name,
@@ -366,7 +366,7 @@ fn flows(plan: &Plan, world: &World, names: &[String], ended: Time, books: &mut 
             first,
             completed,
             bytes: octets,
-            wrong: 0,
+            wrong,
             packets_sent: [1, 0].map(|opened| sent.get(&(name, opened)).copied().unwrap_or(0)),
         })
     }));

@@ -21,6 +21,7 @@ pub mod call;
 pub mod cbr;
 pub mod coap;
 pub mod dialogue;
+pub mod forwarding;
 pub mod iperf_siri;
 pub mod mqtt;
 pub mod onoff;
@@ -74,4 +75,10 @@ processes! {
     "coap_client" CoapClient(coap::client::CoapClient), coap::client::Putter;
     /// A CoAP server that takes them.
     "coap_server" CoapServer(coap::server::CoapServer), coap::server::Taker;
+    /// Passes on media of one to many.
+    "forwarder" Forwarder(Box<forwarding::server::Server>), forwarding::server::Running;
+    /// Sends media to a forwarder.
+    "presenter" Presenter(Box<forwarding::party::Presenter>), forwarding::party::End<true>;
+    /// Receives media from a forwarder.
+    "viewer" Viewer(Box<forwarding::party::Viewer>), forwarding::party::End<false>;
 }

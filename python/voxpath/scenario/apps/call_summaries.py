@@ -41,13 +41,14 @@ class MediaSeconds:
 
     table: str = "media_seconds"
     transport: str = "udp"
+    prefix: str = ""
     counts: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """What the columns mean."""
         return {
-            f"{end}_{name}": metric
+            f"{self.prefix}{end}_{name}": metric
             for end in _ENDS
             for name, metric in {
                 "media_sent_bps": Metric(
@@ -85,6 +86,7 @@ class MediaSeconds:
 
         columns = []
         for end in _ENDS:
+            name_of = f"{self.prefix}{end}"
             of_end = pl.col("end") == end
             seconds = pl.col("second").filter(of_end).n_unique()
 
@@ -97,12 +99,14 @@ class MediaSeconds:
             expected = total("media_packets_expected")
             waits = pl.col("queueing_mean_ns").filter(of_end).drop_nulls().sort()
             columns += [
-                per_second("media_sent_bps").alias(f"{end}_media_sent_bps"),
-                per_second("media_received_bps").alias(f"{end}_media_received_bps"),
-                pl.when(expected > 0).then(total("media_packets_lost") / expected).alias(f"{end}_media_loss"),
+                per_second("media_sent_bps").alias(f"{name_of}_media_sent_bps"),
+                per_second("media_received_bps").alias(f"{name_of}_media_received_bps"),
+                pl.when(expected > 0)
+                .then(total("media_packets_lost") / expected)
+                .alias(f"{name_of}_media_loss"),
                 *(
                     waits.get((waits.len() * percent + 99) // 100 - 1, null_on_oob=True).alias(
-                        f"{end}_queueing_p{percent}_ns"
+                        f"{name_of}_queueing_p{percent}_ns"
                     )
                     for percent in (50, 95)
                 ),
@@ -116,13 +120,14 @@ class MediaFrames:
 
     table: str = "frames"
     transport: str = "udp"
+    prefix: str = ""
     counts: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """What the columns mean."""
         return {
-            f"{end}_{media}_{name}": metric
+            f"{self.prefix}{end}_{media}_{name}": metric
             for end in _ENDS
             for media in _MEDIA
             for name, metric in {
@@ -131,7 +136,7 @@ class MediaFrames:
                     "1",
                     "receiving application",
                     f"The {end}'s frames of {media} that were not played, where their fate is known.",
-                    of=f"{end}_{media}_frames",
+                    of=f"{self.prefix}{end}_{media}_frames",
                 ),
                 "delay_p50_ns": Metric(
                     "ns",
@@ -161,7 +166,7 @@ class MediaFrames:
                 frames = mine.sum().cast(pl.UInt64)
                 known = (mine & (fate != "pending")).sum()
                 played = (mine & fate.is_in(_PLAYED) & pl.col("played_ns").is_not_null()).sum()
-                name = f"{end}_{media}"
+                name = f"{self.prefix}{end}_{media}"
                 columns += [
                     pl.when(frames > 0).then(frames).alias(f"{name}_frames"),
                     pl.when(frames > 0).then((known - played).cast(pl.UInt64)).alias(f"{name}_unplayed"),

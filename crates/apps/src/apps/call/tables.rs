@@ -15,16 +15,17 @@ const SENDER: &str = "sending application";
 const RECEIVER: &str = "receiving application";
 
 /// The ends of a flow.
-const ENDS: [&str; 2] = ["client", "server"];
+pub(in crate::apps) const ENDS: [&str; 2] = ["client", "server"];
 
 /// What is sent one way of one medium, at both ends.
-struct Way<'a> {
-    flow: u32,
+#[derive(Debug, Clone, Copy)]
+pub(in crate::apps) struct Way<'a> {
+    pub(in crate::apps) flow: u32,
     /// The end that sends.
-    end: usize,
-    media: Media,
-    sender: &'a Record,
-    receiver: &'a Record,
+    pub(in crate::apps) end: usize,
+    pub(in crate::apps) media: Media,
+    pub(in crate::apps) sender: &'a Record,
+    pub(in crate::apps) receiver: &'a Record,
 }
 
 /// Each medium, each way.
@@ -237,7 +238,7 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
 };
 
 /// A second of a medium.
-pub(super) struct Second {
+pub(in crate::apps) struct Second {
     flow: u32,
     end: usize,
     media: Media,
@@ -261,7 +262,7 @@ const fn rate(octets: u64) -> Option<f64> {
 }
 
 /// The table of seconds of media.
-pub(super) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
+pub(in crate::apps) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
     is_of: |told| told.seen::<Record>().is_some(),
     table: TableOf {
         name: "media_seconds",
@@ -361,29 +362,36 @@ pub(super) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
         ],
     },
     rows: |told, rows| {
-        let base = |end| ways(told).filter(|way| way.end == end).flat_map(least_delay).min();
-        let base = [base(0), base(1)];
-        for way in ways(told) {
-            let index = way.media.index();
-            let (sent, received) = (&way.sender.sent[index].seconds, &way.receiver.received[index].seconds);
-            let of_sent = sent.iter().map(|(number, _)| number);
-            let mut numbers: Vec<u64> = of_sent.chain(received.iter().map(|(number, _)| number)).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            rows.extend(numbers.into_iter().map(|second| Second {
-                flow: way.flow,
-                end: way.end,
-                media: way.media,
-                second,
-                sent: sent.get(second).copied().unwrap_or_default(),
-                received: received.get(second).copied().unwrap_or_default(),
-                base: base[way.end],
-            }));
+        for end in [0, 1] {
+            let of_end: Vec<Way<'_>> = ways(told).filter(|way| way.end == end).collect();
+            seconds(&of_end, rows);
         }
     },
 };
 
-fn least_delay(way: Way<'_>) -> Option<i64> {
+/// Seconds of all media that go one way.
+pub(in crate::apps) fn seconds(ways: &[Way<'_>], rows: &mut Vec<Second>) {
+    let base = ways.iter().filter_map(least_delay).min();
+    for way in ways {
+        let index = way.media.index();
+        let (sent, received) = (&way.sender.sent[index].seconds, &way.receiver.received[index].seconds);
+        let of_sent = sent.iter().map(|(number, _)| number);
+        let mut numbers: Vec<u64> = of_sent.chain(received.iter().map(|(number, _)| number)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        rows.extend(numbers.into_iter().map(|second| Second {
+            flow: way.flow,
+            end: way.end,
+            media: way.media,
+            second,
+            sent: sent.get(second).copied().unwrap_or_default(),
+            received: received.get(second).copied().unwrap_or_default(),
+            base,
+        }));
+    }
+}
+
+fn least_delay(way: &Way<'_>) -> Option<i64> {
     way.receiver.received[way.media.index()].seconds.iter().filter_map(|(_, second)| second.delay_min).min()
 }
 

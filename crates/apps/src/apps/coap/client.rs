@@ -209,6 +209,7 @@ impl Process for Putter {
             first: done().map(|(at, _)| at).min(),
             completed: put.iter().filter_map(|it| it.ended).map(|(at, _)| at).max().filter(|_| is_whole),
             octets: all * u64::from(settings.bytes),
+            wrong: 0,
         })
     }
 

@@ -107,6 +107,7 @@ impl Process for Taker {
             first: got.first().map(|&(_, at)| at),
             completed: *last_at,
             octets: *octets,
+            wrong: 0,
         })
     }
 

@@ -243,6 +243,7 @@ impl Process for Server {
             first: *first_at,
             completed: *last_at,
             octets: *octets,
+            wrong: 0,
         })
     }
 

@@ -271,6 +271,7 @@ impl Process for Sender {
             first: done().map(|(_, at)| at).min(),
             completed: done().map(|(_, at)| at).max().filter(|_| is_whole),
             octets: done().map(|(number, _)| u64::from(self.publishing.account.size(number))).sum(),
+            wrong: 0,
         })
     }
 

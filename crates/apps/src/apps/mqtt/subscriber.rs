@@ -165,6 +165,7 @@ impl Process for Listener {
             first: deliveries.first().map(|it| it.at),
             completed: deliveries.last().map(|it| it.at).filter(|_| is_whole),
             octets: *octets,
+            wrong: 0,
         })
     }
 
