@@ -25,6 +25,7 @@ mod kernel;
 mod kernel_settings;
 mod lateness;
 mod live;
+mod marks;
 mod namespace;
 mod processes;
 mod relay;

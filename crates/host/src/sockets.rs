@@ -5,6 +5,7 @@
 use crate::clock::Clock;
 use crate::error::{Context, HostError};
 use crate::live::{Alarm, wait};
+use crate::marks::{self, Came};
 use crate::namespace::Namespace;
 use crate::run::{Spent, spent};
 use crate::tcp_info::{TcpInfo, tcp_info};
@@ -15,7 +16,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::sockopt;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind,
-    connect, ipproto, listen, recv, recvfrom, send, shutdown, socket_with,
+    connect, ipproto, listen, recv, send, shutdown, socket_with,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -95,6 +96,8 @@ struct End {
     is_queued: bool,
     /// What was last recorded, while it is watched.
     watched: Option<TcpInfo>,
+    /// How the kernel marks its datagrams.
+    mark: Ecn,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +151,7 @@ impl Sockets {
                 (Machine::Datagrams(_), _) => {
                     phase = Phase::Open;
                     let socket = bound(host, SocketType::DGRAM, outside.local)?;
+                    marks::tell(&socket, outside.local)?;
                     if let Some(remote) = outside.remote {
                         connect(&socket, &remote).context(|| format!("reach {remote}"))?;
                     }
@@ -164,6 +168,7 @@ impl Sockets {
                 state: StreamState::default(),
                 is_queued: false,
                 watched: None,
+                mark: Ecn::NotEct,
             };
             sockets.ends.push(end);
         }
@@ -417,19 +422,22 @@ impl End {
                 moved
             }
             Machine::Datagrams(application) => {
-                let mut datagrams = DatagramSocket { socket, inbox: None, sent: 0 };
+                let is_ipv4 = self.outside.local.is_ipv4();
+                let mut datagrams =
+                    DatagramSocket { socket, is_ipv4, mark: &mut self.mark, inbox: None, sent: 0 };
                 let mut buffer = vec![0; PIECE];
                 loop {
-                    match recvfrom(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                        Ok((_, len, from)) => {
+                    match marks::receive(socket, &mut buffer) {
+                        Ok(Came { len, from, ecn }) => {
                             if self.outside.remote.is_none() {
                                 // Whoever comes first is answered.
-                                self.outside.remote = from.and_then(|from| SocketAddr::try_from(from).ok());
+                                self.outside.remote = from;
                                 if let Some(remote) = self.outside.remote {
                                     let _ = connect(socket, &remote);
                                 }
                             }
-                            datagrams.inbox = Some(Payload::bytes(Bytes::copy_from_slice(&buffer[..len])));
+                            let data = Payload::bytes(Bytes::copy_from_slice(&buffer[..len]));
+                            datagrams.inbox = Some((data, ecn));
                             application.drive(clock.now(), &mut datagrams);
                         }
                         Err(Errno::AGAIN) => break,
@@ -562,18 +570,24 @@ impl Stream for Socket<'_> {
 /// A datagram socket as applications see it.
 struct DatagramSocket<'a> {
     socket: &'a OwnedFd,
-    /// What has come.
-    inbox: Option<Payload>,
+    is_ipv4: bool,
+    /// How the kernel marks what is sent.
+    mark: &'a mut Ecn,
+    /// What has come, and its mark.
+    inbox: Option<(Payload, Ecn)>,
     sent: u64,
 }
 
 impl Datagrams for DatagramSocket<'_> {
     fn receive_marked(&mut self) -> Option<(Payload, Ecn)> {
-        Some((self.inbox.take()?, Ecn::NotEct))
+        self.inbox.take()
     }
 
-    // Settings that ask for marks are refused for real hosts: these are not set, and not seen.
-    fn send_marked(&mut self, data: Payload, _ecn: Ecn) {
+    fn send_marked(&mut self, data: Payload, ecn: Ecn) {
+        // A datagram socket takes any mark, so it has this one afterwards.
+        if *self.mark != ecn && marks::set(self.socket, self.is_ipv4, ecn).is_ok() {
+            *self.mark = ecn;
+        }
         let mut bytes = Vec::new();
         data.write_to(&mut bytes);
         // Datagrams are not repeated: what the kernel does not take is lost, and the receiver misses it. An

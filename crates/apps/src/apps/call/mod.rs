@@ -67,14 +67,6 @@ impl Settings for Box<Call> {
         check.at("rtcp_interval_ns").span_of_at_least(self.rtcp_interval_ns, Span::from_millis(10));
     }
 
-    fn check_real(&self, _over: Over, check: &mut Check<'_>) {
-        for (key, sends) in self.ways() {
-            let message =
-                "does without congestion marks where an end is a real host, whose sockets do not tell them";
-            check.at(key).at("control").need(!sends.control.needs().ecn, message);
-        }
-    }
-
     fn is_endless(&self) -> bool {
         self.duration_ns.is_none()
     }
