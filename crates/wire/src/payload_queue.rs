@@ -2,6 +2,7 @@
 
 use crate::payload::Payload;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// Runs of bytes, one after the other. Runs of one pattern merge, so a bulk transfer is one entry.
 #[derive(Debug, Default)]
@@ -41,6 +42,45 @@ impl PayloadQueue {
         });
     }
 
+    /// The first bytes, at most `N`, and how many these are; they stay.
+    pub fn peek<const N: usize>(&self) -> ([u8; N], usize) {
+        let (mut seen, mut count) = ([0; N], 0);
+        for run in &self.runs {
+            let taken = (N - count).min(run.len() as usize);
+            if taken == 0 {
+                break;
+            }
+            let place = &mut seen[count..count + taken];
+            if let Some(bytes) = run.front().get(..taken) {
+                place.copy_from_slice(bytes);
+            } else {
+                let mut bytes = Vec::with_capacity(taken);
+                run.slice(0, taken as u32).write_to(&mut bytes);
+                place.copy_from_slice(&bytes);
+            }
+            count += taken;
+        }
+        (seen, count)
+    }
+
+    /// Gives out exactly `len` bytes.
+    ///
+    /// Panics if there are not as many.
+    pub fn take(&mut self, len: u32) -> Payload {
+        assert!(u64::from(len) <= self.len, "as many bytes are taken as there are");
+        let first = self.read(len);
+        if first.len() == len {
+            return first;
+        }
+        let mut left = len - first.len();
+        let rest = core::iter::from_fn(|| {
+            let next = (left > 0).then(|| self.read(left))?;
+            left -= next.len();
+            Some(next)
+        });
+        Payload::rope(core::iter::once(first).chain(rest))
+    }
+
     /// Gives out at most `max` bytes, of one run; empty if there are none.
     pub fn read(&mut self, max: u32) -> Payload {
         let Some(first) = self.runs.front_mut() else { return Payload::Empty };
@@ -70,5 +110,21 @@ mod tests {
         assert_eq!(queue.read(1000), Payload::pattern(1, 40, 110));
         assert_eq!(queue.read(1000), Payload::bytes(Bytes::from_static(b"end")));
         assert_eq!((queue.read(1000), queue.is_empty()), (Payload::Empty, true));
+    }
+
+    #[test]
+    fn bytes_are_seen_and_taken_across_runs() {
+        let mut queue = PayloadQueue::new();
+        queue.push(Payload::bytes(Bytes::from_static(b"ab")));
+        queue.push(Payload::pattern(1, 0, 3));
+        let mut whole = b"ab".to_vec();
+        Payload::pattern(1, 0, 3).write_to(&mut whole);
+        assert_eq!(queue.peek::<1>(), (*b"a", 1));
+        assert_eq!(queue.peek::<4>(), (whole[..4].try_into().expect("four"), 4));
+        assert_eq!(queue.peek::<8>().1, 5);
+        let mut taken = Vec::new();
+        queue.take(4).write_to(&mut taken);
+        assert_eq!((&taken[..], queue.len()), (&whole[..4], 1));
+        assert_eq!((queue.take(0), queue.take(1)), (Payload::Empty, Payload::pattern(1, 2, 1)));
     }
 }
