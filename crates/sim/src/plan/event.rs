@@ -55,10 +55,11 @@ impl Plan {
 impl Change {
     /// A change that can happen at a time, after those that the plan has, for property tests; none where what was drawn cannot.
     pub fn sample(draw: &mut dyn Draw, plan: &Plan, at_ns: u64) -> Option<Self> {
-        match draw.below(7) {
+        match draw.below(8) {
             0 => FlowEvent::sample(draw, plan, at_ns).map(Self::Flow),
             1 => Route::sample(draw, plan).map(Self::Route),
             2 => AddressEvent::sample(draw, plan).map(Self::Address),
+            3 => ProcessEvent::sample(draw, plan).map(Self::Process),
             _ => LinkEvent::sample(draw, plan).map(Self::Link),
         }
     }

@@ -1,6 +1,6 @@
 //! Processes on hosts, and the flows that they pass on.
 
-use super::Plan;
+use super::{Draw, Plan};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,14 @@ pub struct ProcessEvent {
 }
 
 impl ProcessEvent {
+    /// The stop of a process that runs when its events so far have happened, or its next start; none where there is no process.
+    pub(crate) fn sample(draw: &mut dyn Draw, plan: &Plan) -> Option<Self> {
+        let count = plan.processes.len() as u64;
+        let process = (count > 0).then(|| draw.below(count) as u32)?;
+        let ran = plan.turns_of(process).next_back().is_none_or(|(_, runs)| runs);
+        Some(Self { process, runs: !ran })
+    }
+
     pub(crate) fn told(self, plan: &Plan) -> [String; 4] {
         let name = plan.processes[self.process as usize].name.clone();
         ["process".into(), name, "runs".into(), self.runs.to_string()]
