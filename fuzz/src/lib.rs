@@ -2,7 +2,8 @@
 //!
 //! A target takes any bytes and panics if something does not hold that has to; all else it takes in silence. Three drive
 //! the same targets: `make fuzz` (libFuzzer, which steers by coverage), `tests/corpus.rs` (the corpus, and a fixed number of
-//! mutations of it), and the tests named after the bugs that were found. Read [`source`] first, then [`tcp`].#![forbid(unsafe_code)]
+//! mutations of it), and the tests named after the bugs that were found. Read [`source`] first, then [`tcp`].
+#![forbid(unsafe_code)]
 
 pub mod corpus;
 pub mod edge;
