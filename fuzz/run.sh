@@ -22,7 +22,7 @@ corpus=target/debug/corpus
 RUSTFLAGS="$sancov" cargo build --quiet --locked --package voxpath-fuzz --bin fuzz --features libfuzzer \
 	--profile fuzz --target "$host" --target-dir target/fuzz
 mkdir -p fuzz/found
-for name in ${*:-edge link mqtt plan script tcp wire}; do
+for name in ${*:-$("$corpus" targets)}; do
 	new=target/fuzz/corpus/$name
 	old=target/fuzz/packed/$name
 	log=target/fuzz/$name.log

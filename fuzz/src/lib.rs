@@ -5,6 +5,7 @@
 //! mutations of it), and the tests named after the bugs that were found. Read [`source`] first, then [`tcp`].
 #![forbid(unsafe_code)]
 
+pub mod coap;
 pub mod corpus;
 pub mod edge;
 pub mod endurance;
@@ -32,7 +33,8 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
+    Target { name: "coap", run: coap::run },
     Target { name: "edge", run: edge::run },
     Target { name: "link", run: link::run },
     Target { name: "mqtt", run: mqtt::run },

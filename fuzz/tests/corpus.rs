@@ -29,6 +29,11 @@ fn hold(name: &str) {
 }
 
 #[test]
+fn coap() {
+    hold("coap");
+}
+
+#[test]
 fn edge() {
     hold("edge");
 }
@@ -70,7 +75,7 @@ fn wire() {
 
 #[test]
 fn every_target_has_a_test_here() {
-    let names = ["edge", "link", "mqtt", "plan", "rtp", "script", "tcp", "wire"];
+    let names = ["coap", "edge", "link", "mqtt", "plan", "rtp", "script", "tcp", "wire"];
     assert_eq!(TARGETS.map(|target| target.name), names);
 }
 

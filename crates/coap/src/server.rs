@@ -91,6 +91,11 @@ impl Server {
         self.received.pop_front()
     }
 
+    /// Answers, and bodies that are not whole, that it keeps: at most `kept` of each.
+    pub fn kept(&self) -> usize {
+        self.answered.len() + self.assemblies.len()
+    }
+
     /// Messages that came again.
     pub const fn duplicates(&self) -> u64 {
         self.duplicates

@@ -6,6 +6,7 @@ use voxpath_fuzz::corpus::{self, load, save};
 use voxpath_fuzz::{TARGETS, target};
 
 const USAGE: &str = "\
+corpus targets                   names all targets
 corpus unpack TARGET FOLDER      writes each input of corpus/TARGET.txt to a file of FOLDER, which is made anew
 corpus keep TARGET FOLDER        those of FOLDER replace the inputs that have no name but their SHA-1
 corpus add TARGET NAME FILE      adds one, under a name that says what was wrong";
@@ -14,6 +15,10 @@ fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
+        ["targets"] => {
+            println!("{}", TARGETS.map(|target| target.name).join(" "));
+            Ok(())
+        }
         [_, name, ..] if target(name).is_none() => {
             eprintln!("{name:?} is none of {:?}", TARGETS.map(|target| target.name));
             return ExitCode::FAILURE;
