@@ -7,6 +7,9 @@ import shutil
 NEEDED = {"ip": "iproute2", "nsenter": "util-linux"}
 """By the backend real."""
 
+READING = {"tshark": "tshark"}
+"""By what reads captures."""
+
 OF_EXAMPLES = {"ping": "iputils-ping", "curl": "curl", "iperf3": "iperf3"}
 """By the help, the documentation and the scenarios that are shipped."""
 
@@ -15,5 +18,5 @@ def missing(program: str) -> str | None:
     """What to do about a program that is not there; none if it is."""
     if shutil.which(program):
         return None
-    package = (NEEDED | OF_EXAMPLES).get(program)
+    package = (NEEDED | READING | OF_EXAMPLES).get(program)
     return f"{program} is not installed" + (f" (apt-get install {package})" if package else "")

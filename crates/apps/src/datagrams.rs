@@ -16,14 +16,23 @@ const MOST: u32 = 65_507;
 
 /// A datagram has a payload, and room for it.
 pub(crate) fn check_size(packet_bytes: u32, check: &mut Check<'_>) {
-    let fits = (1..=MOST).contains(&packet_bytes);
-    check.at("packet_bytes").need(fits, format_args!("a datagram carries 1 to {MOST} bytes"));
+    check_octets(packet_bytes, &mut check.at("packet_bytes"));
+}
+
+/// The same, of octets whose place it is.
+pub(crate) fn check_octets(octets: u32, place: &mut Check<'_>) {
+    place.need((1..=MOST).contains(&octets), format_args!("a datagram carries 1 to {MOST} bytes"));
 }
 
 /// The bytes of a datagram tell its number.
 pub(crate) fn check_real_size(packet_bytes: u32, check: &mut Check<'_>) {
+    check_real_octets(packet_bytes, &mut check.at("packet_bytes"));
+}
+
+/// The same, of octets whose place it is.
+pub(crate) fn check_real_octets(octets: u32, place: &mut Check<'_>) {
     let message = format_args!("datagrams to or from a real host have at least {LEAST_REAL} bytes");
-    check.at("packet_bytes").need(packet_bytes >= LEAST_REAL, message);
+    place.need(octets >= LEAST_REAL, message);
 }
 
 /// Datagram `number` of `size` octets: that part of the pattern `stream`.
@@ -31,21 +40,21 @@ pub(crate) fn numbered(stream: u32, number: u64, size: u32) -> Payload {
     Payload::pattern(stream, number * u64::from(size), size)
 }
 
-/// Which datagram of pattern `stream` it is; none of them, if its content is wrong.
-pub(crate) fn number_of(data: &Payload, stream: u32, size: u32) -> Option<u64> {
+/// Which datagram of pattern `stream` it is, each of which begins `stride` octets behind the one before; none of them, if
+/// its content is wrong.
+fn number_of(data: &Payload, stream: u32, stride: u32) -> Option<u64> {
     match data {
-        _ if data.len() != size => None,
         Payload::Pattern { stream: s, offset, .. } => {
-            let size = u64::from(size);
-            (*s == stream && offset.is_multiple_of(size)).then_some(offset / size)
+            let stride = u64::from(stride);
+            (*s == stream && offset.is_multiple_of(stride)).then_some(offset / stride)
         }
         Payload::Held(_) => match data.as_bytes() {
-            Some(bytes) => number_of_bytes(bytes, stream, size),
+            Some(bytes) => number_of_bytes(bytes, stream, stride),
             // It may have bytes of the pattern.
             None => {
                 let mut bytes = Vec::new();
                 data.write_to(&mut bytes);
-                number_of_bytes(&bytes, stream, size)
+                number_of_bytes(&bytes, stream, stride)
             }
         },
         Payload::Empty => None,
@@ -53,13 +62,14 @@ pub(crate) fn number_of(data: &Payload, stream: u32, size: u32) -> Option<u64> {
 }
 
 /// Which datagram bytes are, by what they say. One of the first eight begins a block of the pattern.
-fn number_of_bytes(bytes: &[u8], stream: u32, size: u32) -> Option<u64> {
+fn number_of_bytes(bytes: &[u8], stream: u32, stride: u32) -> Option<u64> {
     (0..8).find_map(|skipped| {
         let block = *bytes.get(skipped..)?.first_chunk()?;
         let offset = pattern_offset(stream, block)?.checked_sub(skipped as u64)?;
         let mut expected = Vec::new();
-        let number = offset / u64::from(size);
-        numbered(stream, number, size).write_to(&mut expected);
+        let number = offset / u64::from(stride);
+        let size = u32::try_from(bytes.len()).ok()?;
+        Payload::pattern(stream, number * u64::from(stride), size).write_to(&mut expected);
         (expected == bytes).then_some(number)
     })
 }
@@ -79,9 +89,21 @@ impl DatagramRecord {
     /// Takes in what has come: part of pattern `stream` in datagrams of `size` octets. Its number, unless its content is
     /// wrong.
     pub(crate) fn take(&mut self, now: Time, data: &Payload, stream: u32, size: u32) -> Option<u64> {
-        let number = number_of(data, stream, size);
+        self.take_sized(now, data, stream, size, |_| Some(size))
+    }
+
+    /// The same where each datagram has a size of its own, and begins `stride` octets behind the one before.
+    pub(crate) fn take_sized(
+        &mut self,
+        now: Time,
+        data: &Payload,
+        stream: u32,
+        stride: u32,
+        size: impl Fn(u64) -> Option<u32>,
+    ) -> Option<u64> {
+        let number = number_of(data, stream, stride).filter(|&number| size(number) == Some(data.len()));
         match number {
-            Some(number) => self.arrivals.take(now, number, size),
+            Some(number) => self.arrivals.take(now, number, data.len()),
             None => self.arrivals.wrong += u64::from(data.len()),
         }
         number

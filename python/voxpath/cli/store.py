@@ -65,19 +65,32 @@ def site(sources: tuple[Path, ...], out: Path, title: str) -> int:
     epilog="""
 Examples:
   voxpath replay 3f2a --save replay.toml
+  voxpath replay 3f2a --network --save network.toml
+  voxpath replay call.pcapng --preset lte --save call.toml
 """,
 )
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--network",
+    is_flag=True,
+    help="Only the network of a run, with what was changed by hand: for another program.",
+)
+@click.option(
+    "--preset",
+    metavar="NAME",
+    help="The link between the ends of a capture; without it, one that does nothing.",
+)
 @click.option(
     "-o", "--save", required=True, metavar="FILE.toml", type=click.Path(path_type=Path), help="The scenario."
 )
-@option(options.OUT, help="Directory of the runs, where RUN is not a folder.")
-def replay(run: Path, save: Path, out: Path) -> int:
-    """Writes a scenario of what programs did in a RUN, such as one that voxpath exec kept.
+@option(options.OUT, help="Directory of the runs, where SOURCE is a run's name.")
+def replay(source: Path, network: bool, preset: str | None, save: Path, out: Path) -> int:
+    """Writes a scenario of what programs did: in a run, such as one that voxpath exec kept, or in a capture.
 
-    Each of their TCP connections is a flow that starts when it was opened and moves as many bytes, over the
-    same network: in virtual time, as often as you like, with other values.
+    Each of their TCP connections is a flow that starts when it was opened and moves as many bytes. Datagrams
+    leave one by one when they were captured. A run has its network, and what was changed by hand is changed
+    again: in virtual time, as often as you like, with other values.
     """
     from voxpath.cli.actions import replay as action
 
-    return action.replay(run, out, save)
+    return action.replay(source, out, save, preset, only_network=network)

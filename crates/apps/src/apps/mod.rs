@@ -10,6 +10,7 @@
 //! | push | [`Client`](push::Client) asks for updates | [`Server`](push::Server) tells them and closes |
 //! | on and off | [`Source`](onoff::Source) writes in bursts | [`Sink`](bulk::Sink) reads to the end |
 //! | constant bit rate, on and off by datagrams | [`Sender`](cbr::Sender) | [`Receiver`](cbr::Receiver) |
+//! | recorded | [`Sender`](recorded::Sender) | [`Receiver`](recorded::Receiver) |
 //! | call | [`Caller`](call::Caller) sends and receives media | another one does too |
 //! | ping | [`Pinger`](ping::Pinger) sends and counts answers | [`Echo`](ping::Echo) sends back |
 //!
@@ -28,6 +29,7 @@ pub mod onoff;
 pub mod ping;
 pub mod proxy;
 pub mod push;
+pub mod recorded;
 pub mod speech;
 pub mod web;
 
@@ -47,6 +49,9 @@ applications! {
         over streams: SiriClient(Box<iperf_siri::Client>), SiriServer(Box<iperf_siri::Server>);
     /// Datagrams at a constant rate.
     "cbr" Cbr(cbr::Cbr), over datagrams: Sender(Box<cbr::Sender>), Receiver(Box<cbr::Receiver>);
+    /// Datagrams as they were recorded.
+    "recorded" Recorded(recorded::Recorded),
+        over datagrams: RecordedSender(Box<recorded::Sender>), RecordedReceiver(Box<recorded::Receiver>);
     /// Datagrams that come back.
     "ping" Ping(ping::Ping), over datagrams: Pinger(Box<ping::Pinger>), Echo(Box<ping::Echo>);
     /// Audio and video both ways.

@@ -92,7 +92,7 @@ def _engine_works() -> Finding:
 
 
 def _tshark() -> Finding:
-    serves = "checking captures against another analyser, in the tests"
+    serves = "voxpath replay of captures; the tests check ours by it"
     path = shutil.which("tshark")
     if path is None:
         return Finding("tshark", works=False, detail="not installed (apt-get install tshark)", serves=serves)
