@@ -47,4 +47,4 @@ pub use kernel::{KernelRun, run_on_kernel};
 pub use lateness::Lateness;
 pub use namespace::Namespace;
 pub use relay::{Relay, Relayed};
-pub use run::{DeviceReport, Outcome, Run, Scheduling, Seen, Spent};
+pub use run::{Changed, DeviceReport, Outcome, Run, Scheduling, Seen, Spent};

@@ -12,15 +12,20 @@ use crate::sockets::{Harvest, Shared, Sockets};
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use voxpath_apps::ProcessMachine;
 use voxpath_sim::outside::OutsideProcess;
-use voxpath_sim::{LinkState, RealTime, Report, Strays};
+use voxpath_sim::plan::LinkEvent;
+use voxpath_sim::{LinkState, Problem, RealTime, Report, Strays};
 use voxpath_units::{Span, Time};
 
 /// How often connections are sampled where series are observed.
 const SAMPLE_EVERY: Span = Span::from_millis(10);
+/// How long whoever changes links waits for the loop, which looks many times a second.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Real-time priority of the loop, the lowest that has effect.
 const PRIORITY: i32 = 1;
 
@@ -102,7 +107,14 @@ struct Board {
     look: AtomicBool,
     /// The links as they were seen last. The loop only ever tries to lock it.
     seen: Mutex<Option<Seen>>,
+    /// Somebody wants to change links.
+    hand: AtomicBool,
+    /// What is to be changed, and who waits to hear when it was.
+    wanted: Mutex<Option<(Vec<LinkEvent>, SyncSender<Changed>)>>,
 }
+
+/// When links were changed by hand, or what is wrong with the changes.
+pub type Changed = Result<Time, Vec<Problem>>;
 
 /// Processes that ran on real hosts.
 type Processed = Vec<(OutsideProcess, ProcessMachine)>;
@@ -171,6 +183,8 @@ impl Run {
             has_ended: AtomicBool::new(false),
             look: AtomicBool::new(false),
             seen: Mutex::default(),
+            hand: AtomicBool::new(false),
+            wanted: Mutex::default(),
         });
         board.sockets.busy.store(sockets.busy(), Ordering::Release);
         let alarm = Alarm::new()?;
@@ -249,6 +263,18 @@ impl Run {
         seen
     }
 
+    /// Changes links by hand, as [`RealTime::change`] does, between two packets.
+    ///
+    /// # Errors
+    /// The network has ended, or did not take the changes in time.
+    pub fn change(&self, events: Vec<LinkEvent>) -> Result<Changed, HostError> {
+        let (answer, answered) = sync_channel(1);
+        *self.board.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some((events, answer));
+        self.board.hand.store(true, Ordering::Release);
+        self.alarms[0].ring();
+        answered.recv_timeout(PATIENCE).map_err(|error| HostError::new("change a link", error))
+    }
+
     /// Ends the run and closes its books.
     ///
     /// # Errors
@@ -323,6 +349,15 @@ fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, Ho
         {
             *seen = Some((now, world.links(now).collect()));
             board.look.store(false, Ordering::Relaxed);
+        }
+        if board.hand.load(Ordering::Relaxed)
+            && let Ok(mut wanted) = board.wanted.try_lock()
+        {
+            board.hand.store(false, Ordering::Relaxed);
+            if let Some((events, answer)) = wanted.take() {
+                // Who no longer waits has been told that it did not happen in time; the table of events has it.
+                let _ = answer.send(world.change(now, events).map(|()| now));
+            }
         }
         if board.stop.load(Ordering::Acquire) { Progress::Stop } else { Progress::Continue }
     })?;

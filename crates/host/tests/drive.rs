@@ -7,8 +7,10 @@ use bytes::Bytes;
 use common::{pipe, wire};
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use voxpath_host::{Edge, HostError, Progress, Timing, drive};
-use voxpath_sim::plan::{App, Cbr, Flow, Plan, Transport};
+
+use voxpath_sim::plan::{App, Cbr, Flow, LinkChange, LinkEvent, Plan, Relay, Transport, Way};
 use voxpath_sim::{Observe, RealTime};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -228,6 +230,81 @@ fn frames_that_have_no_place_in_the_plan_are_strays() {
     drive(&mut world, &mut edge, &mut Timing::default(), stop).expect("no device fails");
     let strays = world.strays();
     assert_eq!((strays.unparsed, strays.unroutable, edge.offered.len()), (1, 1, 0));
+}
+
+/// The delay of the link from the first host becomes 9 ms.
+fn slower() -> LinkEvent {
+    LinkEvent { link: 0, direction: Way::Ab, set: LinkChange::Delay { delay_ns: ms(9).as_nanos() } }
+}
+
+#[test]
+fn a_change_by_hand_is_for_what_is_sent_from_then_on_and_among_the_events() {
+    let mut edge =
+        Pretended { frames: sent([(ms(10), 0), (ms(12), 0), (ms(13), 1)]), ..Pretended::default() };
+    let mut world = RealTime::steered(plan(), 0, &Observe::default()).expect("a plan that can run");
+    let mut changed = None;
+    let turn = |now: Time, world: &mut RealTime, _: &Timing| {
+        if now >= ms(12) && changed.is_none() {
+            changed = Some(now);
+            assert_eq!(world.change(now, vec![slower()]), Ok(()));
+        }
+        if now < END { Progress::Continue } else { Progress::Stop }
+    };
+    let ended = drive(&mut world, &mut edge, &mut Timing::default(), turn).expect("no device fails");
+    let handed: Vec<_> = edge.offered.iter().map(|&(at, host, _)| (at, host)).collect();
+    assert_eq!(handed, [(ms(15), 1), (ms(18), 0), (ms(21), 1)]);
+    let report = world.finish(ended, Vec::new(), Vec::new());
+    let events = report.tables.iter().find(|table| table.name == "events").expect("something happened");
+    let told = format!("{:?}", events.columns);
+    assert!(told.contains("12000000") && told.contains("ab") && told.contains("9000000"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_changed_by_hand_is_refused_as_a_whole() {
+    let mut world = RealTime::new(plan(), 0, &Observe::default()).expect("a plan that can run");
+    let refused = world.change(ms(1), vec![slower()]).expect_err("its links do not change");
+    assert_eq!(refused[0].message, "the links of this run cannot be changed by hand");
+    let mut world = RealTime::steered(plan(), 0, &Observe::default()).expect("a plan that can run");
+    let nowhere = LinkEvent { link: 7, ..slower() };
+    let refused = world.change(ms(1), vec![slower(), nowhere]).expect_err("there is no such link");
+    assert_eq!(refused.len(), 1);
+    assert_eq!(
+        (refused[0].path.to_string().as_str(), refused[0].message.as_str()),
+        ("events[1].change.link", "there is no such link")
+    );
+    let report = world.finish(ms(2), Vec::new(), Vec::new());
+    assert!(report.tables.iter().all(|table| table.name != "events"));
+}
+
+#[test]
+fn the_host_that_stands_for_the_internet_has_every_address_that_nobody_has() {
+    let mut plan = plan();
+    plan.relays.push(Relay::Internet { node: 1 });
+    let [client, _] = [0, 1].map(|host| plan.nodes[host].addresses[0]);
+    let between = |src, dst| {
+        let header = IpHeader { identification: 1, ..IpHeader::new(src, dst, Protocol::Udp) };
+        let mut bytes = Vec::new();
+        emit_udp(&header, &UdpHeader { src_port: 1, dst_port: 2 }, &Payload::pattern(1, 0, 100), &mut bytes);
+        Bytes::from(bytes)
+    };
+    let outside = IpAddr::from([192, 0, 2, 1]);
+    let frames = [
+        (0, between(client, outside)),
+        (1, between(outside, client)),
+        // Nobody else speaks for it, and some addresses are no host's.
+        (0, between(outside, client)),
+        (0, between(client, IpAddr::from([224, 0, 0, 1]))),
+        (0, between(client, IpAddr::from([255; 4]))),
+    ];
+    let sent = (1..).zip(&frames).map(|(at, (host, bytes))| (ms(at), *host, bytes.clone())).collect();
+    let mut edge = Pretended { frames: sent, ..Pretended::default() };
+    let mut world = RealTime::new(plan, 0, &Observe::default()).expect("a plan that can run");
+    let stop =
+        |now, _: &mut RealTime, _: &Timing| if now < END { Progress::Continue } else { Progress::Stop };
+    drive(&mut world, &mut edge, &mut Timing::default(), stop).expect("no device fails");
+    let expected = [(ms(6), 1, frames[0].1.to_vec()), (ms(7), 0, frames[1].1.to_vec())];
+    assert_eq!(edge.offered, expected);
+    assert_eq!(world.strays().unroutable, 3);
 }
 
 proptest! {

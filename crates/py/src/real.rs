@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
 use voxpath_host::{
     ConnectionReport, ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run, Scheduling,
 };
+use voxpath_sim::plan::Change;
 use voxpath_sim::{CONNECTIONS, Column, ConnectionEnd, ConnectionRow, Data, Observe, RealTime, Table};
+use voxpath_units::Time;
 
 fn os_error(error: HostError) -> PyErr {
     PyOSError::new_err(error.to_string())
@@ -177,18 +179,20 @@ impl RealRun {
 #[pymethods]
 impl RealRun {
     #[new]
-    #[pyo3(signature = (plan, replication, observe, hosts, /))]
+    #[pyo3(signature = (plan, replication, observe, hosts, steered, /))]
     fn new(
         plan: &str,
         replication: u64,
         observe: &str,
         hosts: BTreeMap<u32, PyRefMut<'_, RealHost>>,
+        steered: bool,
     ) -> PyResult<Self> {
         let plan = plan_of(plan)?;
         let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
         let real = plan.real_hosts();
         let mut taken: Vec<_> = plan.nodes.iter().map(|_| None).collect();
-        let world = RealTime::new(plan, replication, &observe).map_err(refused)?;
+        let built = if steered { RealTime::steered } else { RealTime::new };
+        let world = built(plan, replication, &observe).map_err(refused)?;
         for (node, mut host) in hosts {
             let place = taken.get_mut(node as usize);
             *place.ok_or_else(|| value_error(format!("there is no node {node}")))? = host.0.take();
@@ -226,6 +230,20 @@ impl RealRun {
         };
         let seen = self.run()?.links();
         Ok(seen.map(|(at, links)| (at.as_nanos(), links.into_iter().map(state).collect())))
+    }
+
+    /// Changes links by hand now; when that was. `changes` is JSON: the changes of a plan's events.
+    #[pyo3(signature = (changes, /))]
+    fn change(&self, py: Python<'_>, changes: &str) -> PyResult<u64> {
+        let changes: Vec<Change> = serde_json::from_str(changes).map_err(value_error)?;
+        let of_link = |change| match change {
+            Change::Link(event) => Ok(event),
+            other => Err(value_error(format!("{other:?}: only links are changed by hand"))),
+        };
+        let events = changes.into_iter().map(of_link).collect::<PyResult<_>>()?;
+        let run = self.run()?;
+        let changed = py.detach(|| run.change(events)).map_err(os_error)?;
+        changed.map(Time::as_nanos).map_err(refused)
     }
 
     /// Ends the run: what the simulator's `run` gives, with programs' connections and their values over time as two more

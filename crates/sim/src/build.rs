@@ -32,14 +32,17 @@ pub(crate) enum Edge {
     /// Nothing.
     None,
     /// The real hosts of [`Plan::real_hosts`].
-    Real,
+    Real {
+        /// Links can be changed by hand while the world runs.
+        steered: bool,
+    },
 }
 
 /// The world of a plan that [`crate::check`] has nothing against.
 pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> World {
     let real = match edge {
         Edge::None => vec![false; plan.nodes.len()],
-        Edge::Real => plan.real_hosts(),
+        Edge::Real { .. } => plan.real_hosts(),
     };
     let ways = Ways::of(plan);
     let addresses = addresses(plan, &ways);
@@ -52,7 +55,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         events: EventQueue::new(),
         tap,
         nodes: nodes(plan, &real),
-        links: links(plan, seed),
+        links: links(plan, seed, edge == Edge::Real { steered: true }),
         mtus: plan.links.iter().flat_map(|link| [link.mtu.unwrap_or(u32::MAX); 2]).collect(),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         ways,
@@ -61,7 +64,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         own: VecDeque::new(),
     };
     let joins = plan.flows.iter().any(|flow| matches!(flow.transport, plan::Transport::Mptcp { .. }));
-    if edge == Edge::Real || joins || !plan.processes.is_empty() {
+    if edge != Edge::None || joins || !plan.processes.is_empty() {
         network.by_ip =
             (0..).zip(&network.addresses).map(|(i, address)| (address.ip, AddressId(i))).collect();
     }
@@ -189,13 +192,13 @@ fn labels(plan: &Plan, index: u32, flow: &Flow, first: &[u32]) -> [Label; 2] {
     }
 }
 
-fn links(plan: &Plan, seed: Seed) -> Vec<Link> {
+fn links(plan: &Plan, seed: Seed, steered: bool) -> Vec<Link> {
     let mut links = Vec::with_capacity(2 * plan.links.len());
     for (i, link) in (0..).zip(&plan.links) {
         for (direction, name) in [&link.ab, &link.ba].into_iter().zip(DIRECTIONS) {
             let id = DirectionId::new(i, name == DIRECTIONS[0]);
             let name = format!("{} {name}", link.name);
-            let built = if changes(plan, id) { Link::changing } else { Link::new };
+            let built = if steered || changes(plan, id) { Link::changing } else { Link::new };
             links.push(built(direction, &name, seed, target(id.0), Place::Link(id.0)));
         }
     }

@@ -13,6 +13,7 @@ use crate::connections::{Connection, Connections};
 use crate::emit::emit;
 use crate::endpoint::Kind;
 use crate::outside::{Outside, OutsideProcess};
+use crate::plan::LinkEvent;
 use crate::processes::Running;
 use crate::world::{Delivery, World};
 use crate::{Observe, Plan, Problem, Report, build, check, report};
@@ -20,9 +21,10 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use voxpath_apps::ProcessMachine;
 use voxpath_net::packet::{Frame, Packet, Transport};
+use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{AddressId, FlowId, Seed};
 use voxpath_units::{Span, Time};
@@ -41,6 +43,10 @@ pub struct RealTime {
     strays: Strays,
     /// IP identification of simulated packets, counted up as hosts do.
     identification: u16,
+    /// Links can be changed by hand.
+    steered: bool,
+    /// The host that stands for addresses outside of the plan.
+    gateway: Option<u32>,
 }
 
 /// Frames of real hosts that have no place in the plan.
@@ -74,7 +80,24 @@ impl RealTime {
     ///
     /// # Errors
     /// As [`Simulation::new`](crate::Simulation::new), and what cannot be between real hosts.
-    pub fn new(mut plan: Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+    pub fn new(plan: Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+        Self::built(plan, replication, observe, false)
+    }
+
+    /// The same world, whose links can also be changed by [`RealTime::change`]; each hop costs one event more.
+    ///
+    /// # Errors
+    /// As [`RealTime::new`].
+    pub fn steered(plan: Plan, replication: u64, observe: &Observe) -> Result<Self, Vec<Problem>> {
+        Self::built(plan, replication, observe, true)
+    }
+
+    fn built(
+        mut plan: Plan,
+        replication: u64,
+        observe: &Observe,
+        steered: bool,
+    ) -> Result<Self, Vec<Problem>> {
         let mut problems = check(&plan);
         problems.extend(check::observable(&plan, observe));
         problems.extend(check::edges(&plan));
@@ -82,7 +105,7 @@ impl RealTime {
             return Err(problems);
         }
         plan.share_stacks();
-        let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::Real);
+        let world = build::world(&plan, Seed::new(plan.seed, replication), observe, Edge::Real { steered });
         let address = |id: AddressId, port| SocketAddr::new(world.network.addresses[id.0 as usize].ip, port);
         let flow_of = |endpoint: &crate::endpoint::Endpoint| {
             let label = &endpoint.label;
@@ -92,6 +115,7 @@ impl RealTime {
         };
         let is_outside = |end: &&crate::endpoint::Endpoint| matches!(end.kind, Kind::Outside(_));
         let flows = world.sockets.endpoints.iter().filter(is_outside).filter_map(flow_of).collect();
+        let gateway = plan.gateway();
         Ok(Self {
             plan,
             world,
@@ -99,6 +123,8 @@ impl RealTime {
             connections: Connections::default(),
             strays: Strays::default(),
             identification: 0,
+            steered,
+            gateway,
         })
     }
 
@@ -140,12 +166,11 @@ impl RealTime {
             self.strays.unparsed += 1;
             return;
         };
-        let network = &mut self.world.network;
-        let ids = [parsed.ip.src, parsed.ip.dst].map(|ip| network.by_ip.get(&ip).copied());
-        let [Some(src), Some(dst)] = ids else {
+        let Some((src, dst)) = self.ends(parsed.ip.src, parsed.ip.dst) else {
             self.strays.unroutable += 1;
             return;
         };
+        let network = &mut self.world.network;
         if network.addresses[src.0 as usize].node != host {
             self.strays.unroutable += 1;
             return;
@@ -178,6 +203,37 @@ impl RealTime {
         self.world.hear_own(now);
     }
 
+    /// Whose packet it is and for whom; the host that stands for the Internet has every address that nobody has.
+    fn ends(&self, src: IpAddr, dst: IpAddr) -> Option<(AddressId, AddressId)> {
+        let network = &self.world.network;
+        match [src, dst].map(|ip| network.by_ip.get(&ip).copied()) {
+            [Some(src), Some(dst)] => Some((src, dst)),
+            [Some(known), None] => Some((known, self.outside(dst, known)?)),
+            [None, Some(known)] => Some((self.outside(src, known)?, known)),
+            [None, None] => None,
+        }
+    }
+
+    /// The address of the host that stands for an address outside, as somebody inside sees it: at the same link, where a
+    /// host has addresses at several.
+    fn outside(&self, ip: IpAddr, inside: AddressId) -> Option<AddressId> {
+        let IpAddr::V4(v4) = ip else { return None };
+        if v4.is_multicast()
+            || v4.is_broadcast()
+            || v4.is_link_local()
+            || v4.is_loopback()
+            || v4.is_unspecified()
+        {
+            return None;
+        }
+        let network = &self.world.network;
+        let gateway = &network.nodes[self.gateway? as usize];
+        let link = |id: u32| network.addresses[id as usize].leaving.map(DirectionId::link);
+        let mut known = gateway.addresses.clone().filter(|&id| network.addresses[id as usize].ip.is_ipv4());
+        let near = known.clone().find(|&id| link(id) == link(inside.0));
+        near.or_else(|| known.next()).map(AddressId)
+    }
+
     /// Appends the next frame that has arrived at a real host to `out`, and says whose it is.
     pub fn poll_delivery(&mut self, out: &mut Vec<u8>) -> Option<Delivery> {
         let (delivery, packet) = self.world.arrived.pop_front()?;
@@ -206,6 +262,23 @@ impl RealTime {
                 delay: Span::from_nanos(way),
             }
         })
+    }
+
+    /// Changes links by hand at `now`, up to which the world has been advanced: all of `events`, in order, or none. The
+    /// run's table of events has them like those of the plan.
+    ///
+    /// # Errors
+    /// What is wrong with them, at its place in a plan that has these events alone; or the world is not
+    /// [`RealTime::steered`].
+    pub fn change(&mut self, now: Time, events: Vec<LinkEvent>) -> Result<(), Vec<Problem>> {
+        let problems = check::by_hand(&self.plan, &events, self.steered);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        for event in events {
+            self.world.change_by_hand(now, event);
+        }
+        Ok(())
     }
 
     /// TCP connections of programs so far, in the order in which they were opened.

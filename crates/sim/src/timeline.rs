@@ -36,6 +36,13 @@ impl Timeline {
         change
     }
 
+    /// Something happens now that the plan did not foresee; it stands among the events from now on.
+    pub(crate) fn note(&mut self, now: Time, change: Change, queue: &mut EventQueue) {
+        let event = Event { at_ns: now.as_nanos(), change };
+        self.events.insert(self.happened, (queue.ticket(), event));
+        self.happened += 1;
+    }
+
     fn arm(&self, queue: &mut EventQueue) {
         if let Some((ticket, event)) = self.events.get(self.happened) {
             queue.push_with(Time::from_nanos(event.at_ns), *ticket, self.target);

@@ -14,7 +14,7 @@ mod program;
 mod relay;
 mod route;
 
-use crate::plan::{NodeKind, Observe, Plan, Through, VERSION};
+use crate::plan::{LinkEvent, NodeKind, Observe, Plan, Through, VERSION};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
@@ -87,6 +87,18 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
         if !process.simulated && (runs_on(process.node) || process.app.targets().into_iter().any(runs_on)) {
             process.app.check_real(&mut checker.root().at("processes").at(i).at("app"));
         }
+    }
+    checker.problems
+}
+
+/// Whether links of a world that runs can be changed so.
+pub(crate) fn by_hand(plan: &Plan, events: &[LinkEvent], steered: bool) -> Vec<Problem> {
+    let mut checker = Checker { plan, problems: Vec::new() };
+    if !steered {
+        checker.fail("events", "the links of this run cannot be changed by hand");
+    }
+    for (i, event) in events.iter().enumerate() {
+        checker.link_event(i, event);
     }
     checker.problems
 }

@@ -7,15 +7,16 @@ use alloc::vec;
 
 impl Checker<'_> {
     pub(super) fn relays(&mut self) {
-        let mut taken = BTreeSet::new();
+        let (mut taken, mut internet) = (BTreeSet::new(), None);
         for (i, relay) in self.plan.relays.iter().enumerate() {
-            let (listens, transport, ends, ports) = match *relay {
+            let (ends, port) = match *relay {
                 Relay::Reach { transport, node, port, target } => {
-                    (Some(node), transport, vec![("node", node)], [port, target])
+                    (vec![("node", node)], Some((Some(node), transport, [port, target])))
                 }
                 Relay::Publish { transport, node, port, to, target } => {
-                    (None, transport, vec![("node", node), ("to", to)], [port, target])
+                    (vec![("node", node), ("to", to)], Some((None, transport, [port, target])))
                 }
+                Relay::Internet { node } => (vec![("node", node)], None),
             };
             for (key, node) in &ends {
                 let path = format_args!("relays[{i}].{key}");
@@ -36,6 +37,15 @@ impl Checker<'_> {
             {
                 self.fail(format_args!("relays[{i}].to"), "is the host itself: no network lies between");
             }
+            let Some((listens, transport, ports)) = port else {
+                if internet.replace(i).is_some() {
+                    self.fail(
+                        format_args!("relays[{i}].node"),
+                        "another host stands for the Internet already",
+                    );
+                }
+                continue;
+            };
             if ports.contains(&0) {
                 self.fail(format_args!("relays[{i}]"), "a port is above zero");
             }

@@ -157,6 +157,14 @@ impl Plan {
         real
     }
 
+    /// The host that stands for addresses outside of the plan.
+    pub(crate) fn gateway(&self) -> Option<u32> {
+        self.relays.iter().find_map(|relay| match *relay {
+            Relay::Internet { node } => Some(node),
+            Relay::Reach { .. } | Relay::Publish { .. } => None,
+        })
+    }
+
     /// When a flow is stopped.
     pub(crate) fn stop_of(&self, flow: u32) -> Option<Time> {
         let stop = Change::Flow(FlowEvent { flow, runs: false });

@@ -30,6 +30,11 @@ pub enum Relay {
         /// At which of its ports.
         target: u16,
     },
+    /// `node` stands for every IPv4 address that is not the plan's: what is sent to one arrives at it, and comes from it.
+    Internet {
+        /// Index of the host.
+        node: u32,
+    },
 }
 
 /// What a relay passes on.
@@ -46,7 +51,7 @@ impl Relay {
     /// The real hosts that it needs.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = u32> {
         let (node, to) = match *self {
-            Self::Reach { node, .. } => (node, None),
+            Self::Reach { node, .. } | Self::Internet { node } => (node, None),
             Self::Publish { node, to, .. } => (node, Some(to)),
         };
         core::iter::once(node).chain(to)

@@ -172,6 +172,12 @@ impl World {
         }
     }
 
+    /// Changes a link by hand, at a time up to which the world has been advanced.
+    pub(crate) fn change_by_hand(&mut self, now: Time, event: LinkEvent) {
+        self.network.change(now, event.direction.of(event.link), &event.set);
+        self.timeline.note(now, Change::Link(event), &mut self.network.events);
+    }
+
     /// A host gets an address, or loses it. Connections of Multipath TCP are told; others are not, as TCP is not.
     fn change_address(&mut self, now: Time, AddressEvent { node, address, up }: AddressEvent) {
         let id = self.network.nodes[node as usize].addresses.start + address;

@@ -70,11 +70,12 @@ class Listening:
 
 @dataclass(frozen=True)
 class Start:
-    """Starts the network; answered by none."""
+    """Starts the network; answered by none. Only the links of one that is steered can be changed by hand."""
 
     plan: str
     replication: int
     observe: str
+    steered: bool
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,17 @@ class Look:
 @dataclass(frozen=True)
 class Links:
     """Asks for a look at the links; answered by the one before (`RealRun.links`), if there was one."""
+
+
+@dataclass(frozen=True)
+class ChangeLinks:
+    """Changes links now; answered by when that was in nanoseconds.
+
+    Attributes:
+        changes: JSON of what events of a plan change.
+    """
+
+    changes: str
 
 
 @dataclass(frozen=True)
@@ -141,13 +153,15 @@ class _Runner:
                 )
             case Listening(host=index):
                 return self.hosts[index].listening() if self.run is None else self.run.listening(index)
-            case Start(plan=plan, replication=replication, observe=observe):
-                self.run = _engine.RealRun(plan, replication, observe, self.hosts)
+            case Start(plan=plan, replication=replication, observe=observe, steered=steered):
+                self.run = _engine.RealRun(plan, replication, observe, self.hosts, steered)
                 return None
             case Look() if self.run is not None:
                 return self.run.now_ns, self.run.is_done
             case Links() if self.run is not None:
                 return self.run.links()
+            case ChangeLinks(changes=changes) if self.run is not None:
+                return self.run.change(changes)
             case Unanswered():
                 return [relay.refused for relay in self.relays]
             case Finish() if self.run is not None:
