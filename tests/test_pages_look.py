@@ -7,6 +7,8 @@ import dataclasses
 import json
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -14,12 +16,19 @@ import voxpath as voxpath_package
 from conftest import PATIENCE_S, SMALL
 from devtools import chromium
 from reports import LONG, NETWORK, REPORT, TOGETHER
+from voxpath.cli.actions.live_page import Live, served
+from voxpath.cli.actions.watch import Look
 from voxpath.document import Lead, Section
 from voxpath.report.html import render
 from voxpath.report.observed import watched
 from voxpath.report.site import INDEX, Page, site
 from voxpath.report.sweep import report_of
 
+if TYPE_CHECKING:
+    from voxpath.backends.real.steering import Steering
+    from voxpath.cli.actions.watch import Watch
+
+MS = 1_000_000
 AXE = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
 SERIOUS = """
 axe.run(document, { resultTypes: ["violations"] }).then((found) => JSON.stringify(found.violations
@@ -47,6 +56,20 @@ def pages(small: Path, tmp_path: Path) -> dict[str, str]:
     return {**made, "index": site("Ours", [Page("Runs", name, text) for name, text in made.items()])[INDEX]}
 
 
+def live(small: Path) -> Live:
+    """The page of a run that goes on, with a minute of what two directions did."""
+    document = voxpath_package.load(small)
+    looks = [
+        Look(count * 250 * MS, name, 90 * count, size * count, count // 9, count // 7, count % 9, 7 * MS)
+        for count in range(240)
+        for name, size in (("link: client → server", 9_000), ("link: server → client", 150_000))
+    ]
+    watch = SimpleNamespace(looks=looks, network=SimpleNamespace(plan=document.plan.data))
+    event = {"at": "2 s", "link": "link", "up": {"delay": "80 ms", "loss": "2 %"}}
+    steering = SimpleNamespace(document=document.with_events([event]), events=[event])
+    return Live(cast("Watch", watch), cast("Steering", steering))
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What is wrong with each page, at each width and in each scheme: a browser starts slowly."""
@@ -57,14 +80,16 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     for name, text in {**pages(small, folder), "bad": bad}.items():
         (folder / f"{name}.html").write_text(text, "utf-8")
 
-    async def visit() -> dict[str, list[str]]:
+    async def visit(page: str) -> dict[str, list[str]]:
         wrong: dict[str, list[str]] = {}
         async with (
             asyncio.timeout(PATIENCE_S),
             chromium(folder / "profile", "--window-size=1300,900") as browser,
         ):
-            for file in sorted(folder.glob("*.html")):
-                await browser.open(file.as_uri())
+            addresses = {file.stem: file.as_uri() for file in sorted(folder.glob("*.html"))}
+            for name, address in {**addresses, "live": page}.items():
+                await browser.open(address)
+                await browser.until("location.href !== 'about:blank'")
                 await browser.call("Runtime.enable")
                 await browser.call("Log.enable")
                 for width in (400, 1300):
@@ -76,9 +101,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
                         feature = {"name": "prefers-color-scheme", "value": scheme}
                         await browser.call("Emulation.setEmulatedMedia", features=[feature])
                         await browser.until("document.readyState === 'complete'")
-                        key = f"{file.stem} {width} {scheme}"
+                        # What a page asks for is there a moment later.
+                        await browser.until("!document.querySelector('main:empty')")
+                        key = f"{name} {width} {scheme}"
                         wrong[key] = await faults(browser)
-                wrong[f"{file.stem} 1300 dark"] += [
+                wrong[f"{name} 1300 dark"] += [
                     str(event["params"])
                     for event in browser.events
                     if event.get("method") in {"Runtime.exceptionThrown", "Log.entryAdded"}
@@ -86,7 +113,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
                 browser.events.clear()
         return wrong
 
-    return asyncio.run(visit())
+    with served(live(small)) as page:
+        return asyncio.run(visit(page))
 
 
 async def faults(browser) -> list[str]:
@@ -97,7 +125,7 @@ async def faults(browser) -> list[str]:
     return [*([f"is {wide} pixels too wide"] if wide > 0 else []), *json.loads(told["result"]["value"])]
 
 
-@pytest.mark.parametrize("page", ["every", "run", "sweep", "index"])
+@pytest.mark.parametrize("page", ["every", "run", "sweep", "index", "live"])
 def test_a_page_looks_right_at_both_widths_in_both_schemes(page: str, found: dict[str, list[str]]):
     mine = {key: wrong for key, wrong in found.items() if key.startswith(f"{page} ")}
     assert len(mine) == 4

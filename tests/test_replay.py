@@ -12,7 +12,7 @@ import pytest
 import voxpath as voxpath_package
 from conftest import PATIENCE_S
 from voxpath.scenario import from_dict
-from voxpath.scenario.replayed import NothingError, replayed
+from voxpath.scenario.replayed import NothingError, Sent, network, replayed
 
 DATA = {
     "name": "x",
@@ -47,7 +47,7 @@ def test_connections_become_flows_of_their_bytes_and_times():
     asked, pushed, filled = (f"client:{port} > server:80" for port in (1, 2, 3))
     rows = [row(asked, "client", 7, 71), row(asked, "server", 7, 900), row(pushed, "client", 5_000, 40)]
     rows += [row(filled, "client", 9, 0), row(filled, "server", 9, 30), row("a flow", "client", None, 5)]
-    document = from_dict(replayed(DATA, rows))
+    document = from_dict(replayed(DATA, rows, [], "x").data)
     flows = document.plan.data["flows"]
     assert [flow["app"]["kind"] for flow in flows] == ["download", "bulk", "bulk"]
     assert [flow["start_ns"] for flow in flows] == [7, 5_000, 9]
@@ -58,13 +58,26 @@ def test_connections_become_flows_of_their_bytes_and_times():
 
 def test_a_run_without_connections_cannot_be_replayed(voxpath, small: Path):
     with pytest.raises(NothingError, match="no TCP connection over which data went"):
-        replayed(DATA, [])
+        replayed(DATA, [], [], "x")
     voxpath("run", small)
     (run,) = (path for path in (small.parent / "runs").iterdir() if path.is_dir())
     refused = voxpath("replay", run, "--save", "again.toml")
     assert refused.code == 2
     assert "cannot be replayed" in refused.err
     assert not (small.parent / "again.toml").exists()
+
+
+def test_datagrams_become_flows_of_their_own_files_and_changes_by_hand_stay():
+    sent = [Sent("server", "client", [(5, 100), (2_000_000_007, 33)]), Sent("client", "server", [(0, 20)])]
+    changed = {"at": "1 s", "link": "link", "up": {"delay": "9 ms"}}
+    found = replayed({**DATA, "events": [changed]}, [], sent, "x")
+    assert found.files["x-1.datagrams"] == b"0.000000000 100\n2.000000002 33\n"
+    assert [flow["start"] for flow in found.flows] == ["5 ns", "0 ns"]
+    assert found.data["events"] == [changed]
+    alone = network({**DATA, "events": [changed]})
+    assert alone.data["events"] == [changed]
+    assert alone.data["hosts"] == {"client": {"profile": "linux"}, "server": DATA["hosts"]["server"]}
+    assert from_dict(alone.data).plan.data["relays"][0]["port"] == 80
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
@@ -98,3 +111,47 @@ def test_a_command_behind_a_link_is_replayed_in_virtual_time(voxpath, tmp_path: 
     result = voxpath_package.run(tmp_path / "again.toml", out=tmp_path / "runs")
     assert result.flows["bytes_delivered"].to_list() == [30_000]
     assert result.flows["status"].to_list() == ["completed"]
+
+
+ASK = """
+import socket, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+out.connect(("machine", 9))
+for size in (30, 500, 20, 1200):
+    out.send(b"x" * size)
+    out.recv(2000)
+"""
+ECHO = """
+import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+while True:
+    data, whose = server.recvfrom(2000)
+    server.sendto(data * 2 if len(data) < 100 else data, whose)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
+def test_datagrams_of_a_command_are_replayed_both_ways(voxpath, tmp_path: Path):
+    with subprocess.Popen([PYTHON, "-c", ECHO], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            reach = ["--reach", f"9:{server.stdout.readline().strip()}/udp"]
+            command = [*reach, "--capture", "--out", "kept", "--", PYTHON, "-c", ASK]
+            done = subprocess.run(
+                [PYTHON, "-m", "voxpath", "exec", "--delay", "9 ms", *command],
+                cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+            )  # fmt: skip
+        finally:
+            server.kill()
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "kept").iterdir()
+    assert voxpath("replay", run, "--save", "again.toml").code == 0
+    result = voxpath_package.run(tmp_path / "again.toml", out=tmp_path / "runs")
+    flows = {row["flow"]: row for row in result.flows.to_dicts()}
+    assert sorted(row["bytes_delivered"] for row in flows.values()) == [1_750, 1_800]
+    rows = result.table("datagrams").sort("sent_ns")
+    # In turn, as they were, each after the one before had come.
+    assert rows["flow"].to_list() == [rows["flow"][0], rows["flow"][1]] * 4
+    assert (rows["sent_ns"].diff().drop_nulls() >= 9_000_000).all()

@@ -10,6 +10,9 @@ NEEDED = {"ip": "iproute2", "nsenter": "util-linux"}
 READING = {"tshark": "tshark"}
 """By what reads captures."""
 
+OUTSIDE = {"slirp4netns": "slirp4netns"}
+"""By hosts that stand for the Internet."""
+
 OF_EXAMPLES = {"ping": "iputils-ping", "curl": "curl", "iperf3": "iperf3"}
 """By the help, the documentation and the scenarios that are shipped."""
 
@@ -18,5 +21,5 @@ def missing(program: str) -> str | None:
     """What to do about a program that is not there; none if it is."""
     if shutil.which(program):
         return None
-    package = (NEEDED | READING | OF_EXAMPLES).get(program)
+    package = (NEEDED | READING | OUTSIDE | OF_EXAMPLES).get(program)
     return f"{program} is not installed" + (f" (apt-get install {package})" if package else "")

@@ -55,6 +55,11 @@ def _run_options(function: Decorated) -> Decorated:
             type=click.Path(path_type=Path),
             help="Write a page: rate, queue, delay and loss over time, and the command's TCP connections.",
         ),
+        click.option(
+            "--live",
+            is_flag=True,
+            help="Open a page on loopback that shows what the links do, and by which they can be changed.",
+        ),
         click.option("--meter", is_flag=True, help="Show what the links do in the terminal's last line."),
         click.option("-v", "--verbose", is_flag=True, help="Sum up what the links did, wherever that goes."),
         click.option("-q", "--quiet", is_flag=True, help="Do not sum up on a terminal what the links did."),
@@ -79,7 +84,12 @@ def _ways(function: Decorated) -> Decorated:
         help="Reach a port of this machine's loopback as machine:PORT, or several, as 8000-8009; '/udp' "
         "behind it for datagrams.",
     )
-    return reach(publish(function))
+    internet = click.option(
+        "--internet",
+        is_flag=True,
+        help="Reach whatever this machine reaches but its loopback, by IPv4 and by name; needs slirp4netns.",
+    )
+    return reach(publish(internet(function)))
 
 
 @click.command(
@@ -94,6 +104,7 @@ Examples:
   voxpath exec --up-rate "1 Mbit/s" --down-rate "10 Mbit/s" --publish 9000:8000 -- python3 -m http.server 8000
   voxpath exec --trace scenarios/traces/ride.trace --queue "fq_codel, 500 packets" --report ride.html -- bash
   voxpath exec --preset wifi-cafe --second-preset lte -- ip -brief address
+  voxpath exec --preset lte --internet --live -- bash
   voxpath exec --scenario scenarios/real-web.toml --host client1 -- curl http://server1:8000/
   voxpath exec --delay "20 ms" -- voxpath exec --loss "1 %" -- bash
 """,
@@ -111,7 +122,8 @@ def exec_(command: tuple[str, ...], scenario: Path | None, host: str | None, **g
     """Runs a COMMAND on the real Linux stack behind one emulated link; its exit code is ours.
 
     The command reaches nothing but the host `machine` at the other end, which stands for this machine: what
-    --reach names. Ctrl-C is the command's; a second one within a second kills it.
+    --reach names, or with --internet everything that this machine does. Ctrl-C is the command's; a second one
+    within a second kills it.
 
     Each option of the link exists for one direction (--up-jitter, --down-loss) and for a second link
     (--second-delay, --second-down-rate), too.
@@ -149,9 +161,13 @@ def shell(scenario: Path | None, host: str | None, command: tuple[str, ...], **g
     return _run(scenario, host, command, given)
 
 
+_OF_RUNS = ("seed", "capture", "out", "report", "live", "meter", "verbose", "quiet")
+"""Options of a run, whoever's network it is."""
+
+
 def _run(scenario: Path | None, host: str | None, command: Sequence[str], given: dict[str, Any]) -> int:
     links = {link: _texts(given, link) for link in ("", _SECOND)}
-    chosen = {key: given[key] for key in ("seed", "capture", "out", "report", "meter", "verbose", "quiet")}
+    chosen = {key: given[key] for key in _OF_RUNS}
     if chosen["capture"] and chosen["out"] is None:
         raise click.UsageError("--capture needs --out, where the capture is kept")
     if scenario is None and host is not None:
@@ -168,13 +184,14 @@ def _run(scenario: Path | None, host: str | None, command: Sequence[str], given:
             second_mtu=given["second_mtu"],
             reach=given["reach"],
             publish=given["publish"],
+            internet=given["internet"],
         )
         return int(action.run_behind_link(command, behind, keeping))
     if host is None:
         raise click.UsageError("--scenario needs --host: where in it the command runs")
     told = [name for name in ("preset", "second_preset", "mtu", "second_mtu") if given[name] is not None]
     told += [option for link in links.values() for texts in link.values() for option in texts]
-    told += [name for name in ("reach", "publish") if given[name]]
+    told += [name for name in ("reach", "publish", "internet") if given[name]]
     if told:
         raise click.UsageError(f"--{told[0].replace('_', '-')} is of one link; a scenario says it itself")
     from voxpath.cli.actions.common import read_scenario

@@ -33,7 +33,7 @@ from voxpath.document import (
 )
 from voxpath.report import heatmap, ladder, listening, network, plane, voice_path
 from voxpath.report.markup import csv_of, element, escape, exact, prose, slug
-from voxpath.report.shell import CARD, asset, document_of, policy_of
+from voxpath.report.shell import CARD, asset, document_of, plotting, policy_of
 from voxpath.report.thumbnail import thumbnail
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ _DASHES = ("", "8 4", "2 3", "9 3 2 3", "15 4", "5 8", "9 3 2 3 2 3")
 def render(report: Report) -> str:
     """The page of a report; the same report gives the same bytes."""
     style = asset("uplot.min.css") + asset("style.css")
-    # The licence of what is copied into every page goes with it.
-    script = f"/*!\n{asset('uplot.LICENSE.txt')}*/\n" + asset("uplot.min.js") + asset("report.js")
+    script = plotting() + asset("report.js")
     sections = list(enumerate(_further(report), 1))
     body = [
         _MARK_SHAPES,

@@ -49,6 +49,12 @@ def policy_of(style: str, script: str) -> str:
     return _POLICY.format(style=_hash(style), script=_hash(script))
 
 
+def plotting() -> str:
+    """What scripts that draw plots begin with."""
+    # The licence of what is copied into every page goes with it.
+    return f"/*!\n{asset('uplot.LICENSE.txt')}*/\n" + asset("uplot.min.js") + asset("drawing.js")
+
+
 def _hash(text: str) -> str:
     """What a policy allows of an inline element, by its exact text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

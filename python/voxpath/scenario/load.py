@@ -21,7 +21,7 @@ from voxpath.scenario.sweep import text_of
 from voxpath.scenario.traces import Traces
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 MAX_BYTES = 4 * 2**20
 """The largest file that is read; a scenario is written by people."""
@@ -71,6 +71,15 @@ class Document:
         """
         hosts = self.data.get("hosts", {})
         data = {**self.data, "hosts": {**hosts, host: {**hosts.get(host, {}), "real": True}}}
+        return from_dict(data, self.source, self.base)
+
+    def with_events(self, events: Sequence[Mapping[str, Any]]) -> Document:
+        """The same scenario, in which these things happen beside what happens anyway.
+
+        Raises:
+            ScenarioError: One of them cannot be.
+        """
+        data = {**self.data, "events": [*self.data.get("events", ()), *events]}
         return from_dict(data, self.source, self.base)
 
     def cells(self) -> Iterator[Cell]:

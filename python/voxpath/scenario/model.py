@@ -79,11 +79,16 @@ class Host(Table):
         "what comes there goes out from this host: 'server:8000', or '9000:server:8000' for the machine's "
         "port 9000, or ranges of ports; '/udp' behind it for datagrams.",
     )
+    internet: bool = Field(
+        False,
+        description="Stands for every IPv4 address that is not the scenario's, in the backend real: what "
+        "this machine reaches, but for its loopback, is reached through this host; needs slirp4netns.",
+    )
 
     @property
     def is_active(self) -> bool:
         """Whether something may happen there beside flows."""
-        return self.real or any((self.run, self.reach, self.publish))
+        return self.real or any((self.run, self.reach, self.publish, self.internet))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -103,7 +108,7 @@ class Host(Table):
                 found.append((("ends",), "has no effect: a program that listens is ended with the run"))
         found += [
             ((key,), "a simulated host has no way out: leave out one of the two keys")
-            for key in ("reach", "publish")
+            for key in ("reach", "publish", "internet")
             if self.simulated and getattr(self, key)
         ]
         if self.simulated and self.edge is not None:

@@ -498,6 +498,9 @@ def _relays(
                 origins["relays", len(relays)] = Origin((place,))
                 ports = {"port": published.port + further, "target": published.target + further}
                 relays.append({"kind": "publish", "transport": published.transport, **ends, **ports})
+        if host.internet:
+            origins["relays", len(relays)] = Origin((("hosts", name, "internet"),))
+            relays.append({"kind": "internet", "node": indices[name]})
     return relays
 
 

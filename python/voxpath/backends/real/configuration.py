@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.backends.base import UnanswerableError
-from voxpath.backends.real import multipath
+from voxpath.backends.real import internet, multipath
 from voxpath.backends.real.relays import MARK
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def files(plan: Mapping[str, Any]) -> dict[str, str]:
     """Contents of files that programs see instead of the machine's, by path."""
     resolver = Path("/etc/resolv.conf")
     # A machine's name servers are not there; programs that asked them would wait for their silence.
-    return {"/etc/hosts": _hosts_file(plan)} | ({str(resolver): _NO_SERVERS} if resolver.exists() else {})
+    servers = _NO_SERVERS if internet.gateway(plan) is None else f"nameserver {internet.NAME_SERVER}\n"
+    return {"/etc/hosts": _hosts_file(plan)} | ({str(resolver): servers} if resolver.exists() else {})
 
 
 def _hosts_file(plan: Mapping[str, Any]) -> str:
@@ -129,6 +130,7 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         ("ipv4/ping_group_range", f"{os.getgid()} {os.getgid()}"),
         *((path, str(int(value))) for key, value in stack.items() for path in _NAMESPACE.get(key, ())),
         *of_multipath.sysctl,
+        *(internet.SYSCTL if internet.gateway(plan) == index else ()),
     ]
     congestion = stack.get("congestion")
     # What a route does not say, a new namespace takes from the machine's default, whatever that is.
@@ -149,11 +151,20 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
         f"link set {port} mtu {_mtu(plan, index)} txqueuelen {_QUEUE} up",
         *(bridge if edge == "bridge" else []),
         *(f"addr add {_own(address)} dev {DEVICE}" for address in addresses),
-        *(f"route add {prefix} dev {DEVICE}{told}" for prefix in ["0.0.0.0/0", *(["::/0"] if v6 else [])]),
+        *(f"route add {prefix} dev {DEVICE}{told}" for prefix in _reached(plan, index, v6=v6)),
         *of_multipath.ip,
     ]
     kind = "tap" if edge == "bridge" else edge
     return HostConfiguration(port, kind, "\n".join(lines) + "\n", sysctl)
+
+
+def _reached(plan: Mapping[str, Any], index: int, *, v6: bool) -> list[str]:
+    """What is reached by the network: everything, but for the host that stands for what is outside of it."""
+    others = [address for node in plan["nodes"] for address in node["addresses"]]
+    inside = [f"{address}/32" for address in others if ":" not in address]
+    own = plan["nodes"][index]["addresses"]
+    ipv4 = [prefix for prefix in inside if prefix.removesuffix("/32") not in own]
+    return [*(ipv4 if internet.gateway(plan) == index else ["0.0.0.0/0"]), *(["::/0"] if v6 else [])]
 
 
 def _own(address: str) -> str:

@@ -48,7 +48,13 @@ class Network:
     programs: Programs
 
     def __init__(
-        self, document: Document, replication: int, observe: Observe, *, foreground: str | None = None
+        self,
+        document: Document,
+        replication: int,
+        observe: Observe,
+        *,
+        foreground: str | None = None,
+        steered: bool = False,
     ) -> None:
         """Prepares nothing yet.
 
@@ -57,6 +63,7 @@ class Network:
             replication: From 0.
             observe: What is recorded.
             foreground: The host whose program has our terminal; the others' output goes to files.
+            steered: Whether its links can be changed while it runs.
 
         Raises:
             UnanswerableError: The kernel cannot be what the scenario asks for.
@@ -65,6 +72,7 @@ class Network:
         self._replication = replication
         self._observe = observe
         self._foreground = foreground
+        self._steered = steered
         self._session = Session(document.plan.json)
         self._is_cut = False
         self._queues = RunQueues()
@@ -84,7 +92,7 @@ class Network:
             self.session = stack.enter_context(self._session)
             self.programs = stack.enter_context(Programs(plan, self.session, self._foreground))
             self.programs.start_servers()
-            self.session.start(self._replication, self._observe.json)
+            self.session.start(self._replication, self._observe.json, steered=self._steered)
             self._stack = stack.pop_all()
         return self
 

@@ -59,6 +59,8 @@ def relays(plan: Mapping[str, Any]) -> list[Relay]:
     outer = reached()
     found: list[Relay] = []
     for relay in plan["relays"]:
+        if relay["kind"] == "internet":
+            continue
         transport, host = relay["transport"], relay["node"]
         if relay["kind"] == "reach":
             target = (outer.get((relay["target"], transport), LOOPBACK), relay["target"])

@@ -13,7 +13,7 @@ import threading
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from voxpath import halts, interrupts
-from voxpath.backends.real import launch, runner
+from voxpath.backends.real import internet, launch, runner
 from voxpath.backends.real.configuration import configurations, files
 from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.relays import environment, relays
@@ -86,6 +86,15 @@ class Session:
         except BaseException:
             self._end()
             raise
+        self._internet = contextlib.ExitStack()
+        if (gateway := internet.gateway(self._data)) is not None:
+            made = self._prepared
+            place = (made.process, made.namespaces[gateway])
+            try:
+                self._internet.enter_context(internet.joined(*place, rootless=made.rootless))
+            except BaseException:
+                self._end()
+                raise
         halts.reached("session.hosts-made")
         return self
 
@@ -96,6 +105,7 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         """Ends everything that still runs on the hosts, and removes them."""
+        self._internet.close()
         self._end()
 
     def entering(self, host: int, channel: int, command: Sequence[str], directory: str) -> list[str]:
@@ -143,13 +153,13 @@ class Session:
         """TCP ports at which somebody listens on a host."""
         return self._ask(runner.Listening(host), list)
 
-    def start(self, replication: int, observe: str) -> None:
-        """Starts the network and the flows; time zero is now.
+    def start(self, replication: int, observe: str, *, steered: bool = False) -> None:
+        """Starts the network and the flows; time zero is now. `steered` links can be changed.
 
         Raises:
             RealError: A socket of the plan cannot be opened.
         """
-        self._ask(runner.Start(self._plan, replication, observe), type(None))
+        self._ask(runner.Start(self._plan, replication, observe, steered), type(None))
 
     def look(self) -> tuple[int, bool]:
         """The time in nanoseconds, and whether all flows are done."""
@@ -158,6 +168,14 @@ class Session:
     def links(self) -> tuple[int, list[tuple[int, ...]]] | None:
         """The links as they were when they were last asked for, if they were: `RealRun.links`."""
         return self._ask(runner.Links(), object)  # type: ignore[return-value]
+
+    def change(self, changes: Sequence[Mapping[str, Any]]) -> int:
+        """Changes links as events of a plan do, but now; when that was in nanoseconds.
+
+        Raises:
+            RealError: One cannot be, or the network did not take them.
+        """
+        return self._ask(runner.ChangeLinks(json.dumps(changes)), int)
 
     def unanswered(self) -> list[str]:
         """Places to which relays lead and where nobody answered."""

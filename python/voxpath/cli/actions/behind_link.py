@@ -35,6 +35,7 @@ class Behind:
         second_mtu: Its MTU.
         reach: Ports of the machine.
         publish: Ports of the command.
+        internet: Whether everything is reached that the machine reaches.
     """
 
     given: Mapping[str, Mapping[str, str]]
@@ -45,6 +46,7 @@ class Behind:
     second_mtu: str | None = None
     reach: tuple[str, ...] = ()
     publish: tuple[str, ...] = ()
+    internet: bool = False
 
 
 def document(
@@ -72,6 +74,7 @@ def document(
         "reach": [*behind.reach, *(text for text in outer if _listening(text) not in asked)],
         "publish": [_at_command(text) for text in behind.publish],
     }
+    there |= {"internet": True} if behind.internet else {}
     data = {
         "name": f"{Path(command[0]).name} behind {'a link' if len(links) == 1 else 'two links'}",
         "topology": {"kind": "explicit", "hosts": [HERE, THERE], "links": links},

@@ -17,11 +17,13 @@ import click
 from voxpath import _engine, terminal
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real import foreground
+from voxpath.backends.real.internet import gateway
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.relays import reached
 from voxpath.backends.real.session import RealError
-from voxpath.cli.actions import behind_link
-from voxpath.cli.actions.behind_link import HERE, Behind
+from voxpath.backends.real.steering import Steering
+from voxpath.cli.actions import behind_link, live_page
+from voxpath.cli.actions.behind_link import HERE, THERE, Behind
 from voxpath.cli.actions.watch import LOOKS, Meter, Watch, print_summary
 from voxpath.files import check_page, save_page
 from voxpath.packages import missing
@@ -52,6 +54,7 @@ class RunOptions:
         capture: Whether the command's packets are captured.
         out: Where the run is kept, if it is.
         report: The page, if one is to be written.
+        live: Whether a page shows and changes the links.
         meter: Whether the terminal's last line shows what the links do.
         verbose: Whether a summary is worth its lines wherever it goes.
         quiet: Whether it is not even on a terminal.
@@ -61,13 +64,14 @@ class RunOptions:
     capture: bool = False
     out: Path | None = None
     report: Path | None = None
+    live: bool = False
     meter: bool = False
     verbose: bool = False
     quiet: bool = False
 
-    def observe(self, host: str) -> Observe:
-        """What is recorded where a command runs on this host."""
-        return Observe(tcp=self.report is not None, capture=(host,) if self.capture else ())
+    def observe(self, *hosts: str) -> Observe:
+        """What is recorded, packets at these hosts."""
+        return Observe(tcp=self.report is not None, capture=hosts if self.capture else ())
 
     @property
     def sums_up(self) -> bool:
@@ -117,15 +121,26 @@ def run_in_scenario(document: Document, host: str, command: Sequence[str], optio
 
 def _run(document: Document, host: str, command: Sequence[str] | None, options: RunOptions) -> int:
     """Runs a network with a command in the foreground: its host's program, or one that is started there."""
-    observe = options.observe(host)
+    if gateway(document.plan.data) is not None:
+        _say(
+            "internet: the command reaches what this machine does, but for its loopback, by IPv4, and this "
+            "machine's name servers"
+        )
+    # What comes to the command left the other end before, which only a capture there has.
+    observe = options.observe(host, *([THERE] if command is None else []))
     own = host if command is None else None
     try:
         with (
             foreground.Signals() as signals,
-            Network(document, 0, observe, foreground=own) as network,
+            Network(document, 0, observe, foreground=own, steered=options.live) as network,
             Meter() if options.meter else contextlib.nullcontext() as meter,
+            contextlib.ExitStack() as live,
         ):
             watch = Watch(network, meter)
+            steering = Steering(document, network.session)
+            if options.live:
+                address = live.enter_context(live_page.served(live_page.Live(watch, steering)))
+                _say(f"live: {address}")
 
             def looks() -> None:
                 network.step()
@@ -137,6 +152,7 @@ def _run(document: Document, host: str, command: Sequence[str] | None, options: 
                 node = network.session.host(host)
                 start = functools.cache(lambda: foreground.attach(network.session, node, command))
             code = foreground.wait(start, signals, looks)
+            live.close()
             watch.finish()
             unanswered = network.session.unanswered()
             found = network.finish()
@@ -146,6 +162,11 @@ def _run(document: Document, host: str, command: Sequence[str] | None, options: 
         return _failed(error)
     except foreground.Ended as ended:
         return _ended(ended)
+    # What was changed by hand happens by itself in the scenario that is kept.
+    document = steering.document
+    if steering.events and options.out is None:
+        count = len(steering.events)
+        _say(f"{count} change{'s' if count > 1 else ''} by hand: --out keeps a run with them")
     for place in unanswered:
         _say(f"nobody answered at {place}")
     _judge(found, watch, summing=options.sums_up)

@@ -8,27 +8,7 @@
   const ROOM = 0.03; // of the range, around the values
   const plots = [];
 
-  // Canvases need colours as such; a probe turns what the style sheet says into them.
-  const probe = document.body.appendChild(Object.assign(document.createElement("i"), { hidden: true }));
-  const colour = (name, alpha = 1) => {
-    probe.style.color = `var(--${name})`;
-    const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g);
-    return `rgba(${r},${g},${b},${alpha})`;
-  };
-  const font = (weight = "") => `${weight} 12px ${getComputedStyle(document.body).fontFamily}`.trim();
-
-  const superscript = (n) => [...String(n)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("");
-  const readable = (value, digits = 4) => {
-    if (value === 0 || !Number.isFinite(value)) return String(value);
-    const exponent = Math.floor(Math.log10(Math.abs(value)) + 1e-9);
-    if (exponent >= -4 && exponent < 6) {
-      const [whole, part] = String(+value.toPrecision(Math.max(digits, exponent + 1))).split(".");
-      return (whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") + (part ? `.${part}` : "")).replace("-", "−");
-    }
-    const mantissa = +(value / 10 ** exponent).toPrecision(digits);
-    return (mantissa === 1 ? "" : `${mantissa}·`.replace("-", "−")) + `10${superscript(exponent)}`;
-  };
-  const titled = (axis) => (axis.unit ? `${axis.label}, ${axis.unit}` : axis.label);
+  const { colour, font, readable, titled, themed } = drawing;
   const measured = (axis, value) =>
     axis.names ? axis.names[value] ?? "" : readable(value, 5) + (axis.unit ? ` ${axis.unit}` : "");
 
@@ -370,15 +350,7 @@
   });
 
   const redraw = () => plots.forEach((plot) => plot.chart.redraw(false));
-  const theme = () => {
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const button = document.getElementById("theme");
-    const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-    const show = () => { button.textContent = isDark() ? "light" : "dark"; redraw(); };
-    button.hidden = false;
-    button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; show(); });
-    dark.addEventListener("change", show);
-    show();
+  const printing = () => {
     let before;
     addEventListener("beforeprint", () => {
       before = root.dataset.theme;
@@ -397,6 +369,7 @@
   diagrams();
   voices();
   files();
-  theme();
+  themed(redraw);
+  printing();
   root.dataset.ready = plots.length;
 })();
