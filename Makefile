@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients libcoap3-bin)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients libcoap3-bin slirp4netns)
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -12,7 +12,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mqtt speech-extras bench-speech study-echo study-speech clean one-voice
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -51,6 +51,7 @@ help:
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make one-voice    which transport carries a voice over which network: ten minutes (docs/measured/one-voice.md)'
+	@echo 'make mahimahi     packet-delivery traces in exec, the simulator and mm-link: five minutes; TRACES="a.up b.down" adds some (docs/measured/mahimahi.md)'
 	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
@@ -77,6 +78,7 @@ $(STAMPS)/asterisk-core-sounds-en-g722: SERVES := recorded speech of up to 30 s,
 $(STAMPS)/mosquitto: SERVES := the tests hold what our MQTT puts on the wire against what it does
 $(STAMPS)/mosquitto-clients: SERVES := the same, of mosquitto_pub
 $(STAMPS)/libcoap3-bin: SERVES := its CoAP client and server speak to ours
+$(STAMPS)/slirp4netns: SERVES := voxpath exec --internet reaches the machine's networks by it
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 $(PROGRAMS): | $(STAMPS)
@@ -268,6 +270,9 @@ bench-call: setup bench-setup
 
 one-voice: setup
 	$(BIN)/python benches/voice/run.py
+
+mahimahi: setup
+	$(BIN)/python benches/mahimahi/run.py $(TRACES)
 
 mqtt: setup
 	$(BIN)/python benches/mqtt/run.py

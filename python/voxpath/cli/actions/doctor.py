@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from voxpath import _engine, terminal
 from voxpath.cli.actions.common import print_json
 from voxpath.extras import EXTRAS, install, lacking
-from voxpath.packages import NEEDED, OF_EXAMPLES, missing
+from voxpath.packages import NEEDED, OF_EXAMPLES, OUTSIDE, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +67,7 @@ def examine() -> list[Finding]:
         _tshark(),
         _tun(),
         _programs(),
+        _outside(),
         _examples(),
         _namespaces(),
         _real_hosts("tun"),
@@ -105,6 +106,14 @@ def _programs() -> Finding:
     problems = list(filter(None, map(missing, NEEDED)))
     detail = "; ".join(problems) or _try(["ip", "-V"])[1]
     return Finding(", ".join(NEEDED), works=not problems, detail=detail, serves=_REAL)
+
+
+def _outside() -> Finding:
+    """What joins hosts to the machine's networks."""
+    (program,) = OUTSIDE
+    problem = missing(program)
+    detail = problem or _try([program, "--version"])[1]
+    return Finding(program, works=problem is None, detail=detail, serves="voxpath exec --internet")
 
 
 def _examples() -> Finding:
