@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
 PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients libcoap3-bin slirp4netns)
+STUDIES := $(notdir $(patsubst %/README.md,%,$(wildcard python/voxpath/studies/*/README.md)))
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
@@ -12,7 +13,7 @@ export PATH        := $(CURDIR)/$(BIN):$(PATH)
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -21,6 +22,8 @@ help:
 	@echo 'make wheel        a wheel for every Python from 3.11 on and an sdist, into dist/; installs the wheel into an empty environment without Rust and follows the tutorial there: some minutes'
 	@echo 'make check        format, lints, types and the fast tests, with an engine that is built fast: before each commit'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
+	@echo 'make docs         the documentation site, docs/site, from docs/, the code and the studies'"'"' quick reports; fails where a link is broken; a quarter of an hour the first time'
+	@echo 'make notebooks    executes the notebooks of the gallery (docs/notebooks)'
 	@echo 'make audit        known vulnerabilities of the packages in both lock files; fails where their data cannot be reached'
 	@echo 'make slow-tests   runs the tests of Python and writes down which take long, for make check (tests/slow.txt)'
 	@echo 'make tcp-scripts  runs the conformance scripts of TCP, on the live kernel too, and lists what they cover (docs/measured/tcp-coverage.md)'
@@ -173,6 +176,21 @@ lint: $(STAMPS)/python
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 	MYPYPATH=python $(BIN)/stubtest voxpath._engine --mypy-config-file pyproject.toml
+
+# Sphinx has an environment of its own: what it needs is not to be mixed with ours.
+$(STAMPS)/docs-tools: packaging/docs/requirements.lock | $(STAMPS)
+	@$(PYTHON) -m venv $(STAMPS)/docs
+	@$(STAMPS)/docs/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+# Reports of studies stay until they are removed: `rm -r .stamps/reports` makes them again.
+$(STAMPS)/reports/%.html: | setup
+	@mkdir -p $(@D)
+	cd $(@D) && $(CURDIR)/$(BIN)/voxpath study $* --quick
+
+docs: setup $(STAMPS)/docs-tools $(addprefix $(STAMPS)/reports/,$(addsuffix .html,$(STUDIES)))
+	$(BIN)/python packaging/docs/make.py --sources $(STAMPS)/docs-sources --reports $(STAMPS)/reports --sphinx $(STAMPS)/docs/bin/python
+	@echo 'docs: open docs/site/index.html in a browser'
 
 # Which tests take long changes slowly, so the list is made by hand, after a run on a quiet machine.
 slow-tests: setup
