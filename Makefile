@@ -192,6 +192,15 @@ docs: setup $(STAMPS)/docs-tools $(addprefix $(STAMPS)/reports/,$(addsuffix .htm
 	$(BIN)/python packaging/docs/make.py --sources $(STAMPS)/docs-sources --reports $(STAMPS)/reports --sphinx $(STAMPS)/docs/bin/python
 	@echo 'docs: open docs/site/index.html in a browser'
 
+$(STAMPS)/notebook-tools: packaging/notebooks/requirements.lock | $(STAMPS)
+	@$(PYTHON) -m venv $(STAMPS)/notebooks
+	@$(STAMPS)/notebooks/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+notebooks: setup $(STAMPS)/notebook-tools
+	PYTHONPATH=$(CURDIR)/python:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+		$(STAMPS)/notebooks/bin/python packaging/notebooks/execute.py
+
 # Which tests take long changes slowly, so the list is made by hand, after a run on a quiet machine.
 slow-tests: setup
 	$(BIN)/pytest --durations=0 --durations-min=0.1 | tee $(STAMPS)/durations.txt
