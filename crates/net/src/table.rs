@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::mem::discriminant;
 
 /// A named table.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,7 +182,67 @@ impl<R> Described for TableOf<R> {
     }
 }
 
+impl Table {
+    /// How many rows it has.
+    pub fn height(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.data.len())
+    }
+
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&Data> {
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.data)
+    }
+
+    /// Whether it has the other one's name and columns.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let kinds = |table: &Self| -> Vec<_> {
+            table.columns.iter().map(|column| (column.name, discriminant(&column.data))).collect()
+        };
+        self.name == other.name && kinds(self) == kinds(other)
+    }
+
+    /// Puts the rows of a table that [is like](Self::is_like) this one below its own.
+    ///
+    /// # Panics
+    /// It is not like this one.
+    pub fn append(&mut self, other: Self) {
+        assert!(self.is_like(&other), "{} has other columns than {}", other.name, self.name);
+        for (own, more) in self.columns.iter_mut().zip(other.columns) {
+            own.data.append(more.data);
+        }
+    }
+}
+
 impl Data {
+    /// Puts a column of the same kind below this one.
+    fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Self::U64(own), Self::U64(more)) => own.extend(more),
+            (Self::OptU64(own), Self::OptU64(more)) => own.extend(more),
+            (Self::F64(own), Self::F64(more)) => own.extend(more),
+            (Self::OptF64(own), Self::OptF64(more)) => own.extend(more),
+            (Self::Text(own), Self::Text(more)) => own.extend(more),
+            (Self::Label { names, index }, Self::Label { names: more_names, index: more }) => {
+                // Replications of one plan have the same names.
+                let offset = if *names == more_names { 0 } else { names.len() as u32 };
+                if offset > 0 {
+                    names.extend(more_names);
+                }
+                index.extend(more.into_iter().map(|name| name + offset));
+            }
+            _ => unreachable!("columns of one name are of one kind"),
+        }
+    }
+
+    /// The text of a row; none of a number.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Text(values) => Some(&values[row]),
+            Self::Label { names, index } => Some(&names[index[row] as usize]),
+            _ => None,
+        }
+    }
+
     /// How many rows the column has.
     pub fn len(&self) -> usize {
         match self {

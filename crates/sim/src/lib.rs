@@ -8,6 +8,7 @@
 extern crate alloc;
 
 mod address;
+mod batch;
 mod bucket;
 mod build;
 mod capacities;
@@ -31,6 +32,7 @@ mod timeline;
 mod ways;
 mod world;
 
+pub use batch::{Batch, Group, Joined};
 pub use check::check;
 pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, SubflowOf};
 pub use paths::{Paths, paths, shortest_delay};
