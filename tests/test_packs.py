@@ -15,6 +15,7 @@ from conftest import SCENARIOS, SMALL, contents
 from test_damage import bits, flipped
 from voxpath.results import digests, packs
 from voxpath.results.identity import Observe
+from voxpath.results.kept import table
 from voxpath.results.packs import Packs
 from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
@@ -227,9 +228,14 @@ def test_an_invalid_run_of_a_sweep_has_a_folder(tmp_path: Path, monkeypatch: pyt
 
     run = _engine.run
 
-    def invalid(plan: str, replication: int, observe: str):
-        tables, verdict, captures = run(plan, replication, observe)
-        return tables, json.dumps(json.loads(verdict) | {"valid": replication != 1}), captures
+    def invalid(cells, *others):
+        made, groups, error = run(cells, *others)
+        asked = [replication for _, some in cells for replication in some]
+        told = [
+            (json.dumps(json.loads(verdict) | {"valid": replication != 1}), *rest)
+            for replication, (verdict, *rest) in zip(asked, made, strict=True)
+        ]
+        return told, groups, error
 
     monkeypatch.setattr(_engine, "run", invalid)
     outcomes = perform_all(tasks(SMALL, tmp_path, 3), Workers())
@@ -239,6 +245,10 @@ def test_an_invalid_run_of_a_sweep_has_a_folder(tmp_path: Path, monkeypatch: pyt
         (True, True),
     ]
     assert (outcomes[1].folder / "verdict.json").is_file()
+    monkeypatch.undo()
+    for outcome, task in zip(outcomes, tasks(SMALL, tmp_path / "valid", 3), strict=True):
+        valid = perform(replace(task, together=False)).folder
+        assert table(outcome.folder, "flows").equals(pl.read_parquet(valid / "flows.parquet"))
 
 
 def test_a_sweep_that_others_merge_meanwhile_finds_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

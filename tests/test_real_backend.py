@@ -19,7 +19,7 @@ from voxpath.backends.real import fidelity, starvation
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.configuration import configurations
 from voxpath.backends.real.session import RealError
-from voxpath.results.frames import framed, parquet
+from voxpath.results.frames import of_run, parquet, together
 from voxpath.results.identity import Observe
 from voxpath.results.outcome import Outcome
 from voxpath.scenario import Document, from_dict
@@ -50,7 +50,7 @@ class FakeNetwork:
 
     def __init__(self, document: Document, replication: int, observe: Observe) -> None:
         self.replication = replication
-        self.simulated = _engine.run(document.plan.json, replication, observe.json)
+        self.simulated = _engine.run([(document.plan.json, [replication])], observe.json)
 
     def __enter__(self) -> FakeNetwork:
         with self.lock:
@@ -72,12 +72,12 @@ class FakeNetwork:
         with self.lock:
             late = FakeNetwork.late > 0
             FakeNetwork.late -= late
-        tables, text, _ = self.simulated
+        ((text, *_),), ((_, tables),), _ = self.simulated
         verdict = json.loads(text) | {"valid": not late, "kept_up": not late}
         verdict["problems"] += ["too late"] * late
         return Found(
             json.dumps(verdict),
-            {f"{name}.parquet": parquet(rows) for name, rows in framed(tables).items()},
+            {f"{name}.parquet": parquet(rows) for name, rows in of_run(together(tables), 0).items()},
             {},
         )
 

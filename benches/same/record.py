@@ -22,7 +22,7 @@ from voxpath.backends import named
 from voxpath.backends.answer import ask
 from voxpath.backends.base import UnanswerableError
 from voxpath.formulas import Formulas
-from voxpath.results.frames import framed
+from voxpath.results.frames import of_run, together
 from voxpath.results.identity import Observe
 from voxpath.scenario import Document
 from voxpath.studies.base import Answer
@@ -152,8 +152,11 @@ def _record_run(
 ) -> None:
     hosts = tuple(node["name"] for node in json.loads(plan)["nodes"] if node["kind"] == "host")
     observe = Observe(tcp=True, packets=True, capture=hosts) if observed else Observe()
-    tables, verdict, captures = _engine.run(plan, replication, observe.json)
-    for name, rows in framed(tables).items():
+    made, groups, error = _engine.run([(plan, [replication])], observe.json)
+    if error is not None:
+        raise error
+    ((verdict, captures, *_),), ((_, tables),) = made, groups
+    for name, rows in of_run(together(tables), 0).items():
         builder.add(name, subject, rows, cell, replication)
     said = {key: [json.dumps(value)] for key, value in json.loads(verdict).items()}
     builder.add("verdict", subject, pl.DataFrame(said), cell, replication)

@@ -12,10 +12,11 @@ pub(crate) struct Roots {
 }
 
 /// A simulation. The other bindings either make plans, which an identity has by itself, or have nothing to do with runs.
-pub(crate) const SIMULATION: Roots = Roots { package: "voxpath-sim", bindings: &["run.rs"] };
+pub(crate) const SIMULATION: Roots = Roots { package: "voxpath-sim", bindings: &["run.rs", "columns.rs"] };
 
 /// A run on real hosts.
-pub(crate) const REAL: Roots = Roots { package: "voxpath-host", bindings: &["run.rs", "real.rs"] };
+pub(crate) const REAL: Roots =
+    Roots { package: "voxpath-host", bindings: &["run.rs", "columns.rs", "real.rs"] };
 
 /// Names and contents, sorted by name: the files, relative to the workspace, and the lock file's entries of foreign packages.
 pub(crate) fn parts(workspace: &Path, roots: &Roots) -> Result<Vec<(String, Vec<u8>)>> {

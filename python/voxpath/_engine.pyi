@@ -1,17 +1,19 @@
 """The signature of the engine, `crates/py`; stubtest holds the two together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 
 __all__ = [
     "BUILD",
     "BUILD_REAL",
     "PLAN_VERSION",
+    "Columns",
     "EchoFilter",
     "Isolation",
     "RealHost",
     "RealRun",
     "Relay",
+    "Stop",
     "check",
     "congestions",
     "couplings",
@@ -76,11 +78,23 @@ def real_hosts(plan: str, /) -> list[int]: ...
 def shortest_delay(plan: str, /) -> int | None: ...
 def tables() -> list[tuple[str, str, list[tuple[str, str, str, str, str]]]]: ...
 
-_Outcome: TypeAlias = tuple[
-    dict[str, dict[str, tuple[str, bytes | list[str], bytes | list[str] | None]]], str, dict[str, bytes]
-]
+@final
+class Columns:
+    def __new__(cls, ipc: bytes, /) -> Self: ...
+    def __reduce__(self) -> tuple[type[Columns], tuple[bytes]]: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
-def run(plan: str, replication: int, observe: str, /) -> _Outcome: ...
+@final
+class Stop:
+    def __new__(cls) -> Self: ...
+    def set(self) -> None: ...
+
+_Outcome: TypeAlias = tuple[dict[str, Columns], str, dict[str, bytes]]
+_Made: TypeAlias = tuple[str, dict[str, bytes], int, int, int]
+
+def run(
+    cells: Sequence[tuple[str, Sequence[int]]], observe: str, stop: Stop | None = None, /
+) -> tuple[list[_Made], list[tuple[list[int], dict[str, Columns]]], Exception | None]: ...
 def parse_script(text: str, /) -> tuple[list[str], list[str], str | None, str | None]: ...
 def run_script(text: str, stack: str, /) -> tuple[list[str], tuple[int, str] | None]: ...
 

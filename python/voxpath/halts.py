@@ -26,8 +26,6 @@ Point = Literal[
     "launch.unblocked",
     "network.begins",
     "packs.merged",
-    "pool.task-submitted",
-    "pool.worker-begins",
     "run.begins",
     "run.noted",
     "session.ends",

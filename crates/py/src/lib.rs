@@ -4,6 +4,7 @@
 //! `voxpath-sim`; `python/voxpath/_engine.pyi` is the module's signature, checked against it by stubtest.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod document;
 mod dsp;
 mod elements;
@@ -27,6 +28,8 @@ mod _engine {
     const PLAN_VERSION: u32 = voxpath_sim::plan::VERSION;
 
     #[pymodule_export]
+    use crate::columns::Columns;
+    #[pymodule_export]
     use crate::document::{format_toml, parse_toml};
     #[pymodule_export]
     use crate::dsp::EchoFilter;
@@ -40,7 +43,7 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::run::{
-        check, congestions, couplings, mptcp, paths, profile, profiles, real_hosts, run, schedulers,
+        Stop, check, congestions, couplings, mptcp, paths, profile, profiles, real_hosts, run, schedulers,
         shortest_delay, tables,
     };
 

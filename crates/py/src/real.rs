@@ -1,6 +1,7 @@
 //! Runs in real time: the machine's part of them. What a host's configuration is, Python decides.
 
-use crate::run::{Outcome, columns, outcome, plan_of, refused, value_error};
+use crate::columns::Columns;
+use crate::run::{Outcome, outcome, plan_of, refused, value_error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -252,13 +253,14 @@ impl RealRun {
         self.run()?;
         let Some(run) = self.0.take() else { unreachable!("it was there a moment ago") };
         let found = py.detach(|| run.finish()).map_err(os_error)?;
-        let (tables, verdict, captures) = outcome(py, &found.report)?;
+        let faithful = fidelity(&found);
+        let (tables, verdict, captures) = outcome(py, found.report)?;
         for (name, table) in
             [("programs", connections(&found.connections)), ("samples", samples(&found.samples))]
         {
-            tables.set_item(name, columns(py, &table)?)?;
+            tables.set_item(name, Columns::of(table)?)?;
         }
-        Ok(((tables, verdict, captures), fidelity(&found)))
+        Ok(((tables, verdict, captures), faithful))
     }
 }
 

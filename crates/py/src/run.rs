@@ -1,16 +1,20 @@
 //! Plans checked and run.
 
+use crate::columns::Columns;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use voxpath_mptcp::{Coupling, Scheduling};
 use voxpath_net::routing::DirectionId;
 use voxpath_sim::plan::{DIRECTIONS, Observe, Plan};
-use voxpath_sim::{Data, Meaning, Problem, Report, Simulation, Table};
+use voxpath_sim::{Batch, Meaning, Problem, Report, Simulation};
 use voxpath_tcp::{Congestion, Profile};
 use voxpath_units::check::Step;
 
@@ -127,52 +131,150 @@ pub(crate) fn shortest_delay(plan: &str) -> PyResult<Option<u64>> {
     Ok(delay.map(|delay| delay.as_nanos()))
 }
 
-/// What a run gives to Python: columns of every table, the verdict as JSON, captures by host.
+/// What a run in real time gives to Python: every table, the verdict as JSON, captures by host.
 pub(crate) type Outcome<'py> = (Bound<'py, PyDict>, String, Bound<'py, PyDict>);
 
-/// Runs one replication of a plan.
+/// A run that was made: the verdict as JSON, captures by host, when it began in nanoseconds since 1970, and nanoseconds of
+/// wall and processor time that it took.
+type Made<'py> = (String, Bound<'py, PyDict>, u64, u64, u64);
+
+/// Runs whose tables lie together: indices of these runs, and their tables by name.
+type Together<'py> = (Vec<u32>, Bound<'py, PyDict>);
+
+/// Ends the runs that are being made, from another thread.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub(crate) struct Stop(AtomicBool);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends them within milliseconds.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Makes runs: of each plan some replications, one after the other.
 ///
-/// Releases the interpreter while it works, raises what a signal handler raises, and turns a panic of the
-/// engine into a `RuntimeError`: it is our bug, but one that costs a run and not the whole sweep.
+/// Releases the interpreter while it works. Gives the runs that were made, the tables of those of one shape together, and
+/// what ended it before all were made: what a signal handler raised, what is wrong with a plan, or a panic of the engine as
+/// a `RuntimeError`. That is our bug, but one that costs a run and not the whole sweep.
+///
+/// With `stop` it looks at that in place of signals, which only the main thread hears of.
 #[pyfunction]
-#[pyo3(signature = (plan, replication, observe, /))]
+#[pyo3(signature = (cells, observe, stop = None, /))]
 pub(crate) fn run<'py>(
     py: Python<'py>,
-    plan: &str,
-    replication: u64,
+    cells: Vec<(PyBackedStr, Vec<u64>)>,
     observe: &str,
-) -> PyResult<Outcome<'py>> {
-    let plan = plan_of(plan)?;
+    stop: Option<&Stop>,
+) -> PyResult<(Vec<Made<'py>>, Vec<Together<'py>>, Option<PyErr>)> {
     let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
-    let report = py.detach(|| {
-        // What a panic leaves half done is never looked at again.
-        catch_unwind(AssertUnwindSafe(|| simulate(plan, replication, &observe)))
-            .unwrap_or_else(|panic| Err(panic_error(panic.as_ref())))
-    })?;
+    let mut runs = Runs::default();
+    let error = py.detach(|| {
+        cells.iter().find_map(|(plan, replications)| runs.make(plan, replications, &observe, stop).err())
+    });
+    let mut made = Vec::with_capacity(runs.made.len());
+    for run in runs.made {
+        made.push((run.verdict, captured(py, &run.captures)?, run.started_ns, run.wall_ns, run.processor_ns));
+    }
+    let mut groups = Vec::new();
+    for group in runs.tables.into_groups() {
+        let tables = PyDict::new(py);
+        for joined in group.tables {
+            tables.set_item(joined.table.name, Columns::joined(joined)?)?;
+        }
+        groups.push((group.runs, tables));
+    }
+    Ok((made, groups, error))
+}
 
-    outcome(py, &report)
+/// What was made so far.
+#[derive(Default)]
+struct Runs {
+    made: Vec<Run>,
+    tables: Batch,
+}
+
+struct Run {
+    verdict: String,
+    captures: Vec<(String, Vec<u8>)>,
+    started_ns: u64,
+    wall_ns: u64,
+    processor_ns: u64,
+}
+
+impl Runs {
+    /// Makes replications of a plan, which is read once.
+    fn make(
+        &mut self,
+        plan: &str,
+        replications: &[u64],
+        observe: &Observe,
+        stop: Option<&Stop>,
+    ) -> PyResult<()> {
+        let plan = plan_of(plan)?;
+        for &replication in replications {
+            let clocks = [ClockId::Realtime, ClockId::Monotonic, ClockId::ThreadCPUTime];
+            let [started_ns, wall, processor] = clocks.map(nanos);
+            // What a panic leaves half done is never looked at again.
+            let report =
+                catch_unwind(AssertUnwindSafe(|| simulate(plan.clone(), replication, observe, stop)))
+                    .unwrap_or_else(|panic| Err(panic_error(panic.as_ref())))?;
+            let [wall_ns, processor_ns] =
+                [nanos(ClockId::Monotonic) - wall, nanos(ClockId::ThreadCPUTime) - processor];
+            let verdict = serde_json::to_string(&report.verdict).map_err(value_error)?;
+            self.tables.add(self.made.len() as u32, report.tables);
+            self.made.push(Run { verdict, captures: report.captures, started_ns, wall_ns, processor_ns });
+        }
+        Ok(())
+    }
+}
+
+/// What a clock says. A run does not depend on it: it only says how long it took.
+fn nanos(clock: ClockId) -> u64 {
+    let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
+    // None is negative in our times.
+    tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
 /// A report as Python gets it.
-pub(crate) fn outcome<'py>(py: Python<'py>, report: &Report) -> PyResult<Outcome<'py>> {
+pub(crate) fn outcome(py: Python<'_>, report: Report) -> PyResult<Outcome<'_>> {
     let tables = PyDict::new(py);
-    for table in &report.tables {
-        tables.set_item(table.name, columns(py, table)?)?;
+    for table in report.tables {
+        tables.set_item(table.name, Columns::of(table)?)?;
     }
     let verdict = serde_json::to_string(&report.verdict).map_err(value_error)?;
-    let captures = PyDict::new(py);
-    for (host, bytes) in &report.captures {
-        captures.set_item(host, PyBytes::new(py, bytes))?;
-    }
-    Ok((tables, verdict, captures))
+    Ok((tables, verdict, captured(py, &report.captures)?))
 }
 
-fn simulate(plan: Plan, replication: u64, observe: &Observe) -> PyResult<Report> {
-    let mut simulation = Simulation::new(plan, replication, observe).map_err(refused)?;
-    while !simulation.advance(SLICE_EVENTS).done {
-        Python::attach(|py| py.check_signals())?;
+fn captured<'py>(py: Python<'py>, captures: &[(String, Vec<u8>)]) -> PyResult<Bound<'py, PyDict>> {
+    let by_host = PyDict::new(py);
+    for (host, bytes) in captures {
+        by_host.set_item(host, PyBytes::new(py, bytes))?;
     }
-    Ok(simulation.finish())
+    Ok(by_host)
+}
+
+fn simulate(plan: Plan, replication: u64, observe: &Observe, stop: Option<&Stop>) -> PyResult<Report> {
+    let mut simulation = Simulation::new(plan, replication, observe).map_err(refused)?;
+    loop {
+        match stop {
+            Some(stop) if stop.0.load(Ordering::Relaxed) => {
+                return Err(PyRuntimeError::new_err("stopped before the run was over"));
+            }
+            Some(_) => {}
+            None => Python::attach(|py| py.check_signals())?,
+        }
+        if simulation.advance(SLICE_EVENTS).done {
+            return Ok(simulation.finish());
+        }
+    }
 }
 
 /// What [`check`] would have found.
@@ -188,47 +290,4 @@ fn panic_error(panic: &(dyn Any + Send)) -> PyErr {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a message");
     PyRuntimeError::new_err(format!("the engine panicked: {message}"))
-}
-
-/// A table's columns by name, each `(kind, values, extra)`:
-///
-/// | kind | values | extra |
-/// | --- | --- | --- |
-/// | `u64`, `f64` | little-endian bytes | one byte per row, 0 where the value is absent; or `None` |
-/// | `text` | list of strings | `None` |
-/// | `label` | little-endian `u32` indices | list of the strings that they mean |
-pub(crate) fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    for column in &table.columns {
-        let (kind, values, extra) = match &column.data {
-            Data::U64(values) => ("u64", bytes(py, values.iter().map(|v| v.to_le_bytes())), None),
-            Data::F64(values) => ("f64", bytes(py, values.iter().map(|v| v.to_le_bytes())), None),
-            Data::OptU64(values) => (
-                "u64",
-                bytes(py, values.iter().map(|v| v.unwrap_or_default().to_le_bytes())),
-                Some(validity(py, values)),
-            ),
-            Data::OptF64(values) => (
-                "f64",
-                bytes(py, values.iter().map(|v| v.unwrap_or_default().to_le_bytes())),
-                Some(validity(py, values)),
-            ),
-            Data::Text(values) => ("text", values.into_bound_py_any(py)?, None),
-            Data::Label { names, index } => (
-                "label",
-                bytes(py, index.iter().map(|v| v.to_le_bytes())),
-                Some(names.into_bound_py_any(py)?),
-            ),
-        };
-        columns.set_item(column.name, (kind, values, extra))?;
-    }
-    Ok(columns)
-}
-
-fn bytes<'py, const N: usize>(py: Python<'py>, values: impl Iterator<Item = [u8; N]>) -> Bound<'py, PyAny> {
-    PyBytes::new(py, &values.flatten().collect::<Vec<u8>>()).into_any()
-}
-
-fn validity<'py, T>(py: Python<'py>, values: &[Option<T>]) -> Bound<'py, PyAny> {
-    bytes(py, values.iter().map(|value| [u8::from(value.is_some())]))
 }

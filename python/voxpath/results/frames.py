@@ -1,12 +1,11 @@
-"""The engine's tables as polars frames, without a Python object per value where they are numbers."""
+"""The engine's tables as polars frames, taken over without a copy."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from voxpath.results.summaries import summarised
@@ -14,93 +13,59 @@ from voxpath.results.summaries import summarised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_DTYPES = {"u64": "<u8", "f64": "<f8"}
+    from voxpath import _engine
 
 RUN = "run"
 """A column for the run that a row is of; no metric is called so."""
 
 _ROW = "_row"
+_OLD = "_old"
 
-Column = tuple[str, Any, Any]
-"""Kind, values and extra of a column, as `crates/py/src/run.rs` tabulates them: of numbers their bytes and
-which are there, of texts these, of labels the bytes of their indices and all labels."""
-
-Tables = Mapping[str, Mapping[str, Column]]
-"""The tables of a run as the engine gives them, column by column."""
+Tables = Mapping[str, "_engine.Columns"]
+"""Tables as the engine gives them: Arrow record batches by name."""
 
 
 def framed(tables: Tables) -> dict[str, pl.DataFrame]:
-    """All tables of a run, the flows with their summaries."""
-    return {name: frame.drop(RUN) for name, frame in together([tables]).items()}
+    """All tables of one run, the flows with their summaries."""
+    frames = {name: _of_first(frame(columns)) for name, columns in tables.items()}
+    return {name: rows.drop(RUN) for name, rows in _finished(frames).items()}
 
 
-def together(runs: Sequence[Tables]) -> dict[str, pl.DataFrame]:
+def together(tables: Tables) -> dict[str, pl.DataFrame]:
     """All tables of runs of one shape; before each table's own columns stands the run's index, `RUN`.
 
     A frame costs by its columns what a thousand rows cost, so short runs are not framed one by one.
     """
-    frames = {name: _joined([run[name] for run in runs]) for name in runs[0]}
-    return frames | {"flows": _with_summaries(frames)}
+    return _finished({name: frame(columns) for name, columns in tables.items()})
 
 
-def shape(tables: Tables) -> tuple[object, ...]:
-    """What runs have in common whose frames have the same columns: tables, and the kinds of their flows."""
-    # Not as frames: each would be a query.
-    kinds = set(zip(*(_series(name, [tables["flows"][name]]) for name in ("app", "transport")), strict=True))
-    columns = (
-        (name, *((column, kind) for column, (kind, *_) in table.items())) for name, table in tables.items()
-    )
-    return (*columns, *sorted(kinds))
-
-
-def frame(table: Mapping[str, Column]) -> pl.DataFrame:
+def frame(columns: _engine.Columns) -> pl.DataFrame:
     """A frame of a table of the engine."""
-    return _joined([table]).drop(RUN)
+    return pl.DataFrame(columns)
 
 
-def _joined(tables: Sequence[Mapping[str, Column]]) -> pl.DataFrame:
-    """A frame of a table of several runs, and before its columns the run's index."""
-    found = [_series(name, [table[name] for table in tables]) for name in tables[0]]
-    heights = [_height(next(iter(table.values()))) for table in tables]
-    return pl.DataFrame([pl.Series(RUN, np.repeat(np.arange(len(tables), dtype=np.uint32), heights)), *found])
+def of_runs(frames: Mapping[str, pl.DataFrame], runs: Sequence[int]) -> dict[str, pl.DataFrame]:
+    """The tables of some of the runs that lie together, which are counted anew."""
+    places = pl.DataFrame({_OLD: runs, RUN: range(len(runs))}, schema=dict.fromkeys((_OLD, RUN), pl.UInt32))
+    return {
+        name: rows.rename({RUN: _OLD})
+        .join(places, on=_OLD, maintain_order="left")
+        .select(RUN, pl.exclude(RUN, _OLD))
+        for name, rows in frames.items()
+    }
 
 
-_WIDTHS = {"u64": 8, "f64": 8, "label": 4}
+def of_run(frames: Mapping[str, pl.DataFrame], run: int) -> dict[str, pl.DataFrame]:
+    """The tables of one run among several that lie together."""
+    return {name: rows.filter(pl.col(RUN) == run).drop(RUN) for name, rows in frames.items()}
 
 
-def _height(column: Column) -> int:
-    kind, values, _ = column
-    return len(values) // _WIDTHS.get(kind, 1)
+def _of_first(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(pl.lit(0, pl.UInt32).alias(RUN), pl.all())
 
 
-def _series(name: str, columns: Sequence[Column]) -> pl.Series:
-    """A column of several runs, one after the other."""
-    match columns[0][0]:
-        case "u64" | "f64" as kind:
-            series = pl.Series(
-                name, np.frombuffer(b"".join(values for _, values, _ in columns), _DTYPES[kind])
-            )
-            if all(validity is None for _, _, validity in columns):
-                return series
-            present = b"".join(
-                b"\1" * _height(column) if column[2] is None else column[2] for column in columns
-            )
-            # One null stands for all: `pl.repeat` would start a query for every column of every run.
-            return series.zip_with(
-                pl.Series(np.frombuffer(present, np.bool_)), pl.Series([None], dtype=series.dtype)
-            )
-        case "text":
-            return pl.Series(name, [text for _, texts, _ in columns for text in texts], dtype=pl.String)
-        case "label":
-            names = [label for _, _, labels in columns for label in labels]
-            offsets = np.cumsum([0, *(len(labels) for _, _, labels in columns[:-1])])
-            indices = [
-                np.frombuffer(indices, "<u4") + offset
-                for (_, indices, _), offset in zip(columns, offsets, strict=True)
-            ]
-            # By index, not `gather`, which would start a query.
-            return pl.Series(name, names, dtype=pl.String)[np.concatenate(indices)]
-    raise ValueError(f"column {name!r} has the kind {columns[0][0]!r}, which is unknown here")
+def _finished(frames: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return frames | {"flows": _with_summaries(frames)}
 
 
 def _with_summaries(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from voxpath.canonical import canonical
@@ -67,23 +68,53 @@ class Identity:
     @property
     def json(self) -> str:
         """The identity as it stands in a run folder, the plan by its hash."""
-        return canonical(
-            {
-                "format": FORMAT,
-                "plan_sha256": hashlib.sha256(self.plan.encode()).hexdigest(),
-                "backend": self.backend,
-                "replication": self.replication,
-                "build": self.build,
-                "observe": asdict(self.observe),
-                "files": dict(self.files),
-                "machine": self.machine,
-            }
-        )
+        before, behind = self._around_replication
+        return f"{before}{self.replication}{behind}"
 
     @property
     def name(self) -> str:
         """The name of the run's folder: 128 bits of the SHA-256 of `json`."""
-        return hashlib.sha256(self.json.encode()).hexdigest()[:32]
+        return _digest(self.json)
+
+    @property
+    def cell(self) -> str:
+        """What all replications have in common, as a name."""
+        return _digest("*".join(self._around_replication))
+
+    @property
+    def _around_replication(self) -> tuple[str, str]:
+        files = tuple(sorted(self.files.items()))
+        return _around_replication(self.plan, self.backend, self.build, self.observe, files, self.machine)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=256)
+def _around_replication(
+    plan: str,
+    backend: str,
+    build: str,
+    observe: Observe,
+    files: tuple[tuple[str, str], ...],
+    machine: str,
+) -> tuple[str, str]:
+    """The canonical JSON before and behind the replication's number: a million runs share a few plans."""
+    told = canonical(
+        {
+            "format": FORMAT,
+            "plan_sha256": hashlib.sha256(plan.encode()).hexdigest(),
+            "backend": backend,
+            "replication": 0,
+            "build": build,
+            "observe": asdict(observe),
+            "files": dict(files),
+            "machine": machine,
+        }
+    )
+    before, number, behind = told.partition('"replication":0')
+    return before + number.removesuffix("0"), behind
 
 
 def machine() -> str:

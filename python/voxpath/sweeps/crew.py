@@ -23,12 +23,14 @@ class Crew:
         width: How many tasks they perform at once.
         marks: What a worker must see before it makes a run.
         look: Called again and again while there is nothing but to wait.
+        stop: Ends the runs of workers that are threads of this process.
     """
 
     pool: Executor
     width: int
     marks: tuple[Path, ...] = ()
     look: Callable[[], None] = lambda: None
+    stop: _engine.Stop | None = None
 
 
 def unfit(build: str, marks: Sequence[Path]) -> str | None:

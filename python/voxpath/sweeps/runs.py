@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import platform
@@ -11,11 +12,13 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from voxpath import _engine, halts, terminal
 from voxpath.results import digests
+from voxpath.results.frames import of_run, of_runs, parquet, together
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.outcome import Outcome
 from voxpath.results.packs import Packable, Packs
@@ -27,7 +30,8 @@ from voxpath.sweeps.workers import crew
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from voxpath.results.frames import Tables
+    import polars as pl
+
     from voxpath.sweeps.workers import Workers
 
 _P = ParamSpec("_P")
@@ -92,26 +96,24 @@ def perform(task: Task) -> Outcome:
     return replace(_alone(task), damage=damage)
 
 
-def _alone(task: Task) -> Outcome:
+def _alone(task: Task, stop: _engine.Stop | None = None) -> Outcome:
     """Makes a run that has a folder.
 
     Raises:
         RuntimeError: As `perform`.
         StoreError: As `perform`.
     """
-    from voxpath.results.frames import framed, parquet
-
-    made = _made(task)
-    files = {f"{name}.parquet": parquet(rows) for name, rows in framed(made.tables).items()}
-    files |= {f"captures/{host}.pcapng": packets for host, packets in made.captures.items()}
-    return _keep(task, made, files)
+    batch = _made([task], stop)
+    if batch.error is not None:
+        raise batch.error
+    ((_, frames),) = batch.groups
+    return _keep(task, batch.runs[0], of_run(frames, 0))
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A run as the engine gives it."""
+    """A run as the engine gives it, but for its tables."""
 
-    tables: Tables
     verdict: str
     captures: Mapping[str, bytes]
     environment: dict[str, Any]
@@ -121,55 +123,75 @@ class _Made:
         return bool(json.loads(self.verdict)["valid"])
 
 
-def _made(task: Task) -> _Made:
+@dataclass(frozen=True)
+class _Batch:
+    """Runs that were made by one call of the engine.
+
+    Attributes:
+        runs: Those that were made, in the order of their tasks.
+        groups: Indices of runs of one shape, and the tables of these.
+        error: What ended it before all were made.
+    """
+
+    runs: Sequence[_Made]
+    groups: Sequence[tuple[Sequence[int], Mapping[str, pl.DataFrame]]]
+    error: Exception | None
+
+
+def _made(tasks: Sequence[Task], stop: _engine.Stop | None) -> _Batch:
+    """Makes runs that record the same."""
     halts.reached("run.begins")
-    started = datetime.now(UTC)
-    wall, processor = time.perf_counter_ns(), time.thread_time_ns()
-    tables, verdict, captures = _engine.run(task.plan, task.replication, task.observe.json)
-    wall, processor = time.perf_counter_ns() - wall, time.thread_time_ns() - processor
-    environment = {"started": started.isoformat(), "wall_ns": wall, "processor_ns": processor}
-    return _Made(tables, verdict, captures, environment)
+    cells = [
+        (plan, [task.replication for task in some])
+        for plan, some in itertools.groupby(tasks, lambda task: task.plan)
+    ]
+    made, groups, error = _engine.run(cells, tasks[0].observe.json, stop)
+    runs = [
+        _Made(verdict, captures, _times(started_ns, wall_ns, processor_ns))
+        for verdict, captures, started_ns, wall_ns, processor_ns in made
+    ]
+    return _Batch(runs, [(indices, together(tables)) for indices, tables in groups], error)
 
 
-def _keep(task: Task, made: _Made, files: Mapping[str, bytes]) -> Outcome:
+def _times(started_ns: int, wall_ns: int, processor_ns: int) -> dict[str, Any]:
+    started = datetime.fromtimestamp(started_ns / 1e9, UTC)
+    return {"started": started.isoformat(), "wall_ns": wall_ns, "processor_ns": processor_ns}
+
+
+def _keep(task: Task, made: _Made, frames: Mapping[str, pl.DataFrame]) -> Outcome:
+    files = {f"{name}.parquet": parquet(rows) for name, rows in frames.items()}
+    files |= {f"captures/{host}.pcapng": packets for host, packets in made.captures.items()}
     found = Found(made.verdict, files, made.environment)
     return keep(Path(task.root), task.identity, task.scenario, task.replication, found)
 
 
-def pack(tasks: Sequence[Task]) -> list[Outcome]:
-    """Makes runs, and keeps those of one shape together.
+def pack(tasks: Sequence[Task], stop: _engine.Stop | None = None) -> list[Outcome]:
+    """Makes runs, and keeps those of one shape together; those before one that fails are kept.
 
     Raises:
-        RuntimeError: The engine failed; this is a bug of ours.
+        RuntimeError: The engine failed, which is a bug of ours, or was stopped.
         StoreError: The results cannot be written.
     """
-    made: list[_Made] = []
-    try:
-        for task in tasks:
-            made.append(_made(task))  # noqa: PERF401 - those before one that fails are kept
-    finally:
-        outcomes = _packed(tasks[: len(made)], made)
-    return outcomes
-
-
-def _packed(tasks: Sequence[Task], made: Sequence[_Made]) -> list[Outcome]:
-    from voxpath.results.frames import framed, parquet, shape, together
-
+    batch = _made(tasks, stop)
     outcomes: dict[int, Outcome] = {}
-    alike: dict[tuple[str, object], list[int]] = {}
-    for index, (task, run) in enumerate(zip(tasks, made, strict=True)):
-        if run.valid:
-            alike.setdefault((task.root, shape(run.tables)), []).append(index)
-        else:
-            # A fault of ours, to be looked into.
-            files = {f"{name}.parquet": parquet(rows) for name, rows in framed(run.tables).items()}
-            outcomes[index] = _keep(task, run, files)
-    for (root, _), indices in alike.items():
-        packable = [_packable(tasks[index], made[index]) for index in indices]
-        Packs(Path(root)).keep(packable, together([made[index].tables for index in indices]))
-        for index, one in zip(indices, packable, strict=True):
-            folder, replication = Path(root) / one.identity.name, tasks[index].replication
-            outcomes[index] = Outcome(folder, replication, reused=False, valid=True, packed=True)
+    for indices, frames in batch.groups:
+        places: dict[str, list[int]] = {}
+        for place, index in enumerate(indices):
+            if batch.runs[index].valid:
+                places.setdefault(tasks[index].root, []).append(place)
+            else:
+                # A fault of ours, to be looked into.
+                outcomes[index] = _keep(tasks[index], batch.runs[index], of_run(frames, place))
+        for root, some in places.items():
+            kept = [indices[place] for place in some]
+            packable = [_packable(tasks[index], batch.runs[index]) for index in kept]
+            alike = frames if len(some) == len(indices) else of_runs(frames, some)
+            Packs(Path(root)).keep(packable, alike)
+            for index, one in zip(kept, packable, strict=True):
+                folder, replication = Path(root) / one.identity.name, tasks[index].replication
+                outcomes[index] = Outcome(folder, replication, reused=False, valid=True, packed=True)
+    if batch.error is not None:
+        raise batch.error
     return [outcomes[index] for index in range(len(tasks))]
 
 
@@ -368,7 +390,9 @@ def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outco
                 fair = max(1, len(waiting) // (2 * found.width))
                 batch = [waiting.popleft() for _ in range(min(size, fair))]
                 asked = [tasks[index] for index in batch]
-                running[found.pool.submit(perform_batch, asked, _engine.BUILD, found.marks)] = batch
+                running[found.pool.submit(perform_batch, asked, _engine.BUILD, found.marks, found.stop)] = (
+                    batch
+                )
             done, _ = wait(running, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
             if not done:
                 found.look()
@@ -384,24 +408,28 @@ def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outco
         raise
 
 
-def perform_batch(tasks: Sequence[Task], build: str, marks: Sequence[Path]) -> tuple[list[Outcome], float]:
+def perform_batch(
+    tasks: Sequence[Task], build: str, marks: Sequence[Path], stop: _engine.Stop | None = None
+) -> tuple[list[Outcome], float]:
     """What a worker does: some runs, one after the other; how they went and how many seconds that took.
 
     Raises:
-        RuntimeError: As `perform`, or these runs are not for this worker.
-        StoreError: As `perform`.
+        RuntimeError: As `pack`, or these runs are not for this worker.
+        StoreError: As `pack`.
     """
     if reason := unfit(build, marks):
         raise RuntimeError(f"a worker on {platform.node()} {reason}")
     started = time.perf_counter()
     packed = [index for index, task in enumerate(tasks) if task.packed]
-    outcomes = dict(zip(packed, pack([tasks[index] for index in packed]), strict=True))
-    outcomes |= {index: _alone(task) for index, task in enumerate(tasks) if not task.packed}
+    made = pack([tasks[index] for index in packed], stop) if packed else []
+    outcomes = dict(zip(packed, made, strict=True))
+    outcomes |= {index: _alone(task, stop) for index, task in enumerate(tasks) if not task.packed}
     return [outcomes[index] for index in range(len(tasks))], time.perf_counter() - started
 
 
+@cache
 def _machine() -> dict[str, Any]:
-    """Where a run was made."""
+    """Where this process makes runs."""
     return {
         "host": platform.node(),
         "machine": platform.machine(),

@@ -7,11 +7,11 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voxpath.sweeps.crew import Crew
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
+
+    from voxpath.sweeps.crew import Crew
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Workers:
     """Workers that are yet to be started.
 
     Attributes:
-        jobs: Processes of this machine.
+        jobs: Threads of this process.
         dask: In their place a Dask cluster, as `cluster.dask_crew` takes it.
     """
 
@@ -43,11 +43,10 @@ def crew(workers: Workers, most: int, stores: Collection[Path]) -> Iterator[Crew
     # Polars has SIGINT restart what it interrupts: a thread that waits for workers would not hear of it.
     signal.siginterrupt(signal.SIGINT, True)
     if workers.dask is None:
-        from voxpath.sweeps.pool import local_executor
+        from voxpath.sweeps.pool import local_crew
 
-        jobs = min(workers.jobs, most)
-        with local_executor(jobs) as pool:
-            yield Crew(pool, jobs)
+        with local_crew(min(workers.jobs, most)) as found:
+            yield found
     else:
         from voxpath.sweeps.cluster import dask_crew
 

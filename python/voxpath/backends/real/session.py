@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from voxpath.results.frames import Column
+    from voxpath.results.frames import Tables
 
 __all__ = ["EDGE_VARIABLE", "Found", "RealError", "Session"]
 
@@ -35,7 +35,7 @@ EDGE_VARIABLE = "VOXPATH_EDGE"
 _ENDING_S = 5.0
 """How long the runner may take to put everything away."""
 
-Found = tuple[tuple["Mapping[str, Mapping[str, Column]]", str, "Mapping[str, bytes]"], str]
+Found = tuple[tuple["Tables", str, "Mapping[str, bytes]"], str]
 """Tables, verdict and captures as of the simulator; and as JSON how faithful the run was."""
 
 
