@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import slow
+from voxpath.canonical import canonical
+from voxpath.results import digests
 
 ROOT = Path(__file__).parent.parent
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -116,6 +118,11 @@ def contents(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.stem != "environment"
     }
+
+
+def digests_of(files: Mapping[str, bytes]) -> bytes:
+    """What a folder says of the files in it."""
+    return canonical({path: digests.of(path, data) for path, data in files.items()}).encode()
 
 
 # Neither an example nor making them has a time to keep.

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from conftest import ROOT, SMALL
+from conftest import ROOT, SMALL, digests_of
 from voxpath.results import digests
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.intervals import Summary, along_a_line, paired, quantile, summarise
@@ -182,7 +182,7 @@ def test_a_column_of_another_kind_is_refused_with_the_runs_name(
         str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()
     }
     written.pop(digests.FILE)
-    (folder / digests.FILE).write_bytes(digests.of(written))
+    (folder / digests.FILE).write_bytes(digests_of(written))
     called = voxpath("compare", *runs)
     assert called.code == 2
     assert str(folder.name) in called.err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import voxpath as voxpath_package
-from conftest import Called, contents
+from conftest import Called, contents, digests_of
 from voxpath.results import digests
 from voxpath.results.identity import Observe
 from voxpath.results.kept import table
@@ -174,5 +174,5 @@ def test_a_table_without_what_is_looked_for_is_refused_by_its_runs_name(command:
     table(folder, "elements").write_parquet(folder / "flows.parquet")
     table(folder, "elements").drop("packets_held").write_parquet(folder / "elements.parquet")
     files = {name: data for name, data in contents(folder).items() if name != digests.FILE}
-    (folder / digests.FILE).write_bytes(digests.of(files))
+    (folder / digests.FILE).write_bytes(digests_of(files))
     refused(voxpath(command, folder), f"Error: {folder} cannot be read: ")

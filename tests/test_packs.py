@@ -258,10 +258,10 @@ def test_a_sweep_that_others_merge_meanwhile_finds_its_runs(tmp_path: Path, monk
         pack([task])
     check = digests.check
 
-    def merged(folder: Path, needed: str) -> None:
+    def merged(*given, **options) -> None:
         monkeypatch.setattr(digests, "check", check)
         Packs(tmp_path).seal()
-        check(folder, needed)
+        check(*given, **options)
 
     monkeypatch.setattr(digests, "check", merged)
     assert len(Packs(tmp_path).names()) == 2

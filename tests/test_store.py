@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import digests_of
 from voxpath.results import digests
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.store import Store, StoreError
@@ -90,7 +91,7 @@ def test_writers_of_one_run_do_not_disturb_each_other(tmp_path: Path):
     for thread in threads:
         thread.join()
     assert failures == []
-    written = {**VALID, digests.FILE: digests.of(VALID)}
+    written = {**VALID, digests.FILE: digests_of(VALID)}
     assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == written
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 

@@ -2,7 +2,7 @@
 //!
 //! By Arrow's PyCapsule interface: <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>.
 
-use crate::run::value_error;
+use crate::error::value_error;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::ffi::to_ffi;
 use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StructArray, UInt32Array, UInt64Array};

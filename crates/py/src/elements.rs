@@ -1,6 +1,6 @@
 //! What the elements of links say of themselves: their names, and what formulas may know of them.
 
-use crate::run::value_error;
+use crate::error::value_error;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -8,6 +8,7 @@ mod columns;
 mod document;
 mod dsp;
 mod elements;
+mod error;
 mod playout;
 mod quantity;
 #[cfg(target_os = "linux")]

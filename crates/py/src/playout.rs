@@ -1,6 +1,6 @@
 //! The jitter buffer of calls, for frames that came by whatever transport.
 
-use crate::run::value_error;
+use crate::error::value_error;
 use pyo3::prelude::*;
 use voxpath_rtc::receive::{Buffer, Playout};
 use voxpath_units::check::{Check, LONGEST_NS};

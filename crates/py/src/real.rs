@@ -1,7 +1,8 @@
 //! Runs in real time: the machine's part of them. What a host's configuration is, Python decides.
 
 use crate::columns::Columns;
-use crate::run::{Outcome, outcome, plan_of, refused, value_error};
+use crate::error::value_error;
+use crate::run::{Outcome, outcome, plan_of, refused};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;

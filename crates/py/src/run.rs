@@ -1,14 +1,14 @@
 //! Plans checked and run.
 
 use crate::columns::Columns;
+use crate::error::value_error;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::any::Any;
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use voxpath_mptcp::{Coupling, Scheduling};
@@ -21,10 +21,6 @@ use voxpath_units::check::Step;
 /// Events between two looks at Python's signals: a few milliseconds of work, so that Ctrl-C is heard
 /// well within 100 ms, and dear enough that taking the interpreter's lock does not show.
 const SLICE_EVENTS: u64 = 20_000;
-
-pub(crate) fn value_error(error: impl Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 pub(crate) fn plan_of(json: &str) -> PyResult<Plan> {
     let mut plan: Plan = serde_json::from_str(json).map_err(value_error)?;

@@ -1,6 +1,6 @@
 //! Conformance scripts of TCP.
 
-use crate::run::value_error;
+use crate::error::value_error;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use voxpath_script::{Failure, ParseError, Script, Stack, run_simulated};

@@ -15,7 +15,7 @@ from voxpath.canonical import canonical
 from voxpath.results.problems import DamagedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 FILE = "digests.json"
@@ -36,11 +36,9 @@ _PIECE = 1 << 20
 _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-def of(files: Mapping[str, bytes]) -> bytes:
-    """What `FILE` says of some files."""
-    return canonical(
-        {path: None if path in _DIFFERING else _hex(data) for path, data in files.items()}
-    ).encode()
+def of(path: str, data: bytes) -> str | None:
+    """What `FILE` says of a file."""
+    return None if path in _DIFFERING else _hex(data)
 
 
 def sealed(environment: Mapping[str, Any]) -> bytes:
@@ -53,12 +51,13 @@ def sealing(environments: bytes) -> bytes:
     return sealed({ENVIRONMENTS: _hex(environments)})
 
 
-def check(folder: Path, needed: str) -> None:
+def check(folder: Path, needed: str, only: Collection[str] | None = None) -> None:
     """Checks that all files of a run or a pack are what was written.
 
     Args:
         folder: Where they are.
         needed: A file that it must have.
+        only: Files that are looked at, where not all of them are.
 
     Raises:
         DamagedError: One is not.
@@ -68,6 +67,8 @@ def check(folder: Path, needed: str) -> None:
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for path, told in _told(folder, place, needed).items():
+            if only is not None and path not in only:
+                continue
             try:
                 intact = _is_what_was_written(place, path, told)
             except FileNotFoundError:

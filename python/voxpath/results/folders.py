@@ -12,14 +12,16 @@ import fcntl
 import os
 import secrets
 import shutil
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from voxpath import halts
+from voxpath.canonical import canonical
 from voxpath.results import digests
 from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _PARTIAL = ".partial-"
@@ -40,30 +42,31 @@ class Folders:
         except OSError as error:
             raise StoreError(f"cannot read {self.root}: {error.strerror or error}") from error
 
-    def keep(self, name: str, files: Mapping[str, bytes]) -> Path:
+    def keep(self, name: str, files: Mapping[str, bytes] | Iterable[tuple[str, bytes]]) -> Path:
         """Keeps a folder under its name, in place of what is there, and returns it.
 
         Args:
             name: The folder's name.
-            files: Contents by path inside the folder; their digests are kept with them.
+            files: Contents by path inside the folder; their digests are kept with them. Of an iterator
+                one file is held at a time.
 
         Raises:
             StoreError: The files cannot be written; nothing is left of them.
         """
         try:
-            return self._keep(name, files)
+            return self._keep(name, files.items() if isinstance(files, Mapping) else files)
         except OSError as error:
             raise StoreError(f"cannot write a run to {self.root}: {error.strerror or error}") from error
 
-    def _keep(self, name: str, files: Mapping[str, bytes]) -> Path:
+    def _keep(self, name: str, files: Iterable[tuple[str, bytes]]) -> Path:
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / name
         with self.partial(name) as partial:
-            for path, contents in {**files, digests.FILE: digests.of(files)}.items():
-                target = partial / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(contents)
-                halts.reached("store.half-written")
+            written: dict[str, str | None] = {}
+            for path, contents in files:
+                _write(partial / path, contents)
+                written[path] = digests.of(path, contents)
+            _write(partial / digests.FILE, canonical(written).encode())
             halts.reached("store.written")
             # Writers of one name take turns: between the two renames the name is free.
             with locked(self.root, fcntl.LOCK_EX):
@@ -119,6 +122,12 @@ class Folders:
                 yield partial
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write(path: Path, contents: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(contents)
+    halts.reached("store.half-written")
 
 
 @contextlib.contextmanager

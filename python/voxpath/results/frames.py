@@ -83,8 +83,21 @@ def _with_summaries(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return summarised(keyed).with_columns(flows.get_column("flow")).insert_column(0, flows.get_column(RUN))
 
 
-def parquet(data: pl.DataFrame) -> bytes:
-    """A frame as a Parquet file; the same frame gives the same bytes."""
+def parquet(data: pl.DataFrame, by: str | None = None) -> bytes:
+    """A frame as a Parquet file; the same frame gives the same bytes.
+
+    Args:
+        data: The frame.
+        by: A column by which it is sorted: who wants some of its values reads only the groups of rows that
+            have them.
+    """
     buffer = io.BytesIO()
-    data.write_parquet(buffer, compression="zstd", statistics=False)
+    if by is None:
+        data.write_parquet(buffer, compression="zstd", statistics=False)
+    else:
+        data.write_parquet(buffer, compression="zstd", statistics=True, row_group_size=_ROWS)
     return buffer.getvalue()
+
+
+_ROWS = 1 << 16
+"""Of a group, which is read as a whole."""

@@ -1,6 +1,7 @@
 """Packs: runs of a sweep that lie together in a few files, not in a folder each.
 
-A pack is a folder below `packs` in the store's directory. Its files are sorted by the runs' names:
+A pack is a folder below `packs` in the store's directory. Its runs are sorted by cell and replication, so
+whoever wants the runs of a cell reads a part of each file.
 
 - `pack.json`: the format, and how many runs there are;
 - `manifest.parquet`: a row for each run: its name, what it is (`Identity`) and its verdict;
@@ -12,9 +13,11 @@ A pack is a folder below `packs` in the store's directory. Its files are sorted 
 
 The runs of a pack have tables of the same columns. A worker keeps each batch of runs as a *loose* pack. They
 are gathered into larger ones from time to time, and at the end of a sweep into packs of up to `MOST_RUNS`.
-What lies in these depends on the runs alone and not on who made them, in which order, or how often it was
-interrupted. Nothing is ever changed in a pack: another takes its place. Of a run that is in several of them,
-as after `--force`, the youngest counts.
+This is done table by table of one such pack after the other: nobody holds all runs. What lies in these packs
+depends on the runs alone and not on who made them, in which order, or how often it was interrupted.
+
+Nothing is ever changed in a pack: another takes its place. Of a run that is in several of them, as after
+`--force`, the youngest counts.
 
 Packs hold valid runs that recorded nothing but their tables. Others have a folder.
 """
@@ -24,14 +27,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import json
 import math
 import re
 import secrets
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from voxpath import halts
@@ -45,13 +49,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from voxpath.results.identity import Identity
 
-FORMAT = 1
+FORMAT = 2
 """Version of a pack's layout."""
 
-MOST_RUNS = 1 << 16
-"""Of a sealed pack."""
+MOST_RUNS = 1 << 14
+"""Of a sealed pack: as many as can be sorted in some hundred megabytes, table by table."""
 
 _GATHERED = 64
 """So many loose packs of about one size are gathered into one."""
@@ -77,6 +83,10 @@ _HEAD = "pack.json"
 _LOOSE = "loose-"
 _TABLES = "tables"
 _PLAN = "plan.json"
+_KEY = ["cell", "replication"]
+"""What the runs of a pack are sorted by."""
+_OLD = "_old"
+_FROM = "_from"
 _NESTED = ("files", "observe")
 """Of an identity; in a manifest they are JSON."""
 
@@ -102,139 +112,165 @@ class Packable:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What a pack holds, sorted by the runs' names."""
+    """What a pack holds, sorted by cell and replication.
+
+    Attributes:
+        shape: What the columns of its tables are called after.
+        table: A table by its name; of a merge, read when it is asked for.
+        tables: Their names.
+    """
 
     manifest: pl.DataFrame
     scenarios: pl.DataFrame
     contents: pl.DataFrame
     environment: pl.DataFrame
-    tables: Mapping[str, pl.DataFrame]
+    shape: str
+    tables: Sequence[str]
+    table: Callable[[str], pl.DataFrame]
 
     @classmethod
     def of(cls, runs: Sequence[Packable], tables: Mapping[str, pl.DataFrame]) -> _Contents:
         """Those of runs that were just made; in the tables they go by their index."""
-        manifest = [
-            {"name": run.identity.name, **json.loads(run.identity.json), "verdict": run.verdict}
-            for run in runs
-        ]
         contents: dict[str, bytes] = {}
         scenarios: dict[str, dict[str, str]] = {}
-        for row, run in zip(manifest, runs, strict=True):
-            row |= {key: canonical(row[key]) for key in _NESTED}
+        manifest = []
+        for (plan, _), some in itertools.groupby(runs, lambda run: (run.identity.plan, id(run.scenario))):
+            same = list(some)
             files = {}
-            for path, data in {**run.scenario, _PLAN: run.identity.plan.encode()}.items():
+            for path, data in {**same[0].scenario, _PLAN: plan.encode()}.items():
                 files[path] = hashlib.sha256(data).hexdigest()
                 contents[files[path]] = data
-            row["scenario"] = _digest(files)
-            scenarios[row["scenario"]] = files
+            scenario = _digest(files)
+            scenarios[scenario] = files
+            manifest += [_row(run, scenario) for run in same]
         listed = [(name, *file) for name, files in scenarios.items() for file in files.items()]
+        known = pl.DataFrame(manifest)
+        places = known.select(*_KEY).with_row_index(_OLD).unique(_KEY, keep="last").sort(_KEY)
+        places = places.select(_OLD).with_row_index(RUN).with_columns(pl.col(_OLD, RUN).cast(pl.UInt32))
+        order = places.get_column(_OLD).to_list()
+        if order != list(range(len(runs))):
+            tables = {name: _moved(rows, places) for name, rows in tables.items()}
         return cls(
-            pl.DataFrame(manifest),
-            pl.DataFrame(listed, schema=_OF_SCENARIOS, orient="row"),
-            pl.DataFrame({"sha256": list(contents), "data": list(contents.values())}, schema=_OF_CONTENTS),
-            pl.DataFrame([{"name": run.identity.name, **run.environment} for run in runs]),
-            tables,
-        ).sorted()
-
-    @classmethod
-    def read(cls, folder: Path) -> _Contents:
-        """Those of a pack."""
-        manifest, scenarios, contents, environment = (
-            pl.read_parquet(folder / name, glob=False)
-            for name in (_MANIFEST, _SCENARIOS, _CONTENTS, digests.ENVIRONMENTS)
-        )
-        tables = {
-            name: pl.read_parquet(folder / _TABLES / f"{name}.parquet", glob=False)
-            for name in _tables(folder)
-        }
-        return cls(manifest, scenarios, contents, environment, tables)
-
-    @classmethod
-    def joined(cls, some: Sequence[_Contents]) -> _Contents:
-        """Those of several packs; of a run that is in more than one of them the last counts."""
-        offsets = [0]
-        for one in some:
-            offsets.append(offsets[-1] + one.manifest.height)
-
-        def rows(name: str) -> pl.DataFrame:
-            moved = (
-                one.tables[name].with_columns(pl.col(RUN) + offset)
-                for one, offset in zip(some, offsets, strict=False)
-            )
-            return pl.concat(moved)
-
-        return cls(
-            pl.concat(one.manifest for one in some),
-            pl.concat(one.scenarios for one in some),
-            pl.concat(one.contents for one in some),
-            pl.concat((one.environment for one in some), how="diagonal_relaxed"),
-            {name: rows(name) for name in some[0].tables},
-        ).sorted()
-
-    def sorted(self) -> _Contents:
-        """The same in order, each run and each file once."""
-        places = self.manifest.select("name").with_row_index("_old").unique("name", keep="last").sort("name")
-        moved = places.with_row_index(RUN).with_columns(pl.col("_old", RUN).cast(pl.UInt32))
-        tables = {
-            name: table.rename({RUN: "_old"})
-            .join(moved.select("_old", RUN), on="_old", maintain_order="left")
-            .drop("_old")
-            .select(RUN, pl.exclude(RUN))
-            .sort(RUN, maintain_order=True)
-            for name, table in self.tables.items()
-        }
-        return replace(
-            self,
-            manifest=self.manifest[moved.get_column("_old").to_list()],
-            scenarios=self.scenarios.unique().sort("scenario", "path"),
-            contents=self.contents.unique("sha256", keep="first").sort("sha256"),
-            environment=self.environment.unique("name", keep="last").sort("name"),
-            tables=tables,
+            known[order],
+            pl.DataFrame(listed, schema=_OF_SCENARIOS, orient="row").sort("scenario", "path"),
+            pl.DataFrame(
+                {"sha256": list(contents), "data": list(contents.values())}, schema=_OF_CONTENTS
+            ).sort("sha256"),
+            pl.DataFrame([{"name": run.identity.name, **run.environment} for run in runs])[order],
+            _shape(tables),
+            list(tables),
+            lambda name: tables[name],
         )
 
-    def part(self, start: int, runs: int) -> _Contents:
-        """Some of the runs, one after the other."""
-        manifest = self.manifest.slice(start, runs)
-        within = pl.col(RUN).is_between(start, start + runs - 1)
-        scenarios = self.scenarios.join(manifest, on="scenario", how="semi", maintain_order="left")
-        return _Contents(
-            manifest,
-            scenarios,
-            self.contents.join(scenarios, on="sha256", how="semi", maintain_order="left"),
-            self.environment.join(manifest, on="name", how="semi", maintain_order="left"),
-            {
-                name: table.filter(within).with_columns(pl.col(RUN) - start)
-                for name, table in self.tables.items()
-            },
-        )
-
-    @cached_property
+    @property
     def name(self) -> str:
         """After the tables' columns, and the runs."""
         return f"{self.shape}-{_digest(self.manifest.get_column('name').to_list())}"
 
-    @cached_property
-    def shape(self) -> str:
-        """After the tables' columns."""
-        return _digest(
-            {
-                name: [(column, str(kind)) for column, kind in table.schema.items()]
-                for name, table in sorted(self.tables.items())
-            }
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """As they are written, one after the other."""
+        environments = parquet(self.environment)
+        yield _HEAD, canonical({"format": FORMAT, "runs": self.manifest.height}).encode()
+        yield _MANIFEST, parquet(self.manifest)
+        yield _SCENARIOS, parquet(self.scenarios)
+        yield _CONTENTS, parquet(self.contents)
+        yield digests.ENVIRONMENTS, environments
+        yield digests.ENVIRONMENT, digests.sealing(environments)
+        for name in self.tables:
+            yield f"{_TABLES}/{name}.parquet", parquet(self.table(name), by=RUN)
+
+
+def _row(run: Packable, scenario: str) -> dict[str, Any]:
+    """A row of the manifest."""
+    identity = run.identity
+    told: dict[str, Any] = json.loads(identity.json)
+    told |= {key: canonical(told[key]) for key in _NESTED}
+    return {
+        "name": identity.name,
+        "cell": identity.cell,
+        **told,
+        "verdict": run.verdict,
+        "scenario": scenario,
+    }
+
+
+def _shape(tables: Mapping[str, pl.DataFrame]) -> str:
+    """After the tables' columns."""
+    columns = {
+        name: [(column, str(kind)) for column, kind in table.schema.items()]
+        for name, table in sorted(tables.items())
+    }
+    return _digest(columns)
+
+
+def _moved(rows: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
+    """The rows of some runs in the order of their new numbers; `places` tells `RUN` by `_OLD`."""
+    found = rows.rename({RUN: _OLD}).join(places, on=_OLD, maintain_order="left")
+    return found.select(RUN, pl.exclude(RUN, _OLD)).sort(RUN, maintain_order=True)
+
+
+class _Merge:
+    """Packs of one shape as one sequence of runs, of which parts are read one after the other.
+
+    Of a run that is in more than one of them the last counts.
+    """
+
+    def __init__(self, packs: Sequence[Path]) -> None:
+        self._packs = packs
+        known = [
+            _manifest(pack, *_KEY).with_row_index(_OLD).with_columns(pl.lit(number, pl.UInt32).alias(_FROM))
+            for number, pack in enumerate(packs)
+        ]
+        order = pl.concat(known).unique(_KEY, keep="last", maintain_order=True).sort(_KEY)
+        self._order = order.select(_FROM, pl.col(_OLD).cast(pl.UInt32))
+
+    def parts(self) -> Iterator[_Contents]:
+        """The packs that take their place."""
+        for start in range(0, self._order.height, MOST_RUNS):
+            yield self._part(self._order.slice(start, MOST_RUNS))
+
+    def _part(self, order: pl.DataFrame) -> _Contents:
+        numbered = order.with_row_index(RUN).with_columns(pl.col(RUN).cast(pl.UInt32))
+        taken = [
+            (self._packs[number], places.drop(_FROM))
+            for (number,), places in numbered.partition_by(_FROM, as_dict=True, maintain_order=True).items()
+        ]
+
+        def table(name: str) -> pl.DataFrame:
+            found = (_moved(_rows(pack, name, places.get_column(_OLD)), places) for pack, places in taken)
+            return pl.concat(found).sort(RUN, maintain_order=True)
+
+        def joined(name: str, by: str, among: pl.Series) -> pl.DataFrame:
+            found = pl.concat((_read(pack, name) for pack, _ in taken), how="diagonal_relaxed")
+            return found.filter(pl.col(by).is_in(among.implode()))
+
+        manifest = pl.concat(
+            _read(pack, _MANIFEST)[places.get_column(_OLD).to_list()].with_columns(places.get_column(RUN))
+            for pack, places in taken
+        ).sort(RUN)
+        scenarios = joined(_SCENARIOS, "scenario", manifest.get_column("scenario")).unique()
+        contents = joined(_CONTENTS, "sha256", scenarios.get_column("sha256"))
+        made = joined(digests.ENVIRONMENTS, "name", manifest.get_column("name"))
+        made = made.unique("name", keep="last", maintain_order=True)
+        return _Contents(
+            manifest.drop(RUN),
+            scenarios.sort("scenario", "path"),
+            contents.unique("sha256", keep="first").sort("sha256"),
+            manifest.select("name").join(made, on="name", how="left", maintain_order="left"),
+            self._packs[0].name.split("-")[-2],
+            _tables(self._packs[0]),
+            table,
         )
 
-    def files(self) -> dict[str, bytes]:
-        """As they are written."""
-        environments = parquet(self.environment)
-        return {
-            _HEAD: canonical({"format": FORMAT, "runs": self.manifest.height}).encode(),
-            _MANIFEST: parquet(self.manifest),
-            _SCENARIOS: parquet(self.scenarios),
-            _CONTENTS: parquet(self.contents),
-            digests.ENVIRONMENTS: environments,
-            digests.ENVIRONMENT: digests.sealing(environments),
-            **{f"{_TABLES}/{name}.parquet": parquet(table) for name, table in self.tables.items()},
-        }
+
+def _read(pack: Path, name: str) -> pl.DataFrame:
+    return pl.read_parquet(pack / name, glob=False)
+
+
+def _rows(pack: Path, table: str, runs: pl.Series) -> pl.DataFrame:
+    """At least the rows of these runs of a table: of its file only the parts are read where they are."""
+    within = pl.col(RUN).is_between(runs.min(), runs.max())
+    return pl.scan_parquet(pack / _TABLES / f"{table}.parquet", glob=False).filter(within).collect()
 
 
 _OF_SCENARIOS = {"scenario": pl.String, "path": pl.String, "sha256": pl.String}
@@ -258,6 +294,8 @@ class Packs:
         self.directory = root / _DIRECTORY
         self._folders = Folders(self.directory)
         self._held: _Index | None = None
+        self._sound: set[Path] = set()
+        self._damaged: dict[Path, str] = {}
 
     def keep(self, runs: Sequence[Packable], tables: Mapping[str, pl.DataFrame]) -> None:
         """Keeps runs of one shape as a loose pack.
@@ -282,7 +320,7 @@ class Packs:
         Raises:
             StoreError: A pack is of another version, or cannot be read.
         """
-        return sorted(self._index().found)
+        return [name.decode() for name in self._index().names.tolist()]
 
     def find(self, name: str) -> Path | None:
         """The pack of a run.
@@ -291,11 +329,25 @@ class Packs:
             DamagedError: It is not what was written.
             StoreError: A pack is of another version, or cannot be read.
         """
-        index = self._index()
-        if (pack := index.found.get(name)) is None and (lost := index.lost.get(name)) is not None:
-            reason = index.damaged[lost]
-            raise DamagedError(self.root / name, f"{lost.relative_to(self.root)}: {reason}")
-        return pack
+        return self._retried(lambda: self._found(name))
+
+    def _found(self, name: str) -> Path | None:
+        """A pack that is found to be damaged is left out from then on; an older one may have the run, too."""
+        while (pack := self._index().find(name)) is not None:
+            if pack in self._sound:
+                return pack
+            try:
+                digests.check(pack, _HEAD)
+            except DamagedError as error:
+                # A file may be missing because all of it is being removed.
+                _age(pack)
+                self._damaged[pack] = error.reason
+                self._held = None
+            else:
+                self._sound.add(pack)
+        if (lost := self._index().lost.get(name)) is not None:
+            raise DamagedError(self.root / name, f"{lost.relative_to(self.root)}: {self._damaged[lost]}")
+        return None
 
     def table(self, names: Sequence[str], table: str) -> pl.DataFrame:
         """A table of some runs; the column `WHOSE` tells the name of the run that a row is of.
@@ -316,7 +368,7 @@ class Packs:
             known = known.with_columns(pl.col(RUN).cast(pl.UInt32))
             if len(wanted) < known.height:
                 known = known.filter(pl.col(WHOSE).is_in(wanted))
-            rows = pl.read_parquet(pack / _TABLES / f"{table}.parquet", glob=False)
+            rows = _rows(pack, table, known.get_column(RUN))
             found.append(rows.join(known, on=RUN, maintain_order="left").drop(RUN))
         return pl.concat(found, how="diagonal_relaxed")
 
@@ -338,7 +390,7 @@ class Packs:
 
     def _described(self, name: str) -> dict[str, bytes]:
         pack = self._pack(name)
-        (row,) = _manifest(pack).filter(name=name).drop("name").to_dicts()
+        (row,) = _manifest(pack).filter(name=name).drop("name", "cell").to_dicts()
         verdict, scenario = row.pop("verdict"), row.pop("scenario")
         row |= {key: json.loads(row[key]) for key in _NESTED}
         files = pl.read_parquet(pack / _SCENARIOS, glob=False).filter(scenario=scenario)
@@ -364,7 +416,7 @@ class Packs:
     def _overview(self) -> pl.DataFrame:
         columns = ["name", "backend", "build", "replication", "plan_sha256"]
         found = []
-        packs = dict.fromkeys(self._index().found.values())
+        packs = self._index().packs
         for pack in packs:
             made = pl.read_parquet(pack / digests.ENVIRONMENTS, glob=False, columns=["name", "started"])
             found.append(_manifest(pack, *columns).join(made, on="name", how="left"))
@@ -382,7 +434,7 @@ class Packs:
 
     def _plans(self) -> pl.DataFrame:
         found = []
-        for pack in dict.fromkeys(self._index().found.values()):
+        for pack in self._index().packs:
             whose = _manifest(pack, "plan_sha256", "scenario").unique("plan_sha256", maintain_order=True)
             listed = pl.read_parquet(pack / _SCENARIOS, glob=False)
             contents = pl.read_parquet(pack / _CONTENTS, glob=False)
@@ -413,15 +465,15 @@ class Packs:
             StoreError: It cannot be written.
         """
         with self._merging():
-            for packs in self._intact(loose=True).values():
+            for packs in self._there_by_shape(loose=True).values():
                 # By size, so that a run is written anew a few times only.
                 by_size: dict[int, list[Path]] = {}
                 for pack in packs:
-                    by_size.setdefault(int(math.log(_runs(pack), _GATHERED)), []).append(pack)
+                    if (runs := _runs(pack)) < MOST_RUNS / 2:
+                        by_size.setdefault(int(math.log(runs, _GATHERED)), []).append(pack)
                 for some in by_size.values():
                     if len(some) >= _GATHERED:
-                        contents = _Contents.joined([_Contents.read(pack) for pack in some])
-                        self._replace(some, {_LOOSE + contents.name: contents})
+                        self._replace(self._intact(some), _LOOSE)
 
     def seal(self) -> None:
         """Makes packs of up to `MOST_RUNS` of all loose ones, and of small ones that are there.
@@ -430,24 +482,18 @@ class Packs:
             StoreError: They cannot be written.
         """
         with self._merging():
-            packs = self._intact(loose=True)
+            packs = self._there_by_shape(loose=True)
             # Looked at only if there is something to merge: they may be large.
-            sealed = self._intact(loose=False) if packs else {}
+            sealed = self._there_by_shape(loose=False) if packs else {}
             for shape, loose in packs.items():
-                contents = _Contents.joined([_Contents.read(pack) for pack in loose])
-                runs = contents.manifest.height
+                runs = sum(map(_runs, loose))
                 small = []
                 # As few large packs as small ones take part in: each run is merged a few times only.
                 for pack in sorted(sealed.get(shape, []), key=_runs):
                     if (held := _runs(pack)) < MOST_RUNS and held <= 2 * runs:
                         small.append(pack)
                         runs += held
-                older = [_Contents.read(pack) for pack in sorted(small, key=_age)]
-                contents = _Contents.joined([*older, contents])
-                parts = [
-                    contents.part(start, MOST_RUNS) for start in range(0, contents.manifest.height, MOST_RUNS)
-                ]
-                self._replace([*small, *loose], {part.name: part for part in parts})
+                self._replace(self._intact([*sorted(small, key=_age), *loose]), "")
 
     def set_aside(self) -> None:
         """Renames packs that are not what was written, so that nobody meets them again; nothing is removed.
@@ -455,7 +501,8 @@ class Packs:
         Raises:
             StoreError: They cannot be renamed.
         """
-        damaged = self._index().damaged
+        self._index()
+        damaged = list(self._damaged)
         with self._merging():
             for pack in damaged:
                 try:
@@ -471,9 +518,14 @@ class Packs:
                 except FileNotFoundError:
                     continue
 
-    def _replace(self, old: Iterable[Path], new: Mapping[str, _Contents]) -> None:
-        for name, contents in new.items():
-            self._folders.keep(name, contents.files())
+    def _replace(self, old: Sequence[Path], prefix: str) -> None:
+        """Puts packs in the place of others, of which the last counts."""
+        if not old:
+            return
+        new = set()
+        for part in _Merge(old).parts():
+            new.add(prefix + part.name)
+            self._folders.keep(prefix + part.name, part.files())
             halts.reached("packs.merged")
         for pack in old:
             if pack.name not in new:
@@ -490,15 +542,24 @@ class Packs:
                 yield
             finally:
                 self._held = None
+                self._sound.clear()
+                self._damaged.clear()
 
-    def _intact(self, *, loose: bool) -> dict[str, list[Path]]:
-        """Packs that are what was written, by their shape, the oldest first: loose ones, or sealed ones."""
+    def _there_by_shape(self, *, loose: bool) -> dict[str, list[Path]]:
+        """Loose packs, or sealed ones, by their shape, the oldest first."""
         found: dict[str, list[Path]] = {}
         for pack in self._retried(self._there):
-            if pack.name.startswith(_LOOSE) == loose:
-                with contextlib.suppress(DamagedError, FileNotFoundError):
-                    digests.check(pack, _HEAD)
-                    found.setdefault(pack.name.split("-")[-2], []).append(pack)
+            if pack.name.startswith(_LOOSE) == loose and (pack / _HEAD).is_file():
+                found.setdefault(pack.name.split("-")[-2], []).append(pack)
+        return found
+
+    def _intact(self, packs: Iterable[Path]) -> list[Path]:
+        """Those that are what was written."""
+        found = []
+        for pack in packs:
+            with contextlib.suppress(DamagedError, FileNotFoundError):
+                digests.check(pack, _HEAD)
+                found.append(pack)
         return found
 
     def _there(self) -> list[Path]:
@@ -511,7 +572,7 @@ class Packs:
         return sorted((pack for pack in called if not pack.is_symlink()), key=_age)
 
     def _pack(self, name: str) -> Path:
-        pack = self._index().found.get(name)
+        pack = self._found(name)
         if pack is None:
             raise StoreError(f"{self.root / name} is no run of {self.root}")
         return pack
@@ -527,23 +588,26 @@ class Packs:
         Raises:
             FileNotFoundError: One was merged meanwhile.
         """
-        index = _Index({}, {}, {})
+        packs, names, lost = [], [], {}
         for pack in self._there():
             try:
-                digests.check(pack, _HEAD)
+                if pack not in self._damaged:
+                    digests.check(pack, _HEAD, only={_HEAD, _MANIFEST})
             except DamagedError as error:
                 # A file may be missing because all of it is being removed.
                 _age(pack)
-                index.damaged[pack] = error.reason
-                index.lost.update(dict.fromkeys(_names(pack), pack))
+                self._damaged[pack] = error.reason
+            if pack in self._damaged:
+                lost |= dict.fromkeys(_names(pack), pack)
                 continue
             if (version := _head(pack)["format"]) != FORMAT:
                 raise StoreError(
                     f"{pack} was kept by another version of voxpath (its format is {version}, not {FORMAT}): "
                     "use another directory, or that version"
                 )
-            index.found.update(dict.fromkeys(_names(pack), pack))
-        return index
+            packs.append(pack)
+            names.append(_manifest(pack, "name").get_column("name").to_list())
+        return _Index.of(packs, names, lost)
 
     def _retried(self, read: Callable[[], _T]) -> _T:
         """Reads again what another process merged meanwhile."""
@@ -552,24 +616,48 @@ class Packs:
                 return read()
             except FileNotFoundError:
                 before, self._held = self._held, None
-                if before is not None and all(pack.is_dir() for pack in set(before.found.values())):
+                if before is not None and all(pack.is_dir() for pack in before.packs):
                     raise
         return read()
 
 
 @dataclass(frozen=True)
 class _Index:
-    """Which runs there are.
+    """Which runs there are; of a million it takes some fifty megabytes.
 
     Attributes:
-        found: The pack of each.
-        lost: Those of packs that are not what was written, as far as these can still be read.
-        damaged: What is wrong with such packs.
+        packs: Those that are what was written, as far as it was looked, the oldest first.
+        names: Of their runs, in order.
+        places: Of each of these the pack.
+        lost: Runs of other packs, as far as these can still be read.
     """
 
-    found: dict[str, Path]
-    lost: dict[str, Path]
-    damaged: dict[Path, str]
+    packs: Sequence[Path]
+    names: NDArray[np.bytes_]
+    places: NDArray[np.uint32]
+    lost: Mapping[str, Path]
+
+    @classmethod
+    def of(cls, packs: Sequence[Path], names: Sequence[Sequence[str]], lost: Mapping[str, Path]) -> _Index:
+        """Of packs with these runs; of a run that is in several of them the last counts."""
+        joined = np.frombuffer("".join(itertools.chain.from_iterable(names)).encode(), _OF_NAMES)
+        places = np.repeat(np.arange(len(packs), dtype=np.uint32), [len(some) for some in names])
+        order = np.argsort(joined, kind="stable")
+        joined, places = joined[order], places[order]
+        last = np.append(joined[1:] != joined[:-1], True)[: len(joined)]
+        return cls(packs, joined[last], places[last], lost)
+
+    def find(self, name: str) -> Path | None:
+        """The pack of a run."""
+        wanted = name.encode()
+        place = int(np.searchsorted(self.names, wanted))
+        if place == len(self.names) or self.names[place] != wanted:
+            return None
+        return self.packs[self.places[place]]
+
+
+_OF_NAMES = np.dtype("S32")
+"""The names of runs (`Identity.name`), side by side."""
 
 
 def _names(pack: Path) -> list[str]:

@@ -40,6 +40,12 @@ _T = TypeVar("_T")
 _BATCH_SECONDS = 0.5
 """How often the progress of short runs is told, about."""
 
+_LEAST_SHARE = 4
+"""Into so many parts a batch is divided at most as the end comes near."""
+
+_GROWTH = 8
+"""By so much the next batch may be larger: how long its runs take is only known of those before."""
+
 _GATHERED = 1000
 """After so many runs it is looked whether there are loose packs to gather."""
 
@@ -378,8 +384,8 @@ class _Here(Executor):
 def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outcome]]:
     """Hands tasks out in batches that take about `_BATCH_SECONDS`, two for each worker at a time.
 
-    Short runs come in large batches, so that handing them out costs little; long ones one by one, so that no
-    worker is idle at the end while another has a batch left.
+    Short runs come in large batches, so that handing them out and keeping them costs little; long ones one by
+    one, so that no worker is idle at the end while another has a batch left.
     """
     waiting = deque(tasks)
     running: dict[Future[tuple[list[Outcome], float]], list[int]] = {}
@@ -387,8 +393,10 @@ def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outco
     try:
         while waiting or running:
             while waiting and len(running) < 2 * found.width:
-                fair = max(1, len(waiting) // (2 * found.width))
-                batch = [waiting.popleft() for _ in range(min(size, fair))]
+                fair = len(waiting) // (2 * found.width) if found.width > 1 else size
+                # However few are left: what a batch costs besides its runs should not show.
+                count = min(max(fair, size // _LEAST_SHARE, 1), size, len(waiting))
+                batch = [waiting.popleft() for _ in range(count)]
                 asked = [tasks[index] for index in batch]
                 running[found.pool.submit(perform_batch, asked, _engine.BUILD, found.marks, found.stop)] = (
                     batch
@@ -400,7 +408,7 @@ def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outco
                 batch = running.pop(future)
                 outcomes, seconds = future.result()
                 fitting = int(_BATCH_SECONDS * len(batch) / max(seconds, 1e-9))
-                size = max(1, min(fitting, 2 * size))
+                size = max(1, min(fitting, _GROWTH * size))
                 yield from zip(batch, outcomes, strict=True)
     except BaseException:
         for future in running:
