@@ -8,6 +8,7 @@ from voxpath.backends.base import Maker, Question
 from voxpath.backends.sim import flows, rows
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.kept import UNREADABLE, Kept, readable
+from voxpath.results.many import Chosen, Joined
 from voxpath.results.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def ask(
             source,
             values,
             found,
-            {maker.name: maker.frames[index] for maker in makers},
-            [outcome for maker in makers for outcome in maker.outcomes[index]],
+            Chosen({maker.name: maker.frames for maker in makers}, index),
+            Joined([maker.outcomes[index] for maker in makers]),
         )
         for index, ((source, values, _), found) in enumerate(zip(asked, answered, strict=True))
     ]

@@ -59,11 +59,11 @@ class Maker(Backend, Protocol):
     """A backend that answers by runs, which it keeps."""
 
     @property
-    def outcomes(self) -> list[list[Outcome]]:
+    def outcomes(self) -> Sequence[Sequence[Outcome]]:
         """The runs of the last answer, question by question."""
 
     @property
-    def frames(self) -> list[pl.DataFrame]:
+    def frames(self) -> Sequence[pl.DataFrame]:
         """The flows of these runs, likewise."""
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from voxpath.backends.base import refuse_programs
 from voxpath.names import did_you_mean
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import summarise
+from voxpath.results.many import Joined, Made
 from voxpath.results.rows import Row
 from voxpath.results.summaries import KINDS, of_kinds
 from voxpath.results.tables import tables
@@ -55,8 +57,8 @@ class SimBackend:
     observe: Observe = field(default_factory=Observe)
     force: bool = False
     on_done: Callable[[Outcome], None] = lambda _: None
-    outcomes: list[list[Outcome]] = field(default_factory=list, init=False)
-    frames: list[pl.DataFrame] = field(default_factory=list, init=False)
+    outcomes: Sequence[Sequence[Outcome]] = field(default=(), init=False)
+    frames: Sequence[pl.DataFrame] = field(default=(), init=False)
     name: str = field(default="sim", init=False)
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -72,7 +74,7 @@ class SimBackend:
         self.frames = flows(self.run(questions))
         return [rows(frame, self.name) for frame in self.frames]
 
-    def run(self, questions: Sequence[Question]) -> list[list[Outcome]]:
+    def run(self, questions: Sequence[Question]) -> Sequence[Sequence[Outcome]]:
         """The runs of each question.
 
         Those of several questions, and many of one, are packed where they record nothing but their tables.
@@ -80,22 +82,26 @@ class SimBackend:
         packed = len(questions) > 1 or any(
             len(question.replications) > _MOST_FOLDERS for question in questions
         )
-        tasks = [
-            Task(
-                question.document.plan.json,
-                question.document.written,
-                replication,
-                question.observe or self.observe,
-                str(self.root),
-                self.force,
-                packed,
-            )
-            for question in questions
-            for replication in question.replications
-        ]
-        done = iter(perform_all(tasks, self.workers, self.on_done))
-        self.outcomes = [[next(done) for _ in question.replications] for question in questions]
+        outcomes = perform_all(
+            Joined([self._tasks(one, packed=packed) for one in questions]), self.workers, self.on_done
+        )
+        ends = list(accumulate(len(question.replications) for question in questions))
+        self.outcomes = [outcomes[start:end] for start, end in pairwise([0, *ends])]
         return self.outcomes
+
+    def _tasks(self, question: Question, *, packed: bool) -> Sequence[Task]:
+        """What all replications have in common is held once."""
+        task = Task(
+            question.document.plan.json,
+            question.document.written,
+            0,
+            question.observe or self.observe,
+            str(self.root),
+            self.force,
+            packed,
+        )
+        asked = question.replications
+        return Made(len(asked), lambda index: replace(task, replication=asked[index]))
 
 
 def observation(document: Document, observe: Collection[str], capture: Collection[str]) -> Observe:
@@ -116,7 +122,7 @@ def observation(document: Document, observe: Collection[str], capture: Collectio
     return Observe(**{name: name in observe for name in OBSERVABLE}, capture=captured)
 
 
-def flows(asked: Sequence[Sequence[Outcome]]) -> list[pl.DataFrame]:
+def flows(asked: Sequence[Sequence[Outcome]]) -> Sequence[pl.DataFrame]:
     """The flows of several questions' runs: `replication`, and the columns of the table `flows`."""
     return tables(asked, "flows")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from voxpath.results.intervals import Quantile, Summary, paired, quantile
+from voxpath.results.many import Joined
 from voxpath.results.metrics import shown, unit_of
 from voxpath.results.rows import Wholes
 from voxpath.results.tables import tables
@@ -109,9 +110,9 @@ class Answers:
         self.axes = tuple(dict.fromkeys(key for variant in variants for key in variant.values))
 
     @property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> Sequence[Outcome]:
         """The runs, cell by cell and replication by replication."""
-        return [outcome for variant in self.variants for outcome in variant.outcomes]
+        return Joined([variant.outcomes for variant in self.variants])
 
     @property
     def folders(self) -> list[Path]:

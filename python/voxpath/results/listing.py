@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from voxpath import _engine, files
 from voxpath.results.digests import ENVIRONMENT
 from voxpath.results.identity import FORMAT
@@ -95,13 +97,13 @@ def _packed(root: Path, found: dict[tuple[str, str], Listed]) -> None:
         digest: (str(json.loads(plan)["name"]), text.decode())
         for digest, plan, text in packs.plans().iter_rows()
     }
-    for row in packs.overview().iter_rows(named=True):
-        plan = row["plan_sha256"]
+    cells = packs.overview().group_by("plan_sha256", "backend", maintain_order=True)
+    for plan, backend, runs, last in cells.agg("name", pl.col("started").max()).iter_rows():
         name, text = names[plan]
-        one = _of(found, name, row["backend"])
-        one.runs.setdefault(plan, []).append(row["name"])
+        one = _of(found, name, backend)
+        one.runs.setdefault(plan, []).extend(runs)
         one.scenarios.setdefault(plan, text)
-        one.last = max(one.last, row["started"] or "")
+        one.last = max(one.last, last or "")
 
 
 def _of(found: dict[tuple[str, str], Listed], name: str, backend: str) -> Listed:

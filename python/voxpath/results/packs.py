@@ -588,7 +588,9 @@ class Packs:
         Raises:
             FileNotFoundError: One was merged meanwhile.
         """
-        packs, names, lost = [], [], {}
+        packs: list[Path] = []
+        names: list[list[str]] = []
+        lost: dict[str, Path] = {}
         for pack in self._there():
             try:
                 if pack not in self._damaged:
@@ -653,7 +655,7 @@ class _Index:
         place = int(np.searchsorted(self.names, wanted))
         if place == len(self.names) or self.names[place] != wanted:
             return None
-        return self.packs[self.places[place]]
+        return self.packs[int(self.places[place])]
 
 
 _OF_NAMES = np.dtype("S32")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from voxpath.results.kept import UNREADABLE, table
+from voxpath.results.many import Made
 from voxpath.results.metrics import misfit
 from voxpath.results.packs import WHOSE, Packs
 from voxpath.results.problems import StoreError
@@ -23,14 +25,51 @@ _PATH = "_path"
 _QUESTION = "_question"
 
 
-def tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
+def tables(asked: Sequence[Sequence[Outcome]], name: str) -> Sequence[pl.DataFrame]:
     """A table of the runs of several questions, with the column `replication` before its own.
 
-    All files are read by one query: opening a thousand small ones each by its own takes seconds.
+    Those of few runs are read at once and held. Of many they are read again as they are asked for, so whoever
+    looks through all of them one by one holds some of them at a time.
 
     Raises:
-        StoreError: A run cannot be read.
+        StoreError: A run cannot be read; of many, when its table is asked for.
     """
+    if sum(map(len, asked)) <= _HELD_RUNS:
+        return _tables(asked, name)
+    return Made(len(asked), _Parts(asked, name).table)
+
+
+_HELD_RUNS = 20_000
+"""Of so many the tables are held."""
+
+
+class _Parts:
+    """Tables of neighbouring questions, of up to `_HELD_RUNS` runs together or of one question."""
+
+    def __init__(self, asked: Sequence[Sequence[Outcome]], name: str) -> None:
+        self._asked = asked
+        self._name = name
+        self._starts = [0]
+        runs = 0
+        for index, some in enumerate(asked):
+            if runs and runs + len(some) > _HELD_RUNS:
+                self._starts.append(index)
+                runs = 0
+            runs += len(some)
+        self._held: tuple[int, list[pl.DataFrame]] = (-1, [])
+
+    def table(self, index: int) -> pl.DataFrame:
+        part = bisect_right(self._starts, index) - 1
+        start, *_ = bounds = (*self._starts, len(self._asked))[part : part + 2]
+        if self._held[0] != part:
+            # What was held goes before others come.
+            self._held = (-1, [])
+            self._held = (part, _tables(self._asked[slice(*bounds)], self._name))
+        return self._held[1][index - start]
+
+
+def _tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
+    """All files are read by one query: opening a thousand small ones each by its own takes seconds."""
     outcomes = list(dict.fromkeys(outcome for some in asked for outcome in some))
     if not outcomes:
         return [pl.DataFrame() for _ in asked]

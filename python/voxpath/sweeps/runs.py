@@ -20,7 +20,7 @@ from voxpath import _engine, halts, terminal
 from voxpath.results import digests
 from voxpath.results.frames import of_run, of_runs, parquet, together
 from voxpath.results.identity import Identity, Observe
-from voxpath.results.outcome import Outcome
+from voxpath.results.outcome import Outcome, Outcomes
 from voxpath.results.packs import Packable, Packs
 from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
@@ -84,6 +84,11 @@ class Task:
     def identity(self) -> Identity:
         """The identity of the run."""
         return Identity(self.plan, "sim", self.replication, _engine.BUILD, self.observe)
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept, in a folder or by this name in a pack."""
+        return Path(self.root) / self.identity.name
 
 
 def perform(task: Task) -> Outcome:
@@ -269,7 +274,7 @@ def finished(store: Store, identity: Identity, replication: int) -> Outcome | No
 
 def perform_all(
     tasks: Sequence[Task], workers: Workers, on_done: Callable[[Outcome], None] = lambda _: None
-) -> list[Outcome]:
+) -> Sequence[Outcome]:
     """Makes the runs that are not there yet; outcomes are in the order of the tasks.
 
     Args:
@@ -282,43 +287,48 @@ def perform_all(
         StoreError: As `perform`.
         ClusterError: The cluster cannot be used; nothing has been run.
     """
-    stores = {task.root: Store(Path(task.root)) for task in tasks}
+    stores = {root: Store(Path(root)) for root in {task.root for task in tasks}}
     new_roots = {store.root for store in stores.values() if not store.root.exists()}
-    outcomes: dict[int, Outcome] = {}
+    outcomes = Outcomes(len(tasks), lambda index: (tasks[index].folder, tasks[index].replication))
     damage: dict[int, str] = {}
     try:
         for store in stores.values():
             store.clean()
-        missing: dict[tuple[str, str], int] = {}
-        names = [task.identity.name for task in tasks]
-        for index, (task, name) in enumerate(zip(tasks, names, strict=True)):
+        missing: list[int] = []
+        # Cells may resolve into one plan; such a run is made once.
+        twins: dict[int, int] = {}
+        first: dict[tuple[str, str], dict[int, int]] = {}
+        for index, task in enumerate(tasks):
             try:
-                if found := _found(stores[task.root], name, task):
-                    outcomes[index] = found
+                if found := _found(stores[task.root], task):
+                    outcomes.note(index, found)
                     on_done(found)
                     continue
             except DamagedError as error:
                 damage[index] = error.reason
-            missing.setdefault((task.root, name), index)
+            twin = first.setdefault((task.root, task.identity.cell), {}).setdefault(task.replication, index)
+            if twin == index:
+                missing.append(index)
+            else:
+                twins[index] = twin
         if damage:
             for store in stores.values():
                 store.packs.set_aside()
         # Whoever interrupts this finds no worker that still writes.
-        with contextlib.closing(_performed(tasks, list(missing.values()), workers)) as performed:
-            for number, (index, outcome) in enumerate(performed, start=1):
-                outcomes[index] = replace(outcome, damage=damage.get(index))
-                on_done(outcomes[index])
+        with contextlib.closing(_performed(tasks, missing, workers)) as performed:
+            for number, (index, made) in enumerate(performed, start=1):
+                outcome = replace(made, damage=damage.get(index))
+                outcomes.note(index, outcome)
+                on_done(outcome)
                 halts.reached("run.noted")
                 if outcome.packed:
                     # What was there was damaged or invalid, or was to be made anew.
                     stores[tasks[index].root].remove(outcome.folder.name)
                 if number % _GATHERED == 0:
                     _tidy(stores.values(), Packs.gather)
-        # Cells may resolve into one plan; such a run is made once.
-        for index, (task, name) in enumerate(zip(tasks, names, strict=True)):
-            if index not in outcomes:
-                outcomes[index] = outcomes[missing[task.root, name]]
-                on_done(outcomes[index])
+        for index, twin in twins.items():
+            outcomes.note(index, outcomes[twin])
+            on_done(outcomes[index])
         _tidy(stores.values(), Packs.seal)
     except BaseException:
         for store in stores.values():
@@ -328,7 +338,7 @@ def perform_all(
                     if directory.is_dir() and not any(directory.iterdir()):
                         directory.rmdir()
         raise
-    return [outcomes[index] for index in range(len(tasks))]
+    return outcomes
 
 
 def _tidy(stores: Iterable[Store], merge: Callable[[Packs], None]) -> None:
@@ -340,7 +350,7 @@ def _tidy(stores: Iterable[Store], merge: Callable[[Packs], None]) -> None:
             terminal.warn(f"small packs of runs are left as they are: {error}")
 
 
-def _found(store: Store, name: str, task: Task) -> Outcome | None:
+def _found(store: Store, task: Task) -> Outcome | None:
     """The run as it was made before, unless it is to be made anew.
 
     Raises:
@@ -351,6 +361,7 @@ def _found(store: Store, name: str, task: Task) -> Outcome | None:
         return None
     if not task.packed:
         return finished(store, task.identity, task.replication)
+    name = task.identity.name
     packed = store.packs.find(name) is not None
     if not packed and store.find(name) is None:
         return None
@@ -362,13 +373,16 @@ def _performed(
 ) -> Generator[tuple[int, Outcome]]:
     """Performs some of the tasks; outcomes come as they are done, with the task's index."""
     if workers.dask is None and min(workers.jobs, len(indices)) <= 1:
-        yield from _spread(Crew(_Here(), 1), {index: tasks[index] for index in indices})
+        yield from _spread(Crew(_Here(), 1), indices, tasks.__getitem__)
     elif indices:
-        stores = {tasks[index].root: Path(tasks[index].root).absolute() for index in indices}
+        stores = {root: Path(root).absolute() for root in {tasks[index].root for index in indices}}
+
+        def sent(index: int) -> Task:
+            """A worker elsewhere has another current directory."""
+            return replace(tasks[index], root=str(stores[tasks[index].root]))
+
         with crew(workers, len(indices), set(stores.values())) as found:
-            # A worker elsewhere has another current directory.
-            sent = {index: replace(tasks[index], root=str(stores[tasks[index].root])) for index in indices}
-            for index, outcome in _spread(found, sent):
+            for index, outcome in _spread(found, indices, sent):
                 yield index, replace(outcome, folder=Path(tasks[index].root) / outcome.folder.name)
 
 
@@ -381,13 +395,15 @@ class _Here(Executor):
         return future
 
 
-def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outcome]]:
+def _spread(
+    found: Crew, indices: Sequence[int], task: Callable[[int], Task]
+) -> Iterator[tuple[int, Outcome]]:
     """Hands tasks out in batches that take about `_BATCH_SECONDS`, two for each worker at a time.
 
     Short runs come in large batches, so that handing them out and keeping them costs little; long ones one by
     one, so that no worker is idle at the end while another has a batch left.
     """
-    waiting = deque(tasks)
+    waiting = deque(indices)
     running: dict[Future[tuple[list[Outcome], float]], list[int]] = {}
     size = 1
     try:
@@ -397,7 +413,7 @@ def _spread(found: Crew, tasks: Mapping[int, Task]) -> Iterator[tuple[int, Outco
                 # However few are left: what a batch costs besides its runs should not show.
                 count = min(max(fair, size // _LEAST_SHARE, 1), size, len(waiting))
                 batch = [waiting.popleft() for _ in range(count)]
-                asked = [tasks[index] for index in batch]
+                asked = [task(index) for index in batch]
                 running[found.pool.submit(perform_batch, asked, _engine.BUILD, found.marks, found.stop)] = (
                     batch
                 )

@@ -168,7 +168,7 @@ class Found:
         self._media: dict[tuple[str, Cell], list[Media]] = {}
         self._tables: dict[tuple[str, str], dict[Cell, list[pl.DataFrame]]] = {}
 
-    def table(self, cell: Cell, name: str, source: str = SIM) -> list[pl.DataFrame]:
+    def table(self, cell: Cell, name: str, source: str = SIM) -> Sequence[pl.DataFrame]:
         """A table of each valid run of a cell."""
         if name not in _OF_ALL:
             return tables([[outcome] for outcome in self._outcomes(cell, source)], name)

@@ -308,7 +308,7 @@ class Found:
         values, reference = self.values(cell, metric), self.values(base, metric)
         return paired(values, reference) if values and len(values) == len(reference) else None
 
-    def trace(self, cell: Cell, table: str, source: str = SIM) -> list[pl.DataFrame]:
+    def trace(self, cell: Cell, table: str, source: str = SIM) -> Sequence[pl.DataFrame]:
         """`series`, `packets` or `elements` of each run of a cell."""
         variant = self._variant(cell, source)
         outcomes = () if variant is None else variant.outcomes

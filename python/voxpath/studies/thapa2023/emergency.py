@@ -17,7 +17,7 @@ from voxpath.studies.base import shown
 from voxpath.studies.thapa2023.scenario import BROKER, HOSTS, LAN, NETWORK, RECEIVER, SEED, SENDER, TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from voxpath.document import Cell as Shown
     from voxpath.results.answers import Variant
@@ -158,6 +158,7 @@ class Delays:
 def _late(cell: Cell, variant: Variant) -> list[list[float]]:
     """How late each message that came was, in ms: from when it was due to when the receiver had it whole."""
     valid = [[outcome] for outcome in variant.outcomes if outcome.valid]
+    frames: Sequence[pl.DataFrame]
     if cell.way == OPENED:
         came = pl.col("completed_ns") - pl.col("start_ns")
         frames = [
