@@ -10,10 +10,12 @@ STUDIES := $(notdir $(patsubst %/README.md,%,$(wildcard python/voxpath/studies/*
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
 
+RUNS_OF_MILLION ?= 1000000
+
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice million
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -61,6 +63,7 @@ help:
 	@echo 'make bench-call   a call of 60 s beside its datagrams in ns-3, and a thousand calls in one run'
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
+	@echo 'make million      the working region of ramli2018 with RUNS_OF_MILLION=1000000 runs, killed five times on its way (docs/measured/million.md): a day or more; 10000 to try it'
 	@echo 'make clean        removes what make has built'
 
 setup: $(PROGRAMS) $(STAMPS)/python $(STAMPS)/engine
@@ -354,6 +357,9 @@ study-speech: setup
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py
+
+million: setup
+	$(BIN)/python benches/million/run.py --runs $(RUNS_OF_MILLION) --jobs 2
 
 clean:
 	rm -rf $(VENV) $(STAMPS) target runs python/voxpath/_engine*.so
