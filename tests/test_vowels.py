@@ -608,3 +608,15 @@ def test_nothing_of_voxpath_but_praat_py_names_praat():
         if re.search(r"^\s*(import|from) parselmouth", path.read_text(), re.MULTILINE)
     ]
     assert named == ["praat.py"]
+
+
+def test_a_transition_is_the_first_quarter_less_the_middle_and_unknown_where_nobody_looked():
+    still = vowel_of("a", "", (600.0, 1400.0, 2500.0, 3500.0))
+    moving = replace(still, onset_hz=(550.0, 1500.0, math.nan, 3500.0))
+    assert [moving.transition_hz(number) for number in (1, 2, 4)] == [-50.0, 100.0, 0.0]
+    assert math.isnan(moving.transition_hz(3))
+    assert math.isnan(still.transition_hz(1))
+    assert formants.onset(moving) == (moving.start_s, pytest.approx(moving.start_s + 0.05))
+    assert measurement.transitions([still]).rows == []
+    ((key, n, duration, *moves),) = measurement.transitions([moving, moving]).rows
+    assert (key, n, duration, moves) == ("a", "2", "200 ± 0", ["-50 ± 0", "100 ± 0", "–", "0 ± 0"])

@@ -44,6 +44,9 @@ _LENGTH_SLACK_S = 0.05
 _LEAST_FRAMES = 3
 """In the middle of a vowel, for a median and a spread."""
 
+ONSET = 0.25
+"""Of a vowel from its beginning: the part that shows the transition from what is before it."""
+
 
 @dataclass(frozen=True)
 class Vowel:
@@ -58,6 +61,8 @@ class Vowel:
         sd_hz: Standard deviations over the frames.
         frames: How many frames the middle has.
         level_db: Of the middle, against the loudest vowel.
+        onset_hz: F1 to F4 at the beginning: medians over its first quarter, `nan` likewise; empty if nobody
+            looked there.
     """
 
     label: str
@@ -68,6 +73,7 @@ class Vowel:
     sd_hz: tuple[float, ...]
     frames: int
     level_db: float
+    onset_hz: tuple[float, ...] = ()
 
     @property
     def key(self) -> str:
@@ -78,6 +84,15 @@ class Vowel:
     def middle_s(self) -> float:
         """Half-way."""
         return (self.start_s + self.end_s) / 2
+
+    @property
+    def duration_s(self) -> float:
+        """From its beginning to its end, as it is marked."""
+        return self.end_s - self.start_s
+
+    def transition_hz(self, formant: int) -> float:
+        """A formant, from 1, at the vowel's beginning less in its middle; `nan` where one is not known."""
+        return self.onset_hz[formant - 1] - self.hz[formant - 1] if self.onset_hz else math.nan
 
 
 @dataclass(frozen=True)
@@ -160,7 +175,8 @@ def measure(
         if frames < _LEAST_FRAMES:
             raise problem(_short(one, frames, settings), grid.source, chosen.name, one.start_s)
         context = _context(one, grid, others)
-        found.append(Vowel(one.label, context, one.start_s, one.end_s, hz, sd, frames, db - loudest))
+        begun, _, _ = over(whole, *onset(one))
+        found.append(Vowel(one.label, context, one.start_s, one.end_s, hz, sd, frames, db - loudest, begun))
     return found
 
 
@@ -236,6 +252,11 @@ def middle(one: Interval | Vowel, settings: Settings) -> tuple[float, float]:
     """The part of a vowel that counts."""
     half = settings.middle * (one.end_s - one.start_s) / 2
     return one.middle_s - half, one.middle_s + half
+
+
+def onset(one: Interval | Vowel) -> tuple[float, float]:
+    """The part of a vowel that shows the transition from what is before it."""
+    return one.start_s, one.start_s + ONSET * (one.end_s - one.start_s)
 
 
 def _short(one: Interval, frames: int, settings: Settings) -> str:

@@ -20,6 +20,7 @@ from voxpath.document import (
     Table,
 )
 from voxpath.names import did_you_mean
+from voxpath.results.intervals import summarise
 from voxpath.voice.phonetics import articulation, contours, formants, praat, summary, textgrid
 from voxpath.voice.phonetics.formants import FORMANTS, Vowel
 from voxpath.voice.phonetics.problems import PhoneticsError
@@ -201,6 +202,7 @@ def rows(found: Measurement) -> list[dict[str, object]]:
             row |= {
                 f"f{number}_hz": hz,
                 f"f{number}_sd_hz": sd,
+                f"f{number}_transition_hz": vowel.transition_hz(number),
                 f"f{number}_outlier": index in far[number - 1],
             }
         if found.postures:
@@ -253,8 +255,8 @@ def _far(found: Measurement, formant: int) -> set[int]:
 
 
 def tables(found: Measurement, references: References) -> list[Table]:
-    """Formants by context, differences from the reference, gestures and correlations."""
-    made = [_formants(found), _differences(found, references)]
+    """Formants by context, differences from the reference, transitions, gestures and correlations."""
+    made = [_formants(found), _differences(found, references), transitions(found.vowels)]
     if found.postures:
         made += [_gestures(found), _correlations(found), _components(found), _score_correlations(found)]
     return [table for table in made if table.rows]
@@ -324,6 +326,27 @@ def _differences(found: Measurement, references: References) -> Table:
     if alone:
         notes.append(f"No vowel in {references.name!r} to compare with: {', '.join(alone)}.")
     return Table(f"Differences from {references.told}", columns, lines, notes)
+
+
+def transitions(vowels: Sequence[Vowel]) -> Table:
+    """How long vowels last, and where their formants come from; empty if nobody looked at their onsets."""
+    lines = []
+    for key in dict.fromkeys(vowel.key for vowel in vowels if vowel.onset_hz):
+        chosen = [vowel for vowel in vowels if vowel.key == key]
+        moves = [
+            [hz for vowel in chosen if math.isfinite(hz := vowel.transition_hz(index))]
+            for index in range(1, FORMANTS + 1)
+        ]
+        lengths = summarise([1000 * vowel.duration_s for vowel in chosen])
+        lines.append(
+            [key, str(len(chosen)), str(lengths), *("–" if not hz else str(summarise(hz)) for hz in moves)]
+        )
+    columns = ["vowel", "n", "duration ms", *(f"F{index} Hz" for index in range(1, FORMANTS + 1))]
+    told = (
+        f"A transition is the median over the first {100 * formants.ONSET:g} % of a vowel less that over its "
+        "middle. Means with 95 % t-intervals."
+    )
+    return Table("Durations and transitions", columns, lines, [told])
 
 
 def _gestures(found: Measurement) -> Table:
