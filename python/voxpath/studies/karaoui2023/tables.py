@@ -2,7 +2,7 @@
 
 A number agrees if what its rows give is rounded to it, or cut (towards 0). What does not is a contradiction
 of the publication, whatever anybody measures. Measured rows are taken as they are printed: nothing here could
-refuse them.
+refuse them. What the text concludes from them is held against them by intervals (`checks`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from voxpath.document import Cell, Check, Table
+from voxpath.results.decisions import above, all_of, below, within
 from voxpath.results.intervals import summarise
-from voxpath.studies.base import Comparison, Published, Tolerance, contradiction
+from voxpath.studies.base import Comparison, Published, Tolerance, compare, contradiction, shown
+from voxpath.voice.phonetics import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from voxpath.document import Mark
+    from voxpath.studies.base import Verdict
 
 _OPERATIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean,
@@ -32,8 +37,9 @@ _OPERATIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "difference": lambda of: of[0] - sum(of[1:]),
     "change": lambda of: 100 * (of[0] / of[1] - 1),
     "change of differences": lambda of: 100 * ((of[0] - of[1]) / of[2] - 1),
+    "ratio of rises": lambda of: (of[0] - of[1]) / (of[2] if len(of) == 3 else of[2] - of[3]),
 }
-"""How a number follows from others; changes are in per cent."""
+"""How a number follows from others; changes are in per cent, rises are from the first to the second."""
 
 _ROUNDING = 1e-9
 
@@ -50,6 +56,8 @@ class Derived:
         of: From which cells, `table.column.row`.
         note: The right reading.
         digits: Decimals that the numbers it is made of allow; those printed otherwise.
+        about: Whether the text has it with the word "about": then less than a unit of the last digit off is
+            near enough.
     """
 
     where: str
@@ -59,6 +67,7 @@ class Derived:
     of: Sequence[str]
     note: str = ""
     digits: int | None = None
+    about: bool = False
 
     @property
     def unit_of_last_digit(self) -> float:
@@ -75,6 +84,8 @@ class Derived:
     def agrees(self) -> bool:
         """Whether rounding or cutting gives what is printed."""
         printed, unit = float(self.printed), self.unit_of_last_digit
+        if self.about:
+            return abs(self.value - printed) < unit - _ROUNDING
         rounds = abs(self.value - printed) <= unit / 2 + _ROUNDING
         away = math.copysign(1, self.value) * (self.value - printed)
         return rounds or -_ROUNDING <= away < unit - _ROUNDING
@@ -103,7 +114,7 @@ def derived() -> list[Derived]:
 
 
 def comparisons() -> list[Comparison]:
-    """A verdict for each."""
+    """A verdict for each number that is derived, and no answer to those of which nothing is printed."""
     found = []
     for one in derived():
         printed = float(one.printed)
@@ -123,7 +134,24 @@ def comparisons() -> list[Comparison]:
             found.append(Comparison(published, ours, "agrees", told))
         else:
             found.append(contradiction(published, ours, f"{told}: {one.note}" if one.note else told))
-    return found
+    return [*found, *_unanswered()]
+
+
+def _unanswered() -> list[Comparison]:
+    return [
+        compare(
+            Published(
+                one["where"], one["what"], "", "", float(one["printed"]), float(one["printed"]), Tolerance()
+            ),
+            None,
+            f"follows from nothing that is printed: {one['note']}",
+        )
+        for one in _data()["unanswered"]
+    ]
+
+
+MARKS: Mapping[Verdict, Mark] = {"agrees": "good", "contradicts itself": "bad", "no answer": "open"}
+"""How verdicts on printed numbers are meant."""
 
 
 def table(where: str, judged: Sequence[Comparison]) -> Table:
@@ -133,7 +161,7 @@ def table(where: str, judged: Sequence[Comparison]) -> Table:
             item.published.column,
             f"{item.published.printed:g}",
             "" if item.ours is None else f"{item.ours.mean:.6g}",
-            Cell(item.verdict, "good" if item.verdict == "agrees" else "bad", item.reason),
+            Cell(item.verdict, MARKS[item.verdict], item.reason),
         ]
         for item in judged
         if item.published.table == where
@@ -156,7 +184,7 @@ def subsets(column: str) -> list[tuple[str, ...]]:
 
 
 def checks() -> list[Check]:
-    """What is known of the tables beyond single numbers."""
+    """What is known of the tables beyond single numbers, and what the text concludes from them."""
     made = []
     for column in _data()["table1"]["columns"]:
         found = subsets(column)
@@ -183,4 +211,67 @@ def checks() -> list[Check]:
             ),
         )
     )
-    return made
+    return [*made, *correlation(), superposition(), narrower()]
+
+
+def correlation() -> list[Check]:
+    """The central claim, over the vowels that both tables have: as it is, and without the word with both."""
+    claim = _data()["claims"]["correlation"]
+    alone = [name for name in claim["rows"] if name != claim["both"]]
+    return [
+        correlated(claim["text"], _raised(claim["rows"]), 1),
+        correlated("The same without PTah: the correlation does not rest on one word.", _raised(alone), 1),
+    ]
+
+
+def _raised(names: Sequence[str]) -> summary.Correlation | None:
+    """Of the rise of the larynx and F1 in some rows."""
+    rises = [cell("table1.larynx.rest") - cell(f"table1.larynx.{name}") for name in names]
+    return summary.correlation(rises, [cell(f"table2.F1.{name}") for name in names])
+
+
+def correlated(claim: str, found: summary.Correlation | None, sign: int, set_aside: str = "") -> Check:
+    """That a correlation surely has a sign.
+
+    Args:
+        claim: A sentence.
+        found: Of vowels; none where there are too few.
+        sign: The one that is claimed.
+        set_aside: Why it does not count, if it does not.
+    """
+    if found is None or found.interval is None:
+        return Check(claim, None, "too few vowels, or nothing varies", set_aside)
+    low, high = found.interval
+    told = f"r = {found.r:+.2f} [{low:+.2f}, {high:+.2f}], n = {found.n}"
+    return Check(claim, above(found.interval) if sign > 0 else below(found.interval), told, set_aside)
+
+
+_VOWELS_BESIDE_T = 5
+"""That the average beside T is made of; of P and PTah it is one vowel, as far as the publication says."""
+
+_NORMAL = statistics.NormalDist().inv_cdf(0.975)
+
+
+def superposition() -> Check:
+    """F1 and F2 in PTah against the sum of what P and T do, every vowel with the plain one's spread."""
+    claim = _data()["claims"]["superposition"]
+    decided, told = [], []
+    for index, spread in enumerate(row("text", "plain_sd")[:2]):
+        name = f"F{index + 1}"
+        plain = cell(f"text.{name}.plain")
+        both, *parts = (cell(f"table2.{name}.{one}") - plain for one in ("a_PTah", "a_P", "a_T_average"))
+        reach = _NORMAL * spread * math.sqrt(1 + 1 + 1 / _VOWELS_BESIDE_T)
+        beyond, allowed = both - sum(parts), claim["share"] * abs(sum(parts))
+        decided.append(within((beyond - reach, beyond + reach), -allowed, allowed))
+        told.append(
+            f"{name} {both:+.0f} Hz, the sum is {sum(parts):+.0f} Hz: {beyond:+.0f} ± {reach:.0f} Hz off"
+        )
+    return Check(claim["text"], all_of(decided), "; ".join(told))
+
+
+def narrower() -> Check:
+    """The introduction's definition of a secondary articulation against the openings."""
+    claim = _data()["claims"]["narrower"]
+    secondary, primary = summarise([cell(name) for name in claim["secondary"]]), cell(claim["primary"])
+    told = f"T {shown(secondary)} cm, P {primary:g} cm"
+    return Check(claim["text"], above(secondary, primary), told)

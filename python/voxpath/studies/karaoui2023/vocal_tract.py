@@ -12,14 +12,17 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voxpath.document import Cell, Check, Checks, Table
-from voxpath.results.decisions import above, below
-from voxpath.studies.karaoui2023.tables import row
-from voxpath.voice.phonetics import measurement, praat, summary, synthesis, tract
+from voxpath.results.decisions import above, all_of, below, within
+from voxpath.results.intervals import paired
+from voxpath.studies.base import shown
+from voxpath.studies.karaoui2023.tables import correlated, row
+from voxpath.voice.phonetics import formants, measurement, praat, summary, synthesis, tract
 from voxpath.voice.phonetics.contours import Contours, Frame
 from voxpath.voice.phonetics.settings import Settings
 from voxpath.voice.phonetics.textgrid import Interval, of_tiers
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from voxpath.document import Outlines, Spectrogram
+    from voxpath.results.intervals import Summary
     from voxpath.voice.phonetics.measurement import Measurement
     from voxpath.voice.phonetics.synthesis import Muscles
 
@@ -44,15 +48,40 @@ GESTURE: Muscles = {"Stylohyoid": 1.0, "Sphincter": 1.0}
 STRENGTH = 0.2
 """Of the gesture, in the untuned pair: towards half of it the pharynx closes."""
 
-JAWS = (0.0, -0.04, 0.04)
+JAWS = (0.0, -0.04, 0.04, -0.02, 0.02)
 """By which the jaw differs between repetitions of a vowel."""
+
+PLAIN_CONTEXT, HALF, T_CONTEXT, P_CONTEXT, BOTH = (
+    "plain",
+    "half",
+    "pharyngealised",
+    "pharyngeal",
+    "both",
+)
+_STRENGTHS = {PLAIN_CONTEXT: (0, 0), HALF: (0.5, 0), T_CONTEXT: (1, 0), P_CONTEXT: (0, 1), BOTH: (1, 1)}
+"""Of the pair's pharyngealised gesture and of the pharyngeal one, by context."""
 
 FRAME_RATE_HZ = 50.0
 _VOWEL_S, _GAP_S = 0.2, 0.06
+_ONSET_S = 0.04
+"""The voice needs some cycles to begin: a vowel is marked from here on."""
+_MOVING_S = 0.24
+"""Of a vowel that moves from one posture to another."""
+TRANSITION_HZ = 50.0
+"""So far off may a measured transition be."""
 
 HYOID_MM = 3.2
 """By which the hyoid is to rise in the tuned pair: 0.32 cm, Section III."""
 _MM_PER_STYLOHYOID = 22.0
+
+PHARYNGEAL: Muscles = {"Stylohyoid": 7.2 / _MM_PER_STYLOHYOID}
+"""Beside every pair: the hyoid rises by P's 0.72 cm (Section III), and draws the tongue's root back.
+
+With a tenth of the sphincter on it, the tongue of the tuned pair would pass the pharynx's wall with both.
+"""
+
+ADDS_WITHIN = 0.2
+"""Of the sum: so far off may both gestures at once be, if their effects add up."""
 
 F1_WITHIN, OTHERS_WITHIN = 0.10, 0.06
 """Of the area function's resonances: the formants' tolerance, set after some postures had been seen."""
@@ -78,7 +107,7 @@ class Token:
     """A vowel that is synthesised.
 
     Attributes:
-        context: `plain`, `half` or `pharyngealised`.
+        context: `plain`, `half` or `pharyngealised`; `pharyngeal`, or `both` gestures at once.
         muscles: Its posture.
     """
 
@@ -91,6 +120,11 @@ def with_gesture(base: Muscles, gesture: Muscles, strength: float, jaw: float = 
     names = {*base, *gesture}
     found = {name: base.get(name, 0.0) + strength * gesture.get(name, 0.0) for name in sorted(names)}
     return found | {"Masseter": found.get("Masseter", 0.0) + jaw}
+
+
+def _jaws(*, quick: bool) -> Sequence[float]:
+    """Three are the fewest whose interval decides something."""
+    return JAWS[:3] if quick else JAWS
 
 
 def untuned() -> Pair:
@@ -144,17 +178,16 @@ def resonances(muscles: Muscles) -> tuple[float, ...] | None:
 
 
 def tokens(pair: Pair, *, quick: bool) -> list[Token]:
-    """The vowels of a pair: each posture with several jaws, and, in full, half-way between them."""
+    """The vowels of a pair: each posture with several jaws; the half-way one with one of them, if quick."""
     gesture = {
         name: pair.emphatic.get(name, 0.0) - pair.plain.get(name, 0.0)
         for name in {*pair.plain, *pair.emphatic}
     }
-    steps = {"plain": 0.0, "half": 0.5, "pharyngealised": 1.0}
-    jaws = JAWS[:2] if quick else JAWS
+    jaws = _jaws(quick=quick)
     return [
-        Token(context, with_gesture(pair.plain, gesture, step, jaw))
-        for context, step in steps.items()
-        for jaw in (jaws[:1] if quick and context == "half" else jaws)
+        Token(context, with_gesture(with_gesture(pair.plain, gesture, step), PHARYNGEAL, throat, jaw))
+        for context, (step, throat) in _STRENGTHS.items()
+        for jaw in (jaws[:1] if quick and context == HALF else jaws)
     ]
 
 
@@ -176,18 +209,31 @@ class Found:
     measured: Measurement
     oracle: Sequence[tuple[float, ...]]
 
+    def formant(self, context: str, index: int) -> list[float]:
+        """A formant of a context's vowels in Hz, jaw by jaw; F1 is 0."""
+        return [vowel.hz[index] for vowel in self.measured.vowels if vowel.context == context]
+
     def mean(self, context: str) -> list[float]:
         """F1 to F4 of a context."""
-        chosen = [vowel.hz for vowel in self.measured.vowels if vowel.context == context]
-        return [float(np.nanmean(column)) for column in zip(*chosen, strict=True)]
+        return [fmean(self.formant(context, index)) for index in range(4)]
+
+    def moved(self, index: int, context: str = T_CONTEXT, reference: str = PLAIN_CONTEXT) -> Summary:
+        """By how many Hz a formant is higher in a context than in another, paired by the jaw."""
+        return paired(self.formant(context, index), self.formant(reference, index))
+
+    def beyond(self, index: int) -> Summary:
+        """By how many Hz a formant moves more with both gestures at once than with each alone in sum."""
+        alone = zip(
+            *(self.formant(context, index) for context in (T_CONTEXT, P_CONTEXT, PLAIN_CONTEXT)), strict=True
+        )
+        return paired(self.formant(BOTH, index), [one + other - plain for one, other, plain in alone])
 
     @property
     def shift(self) -> list[float]:
         """F1 to F4 pharyngealised less plain."""
-        pairs = zip(self.mean("pharyngealised"), self.mean("plain"), strict=True)
-        return [a - b for a, b in pairs]
+        return [self.moved(index).mean for index in range(4)]
 
-    def rise(self, gesture: str) -> float:
+    def rise(self, gesture: str) -> Summary:
         """Of a gesture, pharyngealised less plain, in mm."""
         values = {
             context: [
@@ -195,9 +241,9 @@ class Found:
                 for vowel, posture in zip(self.measured.vowels, self.measured.postures, strict=True)
                 if vowel.context == context
             ]
-            for context in ("plain", "pharyngealised")
+            for context in (T_CONTEXT, PLAIN_CONTEXT)
         }
-        return float(np.mean(values["pharyngealised"]) - np.mean(values["plain"]))
+        return paired(values[T_CONTEXT], values[PLAIN_CONTEXT])
 
 
 def find(pair: Pair, *, quick: bool) -> Found:
@@ -212,9 +258,8 @@ def find(pair: Pair, *, quick: bool) -> Found:
         sound = synthesis.sound(SPEAKER, token.muscles, _VOWEL_S)
         start = time + _GAP_S
         parts += [np.zeros(round(_GAP_S * rate)), sound.values[0][: round(_VOWEL_S * rate)]]
-        # The voice needs some cycles to begin.
-        vowels.append(Interval(start + 0.04, start + _VOWEL_S, "a"))
-        contexts.append(Interval(start + 0.04, start + _VOWEL_S, token.context))
+        vowels.append(Interval(start + _ONSET_S, start + _VOWEL_S, "a"))
+        contexts.append(Interval(start + _ONSET_S, start + _VOWEL_S, token.context))
         time = start + _VOWEL_S
         frames += [
             Frame(index / FRAME_RATE_HZ, shape.contours)
@@ -231,66 +276,162 @@ def find(pair: Pair, *, quick: bool) -> Found:
     return Found(pair, made, whole, measured, oracle)
 
 
+_PUT_IN = "the muscles that raise it were given"
+_SEARCHED = "the pair was searched for it"
+"""Why a claim about a pair could not fail, and so counts for nothing."""
+
+
 def checks(found: Found) -> Checks:
-    """What the publication's text says, of this pair."""
-    shift, plain = found.shift, found.mean("plain")
-    larynx, hyoid = found.rise("larynx rise"), found.rise("hyoid rise")
+    """What the publication's text says, of this pair; what was put into it is set aside."""
+    moved = [found.moved(index) for index in range(4)]
+    plain = found.mean(PLAIN_CONTEXT)
     first = [vowel.hz[0] for vowel in found.measured.vowels]
     narrow = summary.correlation(found.measured.gesture("pharyngeal opening"), first)
     raised = summary.correlation(found.measured.gesture("larynx rise"), first)
-    name = found.pair.name
+    searched = _SEARCHED if found.pair.name == "tuned" else ""
+    wanted = published_shift()
+    told = [f"{shown(one)} Hz; published {hz:+.0f} Hz" for one, hz in zip(moved, wanted, strict=True)]
     return Checks(
-        f"Claims, {name} pair",
+        f"Claims, {found.pair.name} pair",
         [
-            Check("F1 rises.", shift[0] > 0, f"{shift[0]:+.0f} Hz; published {published_shift()[0]:+.0f} Hz"),
-            Check("F2 falls.", shift[1] < 0, f"{shift[1]:+.0f} Hz; published {published_shift()[1]:+.0f} Hz"),
+            Check("F1 rises.", above(moved[0]), told[0], searched),
+            Check("F2 falls.", below(moved[1]), told[1], searched),
             *(
                 Check(
                     f"F{index + 1} is nearly still: it moves by fewer Hz than F1 and F2 do.",
-                    abs(shift[index]) < min(abs(shift[0]), abs(shift[1])),
-                    f"{shift[index]:+.0f} Hz, {100 * shift[index] / plain[index]:+.1f} %",
+                    _stiller(moved[index], moved[:2]),
+                    f"{shown(moved[index])} Hz, {100 * moved[index].mean / plain[index]:+.1f} %",
+                    searched,
                 )
                 for index in (2, 3)
             ),
-            Check("The larynx rises.", larynx > 0, f"{larynx:+.1f} mm; published +1.4 mm"),
-            Check("The hyoid bone rises.", hyoid > 0, f"{hyoid:+.1f} mm; published +3.2 mm"),
-            _correlated("The higher the larynx, the higher F1", raised, 1),
-            _correlated("The narrower the pharynx, the higher F1", narrow, -1),
+            *(
+                Check(f"{name} rises.", above(rise), f"{shown(rise)} mm; published {mm} mm", _PUT_IN)
+                for name, mm, rise in (
+                    ("The larynx", "+1.4", found.rise("larynx rise")),
+                    ("The hyoid bone", "+3.2", found.rise("hyoid rise")),
+                )
+            ),
+            correlated("The higher the larynx, the higher F1.", raised, 1, searched),
+            correlated("The narrower the pharynx, the higher F1.", narrow, -1, searched),
         ],
     )
 
 
-def _correlated(claim: str, found: summary.Correlation | None, sign: int) -> Check:
-    if found is None or found.interval is None:
-        return Check(f"{claim}.", holds=None, evidence="too few vowels, or nothing varies")
-    low, high = found.interval
-    told = f"r = {found.r:+.2f} [{low:+.2f}, {high:+.2f}], n = {found.n}"
-    return Check(f"{claim}.", above(found.interval) if sign > 0 else below(found.interval), told)
+def _stiller(still: Summary, others: Sequence[Summary]) -> bool | None:
+    """Whether a shift is surely smaller than some others, whatever their signs."""
+    least = _size(still)
+    sizes = [size for one in others if (size := _size(one)) is not None]
+    if least is None or len(sizes) < len(others):
+        return None
+    return all_of(below(least, size) for size in sizes)
 
 
-def oracle_checks(found: Found) -> Check:
-    """The formants against the area function."""
-    errors = np.asarray(
+def _size(shift: Summary) -> tuple[float, float] | None:
+    """Where the size of a shift lies."""
+    if shift.interval is None:
+        return None
+    low, high = shift.interval
+    return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+
+
+def superposition(found: Found) -> Checks:
+    """What the publication says of the pharyngeal and of both at once, which nobody searched."""
+    by_p = [found.moved(index, P_CONTEXT) for index in range(2)]
+    more = [found.moved(0, BOTH, alone) for alone in (T_CONTEXT, P_CONTEXT)]
+    between = found.moved(1, BOTH, T_CONTEXT), found.moved(1, BOTH, P_CONTEXT)
+    adding = []
+    for index in (0, 1):
+        total = found.moved(index).mean + found.moved(index, P_CONTEXT).mean
+        beyond = found.beyond(index)
+        allowed = ADDS_WITHIN * abs(total)
+        adding.append((within(beyond, -allowed, allowed), f"F{index + 1} {shown(beyond)} of {total:+.0f} Hz"))
+    return Checks(
+        f"The pharyngeal gesture, alone and with the pharyngealised one: {found.pair.name} pair",
         [
-            [hz / known - 1 for hz, known in zip(vowel.hz, oracle, strict=True)]
-            for vowel, oracle in zip(found.measured.vowels, found.oracle, strict=True)
+            Check(
+                "The pharyngeal raises F1, and F2 too.",
+                all_of(map(above, by_p)),
+                f"F1 {shown(by_p[0])} Hz, F2 {shown(by_p[1])} Hz; published +135 and +133 Hz",
+            ),
+            Check(
+                "With both F1 is higher than with each alone.",
+                all_of(map(above, more)),
+                f"{shown(more[0])} Hz above the pharyngealised, {shown(more[1])} Hz above the pharyngeal; "
+                "published +60 and +64 Hz",
+            ),
+            Check(
+                "With both F2 lies between those of each alone.",
+                all_of([above(between[0]), below(between[1])]),
+                f"{shown(between[0])} Hz from the pharyngealised, {shown(between[1])} Hz from the "
+                "pharyngeal; published +82 and -365 Hz",
+            ),
+            Check(
+                f"The effects on F1 and F2 add up, within {100 * ADDS_WITHIN:g} % of the sum.",
+                all_of(decided for decided, _ in adding),
+                "both at once less the sum: " + ", ".join(told for _, told in adding),
+            ),
+        ],
+    )
+
+
+def transition(pair: Pair, *, quick: bool) -> tuple[Table, Checks]:
+    """A vowel that comes from the pharyngealised posture and goes to the plain one, evenly, with each jaw."""
+    vowels, known = [], []
+    for jaw in _jaws(quick=quick):
+        first, last = (with_gesture(posture, {}, 0.0, jaw) for posture in (pair.emphatic, pair.plain))
+        sound = synthesis.sound(SPEAKER, first, _MOVING_S, last)
+        marked = Interval(_ONSET_S, _MOVING_S, "a")
+        grid = of_tiers("moving annotation", sound.duration, vowel=[marked])
+        vowels += formants.measure(sound, "moving vowel", grid, Settings(), tier="vowel")
+        gesture = {name: last.get(name, 0.0) - first.get(name, 0.0) for name in {*first, *last}}
+        hertz = [
+            resonances(with_gesture(first, gesture, fmean(part) / _MOVING_S)) or (math.nan,) * 4
+            for part in (formants.onset(marked), formants.middle(marked, Settings()))
         ]
+        known.append([begin - middle for begin, middle in zip(*hertz, strict=True)])
+    decided, told = [], []
+    for index in (0, 1):
+        measured = [vowel.transition_hz(index + 1) for vowel in vowels]
+        truth = [hz[index] for hz in known]
+        off = paired(measured, truth)
+        decided.append(within(off, -TRANSITION_HZ, TRANSITION_HZ))
+        told.append(f"F{index + 1} {shown(off)} Hz off {fmean(truth):+.0f} Hz")
+    claim = f"Measured transitions of F1 and F2 lie within {TRANSITION_HZ:g} Hz of the area function's."
+    return measurement.transitions(vowels), Checks(
+        f"A moving tract, {pair.name} pair", [Check(claim, all_of(decided), "; ".join(told))]
     )
-    worst = np.abs(errors).max(axis=0)
+
+
+def oracle_checks(found: Found) -> list[Check]:
+    """The formants against the area function, without the pharyngeal gesture and with it."""
     limits = [F1_WITHIN, *([OTHERS_WITHIN] * 3)]
-    return Check(
-        f"Measured formants lie within {100 * F1_WITHIN:g} % (F1) and {100 * OTHERS_WITHIN:g} % (F2 to "
-        f"F4) of the area function's resonances, {found.pair.name} pair.",
-        bool((worst <= limits).all()),
-        "at most " + ", ".join(f"F{i + 1} {100 * error:.1f} %" for i, error in enumerate(worst)),
-    )
+    checks = []
+    for contexts in ((PLAIN_CONTEXT, HALF, T_CONTEXT), (P_CONTEXT, BOTH)):
+        errors = np.asarray(
+            [
+                [hz / known - 1 for hz, known in zip(vowel.hz, oracle, strict=True)]
+                for vowel, oracle in zip(found.measured.vowels, found.oracle, strict=True)
+                if vowel.context in contexts
+            ]
+        )
+        worst = np.abs(errors).max(axis=0)
+        checks.append(
+            Check(
+                f"Measured formants lie within {100 * F1_WITHIN:g} % (F1) and {100 * OTHERS_WITHIN:g} % (F2 "
+                f"to F4) of the area function's resonances, {found.pair.name} pair: {', '.join(contexts)}.",
+                bool((worst <= limits).all()),
+                "at most " + ", ".join(f"F{i + 1} {100 * error:.1f} %" for i, error in enumerate(worst)),
+            )
+        )
+    return checks
 
 
 def table(found: Sequence[Found]) -> Table:
     """Means by context beside the area function's and the published ones."""
     rows: list[list[str | Cell]] = []
     for one in found:
-        for context in ("plain", "pharyngealised"):
+        for context in (PLAIN_CONTEXT, T_CONTEXT, P_CONTEXT, BOTH):
             oracle = [
                 resonance
                 for token, resonance in zip(one.tokens, one.oracle, strict=True)
@@ -305,6 +446,7 @@ def table(found: Sequence[Found]) -> Table:
         ["published, beside the pharyngealised", *(f"{hz:.0f}" for hz in row("table2", "a_T_average"))]
     )
     rows.append(["published, shift", *(f"{hz:+.0f}" for hz in published_shift())])
+    rows.append(["published, with both", *(f"{hz:.0f}" for hz in row("table2", "a_PTah"))])
     return Table("Formants of a known vocal tract, Hz", ["", "F1", "F2", "F3", "F4"], rows)
 
 
