@@ -8,29 +8,38 @@ import numpy as np
 import pytest
 
 from voxpath.document import Checks, Sounds
-from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
-from voxpath.studies.ficiu2023.experiment import CURVES, QUICK, Course, Trial, run, run_all
+from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening
+from voxpath.studies.ficiu2023.experiment import (
+    CURVES,
+    FULL,
+    NOT_DRAWN,
+    QUICK,
+    Course,
+    Trial,
+    run,
+    run_all,
+)
 from voxpath.voice.aec import Words
 
 
 def course(steady: float, after: float, early: float = 0.0, way: int = 20) -> Course:
     """Early on one level, then the steady one; after the change a straight way down, then another level."""
-    samples = np.arange(-9_750, 5_001, 250, dtype=float)
+    samples = np.arange(-9_750, 10_001, 250, dtype=float)
     values = np.where(samples <= -6_000, early, steady)
     falling = np.linspace(5.0, after, way)
-    values[samples > 0] = np.concatenate([falling, np.full(20, after)])[:20]
+    values[samples > 0] = np.concatenate([falling, np.full(40, after)])[:40]
     return Course(samples, values)
 
 
 def agreeing() -> dict[tuple[float, int], list[Course]]:
     """Curves of which every sentence of the publication is true."""
     found = {}
-    for alpha, reuse in CURVES:
+    for alpha, reuse in (*CURVES, *NOT_DRAWN):
         after = {1: -14.0, 2: -18.0, 3: -20.0, 4: -20.5, 5: -20.6}[reuse]
         way = {1: 18, 2: 12, 3: 8, 4: 7, 5: 6}[reuse]
         steady = -32.0 + reuse
         if alpha == 0.0:
-            after, steady = after + 8, steady + 6
+            after, steady = after + 3, steady + 6
         if alpha == 0.8:
             after, steady = after - 1, steady - 1
         found[alpha, reuse] = [course(steady, after, -2.0 * reuse, way)] * 2
@@ -40,13 +49,16 @@ def agreeing() -> dict[tuple[float, int], list[Course]]:
 def test_the_sentences_hold_where_they_are_true():
     checks = [*claims.of_figure1(agreeing()), *claims.of_figure2(agreeing())]
     assert [check.claim for check in checks if not check.holds] == []
-    assert len({check.claim for check in checks}) == 8
+    assert len({check.claim for check in checks}) == 9
 
 
 @pytest.mark.parametrize(
     ("curve", "spoilt", "claim"),
     [
-        ((0.4, 3), course(-29, -5.0), "faster"),
+        ((0.4, 3), course(-29, -20.0, -6, 19), "faster"),
+        ((0.8, 5), course(-28, -21.0, -10, 19), "faster"),
+        ((0.0, 3), course(-24, -17.0, -6, 30), "faster"),
+        ((0.4, 5), course(-27, -15.0, -10, 6), "mean"),
         ((0.4, 5), course(-33, -20.6, -10, 6), "costs"),
         ((0.0, 1), course(-40, -30.0), "undistorted"),
         ((0.0, 5), course(-21, -12.6, 5.0), "initial"),
@@ -60,8 +72,62 @@ def test_each_sentence_can_fail(curve, spoilt, claim):
     assert [check.holds for check in claims.of_figure1(found) if check.claim == text] == [False]
 
 
+def test_who_does_not_get_back_half_of_the_way_leaves_it_undecided():
+    found = agreeing() | {(0.4, 5): [course(-27, -5.0)] * 2}
+    text = experiment.published()["claims"]["faster"]["text"]
+    assert [check.holds for check in claims.of_figure1(found) if check.claim == text] == [None]
+
+
+@pytest.mark.parametrize(("off", "holds"), [(0.2, True), (-0.2, True), (3.0, False)])
+def test_the_coordinate_descent_is_held_against_the_exact_filter_in_the_same_rooms(off, holds):
+    found = agreeing()
+    exact = {(0.4, 1): [course(one - off, -14.0 - off, -2, 18) for one in (-31.0, -31.0)]}
+    assert [check.holds for check in claims.of_exact(found, exact)] == [holds]
+    assert claims.of_exact(found, {}) == []
+    (one,) = experiment.exact1(FULL)[0.4, 1][:1]
+    assert one.exact
+    assert one.seed == experiment.figure1(FULL)[0.4, 1][0].seed
+    assert experiment.exact1(QUICK) == experiment.exact2(QUICK) == {}
+    assert len(experiment.exact2(FULL)[0.4, 3]) == FULL.exact2
+
+
+def moved(**by: float) -> image.Moves:
+    """Cues that the pre-distortion moves by hardly anything, but one of them at one place."""
+    found: image.Moves = {}
+    for amount in image.AMOUNTS:
+        found[amount] = {}
+        for place in image.PLACES:
+            more = by if place == image.PLACES[-1] else {}
+            found[amount][place] = [
+                [image.Cues(0.1 + 0.01 * run, 2.0, -0.01)._replace(**more)] * 4 for run in range(3)
+            ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("by", "holds"),
+    [({}, True), ({"level_db": 1.2}, False), ({"time_us": -25.0}, False), ({"correlation": -0.1}, False)],
+)
+def test_the_stereo_image_can_move(by, holds):
+    assert image.check(moved(**by)).holds is holds
+
+
+def test_cues_are_those_of_the_place():
+    plain = image.heard(image.Place(6, 3e-4), 1, 2.0)
+    for cue in image.cues(plain):
+        assert cue.level_db == pytest.approx(6, abs=1.5)
+        assert cue.time_us == pytest.approx(300, abs=60)
+        assert 0.8 < cue.correlation <= 1
+    turned = image.cues(plain[::-1])
+    assert [cue.level_db for cue in turned] == pytest.approx([-cue.level_db for cue in image.cues(plain)])
+
+
 def test_speech_can_fail_too():
-    for curve, spoilt in (((0.4, 2), course(-30, -5.0)), ((0.0, 1), course(-30, -14.0, -2, 18))):
+    for curve, spoilt in (
+        ((0.4, 2), course(-30, -5.0)),
+        ((0.0, 1), course(-30, -14.0, -2, 18)),
+        ((0.4, 5), course(-27, -26.0, -10, 6)),
+    ):
         checks = claims.of_figure2(agreeing() | {curve: [spoilt] * 2})
         assert sum(not check.holds for check in checks) == 1
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from voxpath import _engine
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
 from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held
-from voxpath.studies.ficiu2023 import claims, experiment, figures, listening
+from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
 if TYPE_CHECKING:
@@ -27,10 +27,18 @@ def run(ask: Ask, quick: bool) -> Answer:
     first = _courses(experiment.figure1(effort))
     second = _courses(experiment.figure2(effort, "speech"))
     spoken = _courses(experiment.figure2(effort, "recorded"))
+    exact1, exact2 = (_courses(one(effort)) for one in (experiment.exact1, experiment.exact2))
+    drawn = {curve: found for curve, found in first.items() if curve in experiment.CURVES}
     figures_ = [
-        figures.plot(first, "Figure 1: noise, signs change", "As the publication's Figure 1.", effort.after1),
         figures.plot(
-            second, "Figure 2: synthetic syllables, microphones swapped", "As Figure 2.", effort.after2
+            drawn, "Figure 1: noise, signs change", "As the publication's Figure 1.", effort.after1, exact1
+        ),
+        figures.plot(
+            second,
+            "Figure 2: synthetic syllables, microphones swapped",
+            "As Figure 2.",
+            effort.after2,
+            exact2,
         ),
         figures.plot(spoken, "Figure 2: recorded speech, microphones swapped", "As Figure 2.", effort.after2),
     ]
@@ -41,14 +49,18 @@ def run(ask: Ask, quick: bool) -> Answer:
         figures.numbers(spoken, "Figure 2 in numbers: recorded speech"),
     ]
     checks = [
-        Checks("The publication's sentences: Figure 1", [*claims.of_figure1(first), *late]),
-        Checks("The publication's sentences: Figure 2, synthetic syllables", claims.of_figure2(second)),
-        Checks("The publication's sentences: Figure 2, recorded speech", claims.of_figure2(spoken)),
+        Checks("Figure 1", [*claims.of_figure1(first), *claims.of_exact(first, exact1), *late]),
+        Checks(
+            "Figure 2, synthetic syllables",
+            [*claims.of_figure2(second), *claims.of_exact(second, exact2)],
+        ),
+        Checks("Figure 2, recorded speech", claims.of_figure2(spoken)),
         Checks("Beside an independent implementation", claims.of_peer(first)),
     ]
     sections = [
         _set_up(effort, quick),
         Section("Figures 1 and 2", [*figures_, *checks, *tables]),
+        image.section(image.moves(effort.stretches)),
         listening.section(),
         figures.misprints(_courses(experiment.misprints(effort))),
         figures.landscape(_courses(experiment.landscape(effort)), effort),
@@ -70,8 +82,15 @@ def run(ask: Ask, quick: bool) -> Answer:
         ),
         Lead(_sentence(checks[0].checks[0], every), figures_[0], checks[0].checks[0].claim),
     )
-    rows = [[check.claim, check.verdict, check.evidence] for check in every]
-    table = Table("Ficiu et al. 2023", ("claim", "verdict", "evidence"), rows, (tally,), ("evidence",))
+    rows = [
+        [group.title, check.claim, check.verdict, check.evidence]
+        for section in sections
+        for group in section.parts
+        if isinstance(group, Checks)
+        for check in group.checks
+    ]
+    columns = ("where", "claim", "verdict", "evidence")
+    table = Table("Ficiu et al. 2023", columns, rows, (tally,), ("evidence", "where"))
     return Answer(table, [], report)
 
 
@@ -108,7 +127,10 @@ def _set_up(effort: Effort, quick: bool) -> Section:
             ("microphones swapped", f"after {effort.before2:,} samples (published: {swapped:,})"),
             ("rooms", "synthetic: Gaussian noise that decays by 35 dB; the far ones 2.5 times as long"),
             ("noise", f"white, SNR {first['snr_db']} dB at each microphone"),
-            ("replications", f"{effort.replications}, each with its own rooms, signal and noise"),
+            (
+                "replications",
+                f"{effort.replications} of Figure 1, {effort.replications2} of Figure 2; own rooms each",
+            ),
         ),
     )
     text = ["The publication prints curves and no numbers; each of its sentences is a check that can fail."]

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 Source = Literal["noise", "speech", "recorded"]
 """What the far talker is: AR(1) noise, synthetic syllables, or recorded speech, again and again."""
 
+_SOLVED = 16
+"""Paths up to here have their normal equations solved anew for each sample.
+
+Longer ones take Woodbury's identity, which is the same up to rounding.
+"""
+
 _REGULARISATION = 100.0
 """ε; the loudspeakers' samples have unit power.
 
@@ -109,7 +115,7 @@ class Trial:
                 reuse=self.reuse,
                 reading=self.reading,
                 regularisation=regularisation,
-                solve=True,
+                solve=self.length <= _SOLVED,
             )
         return widely_linear(
             self.length,
@@ -206,64 +212,99 @@ class Effort:
     same.
 
     Attributes:
-        replications: Independent rooms, signals and noises of each curve.
+        replications: Independent rooms, signals and noises of each curve of Figure 1.
+        replications2: And of Figure 2.
         before1: Samples before the change of Figure 1.
         after1: And after it.
         before2: Samples before the change of Figure 2.
         after2: And after it.
         late: Replications of a curve of Figure 1 that changes when the publication's does.
+        exact: Replications of the exact curves of Figure 1.
+        exact2: And of Figure 2.
         memories: K of the map.
         updates: N_u of the map.
         small: Replications of the misprints' experiment, of the map and of the word lengths.
         words: Word lengths of sums and of taps.
+        stretches: Of speech, at each place of the stereo image.
     """
 
     replications: int
+    replications2: int
     before1: int
     after1: int
     before2: int
     after2: int
     late: int
+    exact: int
+    exact2: int
     memories: Sequence[int]
     updates: Sequence[int]
     small: int
     words: tuple[Sequence[int], Sequence[int]]
+    stretches: int
 
 
 FULL = Effort(
-    replications=8,
+    replications=24,
+    replications2=8,
     before1=120_000,
     after1=50_000,
     before2=150_000,
     after2=70_000,
-    late=2,
+    late=8,
+    exact=8,
+    exact2=3,
     memories=(4, 16, 64, 256),
     updates=(1, 2, 4, 8, 16),
     small=4,
     words=((16, 20, 24, 28, 32), (12, 16, 24)),
+    stretches=10,
 )
 QUICK = Effort(
     replications=3,
+    replications2=3,
     before1=60_000,
     after1=30_000,
     before2=30_000,
     after2=15_000,
     late=0,
+    exact=0,
+    exact2=0,
     memories=(4, 64),
     updates=(1, 4),
     small=2,
     words=((24, 32), (24,)),
+    stretches=4,
 )
 
 REUSES = (1, 2, 3, 4, 5)
+EXACT_REUSES = (1, 3)
 
 CURVES: tuple[tuple[float, int], ...] = (*((0.4, reuse) for reuse in REUSES), (0.0, 1), (0.0, 5), (0.8, 1))
 """α_r and N_it of the curves of Figure 1; Figure 2 has no 0.8."""
 
+NOT_DRAWN: tuple[tuple[float, int], ...] = ((0.0, 3), (0.8, 3), (0.8, 5))
+"""More of them, for what Figure 1's text says of the same values of α_r."""
+
 
 def figure1(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
-    """Trials of Figure 1."""
-    return _curves(_figure1(effort), CURVES, effort.replications)
+    """Trials of Figure 1, and of what its text says beyond."""
+    return _curves(_figure1(effort), [*CURVES, *NOT_DRAWN], effort.replications)
+
+
+def exact1(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
+    """WL-DR-RLS in rooms of Figure 1, whose caption names it too; none in the quick version."""
+    return _exact(_figure1(effort), effort.exact)
+
+
+def exact2(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
+    """The same of Figure 2, with synthetic syllables."""
+    return _exact(_figure2(effort, "speech"), effort.exact2)
+
+
+def _exact(base: Trial, replications: int) -> dict[tuple[float, int], list[Trial]]:
+    curves = [(0.4, reuse) for reuse in EXACT_REUSES] if replications else []
+    return _curves(replace(base, exact=True), curves, replications)
 
 
 def late(effort: Effort) -> dict[tuple[float, int], list[Trial]]:
@@ -279,9 +320,13 @@ def _figure1(effort: Effort) -> Trial:
 
 def figure2(effort: Effort, source: Source) -> dict[tuple[float, int], list[Trial]]:
     """Trials of Figure 2."""
+    drawn = [curve for curve in CURVES if curve[0] < 0.8]
+    return _curves(_figure2(effort, source), drawn, effort.replications2)
+
+
+def _figure2(effort: Effort, source: Source) -> Trial:
     set_up = published()["figure2"]
-    base = Trial(set_up["length"], set_up["memory"], 1, 0, source, effort.before2, effort.after2)
-    return _curves(base, [curve for curve in CURVES if curve[0] < 0.8], effort.replications)
+    return Trial(set_up["length"], set_up["memory"], 1, 0, source, effort.before2, effort.after2)
 
 
 def _curves(
