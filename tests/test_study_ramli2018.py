@@ -7,16 +7,18 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import voxpath as voxpath_package
-from voxpath.document import Axis, Map, Panel
+from voxpath.document import Axis, Checks, Map, Panel
 from voxpath.report import heatmap
+from voxpath.results.intervals import summarise
 from voxpath.results.outcome import Outcome
 from voxpath.studies.base import held
-from voxpath.studies.ramli2018 import claims, compare, figures, region
+from voxpath.studies.ramli2018 import claims, compare, figures, push, region, segmenter
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import Measured, of_program
 from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, REAL_SET, Found
@@ -202,6 +204,140 @@ def test_one_replication_decides_nothing_and_has_no_more_digits_than_are_known()
     numbers = [number for check in checks.values() for number in re.findall(r"\d+\.\d+", check.evidence)]
     assert numbers
     assert all(len(number.replace(".", "").lstrip("0")) <= 4 for number in numbers)
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.0051, True), (0.0141, False), (0.0038, False)])
+def test_a_loss_that_is_set_has_to_be_found(share, holds):
+    """The file used to overflow its own queue, so that 0.5 % became 1.41 %."""
+    made = found(agreeing)
+    made.loss = lambda *_: summarise([share * (1 + 0.01 * run) for run in (-1, 0, 1)])
+    (checks,) = (part for part in figures.losses(made, [FILE_SET]) if isinstance(part, Checks))
+    assert [check.holds for check in checks.checks if "0.5 %" in check.claim] == [holds] * 2
+
+
+def test_where_loss_is_set_nothing_else_is_lost(tmp_path: Path):
+    network = replace(first_reading(SETTINGS[0], produced=False), loss="0 %")
+    folders = voxpath_package.run(simulated("x", network, GROWING[-1]), out=tmp_path / "runs").folders
+    for folder in folders:
+        assert pl.read_parquet(folder / "elements.parquet")["packets_dropped"].sum() == 0
+
+
+def session(utterance: str, run: int, wait_s: float) -> dict[str, object]:
+    """A simulated client's row: a final result so long after the audio, decoding left out."""
+    length = length_s(utterance)
+    return {
+        "flow": "speech",
+        "status": "completed",
+        "replication": run,
+        "start_ns": 0,
+        "final_ns": round(1e9 * (length + wait_s)),
+        "audio_ns": round(1e9 * length),
+        "after_audio_s": wait_s,
+        "total_factor": 1.0,
+        "decoding_total_ns": 0,
+    }
+
+
+def answers(utterance: str, waits: list[float]) -> SimpleNamespace:
+    return SimpleNamespace(flows=pl.DataFrame([session(utterance, *one) for one in enumerate(waits)]))
+
+
+def sentences(near: float, far: float) -> segmenter.Found:
+    """Delays of sentences about some seconds at both round trips."""
+    asked = segmenter.sentences(1)
+    spread = [1 + 0.001 * run for run in range(80)]
+    return segmenter.Found(
+        {
+            key: answers(key.utterance, [(near if key.round_trip_ms == 100 else far) * one for one in spread])
+            for key in asked
+        },
+        {},
+        {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "holds"),
+    [
+        (4.0, 8.0, [True, True]),
+        (9.0, 18.0, [False, True]),
+        (4.0, 4.1, [True, False]),
+        (4.0, 12.0, [True, False]),
+    ],
+)
+def test_the_acceptable_delay_of_a_sentence_can_be_missed(near, far, holds):
+    (checks,) = (part for part in segmenter.parts(sentences(near, far)) if isinstance(part, Checks))
+    assert [check.holds for check in checks.checks] == holds * len(segmenter.STACKS)
+
+
+@pytest.mark.parametrize(("after", "holds"), [(3.0, True), (0.9, False), (1.02, None)])
+def test_waiting_for_all_audio_is_held_against_streaming(after, holds):
+    waits = [1.0, 1.1, 0.9]
+    late = [after + one for one in (-0.1, 0.1, 0.0)] if holds is None else [after * one for one in waits]
+    both = segmenter.Found(
+        {},
+        {setting.number: answers(region.MIDDLE, late) for setting in SETTINGS},
+        {setting.number: answers(region.MIDDLE, waits) for setting in SETTINGS},
+    )
+    (checks,) = (part for part in segmenter.parts(both) if isinstance(part, Checks))
+    assert [check.holds for check in checks.checks] == [holds]
+    assert segmenter.parts(segmenter.Found({}, {}, {})) == []
+
+
+def test_a_sentence_is_one_message_when_it_is_over_and_afterwards_nothing_is_decoded_before():
+    (one, *_) = segmenter.sentences(1).values()
+    app = one.document.plan.data["flows"][0]["app"]
+    assert app["block_bytes"] >= app["audio_bytes"]
+    assert app["paced"]
+    plain, late = (
+        simulated("x", first_reading(SETTINGS[0], produced=False), GROWING[5], afterwards=after).plan.data[
+            "flows"
+        ][0]["app"]
+        for after in (False, True)
+    )
+    assert {segment["begins_bytes"] for segment in late["segments"]} == {late["audio_bytes"]}
+    assert [result["bytes"] for result in late["results"]] == [
+        result["bytes"] for result in plain["results"] if result["spoken_bytes"] is not None
+    ]
+    assert {result["after_bytes"] for result in late["results"]} == {None}
+
+    def heard(app) -> float:
+        ends = (one["ends_bytes"] or app["audio_bytes"] for one in app["segments"])
+        return sum(
+            one["lead_ns"] / 1e9 + (end - one["begins_bytes"]) / 32_000
+            for one, end in zip(app["segments"], ends, strict=True)
+        )
+
+    assert heard(late) == pytest.approx(heard(plain))
+
+
+def test_results_are_told_over_a_path_that_loses_towards_the_client_too():
+    told = pl.DataFrame({"understood_ns": [10**9], "json_bytes": [200]})
+    links = push._again(SETTINGS[0], told).plan.data["links"]
+    (bottleneck,) = (link for link in links if link["name"] == "bottleneck")
+    assert bottleneck["ab"]["loss"] == bottleneck["ba"]["loss"]
+    assert bottleneck["ab"]["loss"]["kind"] == "bernoulli"
+
+
+@pytest.mark.parametrize(("slower", "holds"), [(20.0, True), (-20.0, False), (None, None)])
+def test_whether_server_sent_events_are_sooner_is_decided_run_by_run(slower, holds):
+    rows = [
+        {
+            "flow": push._flow(way),
+            "replication": run,
+            "update_mean_ns": 1e6 * (100 + (0 if way == push.EVENTS else (slower or (9, -8, 0)[run])) + run),
+        }
+        for way in push.WAYS
+        for run in range(3)
+    ]
+    told = {
+        (1, run): SimpleNamespace(flows=pl.DataFrame(rows).filter(pl.col("replication") == run))
+        for run in range(3)
+    }
+    checks = push.checks(told)
+    assert checks is not None
+    assert [check.holds for check in checks.checks] == [holds] * (len(push.WAYS) - 1)
+    assert push.checks({}) is None
 
 
 def kept(folder: Path, waited_us: int | None) -> Outcome:

@@ -171,6 +171,13 @@ def _ranks(n: int, p: float) -> tuple[int | None, int | None]:
     return low or None, high if high <= n else None
 
 
+def ratio(one: Quantile, other: Quantile) -> tuple[float, float] | None:
+    """Where the ratio of two positive quantiles lies, by their intervals; none where one has an open end."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return None
+    return one.low / other.high, one.high / other.low
+
+
 def paired(values: Sequence[float], reference: Sequence[float]) -> Summary:
     """The mean of the differences of values that were found under the same conditions, with its interval.
 

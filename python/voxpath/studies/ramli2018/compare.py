@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from voxpath import _engine
 from voxpath.document import Facts, Lead, Report, Section, Table, Text
 from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown
-from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region
+from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region, segmenter
 from voxpath.studies.ramli2018.questions import (
     FILE_FAST,
     FILE_PRODUCED,
@@ -168,7 +168,7 @@ def _set_up(found: Found, effort: Effort, quick: bool) -> Section:
     parts: list[Part] = [facts, table, Text(said), *figures.backgrounds(found)]
     ways = _answered(found, *SIMULATED, *effort.real)
     if ways:
-        parts.append(figures.losses(found, ways))
+        parts += figures.losses(found, ways)
     return Section("Set-up and reading", parts)
 
 
@@ -205,11 +205,12 @@ def _live(found: Found) -> list[Part]:
     ways = _answered(found, LIVE_SET, LIVE_PRODUCED, REAL_LIVE)
     if not ways:
         return [_NOT_ASKED]
-    pushed = push.table(*found.pushed)
+    pushed = push.table(*found.pushed), push.checks(found.pushed.told)
     return [
         figures.live(found, ways),
         figures.waits(found, ways),
-        *([pushed] if pushed is not None else []),
+        *(part for part in pushed if part is not None),
+        *segmenter.parts(found.cut),
     ]
 
 

@@ -6,18 +6,24 @@ from typing import TYPE_CHECKING
 
 from voxpath.document import Axis, Cell, Check, Checks, Curve, Plot, Table
 from voxpath.results.decisions import within
-from voxpath.results.intervals import quantile, summarise
+from voxpath.results.intervals import quantile, ratio, summarise
 from voxpath.studies.base import shown
 from voxpath.studies.ramli2018 import machine
 from voxpath.studies.ramli2018.claims import factor, session
 from voxpath.studies.ramli2018.questions import REAL
-from voxpath.studies.ramli2018.scenario import SETTINGS, SETTLED_S, WATCHED_S, published
+from voxpath.studies.ramli2018.scenario import (
+    ROOMY,
+    SETTINGS,
+    SETTLED_S,
+    WATCHED_S,
+    published,
+    share_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from voxpath.document import Part
-    from voxpath.results.intervals import Quantile
     from voxpath.studies.ramli2018.measured import Measured
     from voxpath.studies.ramli2018.questions import Found, Way
     from voxpath.studies.ramli2018.scenario import Setting
@@ -128,7 +134,7 @@ def backgrounds(found: Found) -> list[Part]:
         lost = found.background_loss(setting)
         if lost is None:
             continue
-        aim = float(setting.loss.removesuffix(" %")) / 100
+        aim = share_of(setting.loss)
         off = lost.mean / aim - 1
         rows.append([setting.name, sources(setting), f"{shown(lost.scaled(100))} %"])
         checks.append(
@@ -156,23 +162,37 @@ def sources(setting: Setting) -> str:
     return f"{setting.background.bulk} transfers, {setting.background.web} web sources"
 
 
-def losses(found: Found, ways: Sequence[Way]) -> Table:
+def losses(found: Found, ways: Sequence[Way]) -> list[Part]:
     """What was set, or aimed at, and what came of it."""
+    share = published()["set"]["share"]
+    checks = []
     rows: list[list[str | Cell]] = []
     for way in ways:
         for setting in found.settings(way):
             lost = found.loss(way, setting)
             made = sources(setting) if way.produced else "set"
             rows.append([way.name, setting.name, made, "" if lost is None else f"{lost.scaled(100)} %"])
-    return Table(
+            if lost is not None and not way.produced:
+                aim = share_of(setting.loss)
+                checks.append(
+                    Check(
+                        f"{way.name}, {setting.name}: so much is lost, within {100 * share:g} %.",
+                        within(lost, aim * (1 - share), aim * (1 + share)),
+                        f"{lost.scaled(100)} %",
+                        found.doubt(way, [setting]),
+                    )
+                )
+    table = Table(
         "Loss of packets to the servers at the bottleneck",
         ("way", "setting", "by", "found"),
         rows,
         (
             "The background's sources send the way of the speech: packets are lost on that way alone.",
             "Of whole runs: what the background loses as it begins is in it, and a file's own slow start.",
+            f"Where loss is set, the queue is of {ROOMY}, so that nothing else is lost.",
         ),
     )
+    return [table, Checks("Loss that is set", checks)] if checks else [table]
 
 
 def waits(found: Found, ways: Sequence[Way]) -> Table:
@@ -267,7 +287,7 @@ def beside(found: Found) -> list[Part]:
             Check(
                 f"{real.name}, {setting.name}: what is not decoding takes what is simulated, within "
                 f"{100 * share:g} %.",
-                within(_ratio(*medians), 1 - share, 1 + share),
+                within(ratio(*medians), 1 - share, 1 + share),
                 f"{medians[0].value:.3f} s, simulated {medians[1].value:.3f} s ({100 * off:+.0f} %)",
                 found.doubt(real, [setting]),
             )
@@ -295,10 +315,3 @@ def beside(found: Found) -> list[Part]:
         ),
         Checks("Real beside simulated", checks),
     ]
-
-
-def _ratio(one: Quantile, other: Quantile) -> tuple[float, float] | None:
-    """Where the ratio of two quantiles lies, by their intervals; none where one has an open end."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return None
-    return one.low / other.high, one.high / other.low

@@ -12,7 +12,7 @@ import polars as pl
 from voxpath.backends.base import Question
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.tables import tables
-from voxpath.studies.ramli2018 import candidates, machine, push, region
+from voxpath.studies.ramli2018 import candidates, machine, push, region, segmenter
 from voxpath.studies.ramli2018.measured import Measured, of_flows, of_programs
 from voxpath.studies.ramli2018.scenario import (
     FASTER,
@@ -149,6 +149,7 @@ class Found:
         region_: region.Found,
         changed: Mapping[tuple[str, str], Variant],
         pushed: Pushed | None = None,
+        cut: segmenter.Found | None = None,
         alike: Mapping[tuple[Way, int], Way] | None = None,
         backgrounds: Mapping[tuple[int, int], Variant] | None = None,
     ) -> None:
@@ -161,6 +162,7 @@ class Found:
             region_: Of the map.
             changed: Of `candidates`.
             pushed: Of `push`.
+            cut: Of `segmenter`.
             alike: Of real ways and settings, what simulates them with a decoder as fast as the real one was.
             backgrounds: Without speech, by setting and when they were cut.
         """
@@ -169,6 +171,7 @@ class Found:
         self.changed = changed
         self.alike = alike or {}
         self.pushed = pushed or Pushed({}, {})
+        self.cut = cut or segmenter.Found({}, {}, {})
         self.region = region_
         self._measured: dict[tuple[Way, int], list[Measured]] = {}
         self._variants: dict[tuple[Way, int], list[Variant]] = {}
@@ -294,8 +297,17 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
         for until in _CUTS
     }
     changed = candidates.questions(effort.replications)
+    sentences = segmenter.sentences(effort.replications)
+    afterwards = segmenter.afterwards(effort.replications)
     points, real_points = region.questions(effort.region), region.real_questions(effort.region)
-    by_sim = ask([*simulated_.values(), *cut.values(), *changed.values(), *points.values()], (SIM,))
+    by_sim = ask(
+        [
+            question
+            for asked in (simulated_, cut, changed, points, sentences, afterwards)
+            for question in asked.values()
+        ],
+        (SIM,),
+    )
     by_real = ask([*made.values(), *real_points.values()], (REAL,))
     answers, real_answers = iter(by_sim), iter(by_real)
     answered = {key: next(answers) for key in simulated_}
@@ -317,6 +329,11 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
             effort.region,
             {key: next(answers) for key in points},
             {key: next(real_answers) for key in real_points},
+        ),
+        cut=segmenter.Found(
+            {key: next(answers) for key in sentences},
+            {key: next(answers) for key in afterwards},
+            {number: answered[LIVE_SET, number, region.MIDDLE] for number in afterwards},
         ),
         pushed=_pushed(ask, answered),
         alike=alike,

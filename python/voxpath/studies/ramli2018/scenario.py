@@ -92,6 +92,7 @@ class Network:
         bottleneck_ms: One-way.
         access_ms: One-way, of every host's link.
         loss: Set on the bottleneck, towards the servers.
+        back: The same towards the clients.
         background: Beside the speech.
         rate: Of the bottleneck.
         queue: Of the bottleneck.
@@ -100,10 +101,14 @@ class Network:
     bottleneck_ms: float
     access_ms: float = 2
     loss: str = "0 %"
+    back: str = "0 %"
     background: Background = field(default_factory=lambda: Background(0, 0))
     rate: str = "10 Mbit/s"
     queue: str = "100 packets"
 
+
+ROOMY = "1000 packets"
+"""A queue that holds the longest file, 660 packets: where loss is set, that alone is lost."""
 
 HIGH, LOW = published()["text"]["high_loss"], published()["text"]["low_loss"]
 SETTINGS = (
@@ -113,6 +118,11 @@ SETTINGS = (
     Setting(4, published()["text"]["low_delay_ms"], LOW, Background(3, 2)),
 )
 """With as many transfers as lose so much at a bottleneck of 10 Mbit/s and 100 packets."""
+
+
+def share_of(loss: str) -> float:
+    """A loss as a part of the packets."""
+    return float(loss.removesuffix(" %")) / 100
 
 
 def first_reading(setting: Setting, *, produced: bool) -> Network:
@@ -129,7 +139,7 @@ def second_reading(setting: Setting, *, produced: bool) -> Network:
 def _with_loss(network: Network, setting: Setting, *, produced: bool) -> Network:
     if produced:
         return replace(network, background=setting.background)
-    return replace(network, loss=setting.loss)
+    return replace(network, loss=setting.loss, queue=ROOMY)
 
 
 def topology(network: Network) -> dict[str, Any]:
@@ -142,6 +152,7 @@ def topology(network: Network) -> dict[str, Any]:
             "delay": f"{network.bottleneck_ms:g} ms",
             "queue": network.queue,
             "up": {"loss": network.loss},
+            "down": {"loss": network.back},
         },
         "access": {
             "rate": published()["text"]["access_rate"],
@@ -254,6 +265,7 @@ def simulated(
     block_ms: int = 250,
     faster: float = 1.0,
     tcp: Mapping[str, Any] | None = None,
+    afterwards: bool = False,
 ) -> Document:
     """One session of the same service, simulated like its background.
 
@@ -266,6 +278,7 @@ def simulated(
         block_ms: Audio in each message.
         faster: How many times as fast as the recorded recogniser this one is.
         tcp: Keys of both stacks that are not Linux's.
+        afterwards: Whether recognition begins when all of the audio is there.
     """
     stack = {"profile": "linux"} | ({"tcp": dict(tcp)} if tcp else {})
     background = _background(network.background)
@@ -283,7 +296,7 @@ def simulated(
                 "transport": {"kind": "tcp", "nagle": nagle},
                 "app": {
                     "kind": "speech",
-                    "utterance": recorded(utterance),
+                    "utterance": _afterwards(recorded(utterance)) if afterwards else recorded(utterance),
                     "decoder": _decoder(faster),
                     "block": f"{block_ms} ms",
                     "paced": paced,
@@ -321,6 +334,28 @@ def recorded(name: str) -> Mapping[str, Any]:
     return tomllib.loads(files(__package__).joinpath("recorded", f"{name}.toml").read_text("utf-8"))
 
 
+def _afterwards(utterance: Mapping[str, Any]) -> dict[str, Any]:
+    """The same utterance, of which nothing is decoded before its end, and only final results are told."""
+    whole = octets(utterance["audio"])
+    segments = []
+    for one in utterance["segments"]:
+        ends = octets(one["ends"]) if "ends" in one else whole
+        heard_ns = (
+            int(one["lead"].removesuffix(" ns")) + (ends - octets(one["begins"])) * 10**9 // BYTES_PER_S
+        )
+        segments.append({"begins": f"{whole} B", "ends": f"{whole} B", "lead": f"{heard_ns} ns"})
+    del segments[-1]["ends"]
+    finals = [
+        {key: one[key] for key in ("size", "spoken")} for one in utterance["results"] if "spoken" in one
+    ]
+    return {**utterance, "segments": segments, "results": finals}
+
+
+def octets(size: str) -> int:
+    """A recorded size."""
+    return int(size.removesuffix(" B"))
+
+
 def _decoder(faster: float) -> dict[str, Any]:
     """The recorded decoder, made faster."""
 
@@ -337,4 +372,4 @@ def _decoder(faster: float) -> dict[str, Any]:
 
 def length_s(utterance: str) -> float:
     """How long a prompt sounds."""
-    return int(recorded(utterance)["audio"].removesuffix(" B")) / BYTES_PER_S
+    return octets(recorded(utterance)["audio"]) / BYTES_PER_S
