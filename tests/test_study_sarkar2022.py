@@ -53,9 +53,10 @@ def checks(answer: Answer) -> dict[str, bool | None]:
 
 def test_every_table_with_numbers_is_there():
     tables = {name: table for name, table in published().items() if name.startswith("table")}
-    assert set(tables) == {f"table{number}" for number in (1, 4, 5, 6, 7, 8, 9)}
-    assert [len(tables[f"table{number}"]["rows"]) for number in (1, 4, 5, 6, 7, 8, 9)] == [
+    assert set(tables) == {f"table{number}" for number in (1, 3, 4, 5, 6, 7, 8, 9)}
+    assert [len(tables[f"table{number}"]["rows"]) for number in (1, 3, 4, 5, 6, 7, 8, 9)] == [
         9,
+        5,
         5,
         5,
         5,
@@ -146,7 +147,8 @@ def test_the_publication_contradicts_itself_where_it_does(answer: Answer):
 
 def test_no_check_of_the_quick_study_fails_and_most_are_decided(answer: Answer):
     found = checks(answer)
-    assert [claim for claim, holds in found.items() if holds is False] == []
+    # One recommendation of the publication is not needed with BBR.
+    assert [claim[:25] for claim, holds in found.items() if holds is False] == ["'Avoid the combination of"]
     assert list(found.values()).count(True) > 2 * list(found.values()).count(None)
     every = [check for group in parts(answer, Checks) for check in group.checks]
     assert len(every) > 40
@@ -237,7 +239,7 @@ def test_formulas_alone_leave_out_what_only_runs_show(store: Path):
     assert not checks(alone)
     assert not any(parts(alone, kind) for kind in (Plot, Map, Ladder))
     said = [paragraph for text in parts(alone, Text) for paragraph in text.paragraphs]
-    assert sum(paragraph.startswith("Not asked") for paragraph in said) == 7
+    assert sum(paragraph.startswith("Not asked") for paragraph in said) == 8
 
 
 @pytest.mark.parametrize("effort", [FULL, QUICK])

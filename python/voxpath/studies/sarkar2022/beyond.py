@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, TypeVar
 from voxpath.document import Axis, Check, Checks, Curve, Map, Panel, Plot, Section, Table
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.studies.base import shown
-from voxpath.studies.sarkar2022.questions import SLOW_CELLS, TODAY, Cell, map_cell
-from voxpath.studies.sarkar2022.scenario import LOSSES, SEGMENT
+from voxpath.studies.sarkar2022.questions import SLOW_CELLS, TODAY, Cell, map_cell, udp_cell
+from voxpath.studies.sarkar2022.scenario import LOSSES, SEGMENT, probability
 from voxpath.studies.sarkar2022.tables import NOT_ASKED
-from voxpath.studies.sarkar2022.verdicts import probability
+from voxpath.studies.sarkar2022.verdicts import published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from voxpath.document import Part
     from voxpath.results.decisions import Decision
+    from voxpath.results.intervals import Summary
     from voxpath.studies.sarkar2022.questions import Found
 
 _TIME = "completion_s"
@@ -43,7 +44,9 @@ def today(found: Found) -> Section:
         [name, *(shown(found.summary(cell._replace(loss=loss), _TIME)) for loss in LOSSES)]
         for name, cell in TODAY.items()
     ]
-    table = Table("Completion in seconds, mean and 95 % t-interval", ("stack", *LOSSES), rows)
+    over_udp = [over_udp_s(found, loss) for loss in LOSSES]
+    rows.append(["CoAP over UDP, 1024 bytes at a time", *(shown(one) for one in over_udp)])
+    table = Table("Completion in seconds, mean and 95 % t-interval", ("transport", *LOSSES), rows)
     curves = [_curve(found, name, cell) for name, cell in TODAY.items()]
     plot = Plot(
         "Completion of the download",
@@ -53,6 +56,12 @@ def today(found: Found) -> Section:
         curves,
     )
     return Section(title, [table, plot, Checks("Checks", today_checks(found))])
+
+
+def over_udp_s(found: Found, loss: str) -> Summary | None:
+    """How long the file takes over UDP with CoAP, in seconds."""
+    delay = found.summary(udp_cell(loss), "coap_delivery_p50_ns")
+    return None if delay is None else delay.scaled(1e-9)
 
 
 def _curve(found: Found, name: str, cell: Cell) -> Curve:
@@ -70,7 +79,7 @@ def _curve(found: Found, name: str, cell: Cell) -> Curve:
 
 def today_checks(found: Found) -> list[Check]:
     """What is said of today's TCP."""
-    riverbed, reno, sack, newest = TODAY.values()
+    riverbed, reno, sack, newest, bbr = TODAY.values()
     free = found.summary(newest._replace(loss="0 %"), _TIME)
     light = {loss: found.summary(newest._replace(loss=loss), _TIME) for loss in LOSSES[1:3]}
     saved = found.slower(sack._replace(loss="1 %"), reno._replace(loss="1 %"))
@@ -80,6 +89,10 @@ def today_checks(found: Found) -> list[Check]:
     if not free or not saved or not small or not large or not all((*light.values(), *high)):
         return []
     old, new = (item for item in high if item)
+    optimised = {loss: found.summary(bbr._replace(loss=loss), _TIME) for loss in LOSSES[3:]}
+    unharmed = found.summary(bbr._replace(loss="0 %"), _TIME)
+    cubic = {"1 %": large, "10 %": new}
+    udp = {loss: over_udp_s(found, loss) for loss in LOSSES[3:]}
     slowest = max((item for item in light.values() if item), key=lambda item: item.mean)
     return [
         Check(
@@ -102,6 +115,26 @@ def today_checks(found: Found) -> list[Check]:
             "than a fifth of riverbed16's.",
             all_of([above(new, free.scaled(10)), below(new, old.scaled(0.2))]),
             f"{shown(new)} s, {new.mean / free.mean:.1f} times {free.mean:.2f} s; riverbed16 {shown(old)} s",
+        ),
+        Check(
+            f"'{published()['recommendations']['optimised']}' BBR takes less than half of CUBIC's time at 1 "
+            "and 10 %.",
+            all_of(below(item, cubic[loss].scaled(0.5)) for loss, item in optimised.items()),
+            "; ".join(
+                f"{loss}: {shown(item)} s against {shown(cubic[loss])} s" for loss, item in optimised.items()
+            ),
+        ),
+        Check(
+            f"'{published()['recommendations']['application']}' CoAP, which acknowledges block by block, "
+            "takes less time than riverbed16 at 10 %, and more than today's TCP.",
+            all_of([below(udp["10 %"], old), above(udp["10 %"], new)]),
+            f"{shown(udp['10 %'])} s, {shown(old)} s and {shown(new)} s; at 1 % {shown(udp['1 %'])} s",
+        ),
+        Check(
+            f"'{published()['recommendations']['avoid']}' BBR too takes more than twice its time without "
+            "loss at 10 %.",
+            above(optimised["10 %"], unharmed.scaled(2)) if unharmed is not None else None,
+            f"{shown(optimised['10 %'])} s against {shown(unharmed)} s",
         ),
     ]
 

@@ -9,11 +9,23 @@ from voxpath import _engine
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Text
 from voxpath.results.decisions import all_of
 from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown, with_causes
-from voxpath.studies.sarkar2022 import beyond, causes, figures, kernel, ladder, misprints, tables, testbed
+from voxpath.studies.sarkar2022 import (
+    beyond,
+    causes,
+    channel,
+    figures,
+    kernel,
+    ladder,
+    misprints,
+    tables,
+    testbed,
+)
 from voxpath.studies.sarkar2022.questions import (
+    BBR,
     FLOOR,
     FULL,
     KERNEL,
+    NEWEST,
     NO_BACK_OFF,
     NO_LOST_ACKS,
     QUICK,
@@ -61,6 +73,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         kernel.section(found, items),
         testbed.section(found, items),
         misprints.section(found, items),
+        channel.section(found, items),
         beyond.today(found),
         beyond.maps(found),
     ]
@@ -232,9 +245,11 @@ def _found(found: Found) -> Iterator[str]:
         times = [shown(found.summary(Cell("linux", loss), metric, KERNEL)) for loss in LOSSES]
         told = [f"{time} s at {loss}" for time, loss in zip(times, LOSSES, strict=True) if time]
         yield f"On today's kernel the testbed's download takes {', '.join(told)}."
-    newest = list(TODAY.values())[-1]
-    now = [shown(found.summary(newest._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")]
-    yield f"Today's TCP takes {now[0]}, {now[1]} and {now[2]} s on the same channel."
+    for name in (NEWEST, BBR):
+        now = [
+            shown(found.summary(TODAY[name]._replace(loss=loss), metric)) for loss in ("0 %", "1 %", "10 %")
+        ]
+        yield f"On the same channel {name.removeprefix('linux ')} takes {now[0]}, {now[1]} and {now[2]} s."
 
 
 def _held(sections: Sequence[Section]) -> str:

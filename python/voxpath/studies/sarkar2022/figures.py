@@ -10,10 +10,10 @@ from voxpath.results.decisions import all_of, below
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import in_reach
 from voxpath.studies.sarkar2022.questions import ONE_LOSS, SSTHRESH, Cell
-from voxpath.studies.sarkar2022.scenario import FILE, LOSSES, SEGMENT, WINDOW
+from voxpath.studies.sarkar2022.scenario import FILE, LOSSES, SEGMENT, WINDOW, probability
 from voxpath.studies.sarkar2022.tables import NOT_ASKED, computed
 from voxpath.studies.sarkar2022.traces import Trace, trace
-from voxpath.studies.sarkar2022.verdicts import probability, published
+from voxpath.studies.sarkar2022.verdicts import published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,10 +15,10 @@ from voxpath.results.intervals import summarise
 from voxpath.studies.base import in_reach, shown
 from voxpath.studies.sarkar2022.figures import cause_and_effect
 from voxpath.studies.sarkar2022.questions import ONE_LOSS, PACKETS, Cell, noise_cell
-from voxpath.studies.sarkar2022.scenario import DATAGRAMS, FILE, NOISE, SEGMENT, WINDOW
+from voxpath.studies.sarkar2022.scenario import DATAGRAMS, FILE, NOISE, SEGMENT, WINDOW, probability
 from voxpath.studies.sarkar2022.tables import computed
 from voxpath.studies.sarkar2022.traces import trace
-from voxpath.studies.sarkar2022.verdicts import SEGMENTS, probability, published, rounded_to
+from voxpath.studies.sarkar2022.verdicts import SEGMENTS, published, rounded_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

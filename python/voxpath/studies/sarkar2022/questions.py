@@ -22,6 +22,7 @@ from voxpath.studies.sarkar2022.scenario import (
     Change,
     document,
     noise,
+    over_udp,
 )
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 2
 QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44), 2, LOSSES[:4])
 
 NO_LOST_ACKS = "no acknowledgment is lost"
+BIT_ERRORS = "bit errors, not dropped packets"
 NO_BACK_OFF = "no back-off (RTO at most 1 s)"
 FLOOR = "RTO floor of 0.2 s"
 CLOCK = "clock of 1 ms"
@@ -145,11 +147,14 @@ KERNEL_CHANGES: Mapping[str, Sequence[str]] = {
 """What `linux` is on the kernel, by loss: as published, and with what the kernel can be told changed."""
 
 SACK = "SACK"
+NEWEST = "linux today: CUBIC with SACK"
+BBR = "linux today: BBR with SACK"
 TODAY = {
     "riverbed16, 6 segments": Cell("riverbed16", ""),
     "linux: Reno, 6 segments": Cell("linux", ""),
     "linux: Reno with SACK, 6 segments": Cell("linux", "", SACK),
-    "linux today: CUBIC with SACK": Cell("today", ""),
+    NEWEST: Cell("today", ""),
+    BBR: Cell("bbr", ""),
 }
 """Stacks on the published channel, by what they are called in plots; the loss is to be filled in."""
 
@@ -161,6 +166,7 @@ CHANGES: Mapping[str, Change] = {
     **SINGLE,
     # With SACK Linux lets 8760 bytes become seven segments: here they are to stay six.
     SACK: Change({"sack": True, "receive_accounting": "octets"}),
+    BIT_ERRORS: Change(bits=True),
 }
 
 LADDER_LOSS = "1 %"
@@ -173,6 +179,11 @@ PACKETS = (1250, 1500)
 def noise_cell(size: int) -> Cell:
     """The cell of `scenario.noise`."""
     return Cell("stream", f"BER {NOISE:g}", f"{size} bytes")
+
+
+def udp_cell(loss: str) -> Cell:
+    """The cell of `scenario.over_udp`."""
+    return Cell("coap", loss)
 
 
 _TRACE = Observe(tcp=True, packets=True)
@@ -216,6 +227,8 @@ def questions(effort: Effort) -> dict[Cell, Question]:
     for loss in effort.cause_losses:
         for name, change in CAUSES.items():
             asked[Cell("riverbed16", loss, name)] = (change, many)
+        for variant in VARIANTS:
+            asked[Cell(variant, loss, BIT_ERRORS)] = (CHANGES[BIT_ERRORS], many)
     for name in ("", NO_LOST_ACKS):
         asked[Cell("riverbed16", "10 %", name, traced=True)] = (CHANGES[name], range(effort.traces))
     asked[Cell("linux", LADDER_LOSS, traced=True)] = (AS_PUBLISHED, range(1))
@@ -234,7 +247,8 @@ def questions(effort: Effort) -> dict[Cell, Question]:
         )
         for cell, (change, replications) in asked.items()
     }
-    return made | {noise_cell(size): Question(noise(size), many) for size in PACKETS}
+    made |= {noise_cell(size): Question(noise(size), many) for size in PACKETS}
+    return made | {udp_cell(loss): Question(over_udp(loss), many) for loss in LOSSES}
 
 
 def kernel_questions(effort: Effort) -> dict[Cell, Question]:

@@ -16,8 +16,8 @@ from voxpath.document import Check, Checks, Table, Text
 from voxpath.results.decisions import all_of, below, minus, negated
 from voxpath.results.intervals import Summary, summarise
 from voxpath.studies.base import compare, shown
-from voxpath.studies.sarkar2022.scenario import FILE, SEGMENT, WINDOW
-from voxpath.studies.sarkar2022.verdicts import printed, probability, published
+from voxpath.studies.sarkar2022.scenario import FILE, SEGMENT, WINDOW, probability
+from voxpath.studies.sarkar2022.verdicts import printed, published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

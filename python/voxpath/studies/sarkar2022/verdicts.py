@@ -1,7 +1,7 @@
 """Every published number beside ours, with its verdict.
 
-Tables 4, 5, 6 and 8 are held against runs. Tables 1 and 9 and the calculated column of Table 7 are arithmetic
-of the publication, held against the arithmetic that its own definitions ask for.
+Tables 4, 5, 6 and 8 are held against runs. Tables 1, 3 and 9 and the calculated column of Table 7 are
+arithmetic of the publication, held against the arithmetic that its own definitions ask for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from voxpath.studies.base import (
     contradiction,
 )
 from voxpath.studies.sarkar2022.questions import KERNEL, PACKETS, SIM, Cell
-from voxpath.studies.sarkar2022.scenario import FILE, SEGMENT
+from voxpath.studies.sarkar2022.scenario import FILE, SEGMENT, bit_error_rate, probability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,9 +47,10 @@ def published() -> Mapping[str, Any]:
 
 
 def comparisons(found: Found) -> list[Comparison]:
-    """Every published number of Tables 1 and 4 to 9."""
+    """Every published number of Tables 1, 3 and 4 to 9."""
     return [
         *_bit_errors(),
+        *_channels(),
         *_times("table4", found),
         *_counts("table5", found),
         *_counts("table6", found),
@@ -57,11 +58,6 @@ def comparisons(found: Found) -> list[Comparison]:
         *_times("table8", found),
         *_windows(),
     ]
-
-
-def probability(loss: str) -> float:
-    """A loss as a number."""
-    return float(loss.removesuffix("%")) / 100
 
 
 def losses_of(loss: str) -> float:
@@ -118,6 +114,13 @@ def _bit_errors() -> Iterator[Comparison]:
                 )
             else:
                 yield compare(number, ours)
+
+
+def _channels() -> Iterator[Comparison]:
+    for row in published()["table3"]["rows"]:
+        rate = row["rate"]
+        number = Published("Table 3", "bit error rate", row["loss"], "", rate, rate, tolerance("table3"))
+        yield compare(number, _exact(bit_error_rate(row["loss"])))
 
 
 def _times(name: str, found: Found) -> Iterator[Comparison]:
