@@ -84,7 +84,7 @@ $(STAMPS)/asterisk-core-sounds-en-g722: SERVES := recorded speech of up to 30 s,
 $(STAMPS)/mosquitto: SERVES := the tests hold what our MQTT puts on the wire against what it does
 $(STAMPS)/mosquitto-clients: SERVES := the same, of mosquitto_pub
 $(STAMPS)/libcoap3-bin: SERVES := its CoAP client and server speak to ours
-$(STAMPS)/slirp4netns: SERVES := voxpath exec --internet reaches the machine's networks by it
+$(STAMPS)/slirp4netns: SERVES := voxpath exec --internet reaches the networks of the machine by it
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 $(PROGRAMS): | $(STAMPS)
