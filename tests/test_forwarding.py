@@ -88,7 +88,7 @@ def test_tshark_sees_vp9_with_the_layers_that_were_passed_on(tmp_path: Path):
     _, folder = run(scenario(viewers=viewers), tmp_path, capture=["alice", "bob"])
     layers = {}
     for host in ("alice", "bob"):
-        # This tshark does not read the descriptor; its fourth octet has the spatial layer (RFC 9628 section 4.2).
+        # This tshark does not read the descriptor: its fourth octet has the layer (RFC 9628 section 4.2).
         payloads = dissect(folder / "captures" / f"{host}.pcapng", "rtp.p_type == 98", "rtp.payload")
         layers[host] = {bytes.fromhex(payload.replace(":", ""))[3] >> 1 & 7 for (payload,) in payloads}
     assert layers == {"alice": {0, 1}, "bob": {0}}
