@@ -277,6 +277,13 @@ def test_the_synthesiser_s_drawing_is_to_scale():
     # The muscle raises the hyoid by 20 mm times the size, at full activity.
     rise = shapes[1].contours["hyoid"] - shapes[0].contours["hyoid"]
     assert rise[0] == pytest.approx([0, 11], abs=0.05)
+    # The jaw is drawn where its muscle has it, and the lower incisor is its highest point.
+    low, high = (
+        synthesis.contours(vocal_tract.SPEAKER, [{"Masseter": activity}], 50)[0].contours["jaw"]
+        for activity in (-0.4, 0.4)
+    )
+    assert (high - low)[:, 1].min() > 5
+    assert low[:, 1].argmax() == 2
     with pytest.raises(PhoneticsError, match="draws the tract in another way"):
         synthesis.read_drawing("N 1 2 moveto 3 4 L stroke")
 

@@ -160,6 +160,30 @@ def test_units_axes_grid_and_direction_change_nothing():
         assert other.values[name] == pytest.approx(value, abs=1e-6, nan_ok=True), name
 
 
+def test_jaw_glottis_and_epiglottis_move_too_where_a_film_has_them():
+    told = film()
+    places = {
+        "jaw": [[80, 0], [90, 10]],
+        "glottis": [[32, -62], [38, -62]],
+        "epiglottis": [[42, -40], [44, -30]],
+    }
+    told["rest"] |= places
+    for index, frame in enumerate(told["frames"]):
+        for name, (forward, up) in {"jaw": (1, -2), "glottis": (0, 1), "epiglottis": (-1, 0.5)}.items():
+            moved = [[x + index * forward, y + index * up] for x, y in places[name]]
+            frame["contours"][name] = moved
+    read = contours.parse(told, "film.json")
+    values = articulation.posture(read.frames[4], read).values
+    for name, (advance, rise) in {"jaw": (4, -8), "glottis": (0, 4), "epiglottis": (-4, 2)}.items():
+        assert values[f"{name} advance"] == pytest.approx(advance), name
+        assert values[f"{name} rise"] == pytest.approx(rise), name
+    jaw = articulation.components(read.frames, read, "jaw", articulation.COMPONENTS["jaw"])
+    assert jaw is not None
+    assert jaw.explained[0] == pytest.approx(1, abs=1e-6)
+    without = articulation.posture(contours.parse(film(), "film.json").frames[4], read).values
+    assert math.isnan(without["jaw rise"])
+
+
 def test_a_grid_that_is_turned_turns_rises():
     values = articulation.posture(*_frame_of(film(grid_angle_deg=90))).values
     # What went up in the picture went forward in a grid that is turned by 90°.

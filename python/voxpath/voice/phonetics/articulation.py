@@ -31,11 +31,20 @@ GESTURES = (
     "pharyngeal place",
     "lip opening",
     "lip protrusion",
+    "jaw rise",
+    "jaw advance",
+    "glottis rise",
+    "glottis advance",
+    "epiglottis rise",
+    "epiglottis advance",
 )
 """All in mm; rises and advances are from the rest position, relative to the upper incisor."""
 
-COMPONENTS = {"tongue": 3, "larynx": 2, "lower_lip": 2}
-"""Factors of each articulator, as many as X-articulators takes of it."""
+COMPONENTS = {"tongue": 3, "larynx": 2, "lower_lip": 2, "jaw": 1, "epiglottis": 1}
+"""Factors of each articulator, as many as X-articulators takes of tongue, larynx and lips."""
+
+_MOVING = ("larynx", "hyoid", "jaw", "glottis", "epiglottis")
+"""Of which rise and advance are measured."""
 
 PALATE_MM = 2.0
 """Root mean square by which a palate may be off that at rest; tracings of the same one lie closer."""
@@ -109,7 +118,7 @@ def posture(frame: Frame, film: Contours) -> Posture:
         before += geometry.length(wall)
         origin = wall[-1]
     values: dict[str, float] = {}
-    for name in ("larynx", "hyoid"):
+    for name in _MOVING:
         advance, rise = _moved(contours, film, name)
         values |= {f"{name} rise": rise, f"{name} advance": advance}
     for region, found in (("oral", oral), ("pharyngeal", pharyngeal)):

@@ -35,10 +35,16 @@ ARTICULATORS = (
     "upper_incisor",
     "upper_lip",
     "lower_lip",
+    "jaw",
     "larynx",
+    "glottis",
+    "epiglottis",
     "hyoid",
 )
-"""What a contour may be of; larynx, hyoid and upper incisor may be a single point."""
+"""What a contour may be of.
+
+Jaw, larynx, glottis, epiglottis, hyoid and upper incisor may be a single point.
+"""
 
 _LINES = frozenset(["tongue", "palate", "pharynx_wall", "upper_lip", "lower_lip"])
 """Of which the line counts, not the centre."""

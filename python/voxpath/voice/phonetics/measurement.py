@@ -352,17 +352,16 @@ def transitions(vowels: Sequence[Vowel]) -> Table:
 def _gestures(found: Measurement) -> Table:
     lines = []
     turned = max(abs(posture.head_turn_deg) for posture in found.postures)
+    # Of those that no contour tells nothing is shown.
+    names = [name for name in articulation.GESTURES if not all(map(math.isnan, found.gesture(name)))]
     for key in found.keys:
         chosen = [p for vowel, p in zip(found.vowels, found.postures, strict=True) if vowel.key == key]
-        medians = [
-            articulation.median([posture.values[name] for posture in chosen])
-            for name in articulation.GESTURES
-        ]
+        medians = [articulation.median([posture.values[name] for posture in chosen]) for name in names]
         primary = sorted({posture.primary or "" for posture in chosen})
         lines.append([key, str(len(chosen)), *(number(value, 1) for value in medians), "/".join(primary)])
     return Table(
         "Gestures",
-        ["vowel", "n", *(f"{name} mm" for name in articulation.GESTURES), "primary"],
+        ["vowel", "n", *(f"{name} mm" for name in names), "primary"],
         lines,
         [
             (

@@ -164,6 +164,9 @@ def read_drawing(text: str) -> dict[str, Points]:
         "upper_incisor": [outer[6][1]],
         "upper_lip": [outer[7][0], outer[7][1], outer[8][1], outer[9][1]],
         "lower_lip": [inner[10][0], inner[10][1], inner[11][1], inner[12][1]],
+        # From the floor of the mouth to the edge of the lower incisor.
+        "jaw": [inner[7][1], inner[8][1], inner[9][1]],
+        # The line of the glottis.
         "larynx": [inner[0][0], outer[0][0]],
         "hyoid": [inner[3][0]],
     }
