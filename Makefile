@@ -48,7 +48,7 @@ help:
 	@echo 'make fuzz         looks for what breaks the engine, the scenario language and the speech service, FUZZ_SECONDS=60 for each target (fuzz/)'
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens: some minutes'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/measured/benchmarks.md)'
-	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: some minutes'
+	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: a quarter of an hour'
 	@echo 'make bench-aec-rooms  echo cancellers in reverberant rooms, beside speexdsp and AEC3, which it installs: some minutes (docs/measured/aec-rooms.md)'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'

@@ -219,7 +219,12 @@ def _region(found: Found) -> list[Part]:
     if not here.simulated:
         return [_NOT_ASKED]
     parts: list[Part] = [
-        Text((f"{here.runs} simulated runs, one link, loss set and independent.",)),
+        Text(
+            (
+                f"{here.runs} simulated runs, one link, loss set and independent.",
+                "A file can lose more in its own queue, which is of 100 packets here.",
+            )
+        ),
         region.map_of(here, region.FACTOR),
         region.contours(here, region.FACTOR),
         region.map_of(here, region.WAIT),
