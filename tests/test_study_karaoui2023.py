@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 from types import SimpleNamespace
 
@@ -223,6 +224,28 @@ def test_each_sentence_about_the_tract_can_fail(context, hz, claim):
     found = tract_of(**{context: hz})
     both = decided(vocal_tract.checks(found)) | decided(vocal_tract.superposition(found))
     assert both[claim] is False
+
+
+@pytest.mark.parametrize(("off", "holds"), [(0.0, True), (20.0, True), (80.0, False)])
+def test_a_transition_that_is_measured_wrong_is_found(off, holds):
+    vowels = [
+        formants.Vowel("a", "", 0, 1, (600.0, 1400.0, 2500.0, 3500.0), (5.0,) * 4, 9, 0.0, begun)
+        for begun in ((650.0 + jaw, 1300.0 + off, 2500.0, 3500.0) for jaw in (-1, 0, 1))
+    ]
+    (check,) = vocal_tract.transition_checks("x", vowels, [[50.0, -100.0, 0.0, 0.0]] * 3).checks
+    assert check.holds is holds
+
+
+def test_formants_off_the_area_function_are_found_context_by_context():
+    found = tract_of()
+    right = [vowel.hz for vowel in found.measured.vowels]
+    wrong = [
+        tuple(hz * (1.2 if vowel.context == "both" else 1.0) for hz in vowel.hz)
+        for vowel in found.measured.vowels
+    ]
+    for oracle, holds in ((right, [True, True]), (wrong, [True, False])):
+        checks = vocal_tract.oracle_checks(dataclasses.replace(found, oracle=oracle))
+        assert [check.holds for check in checks] == holds
 
 
 def test_a_correlation_fails_where_its_interval_lies_on_the_other_side():

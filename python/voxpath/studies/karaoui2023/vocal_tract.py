@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from voxpath.document import Outlines, Spectrogram
     from voxpath.results.intervals import Summary
+    from voxpath.voice.phonetics.formants import Vowel
     from voxpath.voice.phonetics.measurement import Measurement
     from voxpath.voice.phonetics.synthesis import Muscles
 
@@ -132,9 +133,9 @@ def untuned() -> Pair:
     return Pair("untuned", PLAIN, with_gesture(PLAIN, GESTURE, STRENGTH))
 
 
-def published_shift() -> list[float]:
-    """F1 to F4 beside the pharyngealised consonant less the text's plain ones."""
-    return [a - b for a, b in zip(row("table2", "a_T_average"), row("text", "plain"), strict=True)]
+def published_shift(of: str = "a_T_average") -> list[float]:
+    """F1 to F4 of a row of Table II, beside the pharyngealised consonant, less the text's plain ones."""
+    return [a - b for a, b in zip(row("table2", of), row("text", "plain"), strict=True)]
 
 
 @cache
@@ -337,6 +338,7 @@ def _size(shift: Summary) -> tuple[float, float] | None:
 
 def superposition(found: Found) -> Checks:
     """What the publication says of the pharyngeal and of both at once, which nobody searched."""
+    printed_t, printed_p, printed_both = (published_shift(of) for of in ("a_T_average", "a_P", "a_PTah"))
     by_p = [found.moved(index, P_CONTEXT) for index in range(2)]
     more = [found.moved(0, BOTH, alone) for alone in (T_CONTEXT, P_CONTEXT)]
     between = found.moved(1, BOTH, T_CONTEXT), found.moved(1, BOTH, P_CONTEXT)
@@ -352,19 +354,22 @@ def superposition(found: Found) -> Checks:
             Check(
                 "The pharyngeal raises F1, and F2 too.",
                 all_of(map(above, by_p)),
-                f"F1 {shown(by_p[0])} Hz, F2 {shown(by_p[1])} Hz; published +135 and +133 Hz",
+                f"F1 {shown(by_p[0])} Hz, F2 {shown(by_p[1])} Hz; "
+                f"published {printed_p[0]:+.0f} and {printed_p[1]:+.0f} Hz",
             ),
             Check(
                 "With both F1 is higher than with each alone.",
                 all_of(map(above, more)),
                 f"{shown(more[0])} Hz above the pharyngealised, {shown(more[1])} Hz above the pharyngeal; "
-                "published +60 and +64 Hz",
+                f"published {printed_both[0] - printed_t[0]:+.0f} and "
+                f"{printed_both[0] - printed_p[0]:+.0f} Hz",
             ),
             Check(
                 "With both F2 lies between those of each alone.",
                 all_of([above(between[0]), below(between[1])]),
                 f"{shown(between[0])} Hz from the pharyngealised, {shown(between[1])} Hz from the "
-                "pharyngeal; published +82 and -365 Hz",
+                f"pharyngeal; published {printed_both[1] - printed_t[1]:+.0f} and "
+                f"{printed_both[1] - printed_p[1]:+.0f} Hz",
             ),
             Check(
                 f"The effects on F1 and F2 add up, within {100 * ADDS_WITHIN:g} % of the sum.",
@@ -390,6 +395,17 @@ def transition(pair: Pair, *, quick: bool) -> tuple[Table, Checks]:
             for part in (formants.onset(marked), formants.middle(marked, Settings()))
         ]
         known.append([begin - middle for begin, middle in zip(*hertz, strict=True)])
+    return measurement.transitions(vowels), transition_checks(pair.name, vowels, known)
+
+
+def transition_checks(pair: str, vowels: Sequence[Vowel], known: Sequence[Sequence[float]]) -> Checks:
+    """Measured transitions against known ones.
+
+    Args:
+        pair: Its name.
+        vowels: As measured.
+        known: Of each vowel, F1 to F4 at its beginning less in its middle, in Hz.
+    """
     decided, told = [], []
     for index in (0, 1):
         measured = [vowel.transition_hz(index + 1) for vowel in vowels]
@@ -398,9 +414,7 @@ def transition(pair: Pair, *, quick: bool) -> tuple[Table, Checks]:
         decided.append(within(off, -TRANSITION_HZ, TRANSITION_HZ))
         told.append(f"F{index + 1} {shown(off)} Hz off {fmean(truth):+.0f} Hz")
     claim = f"Measured transitions of F1 and F2 lie within {TRANSITION_HZ:g} Hz of the area function's."
-    return measurement.transitions(vowels), Checks(
-        f"A moving tract, {pair.name} pair", [Check(claim, all_of(decided), "; ".join(told))]
-    )
+    return Checks(f"A moving tract, {pair} pair", [Check(claim, all_of(decided), "; ".join(told))])
 
 
 def oracle_checks(found: Found) -> list[Check]:
