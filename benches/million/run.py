@@ -105,7 +105,9 @@ def disturbed(arguments: list[str | Path], store: Path, runs: int) -> list[int]:
     found = []
     for number in range(1, KILLS + 1):
         process, _ = begun(*arguments)
-        while kept(store) < number * runs // (KILLS + 1):
+        # Each time it has come further.
+        least = max(number * runs // (KILLS + 1), found[-1] + 1 if found else 1)
+        while kept(store) < least:
             if process.poll() is not None:
                 sys.exit("the sweep was over before it was killed: take more runs")
             time.sleep(LOOK_S)
