@@ -154,10 +154,9 @@ CAPTURE: Option[Collection[str]] = Option("capture", Each("HOST"), "Hosts whose 
 JOBS: Option[int] = Option(
     "jobs",
     Whole(1, 1024),
-    "Worker processes, and runs in real time that go on together. The results do not depend on it.",
+    "Workers, which are threads, and runs in real time that go on together. The results do not depend on it.",
     1,
-    in_python='With more than one, a script needs the usual `if __name__ == "__main__":`.',
-    in_shell="By default one process per processor, and one run in real time.",
+    in_shell="By default one worker per processor, and one run in real time.",
 )
 DASK: Option[str | None] = Option(
     "dask",
