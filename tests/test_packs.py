@@ -400,3 +400,45 @@ def test_runs_before_one_that_fails_are_kept(tmp_path: Path):
     with pytest.raises(ValueError, match="missing field"):
         pack([good, replace(bad, plan="{}")])
     assert Packs(tmp_path).names() == [good.identity.name]
+
+
+@pytest.mark.parametrize(
+    "file", ["pack.json", "manifest.parquet", "tables/flows.parquet", "contents.parquet"]
+)
+def test_merges_leave_a_damaged_pack_as_it_is(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(packs, "_GATHERED", 2)
+    first, *others = tasks(SWEEP, tmp_path, 2)
+    pack([first])
+    (damaged,) = (tmp_path / "packs").iterdir()
+    flipped(damaged / file, 30)
+    before = contents(damaged)
+    for task in others:
+        pack([task])
+        Packs(tmp_path).gather()
+    Packs(tmp_path).seal()
+    assert contents(damaged) == before
+    assert {task.identity.name for task in others} <= set(Packs(tmp_path).names())
+
+
+def test_a_cell_is_read_from_the_groups_of_rows_that_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("voxpath.results.frames._ROWS", 2)
+    outcomes = perform_all(tasks(SWEEP, tmp_path, 4), Workers())
+    found = Packs(tmp_path)
+    for cell in (outcomes[:4], outcomes[4:]):
+        names = [outcome.folder.name for outcome in cell]
+        rows = found.table(names, "flows")
+        assert sorted(rows[packs.WHOSE]) == sorted(names)
+        assert rows.height == len(names)
+    (table,) = tmp_path.rglob("flows.parquet")
+    within = pl.scan_parquet(table).filter(pl.col("run").is_between(4, 7)).collect()
+    assert within["run"].to_list() == [4, 5, 6, 7], "replications of a cell lie side by side"
+
+
+def test_many_runs_are_answered_as_few_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Tables of more runs than are held are read again, some cells at a time."""
+    held = voxpath_package.sweep(parse(SWEEP), out=tmp_path)
+    monkeypatch.setattr("voxpath.results.tables._HELD_RUNS", 5)
+    streamed = voxpath_package.sweep(parse(SWEEP), out=tmp_path)
+    assert streamed.summary.equals(held.summary)
+    assert streamed.flows.equals(held.flows)
+    assert list(streamed.outcomes) == [replace(outcome, reused=True) for outcome in held.outcomes]

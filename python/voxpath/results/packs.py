@@ -46,7 +46,7 @@ from voxpath.results.frames import RUN, parquet
 from voxpath.results.problems import DamagedError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -409,6 +409,7 @@ class Packs:
         """What each run is: `name`, `backend`, `build`, `replication`, `plan_sha256` and `started`, in UTC.
 
         Raises:
+            DamagedError: What is read of a pack is not what was written.
             StoreError: A pack is of another version, or cannot be read.
         """
         return self._retried(self._overview)
@@ -416,8 +417,8 @@ class Packs:
     def _overview(self) -> pl.DataFrame:
         columns = ["name", "backend", "build", "replication", "plan_sha256"]
         found = []
-        packs = self._index().packs
-        for pack in packs:
+        for pack in self._index().packs:
+            digests.check(pack, _HEAD, only={digests.ENVIRONMENT, digests.ENVIRONMENTS})
             made = pl.read_parquet(pack / digests.ENVIRONMENTS, glob=False, columns=["name", "started"])
             found.append(_manifest(pack, *columns).join(made, on="name", how="left"))
         if not found:
@@ -428,6 +429,7 @@ class Packs:
         """Each plan of a run once: `plan_sha256`, `plan` and `text`, which is the scenario's.
 
         Raises:
+            DamagedError: What is read of a pack is not what was written.
             StoreError: A pack is of another version, or cannot be read.
         """
         return self._retried(self._plans)
@@ -435,6 +437,7 @@ class Packs:
     def _plans(self) -> pl.DataFrame:
         found = []
         for pack in self._index().packs:
+            digests.check(pack, _HEAD, only={_SCENARIOS, _CONTENTS})
             whose = _manifest(pack, "plan_sha256", "scenario").unique("plan_sha256", maintain_order=True)
             listed = pl.read_parquet(pack / _SCENARIOS, glob=False)
             contents = pl.read_parquet(pack / _CONTENTS, glob=False)
@@ -473,7 +476,7 @@ class Packs:
                         by_size.setdefault(int(math.log(runs, _GATHERED)), []).append(pack)
                 for some in by_size.values():
                     if len(some) >= _GATHERED:
-                        self._replace(self._intact(some), _LOOSE)
+                        self._replace(_intact(some), _LOOSE)
 
     def seal(self) -> None:
         """Makes packs of up to `MOST_RUNS` of all loose ones, and of small ones that are there.
@@ -493,7 +496,7 @@ class Packs:
                     if (held := _runs(pack)) < MOST_RUNS and held <= 2 * runs:
                         small.append(pack)
                         runs += held
-                self._replace(self._intact([*sorted(small, key=_age), *loose]), "")
+                self._replace(_intact([*sorted(small, key=_age), *loose]), "")
 
     def set_aside(self) -> None:
         """Renames packs that are not what was written, so that nobody meets them again; nothing is removed.
@@ -547,19 +550,10 @@ class Packs:
 
     def _there_by_shape(self, *, loose: bool) -> dict[str, list[Path]]:
         """Loose packs, or sealed ones, by their shape, the oldest first."""
+        there = [pack for pack in self._retried(self._there) if pack.name.startswith(_LOOSE) == loose]
         found: dict[str, list[Path]] = {}
-        for pack in self._retried(self._there):
-            if pack.name.startswith(_LOOSE) == loose and (pack / _HEAD).is_file():
-                found.setdefault(pack.name.split("-")[-2], []).append(pack)
-        return found
-
-    def _intact(self, packs: Iterable[Path]) -> list[Path]:
-        """Those that are what was written."""
-        found = []
-        for pack in packs:
-            with contextlib.suppress(DamagedError, FileNotFoundError):
-                digests.check(pack, _HEAD)
-                found.append(pack)
+        for pack in _intact(there, {_HEAD}):
+            found.setdefault(pack.name.split("-")[-2], []).append(pack)
         return found
 
     def _there(self) -> list[Path]:
@@ -660,6 +654,16 @@ class _Index:
 
 _OF_NAMES = np.dtype("S32")
 """The names of runs (`Identity.name`), side by side."""
+
+
+def _intact(packs: Iterable[Path], only: Collection[str] | None = None) -> list[Path]:
+    """Those that are what was written; of some files, if these are named."""
+    found = []
+    for pack in packs:
+        with contextlib.suppress(DamagedError, FileNotFoundError):
+            digests.check(pack, _HEAD, only)
+            found.append(pack)
+    return found
 
 
 def _names(pack: Path) -> list[str]:
