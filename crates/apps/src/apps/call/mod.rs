@@ -2,7 +2,7 @@
 //!
 //! What an end does is a [`Session`] of `crates/rtc`; this file gives it a socket.
 
-pub(in crate::apps) mod tables;
+pub(crate) mod tables;
 
 use crate::datagrams::DatagramRecord;
 use crate::entity::Entity;

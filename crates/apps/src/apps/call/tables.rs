@@ -15,17 +15,17 @@ const SENDER: &str = "sending application";
 const RECEIVER: &str = "receiving application";
 
 /// The ends of a flow.
-pub(in crate::apps) const ENDS: [&str; 2] = ["client", "server"];
+pub(crate) const ENDS: [&str; 2] = ["client", "server"];
 
 /// What is sent one way of one medium, at both ends.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::apps) struct Way<'a> {
-    pub(in crate::apps) flow: u32,
+pub(crate) struct Way<'a> {
+    pub(crate) flow: u32,
     /// The end that sends.
-    pub(in crate::apps) end: usize,
-    pub(in crate::apps) media: Media,
-    pub(in crate::apps) sender: &'a Record,
-    pub(in crate::apps) receiver: &'a Record,
+    pub(crate) end: usize,
+    pub(crate) media: Media,
+    pub(crate) sender: &'a Record,
+    pub(crate) receiver: &'a Record,
 }
 
 /// Each medium, each way.
@@ -238,7 +238,7 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
 };
 
 /// A second of a medium.
-pub(in crate::apps) struct Second {
+pub(crate) struct Second {
     flow: u32,
     end: usize,
     media: Media,
@@ -262,7 +262,7 @@ const fn rate(octets: u64) -> Option<f64> {
 }
 
 /// The table of seconds of media.
-pub(in crate::apps) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
+pub(crate) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
     is_of: |told| told.seen::<Record>().is_some(),
     table: TableOf {
         name: "media_seconds",
@@ -370,7 +370,7 @@ pub(in crate::apps) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
 };
 
 /// Seconds of all media that go one way.
-pub(in crate::apps) fn seconds(ways: &[Way<'_>], rows: &mut Vec<Second>) {
+pub(crate) fn seconds(ways: &[Way<'_>], rows: &mut Vec<Second>) {
     let base = ways.iter().filter_map(least_delay).min();
     for way in ways {
         let index = way.media.index();
