@@ -206,3 +206,21 @@ def test_media_of_a_clock_that_gains_run_ahead_of_the_run(voxpath, tmp_path: Pat
         (began, first), (ended, last) = sent[0], sent[-1]
         media_s = (int(last) - int(first)) % 2**32 / 48_000
         assert media_s / (float(ended) - float(began)) == pytest.approx(gain, abs=0.001)
+
+
+def test_messages_beside_media_have_a_table_and_octets(voxpath, tmp_path: Path):
+    data = 'data = { size = "100 B", interval = "50 ms", messages = 100 }'
+    more = f'protection = "dtls_srtp", back = "none", {data}'
+    folder = run(voxpath, tmp_path, '"none"', more, "--capture", "client")
+    messages = pl.read_parquet(folder / "data_messages.parquet").with_columns(
+        pl.col("outcome", "end").cast(pl.String)
+    )
+    assert messages.height == 100
+    assert messages["outcome"].unique().to_list() == ["delivered"]
+    flows = pl.read_parquet(folder / "flows.parquet").to_dicts()[0]
+    assert flows["bytes_wrong"] == 0
+    # DTLS and SCTP around 100 octets (RFC 9260 section 3.3.1): 21 and 16, 12 and 16.
+    records = dissect(
+        folder / "captures" / "client.pcapng", "ip.src == 10.0.0.1 && udp.length == 173", "udp.length"
+    )
+    assert len(records) >= 100

@@ -119,7 +119,8 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     speech = 'app = { kind = "speech", length = "100 ms", decoder = { per_second = "100 ms" } }\n'
     push = 'app = { kind = "push", way = "streaming", updates = [["10 ms", "10 B"]] }\n'
     event = '[[events]]\nat = "10 ms"\nlink = "link"\ndelay = "9 ms"\n'
-    call = 'app = { kind = "call", control = "nada", video = { fps = 30 } }\n'
+    data = 'data = { size = "1 kB", interval = "100 ms" }, protection = "dtls_srtp"'
+    call = f'app = {{ kind = "call", control = "nada", video = {{ fps = 30 }}, {data} }}\n'
     host = '[[processes]]\nname = "{}"\nhost = "{}"\napp = {{ kind = {} }}\n'
     processes = (
         host.format("broker", "server", '"broker"')

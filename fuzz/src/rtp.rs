@@ -3,6 +3,7 @@
 
 use crate::source::Source;
 use voxpath_net::{Ecn, Seed};
+use voxpath_rtc::data::DataChannel;
 use voxpath_rtc::rate::RateSettings;
 use voxpath_rtc::receive::Buffer;
 use voxpath_rtc::session::{Config, Party, Protection, Session};
@@ -78,6 +79,13 @@ fn session(source: &mut Source<'_>) {
         buffer: Buffer::Adaptive { quantile: 0.95, least_ns: 0, most_ns: 1_000_000_000 },
         repair: Repair { nack: true, parity_packets: Some(4), redundant_frames: 1, inband: true },
         circuit_breaker: true,
+        data: source.bit().then(|| DataChannel {
+            bytes: 1 + u32::from(source.u8()) * 16,
+            interval_ns: 50_000_000,
+            messages: None,
+            ordered: source.bit(),
+            retransmits: source.bit().then_some(1),
+        }),
     };
     let seed = Seed::new(1, 0);
     let party = |end: u32| Party::draw(end, end, &mut seed.stream(&format!("party {end}")));

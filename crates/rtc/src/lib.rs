@@ -9,6 +9,7 @@
 //! | [`receive`] | statistics, frames from packets, the jitter buffer |
 //! | [`repair`] | what makes up for losses |
 //! | [`rate`] | how fast a sender may send: one file for each control; read `rate/mod.rs` first |
+//! | [`data`] | a data channel's messages by their size |
 //! | [`forward`] | a server that passes on what one end sends to many |
 //! | [`record`] | what an end saw |
 //! | [`clock`] | the clocks of RTP and RTCP, and numbers that wrap |
@@ -19,6 +20,7 @@ extern crate alloc;
 
 pub mod breaker;
 pub mod clock;
+pub mod data;
 pub mod forward;
 pub mod rate;
 pub mod receive;

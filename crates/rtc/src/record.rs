@@ -2,6 +2,7 @@
 
 use crate::breaker::Cause;
 use crate::clock::Drift;
+use crate::data::SentMessage;
 use crate::rate::Value;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
@@ -44,6 +45,10 @@ pub struct Record {
     pub received: [ReceivedMedia; 2],
     /// When a circuit breaker stopped what it sent, and why, by [`Media::index`].
     pub stopped: [Option<(Time, Cause)>; 2],
+    /// Messages that it gave to its data channel.
+    pub messages: Vec<SentMessage>,
+    /// When messages of the other end were delivered here, by their number; none of those that were not.
+    pub delivered: Vec<Option<Time>>,
     /// Signals of its rate control as they changed, if somebody looks.
     pub signals: Vec<Signal>,
     /// When the call was over here; none if it was not.
@@ -71,7 +76,9 @@ impl Record {
             received.frames.capacity() * size_of::<ReceivedFrame>() + received.seconds.memory()
         });
         let signals = self.signals.capacity() * size_of::<Signal>();
-        size_of::<Self>() + sent.sum::<usize>() + received.sum::<usize>() + signals
+        let messages = self.messages.capacity() * size_of::<SentMessage>()
+            + self.delivered.capacity() * size_of::<Option<Time>>();
+        size_of::<Self>() + sent.sum::<usize>() + received.sum::<usize>() + signals + messages
     }
 }
 

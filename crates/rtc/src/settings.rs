@@ -1,5 +1,6 @@
 //! What a plan says of a call's ends.
 
+use crate::data::DataChannel;
 use crate::rate::{Bounds, RateSettings};
 use crate::receive::Buffer;
 use crate::repair::{parity, redundancy};
@@ -30,6 +31,8 @@ pub struct Sends {
     pub repair: Repair,
     /// Media stops where RFC 8083 says so, for the rest of the call.
     pub circuit_breaker: bool,
+    /// Messages beside its media.
+    pub data: Option<DataChannel>,
 }
 
 /// What makes up for losses.
@@ -72,6 +75,9 @@ impl Sends {
             let fits = self.repair.redundant_frames == 0 || most <= u32::from(redundancy::MOST.len);
             check.at("audio").need(fits, "a redundant frame has at most 1023 bytes (RFC 2198)");
         }
+        if let Some(data) = &self.data {
+            data.check(&mut check.at("data"));
+        }
         self.control.check(&mut check.at("control"));
         self.rate.check(&mut check.at("rate"));
         let fits = (LEAST_PACKET..=MOST_PACKET).contains(&self.packet_bytes);
@@ -112,6 +118,7 @@ impl Sends {
                 inband: draw.bit(),
             },
             circuit_breaker: draw.bit(),
+            data: draw.bit().then(|| DataChannel::sample(draw)),
         }
     }
 }

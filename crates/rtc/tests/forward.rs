@@ -56,6 +56,7 @@ fn sends(layered: bool, control: RateSettings, nack: bool) -> Sends {
         buffer: Buffer::Fixed { delay_ns: 200_000_000 },
         repair: Repair { nack, redundant_frames: 1, ..Repair::default() },
         circuit_breaker: false,
+        data: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use voxpath_net::{Ecn, Seed, Stream};
 use voxpath_rtc::breaker::Cause;
+use voxpath_rtc::data::{DataChannel, SentMessage};
 use voxpath_rtc::rate::{Bounds, RateSettings};
 use voxpath_rtc::receive::Buffer;
 use voxpath_rtc::record::{Fate, Media, Record};
@@ -40,6 +41,7 @@ fn sends() -> Sends {
         buffer: Buffer::Fixed { delay_ns: 150_000_000 },
         repair: Repair::default(),
         circuit_breaker: false,
+        data: None,
     }
 }
 
@@ -392,4 +394,72 @@ fn packets_of_strangers_and_liars_are_counted_and_nothing_else() {
     assert!(bytes < 4_000_000, "{bytes} bytes");
     let second = call.record(1).received[Media::Audio.index()].seconds.get(11).expect("a second");
     assert!(second.packets >= 45, "audio goes on: {}", second.packets);
+}
+
+/// A call with a data channel over a lossy path: what became of the messages.
+fn messages(data: DataChannel, loss: f64) -> (Call, Vec<SentMessage>, Vec<Option<Time>>) {
+    let path = Path { loss, protection: Protection::DtlsSrtp, ..GOOD };
+    let sends = Sends { data: Some(data), ..sends() };
+    let mut call = Call::new([Some(&sends), Some(&sends)], path, Some(Span::from_secs(40)));
+    call.run(Time::ZERO + Span::from_secs(60));
+    let (sent, mut delivered) = (call.record(0).messages.clone(), call.record(1).delivered.clone());
+    delivered.resize(sent.len(), None);
+    (call, sent, delivered)
+}
+
+const MESSAGES: DataChannel = DataChannel {
+    bytes: 3_000,
+    interval_ns: 100_000_000,
+    messages: Some(200),
+    ordered: true,
+    retransmits: None,
+};
+
+#[test]
+fn messages_of_a_reliable_channel_all_come_in_their_order() {
+    let (call, sent, delivered) = messages(MESSAGES, 0.1);
+    assert_eq!((sent.len(), call.wrong), (200, 0));
+    let delivered: Vec<Time> = delivered.into_iter().map(|at| at.expect("every one comes")).collect();
+    assert!(delivered.is_sorted());
+    assert!(sent.iter().zip(&delivered).all(|(sent, &at)| at >= sent.at + GOOD.delay && !sent.given_up));
+    let unordered = messages(DataChannel { ordered: false, ..MESSAGES }, 0.1).2;
+    assert!(
+        unordered.iter().all(Option::is_some) && !unordered.is_sorted(),
+        "without order they overtake each other"
+    );
+}
+
+#[test]
+fn messages_of_an_unreliable_channel_are_given_up() {
+    let data = DataChannel { bytes: 500, retransmits: Some(0), ..MESSAGES };
+    let (call, sent, delivered) = messages(data, 0.1);
+    assert_eq!(call.wrong, 0);
+    let given_up = sent.iter().filter(|message| message.given_up).count();
+    let missing = delivered.iter().filter(|at| at.is_none()).count();
+    // One packet each: a tenth of them is lost, and of the others none.
+    assert!((8..=35).contains(&missing), "{missing} did not come");
+    assert!(
+        missing.abs_diff(given_up) <= 2 + given_up / 4,
+        "{missing} did not come, {given_up} were given up"
+    );
+    let (_, sent, delivered) = messages(data, 0.0);
+    assert!(sent.iter().all(|message| !message.given_up) && delivered.iter().all(Option::is_some));
+}
+
+#[test]
+fn video_leaves_room_for_messages() {
+    let encoder =
+        Encoder::Adaptive { reaction_ns: 0, size_spread: 0.0, interval_spread: 0.0, deviation: 0.0 };
+    let rate = |data| {
+        let mut sends = Sends { data, ..sends() };
+        sends.video.as_mut().expect("it has video").encoder = encoder.clone();
+        let path = Path { protection: Protection::DtlsSrtp, ..GOOD };
+        let mut call = Call::new([Some(&sends), None], path, Some(Span::from_secs(20)));
+        call.run(Time::ZERO + Span::from_secs(30));
+        let seconds = &call.record(0).sent[Media::Video.index()].seconds;
+        seconds.iter().map(|(_, second)| second.bytes).sum::<u64>() * 8 / 20
+    };
+    let (alone, beside) = (rate(None), rate(Some(DataChannel { messages: None, ..MESSAGES })));
+    // The channel asks for 240 kbit/s of 1.2 Mbit/s.
+    assert!((200_000..280_000).contains(&(alone - beside)), "{alone} and {beside} bit/s");
 }

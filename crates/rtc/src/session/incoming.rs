@@ -5,6 +5,7 @@ use super::outgoing::{ORIGINAL, PARITY, PARITY_BIT, REDUNDANT, RETRANSMISSION, R
 use super::relay::Relayed;
 use super::{Codec, Party};
 use crate::clock;
+use crate::data;
 use crate::receive::{Assembly, Piece, Statistics, Taken};
 use crate::record::{Media, ReceivedMedia};
 use crate::repair::nack::Missing;
@@ -300,13 +301,7 @@ impl Incoming {
     /// Whether a packet's media is what was sent.
     fn is_whole(&self, sequence: u16, body: &Payload) -> bool {
         let expected = Payload::pattern(self.pattern, content(self.media, sequence), body.len());
-        if *body == expected {
-            return true;
-        }
-        let (mut came, mut sent) = (Vec::new(), Vec::new());
-        body.write_to(&mut came);
-        expected.write_to(&mut sent);
-        came == sent
+        data::same(body, &expected)
     }
 
     /// Counts a packet of `bytes` that was `delay` nanoseconds on its way, if that is known.

@@ -26,6 +26,7 @@ mod setup;
 mod timing;
 
 use crate::clock::{self, Drift};
+use crate::data::{self, Chunk, Inbound};
 use crate::rate::{Arrived, ReceiverEstimator, ReportKind, Value};
 use crate::receive::statistics::round_trip;
 use crate::record::{Media, Record, Signal};
@@ -183,6 +184,8 @@ pub struct Session {
     consent: Span,
     sender: Option<Sender>,
     incoming: [Option<Incoming>; 2],
+    /// Messages of the other end.
+    inbound: Option<Inbound>,
     receives: Option<Sends>,
     parties: [Party; 2],
     estimator: Option<Box<dyn ReceiverEstimator>>,
@@ -258,6 +261,7 @@ impl Session {
             consent: CONSENT.max(config.rtcp_interval * TIMEOUT),
             sender: None,
             incoming: [None, None],
+            inbound: None,
             receives: config.sends[1 - end].cloned(),
             parties: config.parties,
             estimator: None,
@@ -321,6 +325,7 @@ impl Session {
                 receives.audio.as_ref().map(|audio| incoming(Media::Audio, audio.frame_ns)),
                 receives.video.as_ref().map(|video| incoming(Media::Video, video.interval_ns)),
             ];
+            self.inbound = receives.data.map(|data| Inbound::new(data, other.pattern));
             if self.relays {
                 self.incoming.iter_mut().flatten().for_each(Incoming::relay);
             }
@@ -352,6 +357,9 @@ impl Session {
             // Media that has overtaken the end of the handshake cannot be read yet.
             return (0, 0);
         }
+        if data::is_record(data.front()) {
+            return self.handle_record(now, data);
+        }
         let is_rtcp = RtcpPacket::is_rtcp(data.front());
         let tag = if is_rtcp { self.protection.rtcp() } else { self.protection.rtp() };
         let plain;
@@ -376,6 +384,30 @@ impl Session {
             false => self.record.malformed += 1,
         }
         (0, 0)
+    }
+
+    /// A record of the data channel came.
+    fn handle_record(&mut self, now: Time, record: &Payload) -> (u32, u32) {
+        let next = self.inbound.as_ref().map_or(0, Inbound::next);
+        let mut outbound = self.sender.as_mut().and_then(Sender::data);
+        let acknowledged = outbound.as_ref().map_or(0, |outbound| outbound.acknowledged());
+        let Record { messages, delivered, malformed, .. } = &mut self.record;
+        let came = match (data::parse(record, next, acknowledged), &mut self.inbound, &mut outbound) {
+            (Some(Chunk::Data { index, body }), Some(inbound), _) => {
+                inbound.handle_data(now, index, &body, delivered)
+            }
+            (Some(Chunk::Forward { next }), Some(inbound), _) => {
+                inbound.handle_forward(now, next, delivered).then_some((0, 0))
+            }
+            (Some(Chunk::Sack { next, gaps }), _, Some(outbound)) => {
+                outbound.handle_sack(now, next, &gaps, messages).then_some((0, 0))
+            }
+            _ => None,
+        };
+        came.unwrap_or_else(|| {
+            *malformed += 1;
+            (0, 0)
+        })
     }
 
     /// A flight of the other end's handshake came.
@@ -585,6 +617,9 @@ impl Session {
             }
         }
         self.ask_again(now);
+        let report =
+            self.inbound.as_mut().and_then(|inbound| inbound.poll(now, self.parties[self.end].pattern));
+        self.outbox.extend(report);
         if let Some(reporter) = &mut self.reporter {
             let sources = [0, 1].map(|i| self.incoming[i].as_ref().map_or(0, |incoming| incoming.ssrc));
             let reports = reporter.poll(now, self.parties[self.end].ssrc[1], sources);
@@ -686,7 +721,8 @@ impl Session {
         let reporter = self.reporter.as_ref().and_then(Reporter::poll_timeout);
         let missing =
             self.incoming.iter().flatten().filter_map(|incoming| incoming.missing.as_ref()?.poll_timeout());
-        [until, regular, sender, estimator, reporter, missing.min()].into_iter().flatten().min()
+        let inbound = self.inbound.as_ref().and_then(Inbound::poll_timeout);
+        [until, regular, sender, estimator, reporter, missing.min(), inbound].into_iter().flatten().min()
     }
 
     /// The next datagram to send at `now`.

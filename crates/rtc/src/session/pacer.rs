@@ -173,6 +173,16 @@ impl Pacer {
         }
     }
 
+    /// When something may leave that is no media: not while media or a probe waits.
+    pub(crate) fn spare_at(&self) -> Option<Time> {
+        (self.is_empty() && self.probes.is_empty()).then_some(self.held_until)
+    }
+
+    /// Something that is no media has left.
+    pub(crate) fn pass(&mut self, now: Time, bytes: u32) {
+        self.occupy(now, bytes, self.bps);
+    }
+
     fn sent(&mut self, now: Time, packet: Queued, bps: u64) -> Queued {
         self.bytes -= u64::from(packet.bytes);
         self.occupy(now, packet.bytes, bps);

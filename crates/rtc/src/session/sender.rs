@@ -7,6 +7,7 @@ use super::reports::Reader;
 use super::{Party, Transmit};
 use crate::breaker::{Breaker, Intervals, Said};
 use crate::clock;
+use crate::data::Outbound;
 use crate::rate::{Allowance, Arrival, Feedback, History, Needs, RateControl, Report, ReportKind, SendQueue};
 use crate::record::{Media, Record};
 use crate::repair::by_sequence::BySequence;
@@ -41,6 +42,7 @@ pub(crate) struct Sender {
     /// Bits per second of audio, with the headers that the control counts, while somebody speaks.
     audio_bps: u64,
     outgoing: [Option<Outgoing>; 2],
+    data: Option<Outbound>,
     pacer: Pacer,
     history: History,
     reader: Reader,
@@ -117,6 +119,7 @@ impl Sender {
             microphone,
             audio_bps,
             outgoing: [audio, video],
+            data: settings.data.map(|data| Outbound::new(data, party.pattern, now)),
             pacer: Pacer::new(now, needs.burst),
             history: History::default(),
             reader: Reader::default(),
@@ -148,6 +151,9 @@ impl Sender {
     /// Sources fall silent.
     pub(crate) const fn end(&mut self) {
         self.is_on = false;
+        if let Some(data) = &mut self.data {
+            data.end();
+        }
     }
 
     /// Whether a medium was stopped by its circuit breaker.
@@ -193,7 +199,14 @@ impl Sender {
 
     /// What video may have of the target, with the headers that the control counts.
     fn video_share(&self) -> u64 {
-        self.allowance.target_bps.saturating_sub(self.audio_bps)
+        let rest = self.allowance.target_bps.saturating_sub(self.audio_bps);
+        // Messages have what they ask for, but no more than half of what video and they have together.
+        rest - self.data.as_ref().map_or(0, Outbound::bps).min(rest / 2)
+    }
+
+    /// The data channel that it sends on.
+    pub(crate) const fn data(&mut self) -> Option<&mut Outbound> {
+        self.data.as_mut()
     }
 
     /// Feedback said this of packets by their number among all.
@@ -336,6 +349,9 @@ impl Sender {
             self.control.handle_timeout(now);
             self.follow();
         }
+        if let Some(data) = &mut self.data {
+            data.handle_timeout(now, &mut record.messages);
+        }
         if self.is_on && (self.capture_audio(now, record) | self.capture_video(now, record)) {
             self.tell_queue(now);
         }
@@ -410,13 +426,17 @@ impl Sender {
             self.breakers.iter().filter_map(breaker).min(),
         ];
         let pacer = self.pacer.poll_timeout(self.window_is_full());
+        let data = self.data.as_ref();
+        let spare = self.pacer.spare_at().filter(|_| data.is_some_and(Outbound::is_waiting));
+        let data = data.and_then(Outbound::poll_timeout);
         let control = self.control.poll_timeout().filter(|_| self.is_on || !self.pacer.is_empty());
-        sources.into_iter().chain([pacer, control]).flatten().min()
+        sources.into_iter().chain([pacer, control, data, spare]).flatten().min()
     }
 
     /// The next RTP packet to send at `now`.
     pub(crate) fn poll_transmit(&mut self, now: Time, record: &mut Record) -> Option<Transmit> {
-        let (packet, probe) = match self.pacer.poll(now, self.window_is_full())? {
+        let Some(next) = self.pacer.poll(now, self.window_is_full()) else { return self.transmit_data(now) };
+        let (packet, probe) = match next {
             Next::Packet(packet, probe) => (packet, probe),
             Next::Padding(probe) => {
                 let media = Media::ALL
@@ -450,6 +470,16 @@ impl Sender {
         self.tell_queue(now);
         let ecn = if self.needs.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         Some(Transmit { data, ecn })
+    }
+
+    /// The next message, or part of one, which leaves when no media waits.
+    fn transmit_data(&mut self, now: Time) -> Option<Transmit> {
+        if self.pacer.spare_at()? > now {
+            return None;
+        }
+        let data = self.data.as_mut()?.poll(now)?;
+        self.pacer.pass(now, data.len());
+        Some(Transmit { data, ecn: Ecn::NotEct })
     }
 
     /// Remembers a packet until a report covers it.

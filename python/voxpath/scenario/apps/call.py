@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from voxpath.scenario.apps.call_media import Adaptive, Audio, JitterBuffer, Range, Video
-from voxpath.scenario.apps.call_summaries import FRAMES, METRICS, SECONDS
+from voxpath.scenario.apps.call_media import Adaptive, Audio, DataChannel, JitterBuffer, Range, Video
+from voxpath.scenario.apps.call_summaries import FRAMES, MESSAGES, METRICS, SECONDS
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.planning import plan
@@ -51,6 +51,9 @@ class Media(Table):
     )
     circuit_breaker: bool = Field(
         False, description="Media stops for the rest of the call where RFC 8083 says that it has to."
+    )
+    data: DataChannel | None = Field(
+        None, description="Messages in a data channel beside its media; with the protection dtls_srtp."
     )
 
 
@@ -98,7 +101,7 @@ class Call(AppTable, Media):
         "back": From("back", _back),
         "drift_ppb": From("clock_drift", lambda app, _: [app.clock_drift, 0]),
     }
-    SUMMARIES = (SECONDS, FRAMES)
+    SUMMARIES = (SECONDS, FRAMES, MESSAGES)
     METRICS = METRICS
 
     kind: Literal["call"]

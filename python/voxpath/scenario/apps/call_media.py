@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.elements.kinds import OneOf
-from voxpath.scenario.quantities import Number, PositiveSpan, Rate, Size, Span
+from voxpath.scenario.quantities import Number, PositiveSize, PositiveSpan, Rate, Several, Size, Span
 from voxpath.scenario.table import From, Keys, Table, faults
 
 if TYPE_CHECKING:
@@ -139,6 +139,21 @@ class Audio(Table):
         None,
         description="Sizes of a recording's frames: a file of bytes, one a line, or a list; 0 where"
         " nothing is sent. They come over and over, and rate and spread say nothing of them.",
+    )
+
+
+class DataChannel(Table):
+    """Messages of one size, at a rate (RFC 8831)."""
+
+    PLAN: ClassVar[Keys] = {"bytes": "size"}
+
+    size: Annotated[PositiveSize, Field(le=256 * 2**10)] = Field(description="Of each message.")
+    interval: PositiveSpan = Field(description="From one message to the next.")
+    messages: Several | None = Field(None, description="How many; until the call ends without it.")
+    ordered: bool = Field(True, description="They are delivered in their order.")
+    retransmits: Annotated[int, Field(ge=0, le=1000)] | None = Field(
+        None,
+        description="How often a part of one is sent again before it is given up; without it until it comes.",
     )
 
 

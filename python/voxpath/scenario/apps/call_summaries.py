@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from voxpath.scenario.apps.summaries import quantiles, spans
 from voxpath.scenario.metric import Metric
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ METRICS = (
             "video_unplayed",
             "audio_delay_p95_ns",
             "audio_unplayed",
+            "data_p95_ns",
+            "data_undelivered",
         )
     ),
 )
@@ -180,5 +183,52 @@ class MediaFrames:
         return rows.group_by("flow", maintain_order=True).agg(*columns)
 
 
+@dataclass(frozen=True)
+class DataMessages:
+    """What became of messages in data channels, by end."""
+
+    table: str = "data_messages"
+    transport: str = "udp"
+    counts: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """What the columns mean."""
+        return {
+            name: metric
+            for end in _ENDS
+            for name, metric in {
+                f"{end}_data_messages": Metric(
+                    "1", f"{end} application", f"Messages that the {end} gave to its data channel."
+                ),
+                f"{end}_data_undelivered": Metric(
+                    "1",
+                    "receiving application",
+                    f"The {end}'s messages that were not delivered.",
+                    of=f"{end}_data_messages",
+                ),
+                **spans(
+                    f"{end}_data", ("p50", "p95"), f"delay of the {end}'s messages", "receiving application"
+                ),
+            }.items()
+        }
+
+    def frame(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """One row for each flow that has rows."""
+        import polars as pl
+
+        columns, missing = [], pl.col("delivered_ns").is_null()
+        for end in _ENDS:
+            mine = pl.col("end").cast(pl.String) == end
+            delay = (pl.col("delivered_ns") - pl.col("published_ns")).filter(mine)
+            columns += [
+                mine.sum().cast(pl.UInt64).alias(f"{end}_data_messages"),
+                (mine & missing).sum().cast(pl.UInt64).alias(f"{end}_data_undelivered"),
+                *quantiles(f"{end}_data", delay, ("p50", "p95")),
+            ]
+        return rows.group_by("flow", maintain_order=True).agg(*columns)
+
+
 SECONDS = MediaSeconds()
+MESSAGES = DataMessages()
 FRAMES = MediaFrames()

@@ -28,4 +28,6 @@ class Presenter(PartyTable, Media):
         """What it sends, in the plan."""
         if self.parity is not None:
             faults.append((("parity",), "a forwarder does not pass parity packets on"))
+        if self.data is not None:
+            faults.append((("data",), "a forwarder does not pass messages on"))
         return plan(Sends.model_construct(**{key: getattr(self, key) for key in WAY}), files, faults)

@@ -59,4 +59,4 @@ class Viewer(PartyTable):
         (presenter,) = conference.presenters
         said = {key: getattr(presenter.app, key) for key in _OF_PRESENTER}
         said |= {key: getattr(self, key) for key in _OWN}
-        return plan(Sends.model_construct(**said, parity=None), files, faults)
+        return plan(Sends.model_construct(**said, parity=None, data=None), files, faults)

@@ -50,7 +50,7 @@ impl Settings for Box<Call> {
     const TRANSPORTS: &'static [Over] = &[Over::Datagrams];
     const RECEIVER: usize = 1;
     const TABLES: &'static [&'static dyn Entity] =
-        &[&tables::CALLS, &tables::FRAMES, &tables::MEDIA_SECONDS, &tables::SIGNALS];
+        &[&tables::CALLS, &tables::DATA, &tables::FRAMES, &tables::MEDIA_SECONDS, &tables::SIGNALS];
 
     fn check(&self, check: &mut Check<'_>) {
         let any = self.ways().any(|(_, sends)| sends.video.is_some() || sends.audio.is_some());
@@ -63,6 +63,10 @@ impl Settings for Box<Call> {
         }
         for (end, &ppb) in self.drift_ppb.iter().enumerate() {
             Drift::check(ppb, &mut check.at("drift_ppb").at(end));
+        }
+        for (key, _) in self.ways().filter(|(_, sends)| sends.data.is_some()) {
+            let message = "a data channel needs the protection dtls_srtp, whose records its messages are in";
+            check.at(key).at("data").need(self.protection == Protection::DtlsSrtp, message);
         }
         check.at("rtcp_interval_ns").span_of_at_least(self.rtcp_interval_ns, Span::from_millis(10));
     }
@@ -99,8 +103,14 @@ impl Settings for Box<Call> {
     }
 
     fn sample(draw: &mut dyn Draw, may_be_endless: bool) -> Self {
-        let there = Sends::sample(draw);
-        let back = draw.bit().then(|| Sends::sample(draw));
+        let protection = [Protection::None, Protection::Srtp, Protection::DtlsSrtp][draw.below(3) as usize];
+        let mut sends = || {
+            let sends = Sends::sample(draw);
+            Sends { data: sends.data.filter(|_| protection == Protection::DtlsSrtp), ..sends }
+        };
+        let there = sends();
+        let back = sends();
+        let back = draw.bit().then_some(back);
         let (there, back) = if draw.bit() { (Some(there), back) } else { (back, Some(there)) };
         let endless = may_be_endless && draw.bit();
         Box::new(Call {
@@ -108,7 +118,7 @@ impl Settings for Box<Call> {
             back,
             duration_ns: (!endless).then(|| 1 + draw.below(3_000_000_000)),
             rtcp_interval_ns: 10_000_000 + draw.below(5_000_000_000),
-            protection: [Protection::None, Protection::Srtp, Protection::DtlsSrtp][draw.below(3) as usize],
+            protection,
             drift_ppb: [0, 1].map(|_| draw.below(400_001) as i64 - 200_000),
         })
     }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_rtc::breaker::Cause;
+use voxpath_rtc::data::SentMessage;
 use voxpath_rtc::rate::Value;
 use voxpath_rtc::record::{
     Fate, Media, ReceivedFrame, ReceivedSecond, Record, SentFrame, SentSecond, Signal,
@@ -112,6 +113,74 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
             let ended = ended.map(|at| clock.run(at));
             let stopped = stopped.map(|it| it.map(|(at, cause)| (clock.run(at), cause)));
             rows.push(End { flow, end, ended, stopped, malformed });
+        }
+    },
+};
+
+/// A message of a data channel, and what became of it.
+pub(super) struct Message {
+    flow: u32,
+    end: usize,
+    number: u64,
+    sent: SentMessage,
+    delivered: Option<Time>,
+}
+
+impl Message {
+    const fn fate(&self) -> &'static str {
+        match (self.delivered, self.sent.given_up) {
+            (Some(_), _) => "delivered",
+            (None, true) => "given up",
+            (None, false) => "pending",
+        }
+    }
+}
+
+/// The table of a data channel's messages.
+pub(super) static DATA: EntityOf<Message> = EntityOf {
+    is_of: |told| told.seen::<Record>().is_some_and(|ends| ends.iter().any(|end| !end.messages.is_empty())),
+    table: TableOf {
+        name: "data_messages",
+        about: "One row per message that an end of a call gave to its data channel.",
+        columns: &[
+            ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+            (
+                "end",
+                Meaning::name("scenario", "The end that sends: client or server."),
+                Of::Text(|row| ENDS[row.end].into()),
+            ),
+            ("message", Meaning::count(SENDER, "Its number, from 0."), Of::U64(|row| row.number)),
+            ("bytes", Meaning::bytes("scenario", "Its size."), Of::U64(|row| row.sent.bytes.into())),
+            (
+                "published_ns",
+                Meaning::time(SENDER, "When it was given to the channel."),
+                Of::U64(|row| row.sent.at.as_nanos()),
+            ),
+            (
+                "delivered_ns",
+                Meaning::time(
+                    RECEIVER,
+                    "When it was there whole, and its turn; no value of one that was not.",
+                ),
+                Of::OptU64(|row| row.delivered.map(Time::as_nanos)),
+            ),
+            (
+                "outcome",
+                Meaning::name(RECEIVER, "delivered; given up: not sent again any more; pending: neither."),
+                Of::Text(|row| row.fate().into()),
+            ),
+        ],
+    },
+    rows: |told, rows| {
+        let Some(ends) = told.seen::<Record>() else { return };
+        for (end, record) in ends.into_iter().enumerate() {
+            let other = ends[1 - end];
+            rows.extend((0..).zip(&record.messages).map(|(number, sent)| {
+                let delivered = other.delivered.get(number as usize).copied().flatten();
+                let sent = SentMessage { at: record.clock.run(sent.at), ..*sent };
+                let delivered = delivered.map(|at| other.clock.run(at));
+                Message { flow: told.flow, end, number, sent, delivered }
+            }));
         }
     },
 };

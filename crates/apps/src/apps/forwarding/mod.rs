@@ -82,6 +82,7 @@ fn check_media(sends: &Sends, check: &mut Check<'_>) {
     check
         .at("control")
         .need(!sends.control.needs().ecn, "does without congestion marks, which processes are not told");
+    check.at("data").need(sends.data.is_none(), "messages are not passed on");
     let mut repair = check.at("repair");
     repair
         .at("parity_packets")
