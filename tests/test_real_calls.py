@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import polars as pl
 import pytest
 
 import voxpath
-from conftest import of_the_run
+from conftest import ROOT, of_the_run
 
 CALL: dict[str, Any] = {
     "kind": "call",
@@ -64,3 +66,41 @@ def test_a_call_is_the_same_whichever_end_is_real(real: tuple[str, ...], tmp_pat
         # The first probes find the capacity; nothing of it is a question of speed.
         assert table["media_target_bps"].mean() > 300e3
         assert table["owd_mean_ns"].min() >= 20e6
+
+
+def test_marks_of_the_network_reach_a_control_over_kernel_sockets(tmp_path: Path):
+    link = {"rate": "1 Mbit/s", "delay": "20 ms", "queue": {"kind": "codel", "ecn": True}}
+    app = CALL | {
+        "control": {"kind": "scream", "ecn": True},
+        "rate": {"start": "2 Mbit/s", "max": "3 Mbit/s"},
+    }
+    made = call(("client", "server"), topology={"kind": "pipe", "link": link})
+    made["flows"] = [{"name": "call", "app": {**app, "back": "none"}}]
+    (folder,) = voxpath.run(made, out=tmp_path, backends=["real"], observe=["rtc"]).folders
+    elements = pl.read_parquet(folder / "elements.parquet")
+    assert elements["packets_marked"].sum() > 0, "the queue marks what says that it may be"
+    # Marks are the only sign of congestion here, and the control comes down by them.
+    signals = pl.read_parquet(folder / "signals.parquet").with_columns(pl.col("signal").cast(pl.String))
+    target = signals.filter(signal="target_bps")["number"]
+    assert target.max() > 1e6
+    assert target[-1] < 1.2e6
+
+
+def test_messages_of_a_data_channel_come_over_kernel_sockets(tmp_path: Path):
+    data = {"size": "2 kB", "interval": "100 ms", "messages": 30}
+    made = call(("client", "server"))
+    made["flows"][0]["app"] = CALL | {"data": data, "protection": "dtls_srtp"}
+    (folder,) = voxpath.run(made, out=tmp_path, backends=["real"]).folders
+    messages = pl.read_parquet(folder / "data_messages.parquet").with_columns(
+        pl.col("outcome").cast(pl.String)
+    )
+    assert messages.height == 60
+    assert messages["outcome"].unique().to_list() == ["delivered"]
+    assert (messages["delivered_ns"] - messages["published_ns"]).min() >= 20e6
+    assert pl.read_parquet(folder / "flows.parquet")["bytes_wrong"].to_list() == [0]
+
+
+def test_malformed_datagrams_are_counted_and_nothing_else():
+    command = [sys.executable, "fuzz/datagrams.py", "--datagrams", "20000", "--rate", "5000"]
+    flooded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert flooded.returncode == 0, flooded.stdout + flooded.stderr
