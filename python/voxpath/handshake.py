@@ -1,7 +1,7 @@
 """The handshake of a speech session, as aiohttp writes it: for our client and master, and for their model.
 
 `tests/test_speech_simulated.py` holds it against what they send. Frames are RFC 6455's; their sizes stand in
-`crates/apps/src/apps/speech/mod.rs`, where both ends count them.
+`crates/apps/src/layers/websocket.rs`, for both ends to count them.
 """
 
 from __future__ import annotations

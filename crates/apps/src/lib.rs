@@ -13,6 +13,7 @@ extern crate alloc;
 mod apps;
 pub mod datagrams;
 mod entity;
+pub mod layers;
 mod machine;
 pub mod process;
 mod record;

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use voxpath_sim::plan::{
     Change, Event, Link, LinkChange, LinkEvent, Plan, Process, ProcessApp, ProcessEvent, Way, loss,
@@ -45,17 +45,31 @@ fn trouble() -> impl Strategy<Value = (Trouble, u64, u64)> {
     (what, BEGIN * 10..HEALED * 10 - 1, 1..200_u64)
 }
 
-fn clients(name: &str, version: &str, start_s: u64, in_flight: u16) -> serde_json::Value {
+fn clients(name: &str, version: &str, start_s: u64, in_flight: u16, layers: &Value) -> Value {
     json!({
         "broker": {"node": 1, "port": 1883}, "count": 1, "start_ns": start_s * SECOND, "spread_ns": 0,
         "retry_ns": SECOND, "version": version, "client_id": name, "clean": false, "keep_alive_s": 4,
         "session_expiry_s": if version == "5" { 100_000 } else { 0 }, "in_flight": in_flight,
-        "topic_aliases": 0, "user": null, "password": null, "will": null,
+        "topic_aliases": 0, "user": null, "password": null, "will": null, "layers": layers,
     })
+}
+
+/// TLS with OpenSSL's sizes, WebSocket, or one over the other.
+fn layers([tls, websocket]: [bool; 2]) -> Value {
+    let sizes = json!({
+        "client_hello_bytes": 517, "server_flight_bytes": 1171, "client_finished_bytes": 80, "ticket_bytes": 510,
+    });
+    let place = json!({"host": "cloud:1883", "path": "/mqtt"});
+    json!({"tls": tls.then_some(sizes), "websocket": websocket.then_some(place)})
 }
 
 /// A publisher, a broker and a subscriber in a row.
 fn plan(versions: [bool; 2], qos: u8, in_flight: u16, persistent: bool) -> Plan {
+    plan_over(&json!({"tls": null, "websocket": null}), versions, qos, in_flight, persistent)
+}
+
+/// The same, over layers.
+fn plan_over(layers: &Value, versions: [bool; 2], qos: u8, in_flight: u16, persistent: bool) -> Plan {
     let way = |delay_ms: u64| {
         let mut way = wire(delay_ms * MS);
         way.rate_bps = Some(1_000_000);
@@ -73,16 +87,16 @@ fn plan(versions: [bool; 2], qos: u8, in_flight: u16, persistent: bool) -> Plan 
         "kind": "broker", "port": 1883, "connections": 100, "sessions": 100, "packet_bytes": 1_000_000,
         "in_flight": in_flight, "queue_messages": 1000, "queue_bytes": null, "full": "drop_new",
         "queue_qos0": false, "retained_messages": 100, "topic_aliases": 10, "session_expiry_s": u32::MAX,
-        "maximum_qos": 2, "users": [], "persistent": persistent,
+        "maximum_qos": 2, "users": [], "persistent": persistent, "layers": layers,
     });
     let publisher = json!({
-        "kind": "publisher", "clients": clients("p", version(versions[0]), BEGIN, in_flight), "topic": "a/b",
+        "kind": "publisher", "clients": clients("p", version(versions[0]), BEGIN, in_flight, layers), "topic": "a/b",
         "sizes": [100, 3000], "interval_ns": 3 * SECOND, "messages": MESSAGES, "qos": qos, "retain": false,
         "expiry_s": null,
     });
     // It never has enough, so that the run goes on for as long as it may.
     let subscriber = json!({
-        "kind": "subscriber", "clients": clients("s", version(versions[1]), 0, in_flight),
+        "kind": "subscriber", "clients": clients("s", version(versions[1]), 0, in_flight, layers),
         "filters": ["a/#"], "qos": 2, "messages": 1_000_000,
     });
     for (node, name, app) in
@@ -162,9 +176,10 @@ proptest! {
         versions in any::<[bool; 2]>(),
         qos in 0..3_u8,
         in_flight in 1..5_u16,
+        over in any::<[bool; 2]>(),
         troubles in prop::collection::vec(trouble(), 0..8),
     ) {
-        let mut plan = plan(versions, qos, in_flight, true);
+        let mut plan = plan_over(&layers(over), versions, qos, in_flight, true);
         add(&mut plan, &troubles);
         let report = went(&plan);
         let deliveries = numbers(&report, "publications", "deliveries");
@@ -241,6 +256,34 @@ fn a_publisher_that_is_stopped_for_good_is_not_waited_for() {
     // At 5, 8 seconds and what connecting took.
     assert_eq!(numbers(&report, "publications", "deliveries"), [1, 1]);
     assert_eq!(status(&report, PUBLISHER as usize), "unfinished");
+}
+
+/// When the first message was at the broker, and what the publisher's end put on the wire.
+fn first_message(over: [bool; 2]) -> (u64, u64) {
+    let report = went(&plan_over(&layers(over), [false, false], 0, 4, true));
+    let Data::OptU64(at) = column(table(&report, "publications"), "broker_ns") else { panic!("times") };
+    let sent = numbers(&report, "wire", "data_bytes_sent");
+    let end = texts(&report, "wire", "end").iter().position(|end| end == "opened by publisher");
+    (at[0].expect("it came"), sent[end.expect("its end")])
+}
+
+#[test]
+fn layers_cost_their_round_trips_and_octets() {
+    let [plain, tls, websocket, both] =
+        [[false, false], [true, false], [false, true], [true, true]].map(first_message);
+    // TCP's handshake, that of a layer, and CONNECT take a round trip of 20 ms each, and what the link needs to send them.
+    for (layered, trips) in [(tls, 1), (websocket, 1), (both, 2)] {
+        let later = layered.0 - plain.0;
+        let least = trips * 20 * MS;
+        assert!((least..least + 25 * MS).contains(&later), "{trips} round trips: {later} ns");
+    }
+    // CONNECT, PUBLISHes and DISCONNECT are so many packets.
+    let packets = u64::from(MESSAGES) + 2;
+    assert_eq!(tls.1 - plain.1, 517 + 80 + packets * 22 + 24);
+    // A client's frame has 2 octets of header up to 125, 4 above, and a mask; half the bodies have 3000.
+    let frames = packets * 6 + u64::from(MESSAGES) / 2 * 2;
+    let request = websocket.1 - plain.1 - frames;
+    assert_eq!(both.1 - tls.1, request + 1 + 22 + frames, "its Origin is https://");
 }
 
 #[test]

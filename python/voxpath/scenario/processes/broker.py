@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from voxpath.scenario.processes.layers import LayersTable
 from voxpath.scenario.processes.mqtt import SECOND, Aliases, Brokers, InFlight, Qos, Seconds
-from voxpath.scenario.processes.table import Among, ProcessTable
 from voxpath.scenario.quantities import Count, Port, PositiveSize, Several, Size
 
 if TYPE_CHECKING:
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.processes.table import Among
 
 _MOST = 2**32 - 1
 
 
-class Broker(ProcessTable):
+class Broker(LayersTable):
     """An MQTT broker, for versions 3.1.1 and 5. Defaults are mosquitto's where it has them."""
 
     WORKS = True
@@ -81,5 +82,6 @@ class Broker(ProcessTable):
             "session_expiry_s": expiry,
             "maximum_qos": self.max_qos,
             "persistent": self.persistent,
+            "layers": self.layers(among.name, self.port),
             "users": [[user, password] for user, password in self.users.items()],
         }

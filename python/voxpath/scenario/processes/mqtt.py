@@ -11,7 +11,7 @@ from voxpath.names import did_you_mean
 from voxpath.scenario.apps.summaries import Counted, quantiles, spans, took
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.metric import Metric
-from voxpath.scenario.processes.table import Among, ProcessTable
+from voxpath.scenario.processes.layers import LayersTable
 from voxpath.scenario.quantities import Name, Port, PositiveSpan, Several, Span
 from voxpath.scenario.table import Table
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpath.scenario.problems import Path
+    from voxpath.scenario.processes.table import Among
 
 SECOND = 1_000_000_000
 
@@ -50,7 +51,7 @@ class Will(Table):
     delay: Seconds = default("0 s", "After so long; version 5.")
 
 
-class ClientsTable(ProcessTable):
+class ClientsTable(LayersTable):
     """Clients of a broker, each with a connection of its own."""
 
     WORKS = True
@@ -128,6 +129,7 @@ class ClientsTable(ProcessTable):
             "user": self.user,
             "password": self.password,
             "will": will,
+            "layers": self.layers(self.broker, self.port),
         }
         return {"kind": self.kind, "clients": clients, **self.own()}
 

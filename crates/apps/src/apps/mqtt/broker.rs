@@ -3,12 +3,14 @@
 use super::account::BrokerAccount;
 use super::identity::MessageId;
 use super::tables;
+use crate::layers::{LayerOptions, Layers};
 use crate::process::{
     Event, Process, ProcessContext, ProcessEntity, ProcessSettings, SocketId, Sockets, Work,
 };
 use crate::settings::{Over, at_least_one};
 use crate::socket::Stream;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -56,6 +58,8 @@ pub struct Broker {
     pub users: Vec<(String, String)>,
     /// Whether sessions and what is retained are there again after a restart.
     pub persistent: bool,
+    /// What connections go over.
+    pub layers: LayerOptions,
 }
 
 impl ProcessSettings for Broker {
@@ -74,6 +78,11 @@ impl ProcessSettings for Broker {
                 ("in_flight", self.in_flight.into()),
             ],
         );
+        self.layers.check(&mut check.at("layers"));
+    }
+
+    fn check_real(&self, check: &mut Check<'_>) {
+        self.layers.check_real(&mut check.at("layers"));
     }
 
     fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
@@ -107,7 +116,8 @@ impl ProcessSettings for Broker {
         };
         let account = BrokerAccount { node: context.node, ..BrokerAccount::default() };
         let broker = Box::new(voxpath_mqtt::Broker::new(settings));
-        Server { port: self.port, is_persistent: self.persistent, broker, account }
+        let (port, is_persistent, options) = (self.port, self.persistent, self.layers.clone());
+        Server { port, is_persistent, options, layers: BTreeMap::new(), broker, account }
     }
 }
 
@@ -116,14 +126,18 @@ impl ProcessSettings for Broker {
 pub struct Server {
     port: u16,
     is_persistent: bool,
+    options: LayerOptions,
+    /// Those of each connection, where there are any.
+    layers: BTreeMap<SocketId, Layers>,
     broker: Box<voxpath_mqtt::Broker>,
     account: BrokerAccount,
 }
 
 impl Server {
     fn read(&mut self, now: Time, socket: SocketId, sockets: &mut impl Sockets) {
-        let Self { broker, .. } = self;
-        let mut stream = sockets.stream(socket);
+        let Self { broker, layers, .. } = self;
+        let mut none = Layers::default();
+        let mut stream = layers.get_mut(&socket).unwrap_or(&mut none).over(sockets.stream(socket));
         loop {
             let wanted = broker.wanted(socket.0).min(PIECE);
             let data = if wanted > 0 { stream.read(wanted) } else { voxpath_wire::Payload::Empty };
@@ -143,8 +157,9 @@ impl Server {
 
     /// Writes what there is for a connection, and closes it if that is wanted.
     fn write(&mut self, now: Time, socket: SocketId, sockets: &mut impl Sockets) {
-        let Self { broker, .. } = self;
-        let mut stream = sockets.stream(socket);
+        let Self { broker, layers, .. } = self;
+        let mut none = Layers::default();
+        let mut stream = layers.get_mut(&socket).unwrap_or(&mut none).over(sockets.stream(socket));
         loop {
             let mut has_written = false;
             let mut is_full = false;
@@ -179,7 +194,7 @@ impl Server {
     fn drop_connection(&mut self, now: Time, socket: SocketId, sockets: &mut impl Sockets) {
         self.broker.closed(now, socket.0);
         self.account.connections = self.account.connections.saturating_sub(1);
-        sockets.stream(socket).close();
+        self.layers.remove(&socket).unwrap_or_default().over(sockets.stream(socket)).close();
         sockets.release(socket);
     }
 }
@@ -191,6 +206,7 @@ impl Process for Server {
 
     fn stop(&mut self, now: Time) {
         self.account.connections = 0;
+        self.layers.clear();
         if self.is_persistent {
             self.broker.restart(now);
         } else {
@@ -205,6 +221,9 @@ impl Process for Server {
                     self.account.connections += 1;
                     let most = self.account.most_connections.max(self.account.connections);
                     self.account.most_connections = most;
+                    if !self.options.is_empty() {
+                        self.layers.insert(socket, self.options.layers(false));
+                    }
                     self.broker.accept(now, socket.0);
                     self.read(now, socket, sockets);
                 }

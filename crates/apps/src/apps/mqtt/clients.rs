@@ -1,6 +1,7 @@
 //! Clients of one process, and their connections.
 
 use super::options::ClientOptions;
+use crate::layers::{LayerOptions, Layers};
 use crate::process::{SocketId, Sockets};
 use crate::socket::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ const PIECE: u32 = 64 << 10;
 pub(crate) struct One {
     pub(crate) client: Client,
     socket: Option<SocketId>,
+    layers: Layers,
     /// The connection stands, and the client knows.
     stands: bool,
     /// When to connect.
@@ -50,6 +52,7 @@ pub(crate) struct Clients {
     pub(crate) list: Vec<One>,
     target: SocketAddr,
     retry: Span,
+    layers: LayerOptions,
     by_socket: BTreeMap<SocketId, u32>,
     timers: BTreeSet<(Time, u32)>,
     /// Clients that have not left.
@@ -67,6 +70,7 @@ impl Clients {
             One {
                 client: Client::new(options.client(number), subscriptions(number)),
                 socket: None,
+                layers: Layers::default(),
                 stands: false,
                 connect_at: Some(Time::from_nanos(at)),
                 armed: None,
@@ -78,6 +82,7 @@ impl Clients {
             list: (0..options.count).map(one).collect(),
             target,
             retry: Span::from_nanos(options.retry_ns),
+            layers: options.layers.clone(),
             by_socket: BTreeMap::new(),
             timers: BTreeSet::new(),
             here: options.count,
@@ -128,16 +133,16 @@ impl Clients {
             let socket = sockets.connect(self.target, None);
             one.socket = Some(socket);
             one.stands = false;
+            one.layers = self.layers.layers(true);
             self.by_socket.insert(socket, number);
         }
         let Some(socket) = one.socket else { return };
         one.client.handle_timeout(now);
-        let mut stream = sockets.stream(socket);
+        let mut stream = one.layers.over(sockets.stream(socket));
         if !one.stands && stream.is_connected() {
             one.stands = true;
             one.client.connected(now);
         }
-        let mut is_over = false;
         if one.stands {
             loop {
                 let data = stream.read(one.client.wanted().min(PIECE));
@@ -146,9 +151,9 @@ impl Clients {
                 }
                 one.client.handle_input(now, data);
             }
-            one.write(now, &mut stream);
-            is_over = stream.is_at_end();
+            write(now, &mut one.client, &mut stream);
         }
+        let is_over = stream.is_at_end();
         let wants_close = one.client.wants_close();
         if wants_close || is_over {
             stream.close();
@@ -163,7 +168,8 @@ impl Clients {
     pub(crate) fn write(&mut self, now: Time, number: u32, sockets: &mut impl Sockets) {
         let one = &mut self.list[number as usize];
         if let (Some(socket), true) = (one.socket, one.stands) {
-            one.write(now, &mut sockets.stream(socket));
+            let mut stream = one.layers.over(sockets.stream(socket));
+            write(now, &mut one.client, &mut stream);
         }
     }
 
@@ -235,30 +241,29 @@ impl Clients {
     }
 }
 
-impl One {
-    fn write(&mut self, now: Time, stream: &mut impl Stream) {
-        loop {
-            let mut has_written = false;
-            let mut is_full = false;
-            while let Some(next) = self.client.poll_transmit() {
-                let taken = stream.write(&next);
-                has_written |= taken > 0;
-                if taken < next.len() {
-                    self.client.untake(next.slice(taken, next.len() - taken));
-                    // A socket may take less than there is room for at a time.
-                    is_full = taken == 0 || stream.writable() == 0;
-                    if is_full {
-                        break;
-                    }
+/// Writes what a client has, as far as its connection takes it.
+fn write(now: Time, client: &mut Client, stream: &mut impl Stream) {
+    loop {
+        let mut has_written = false;
+        let mut is_full = false;
+        while let Some(next) = client.poll_transmit() {
+            let taken = stream.write(&next);
+            has_written |= taken > 0;
+            if taken < next.len() {
+                client.untake(next.slice(taken, next.len() - taken));
+                // A socket may take less than there is room for at a time.
+                is_full = taken == 0 || stream.writable() == 0;
+                if is_full {
+                    break;
                 }
             }
-            if has_written {
-                // Messages that waited for the connection may be made packets of now.
-                self.client.wrote(now);
-            }
-            if is_full || !has_written {
-                return;
-            }
+        }
+        if has_written {
+            // Messages that waited for the connection may be made packets of now.
+            client.wrote(now);
+        }
+        if is_full || !has_written {
+            return;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the clients of a publisher or a subscriber are.
 
 use super::identity::MOST_CLIENTS;
+use crate::layers::LayerOptions;
 use crate::process::Peer;
 use crate::settings::at_least_one;
 use alloc::format;
@@ -48,6 +49,8 @@ pub struct ClientOptions {
     pub password: Option<String>,
     /// If they are gone.
     pub will: Option<WillOptions>,
+    /// What their connections go over.
+    pub layers: LayerOptions,
 }
 
 /// A will of clients.
@@ -93,6 +96,7 @@ impl ClientOptions {
             let fits = text.as_ref().is_none_or(|text| text.len() <= 65_535 && !text.contains('\0'));
             check.at(key).need(fits, "has at most 65535 bytes, and no character U+0000");
         }
+        self.layers.check(&mut check.at("layers"));
         if let Some(will) = &self.will {
             check_topic(&will.topic, self.count, &mut check.at("will").at("topic"));
             check.at("will").at("text").need(will.text.len() <= 65_535, "a will has at most 65535 bytes");

@@ -68,6 +68,7 @@ impl ProcessSettings for Publisher {
             "messages of real hosts have at least {LEAST_REAL} bytes, which tell which they are"
         );
         check.at("sizes").need(self.sizes.iter().all(|&size| size >= LEAST_REAL), message);
+        self.clients.layers.check_real(&mut check.at("clients").at("layers"));
     }
 
     fn is_endless(&self) -> bool {

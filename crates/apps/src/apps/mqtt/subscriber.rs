@@ -48,6 +48,10 @@ impl ProcessSettings for Subscriber {
         check.at("messages").need(self.messages != Some(0), "at least 1");
     }
 
+    fn check_real(&self, check: &mut Check<'_>) {
+        self.clients.layers.check_real(&mut check.at("clients").at("layers"));
+    }
+
     fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
         [].into_iter()
     }

@@ -5,8 +5,9 @@
 //! after every [`LOOK`] octets it looks whether more than [`HIGH`] have come to wait, and then goes on when no more than
 //! [`LOW`] do.
 
-use super::{Account, CLOSE, Speech, frame, masked};
+use super::{Account, CLOSE, Speech};
 use crate::apps::bulk::write_pattern;
+use crate::layers::websocket::{frame, masked};
 use crate::machine::StreamMachine;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;

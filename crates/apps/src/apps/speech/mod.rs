@@ -19,6 +19,7 @@ pub use server::Server;
 pub(crate) use session::{RESULTS, SESSIONS};
 
 use crate::entity::Entity;
+use crate::layers::websocket::{frame, masked};
 use crate::machine::Machine;
 use crate::settings::{FlowContext, Over, Settings, at_least_one, transfer};
 use alloc::boxed::Box;
@@ -262,30 +263,9 @@ impl Speech {
     }
 }
 
-/// Octets of a frame whose payload has so many (RFC 6455 section 5.2).
-pub const fn frame(payload: u64) -> u64 {
-    let header = match payload {
-        0..=125 => 2,
-        126..=0xffff => 4,
-        _ => 10,
-    };
-    header + payload
-}
-
-/// Octets of a client's frame, which has a masking key of four.
-pub const fn masked(payload: u64) -> u64 {
-    frame(payload) + 4
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn frames_are_as_long_as_the_rfc_says() {
-        assert_eq!([0, 125, 126, 65_535, 65_536].map(frame), [2, 127, 130, 65_539, 65_546]);
-        assert_eq!(masked(3), 9);
-    }
 
     #[test]
     fn the_stream_is_cut_where_the_messages_end() {

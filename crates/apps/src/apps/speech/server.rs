@@ -1,8 +1,9 @@
 //! The end that listens: a master that passes on, and a worker that decodes one piece after the other.
 
 use super::decoder::Decoder;
-use super::{Account, CLOSE, Speech, SpeechResult, frame, masked};
+use super::{Account, CLOSE, Speech, SpeechResult};
 use crate::apps::bulk::write_pattern;
+use crate::layers::websocket::{frame, masked};
 use crate::machine::StreamMachine;
 use crate::record::{Record, Verifier};
 use crate::socket::Stream;

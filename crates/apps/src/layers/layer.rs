@@ -1,0 +1,34 @@
+//! What a layer is.
+
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use voxpath_wire::Payload;
+
+/// The other end does not speak the layer's protocol, or breaks a rule of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failed;
+
+/// What a layer made of what has come.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// For who is above.
+    pub(crate) up: Vec<Payload>,
+    /// An answer, for the other end.
+    pub(crate) down: Vec<Payload>,
+    /// Nothing comes any more.
+    pub(crate) is_over: bool,
+}
+
+/// One end of a layer.
+pub(crate) trait Layer: Debug + Send {
+    /// What this end says first; none of one that waits for the other.
+    fn begin(&mut self) -> Option<Payload>;
+    /// Takes in what has come.
+    fn receive(&mut self, data: Payload, made: &mut Made) -> Result<(), Failed>;
+    /// Whether both ends have shaken hands.
+    fn is_open(&self) -> bool;
+    /// What travels of `data`, once it is open.
+    fn send(&mut self, data: &Payload) -> Payload;
+    /// What this end says last; none if it says nothing.
+    fn close(&mut self) -> Option<Payload>;
+}

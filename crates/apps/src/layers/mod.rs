@@ -1,0 +1,501 @@
+//! What stands between a program and its connection: TLS, WebSocket, or one over the other.
+//!
+//! A layer makes of what the program writes what travels, and of what comes what the program reads. The program keeps its
+//! [`Stream`], which stands once the layers have shaken hands. Each connection's end has a [`Layers`] of its own.
+
+mod layer;
+pub mod tls;
+pub mod websocket;
+
+use crate::socket::Stream;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use layer::{Layer, Made};
+use serde::{Deserialize, Serialize};
+use voxpath_units::check::Check;
+use voxpath_wire::Payload;
+
+/// Octets read from the connection at a time.
+const PIECE: u32 = 64 << 10;
+
+/// What connections go over, as the plan has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerOptions {
+    /// TLS 1.3.
+    pub tls: Option<tls::Tls>,
+    /// WebSocket, over TLS if that is there.
+    pub websocket: Option<websocket::WebSocket>,
+}
+
+impl LayerOptions {
+    pub(crate) fn check(&self, check: &mut Check<'_>) {
+        if let Some(tls) = &self.tls {
+            tls.check(&mut check.at("tls"));
+        }
+        if let Some(websocket) = &self.websocket {
+            websocket.check(&mut check.at("websocket"));
+        }
+    }
+
+    /// What keeps them from being used where a host is real.
+    pub(crate) fn check_real(&self, check: &mut Check<'_>) {
+        let message = "TLS is there by its sizes alone, so hosts that speak it are simulated";
+        check.at("tls").need(self.tls.is_none(), message);
+    }
+
+    /// Whether connections go over nothing.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.tls.is_none() && self.websocket.is_none()
+    }
+
+    /// The layers of a new connection's end, which opened it or accepted it.
+    pub(crate) fn layers(&self, has_opened: bool) -> Layers {
+        let mut list: Vec<Box<dyn Layer>> = Vec::new();
+        if let Some(tls) = &self.tls {
+            list.push(Box::new(tls.end(has_opened)));
+        }
+        if let Some(websocket) = &self.websocket {
+            list.push(Box::new(websocket.end(has_opened, self.tls.is_some())));
+        }
+        Layers { list, ..Layers::default() }
+    }
+}
+
+/// The layers of a connection's end; none, and what is written travels as it is.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    /// From the connection up.
+    list: Vec<Box<dyn Layer>>,
+    /// How many have begun.
+    begun: usize,
+    /// What is to be written to the connection.
+    unwritten: VecDeque<Payload>,
+    /// What has come for the program, which it has not read.
+    unread: VecDeque<Payload>,
+    /// Nothing comes any more, or what came is not understood.
+    is_over: bool,
+    is_closed: bool,
+}
+
+impl Layers {
+    /// A connection with these layers, as a program sees it. What can be done at once is done: handshakes, what waits to be written.
+    pub(crate) fn over<S: Stream>(&mut self, stream: S) -> Layered<'_, S> {
+        let mut layered = Layered { layers: self, stream };
+        if !layered.layers.list.is_empty() && layered.stream.is_connected() {
+            layered.layers.begin();
+            layered.flush();
+            while !layered.layers.is_open() && layered.receive() {}
+        }
+        layered
+    }
+
+    /// Has each layer begin once the one below is open.
+    fn begin(&mut self) {
+        while self.begun < self.list.len() && self.list[..self.begun].iter().all(|layer| layer.is_open()) {
+            let first = self.list[self.begun].begin();
+            self.put(self.begun, first);
+            self.begun += 1;
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        !self.is_over && self.list.iter().all(|layer| layer.is_open())
+    }
+
+    /// Puts out what the layer at a place has for the connection, by way of those below.
+    fn put(&mut self, place: usize, data: impl IntoIterator<Item = Payload>) {
+        for mut data in data {
+            for layer in self.list[..place].iter_mut().rev() {
+                data = layer.send(&data);
+            }
+            self.unwritten.push_back(data);
+        }
+    }
+
+    /// Takes in what has come over the connection.
+    fn take(&mut self, data: Payload) {
+        let mut coming = alloc::vec![data];
+        for place in 0..self.list.len() {
+            let mut made = Made::default();
+            let mut failed = Ok(());
+            for data in coming {
+                failed = failed.and_then(|()| self.list[place].receive(data, &mut made));
+            }
+            self.put(place, made.down);
+            self.is_over |= made.is_over || failed.is_err();
+            coming = made.up;
+        }
+        self.unread.extend(coming.into_iter().filter(|data| !data.is_empty()));
+        self.begin();
+    }
+}
+
+/// A connection with layers, as a program sees it.
+pub(crate) struct Layered<'a, S> {
+    layers: &'a mut Layers,
+    stream: S,
+}
+
+impl<S: Stream> Layered<'_, S> {
+    /// Takes in what has come over the connection; whether there was something.
+    fn receive(&mut self) -> bool {
+        if self.layers.is_over {
+            return false;
+        }
+        let data = self.stream.read(PIECE);
+        let has_come = !data.is_empty();
+        if has_come {
+            self.layers.take(data);
+            self.flush();
+        }
+        has_come
+    }
+
+    /// Writes what waits, as far as the connection takes it.
+    fn flush(&mut self) {
+        while let Some(next) = self.layers.unwritten.pop_front() {
+            let taken = self.stream.write(&next);
+            if taken < next.len() {
+                self.layers.unwritten.push_front(next.slice(taken, next.len() - taken));
+                // A socket may take less than there is room for at a time.
+                if taken == 0 || self.stream.writable() == 0 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl<S: Stream> Stream for Layered<'_, S> {
+    fn is_connected(&self) -> bool {
+        self.stream.is_connected() && self.layers.is_open()
+    }
+
+    fn writable(&self) -> u32 {
+        let waits = !self.layers.unwritten.is_empty() || !self.layers.is_open();
+        if waits { 0 } else { self.stream.writable() }
+    }
+
+    /// Takes all that it is given as soon as there is any room: what is one message to the program is one to a layer. What the
+    /// connection does not take waits here, and nothing more is taken meanwhile.
+    fn write(&mut self, data: &Payload) -> u32 {
+        if self.layers.list.is_empty() {
+            return self.stream.write(data);
+        }
+        if data.is_empty() || self.writable() == 0 {
+            return 0;
+        }
+        self.layers.put(self.layers.list.len(), [data.clone()]);
+        self.flush();
+        data.len()
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        if self.layers.list.is_empty() {
+            return self.stream.read(max);
+        }
+        while self.layers.unread.is_empty() && self.receive() {}
+        let Some(next) = self.layers.unread.pop_front() else { return Payload::Empty };
+        if next.len() > max {
+            self.layers.unread.push_front(next.slice(max, next.len() - max));
+            return next.slice(0, max);
+        }
+        next
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.layers.unread.is_empty() && (self.layers.is_over || self.stream.is_at_end())
+    }
+
+    fn close(&mut self) {
+        if !core::mem::replace(&mut self.layers.is_closed, true) {
+            for place in (0..self.layers.begun).rev() {
+                if self.layers.list[place].is_open() {
+                    let last = self.layers.list[place].close();
+                    self.layers.put(place, last);
+                }
+            }
+            self.flush();
+        }
+        self.stream.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use proptest::prelude::*;
+    use voxpath_wire::PayloadQueue;
+
+    /// One end of a connection: what it has written, and what has come for it.
+    #[derive(Default)]
+    struct Wire {
+        out: PayloadQueue,
+        inn: PayloadQueue,
+        /// Octets that it takes, and hands out, at a time.
+        piece: u32,
+        closed: bool,
+        is_at_end: bool,
+    }
+
+    impl Stream for &mut Wire {
+        fn is_connected(&self) -> bool {
+            true
+        }
+
+        fn writable(&self) -> u32 {
+            self.piece.saturating_sub(self.out.len() as u32)
+        }
+
+        fn write(&mut self, data: &Payload) -> u32 {
+            let taken = data.len().min(self.writable());
+            self.out.push(data.slice(0, taken));
+            taken
+        }
+
+        fn read(&mut self, max: u32) -> Payload {
+            self.inn.read(max.min(self.piece))
+        }
+
+        fn is_at_end(&self) -> bool {
+            self.is_at_end && self.inn.is_empty()
+        }
+
+        fn close(&mut self) {
+            self.closed = true;
+        }
+    }
+
+    pub(super) fn options(tls: bool, websocket: bool) -> LayerOptions {
+        LayerOptions {
+            tls: tls.then_some(tls::Tls {
+                client_hello_bytes: 517,
+                server_flight_bytes: 1171,
+                client_finished_bytes: 80,
+                ticket_bytes: 510,
+            }),
+            websocket: websocket
+                .then(|| websocket::WebSocket { host: "cloud:1883".to_string(), path: "/mqtt".to_string() }),
+        }
+    }
+
+    fn octets(payload: &Payload) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        payload.write_to(&mut bytes);
+        bytes
+    }
+
+    fn all(queue: &mut PayloadQueue) -> Vec<u8> {
+        octets(&queue.take(queue.len() as u32))
+    }
+
+    /// What one end wrote comes to the other.
+    fn carry(from: &mut Wire, to: &mut Wire) {
+        while !from.out.is_empty() {
+            to.inn.push(from.out.read(u32::MAX));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            tls in any::<bool>(),
+            websocket in any::<bool>(),
+            piece in 1..5_000_u32,
+            messages in prop::collection::vec((any::<bool>(), 1..70_000_u32), 1..6),
+        ) {
+            let options = options(tls, websocket);
+            let mut ends = [(options.layers(true), Wire { piece, ..Wire::default() }),
+                (options.layers(false), Wire { piece, ..Wire::default() })];
+            // Each end writes its messages one after the other, and reads what comes.
+            let written = [true, false].map(|of| {
+                let mine = messages.iter().filter(|(client, _)| *client == of);
+                mine.enumerate().map(|(i, (_, len))| Payload::pattern(i as u32, 3, *len)).collect::<Vec<_>>()
+            });
+            let mut read = [Vec::new(), Vec::new()];
+            let mut left = written.clone();
+            for _ in 0..1_000_000 {
+                for (end, (layers, wire)) in ends.iter_mut().enumerate() {
+                    let mut stream = layers.over(wire);
+                    while stream.is_connected() && !left[end].is_empty() {
+                        let taken = stream.write(&left[end][0]);
+                        prop_assert!(taken == 0 || taken == left[end][0].len() || !tls && !websocket);
+                        let rest = left[end][0].slice(taken, left[end][0].len() - taken);
+                        if taken == 0 {
+                            break;
+                        } else if rest.is_empty() {
+                            left[end].remove(0);
+                        } else {
+                            left[end][0] = rest;
+                        }
+                    }
+                    loop {
+                        let data = stream.read(1000);
+                        if data.is_empty() {
+                            break;
+                        }
+                        read[1 - end].extend(octets(&data));
+                    }
+                }
+                let [(_, client), (_, server)] = &mut ends;
+                let is_quiet = client.out.is_empty() && server.out.is_empty();
+                carry(client, server);
+                carry(server, client);
+                if is_quiet && left.iter().all(Vec::is_empty) {
+                    break;
+                }
+            }
+            for (read, written) in read.iter().zip(&written) {
+                prop_assert!(*read == octets(&Payload::rope(written.iter().cloned())));
+            }
+        }
+
+        #[test]
+        fn masked_frames_are_read_however_they_come(
+            piece in 1..3_000_u32,
+            frames in prop::collection::vec((any::<[u8; 4]>(), 1..70_000_usize), 1..4),
+        ) {
+            let options = options(false, true);
+            let (mut client, mut server) = (options.layers(true), options.layers(false));
+            let (mut here, mut there) =
+                (Wire { piece: u32::MAX, ..Wire::default() }, Wire { piece, ..Wire::default() });
+            client.over(&mut here);
+            carry(&mut here, &mut there);
+            server.over(&mut there);
+            let mut sent = Vec::new();
+            for (number, (mask, len)) in frames.iter().enumerate() {
+                let data: Vec<u8> = (0..*len).map(|at| (at * 7 + number) as u8).collect();
+                let mut frame = alloc::vec![0x82];
+                match *len {
+                    0..=125 => frame.push(0x80 | *len as u8),
+                    126..=0xffff => frame.extend([0x80 | 126, (len >> 8) as u8, *len as u8]),
+                    _ => {
+                        frame.push(0x80 | 127);
+                        frame.extend((*len as u64).to_be_bytes());
+                    }
+                }
+                frame.extend(mask);
+                frame.extend(data.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+                sent.extend(data);
+                there.inn.push(Payload::bytes(frame.into()));
+            }
+            let mut read = Vec::new();
+            let mut stream = server.over(&mut there);
+            loop {
+                let data = stream.read(1_000);
+                if data.is_empty() {
+                    break;
+                }
+                read.extend(octets(&data));
+            }
+            prop_assert!(!stream.is_at_end() && read == sent);
+        }
+
+        #[test]
+        fn whatever_comes_nothing_panics_and_a_failure_is_an_end(
+            tls in any::<bool>(),
+            is_client in any::<bool>(),
+            shaken in any::<bool>(),
+            came in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let mut layers = options(tls, !tls).layers(is_client);
+            let mut wire = Wire { piece: u32::MAX, ..Wire::default() };
+            if shaken {
+                let mut other = options(tls, !tls).layers(!is_client);
+                let mut there = Wire { piece: u32::MAX, ..Wire::default() };
+                for _ in 0..4 {
+                    layers.over(&mut wire);
+                    carry(&mut wire, &mut there);
+                    other.over(&mut there);
+                    carry(&mut there, &mut wire);
+                }
+                prop_assert!(layers.over(&mut wire).is_connected());
+            }
+            wire.inn.push(Payload::bytes(came.into()));
+            let mut stream = layers.over(&mut wire);
+            while !stream.read(10).is_empty() {}
+            stream.close();
+            prop_assert!(wire.closed);
+        }
+    }
+
+    #[test]
+    fn who_speaks_something_else_is_at_an_end() {
+        for (tls, first) in [(true, &b"\x10\x0c\x00\x04MQTT"[..]), (false, b"GET / HTTP/1.1\r\n\r\n")] {
+            let mut layers = options(tls, !tls).layers(false);
+            let mut wire = Wire { piece: u32::MAX, ..Wire::default() };
+            wire.inn.push(Payload::bytes(first.to_vec().into()));
+            let stream = layers.over(&mut wire);
+            assert!(stream.is_at_end() && !stream.is_connected());
+        }
+    }
+
+    #[test]
+    fn a_websocket_is_opened_and_framed_as_the_rfc_has_it() {
+        let options = options(false, true);
+        let (mut client, mut server) = (options.layers(true), options.layers(false));
+        let mut here = Wire { piece: u32::MAX, ..Wire::default() };
+        let mut there = Wire { piece: u32::MAX, ..Wire::default() };
+        client.over(&mut here);
+        let request = all(&mut here.out);
+        assert!(request.starts_with(b"GET /mqtt HTTP/1.1\r\nHost: cloud:1883\r\nUpgrade: websocket\r\n"));
+        there.inn.push(Payload::bytes(request.into()));
+        server.over(&mut there);
+        let answer = all(&mut there.out);
+        // Its key and the answer to it are those of section 1.3.
+        let accepted = b"\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+        assert!(answer.windows(accepted.len()).any(|it| it == accepted));
+        here.inn.push(Payload::bytes(answer.into()));
+        assert_eq!(client.over(&mut here).write(&Payload::bytes(b"Hello".to_vec().into())), 5);
+        assert_eq!(all(&mut here.out), *b"\x82\x85\0\0\0\0Hello");
+        // Section 5.7: a masked frame, one in two fragments, and a ping, which is answered.
+        there.inn.push(Payload::bytes(b"\x82\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58".to_vec().into()));
+        assert_eq!(octets(&server.over(&mut there).read(10)), b"Hello");
+        here.inn.push(Payload::bytes(b"\x02\x03Hel\x80\x02lo\x89\x05Hello".to_vec().into()));
+        let mut stream = client.over(&mut here);
+        assert_eq!([octets(&stream.read(10)), octets(&stream.read(10))], [b"Hel".to_vec(), b"lo".to_vec()]);
+        assert!(stream.read(10).is_empty());
+        assert_eq!(all(&mut here.out), *b"\x8a\x85\0\0\0\0Hello");
+        assert_eq!([0, 125, 126, 65_535, 65_536].map(websocket::frame), [2, 127, 130, 65_539, 65_546]);
+        assert_eq!(websocket::masked(3), 9);
+        for len in [0, 125, 126, 65_535, 65_536_u32] {
+            there.out = PayloadQueue::new();
+            server.over(&mut there).write(&Payload::pattern(1, 0, len));
+            assert_eq!(there.out.len(), if len == 0 { 0 } else { websocket::frame(len.into()) });
+        }
+    }
+
+    #[test]
+    fn records_of_tls_have_16_kib_at_most_and_22_octets_more() {
+        let options = options(true, false);
+        let (mut client, mut server) = (options.layers(true), options.layers(false));
+        let mut here = Wire { piece: u32::MAX, ..Wire::default() };
+        let mut there = Wire { piece: u32::MAX, ..Wire::default() };
+        let mut sent = Vec::new();
+        for _ in 0..3 {
+            client.over(&mut here);
+            sent.push(here.out.len());
+            carry(&mut here, &mut there);
+            server.over(&mut there);
+            sent.push(there.out.len());
+            carry(&mut there, &mut here);
+        }
+        assert_eq!(sent, [517, 1171, 80, 510, 0, 0]);
+        // As OpenSSL cuts it: 16406 and 3638 octets.
+        client.over(&mut here).write(&Payload::pattern(1, 0, 20_000));
+        assert_eq!(here.out.len(), 16_406 + 3_638);
+        assert_eq!(here.out.peek::<5>().0, [23, 3, 3, 0x40, 0x11]);
+        carry(&mut here, &mut there);
+        client.over(&mut here).close();
+        assert_eq!((here.out.len(), here.closed), (24, true));
+        carry(&mut here, &mut there);
+        let mut stream = server.over(&mut there);
+        assert_eq!(stream.read(u32::MAX), Payload::pattern(1, 0, 16_384));
+        assert!(!stream.is_at_end());
+        assert_eq!(stream.read(u32::MAX), Payload::pattern(1, 16_384, 3_616));
+        assert!(stream.read(1).is_empty() && stream.is_at_end());
+    }
+}
