@@ -138,13 +138,12 @@ impl Broker {
             Version::V311 => u16::MAX,
         };
         let in_flight = in_flight.min(self.settings.receive_maximum);
+        self.disarm(session);
         if let Some(it) = self.session(session) {
             it.version = version;
             it.connection = Some(id);
             it.expiry = expiry;
             it.will = connect.will;
-            it.will_at = None;
-            it.expires_at = None;
             it.sender.set_most(in_flight);
         }
         if version == Version::V5 {
@@ -199,15 +198,23 @@ impl Broker {
         id
     }
 
+    /// Takes back when a session's will and its end are due.
+    fn disarm(&mut self, id: SessionId) {
+        let Some(session) = self.session(id) else { return };
+        for at in [session.will_at.take(), session.expires_at.take()].into_iter().flatten() {
+            self.timers.remove(&(at, Timer::Session(id)));
+        }
+    }
+
     /// A session ends.
     pub(super) fn forget(&mut self, id: SessionId) {
+        self.disarm(id);
         let Some(session) = self.sessions.get_mut(id as usize).and_then(Option::take) else { return };
         self.by_client.remove(&session.client_id);
         for filter in session.subscriptions.values() {
             self.subscriptions.remove(filter, id);
         }
         self.free_sessions.push(id);
-        self.timers.retain(|(_, timer)| *timer != Timer::Session(id));
     }
 
     /// The connection of a session is gone: its will is published now or later, and it ends now or later.
