@@ -25,8 +25,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -84,6 +84,8 @@ class Report:
     sim_seconds: float
     peak_rss_bytes: int | None
     """The program's own VmHWM; None or 0 if it cannot tell. See `run()`."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """Of each table of results, where a program counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ def parse_report(name: str, output: str) -> Report:
             events=None if events is None else int(events),
             sim_seconds=float(line["sim_seconds"]),
             peak_rss_bytes=None if rss is None else int(rss),
+            rows=line.get("rows", {}),
         )
     except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise BenchError(f"{name}: no report in {output[-500:]!r}: {error!r}") from error
