@@ -15,7 +15,7 @@ import pytest
 import voxpath as voxpath_package
 from conftest import PATIENCE_S, SMALL
 from devtools import chromium
-from reports import LONG, NETWORK, REPORT, TOGETHER
+from reports import LONG, NETWORK, PLOT, REPORT, TOGETHER
 from voxpath.cli.actions.live_page import Live, served
 from voxpath.cli.actions.watch import Look
 from voxpath.document import Lead, Section
@@ -42,7 +42,8 @@ def pages(small: Path, tmp_path: Path) -> dict[str, str]:
     """A page with every kind of part, a report of a run and one of a sweep, and a site's index."""
     every = dataclasses.replace(
         REPORT,
-        sections=[*REPORT.sections, Section("More", [TOGETHER, NETWORK, LONG])],
+        # Plots beside each other are narrower where the window becomes narrow.
+        sections=[*REPORT.sections, Section("More", [TOGETHER, NETWORK, LONG]), Section("Two", [PLOT, PLOT])],
         lead=Lead("It takes long.", TOGETHER, "It takes a moment."),
     )
     document = voxpath_package.load(small)

@@ -21,8 +21,6 @@ def main() -> int:
             client = NotebookClient(
                 notebook, timeout=600, record_timing=False, resources={"metadata": {"path": folder}}
             )
-            # No port is opened for the kernel.
-            client.create_kernel_manager().transport = "ipc"
             client.execute()
         notebook.metadata = {
             "kernelspec": notebook.metadata["kernelspec"],
