@@ -221,9 +221,10 @@ _INDEX = """# voxpath
 
 What a network does to an application, with a given transport.
 
+## Begin
+
 ```{{toctree}}
 :maxdepth: 1
-:caption: Begin
 
 README
 docs/README
@@ -231,9 +232,10 @@ docs/first-hour
 {tutorial}
 ```
 
+## Reference
+
 ```{{toctree}}
 :maxdepth: 1
-:caption: Reference
 
 docs/reference/python
 docs/reference/commands
@@ -242,24 +244,27 @@ docs/reference/metrics
 {pages}
 ```
 
+## Studies
+
 ```{{toctree}}
 :maxdepth: 1
-:caption: Studies
 
 docs/reference/studies
 {studies}
 ```
 
+## Measured
+
 ```{{toctree}}
 :maxdepth: 1
-:caption: Measured
 
 {measured}
 ```
 
+## The project
+
 ```{{toctree}}
 :maxdepth: 1
-:caption: The project
 
 {project}
 ```
