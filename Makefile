@@ -15,7 +15,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice million bench-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice million bench-mqtt bench-front
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -56,6 +56,7 @@ help:
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make one-voice    which transport carries a voice over which network: ten minutes (docs/measured/one-voice.md)'
+	@echo 'make bench-front  the start of the command line, what exec adds, and make demo in a fresh clone (docs/measured/first-use.md)'
 	@echo 'make mahimahi     packet-delivery traces in exec, the simulator and mm-link: five minutes; TRACES="a.up b.down" adds some (docs/measured/mahimahi.md)'
 	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench-mqtt   a broker of 10 000 clients and 10^6 messages on one core: some minutes (docs/measured/mqtt-crowd.md)'
@@ -302,6 +303,9 @@ bench-call: setup bench-setup
 
 one-voice: setup
 	$(BIN)/python benches/voice/run.py
+
+bench-front: setup
+	$(BIN)/python benches/front/run.py --demo
 
 mahimahi: setup
 	$(BIN)/python benches/mahimahi/run.py $(TRACES)
