@@ -371,4 +371,4 @@ million: setup
 	$(BIN)/python benches/million/run.py --runs $(RUNS_OF_MILLION) --jobs 2
 
 clean:
-	rm -rf $(VENV) $(STAMPS) target runs python/voxpath/_engine*.so
+	rm -rf $(VENV) $(STAMPS) target runs docs/site python/voxpath/_engine*.so

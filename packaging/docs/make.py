@@ -167,9 +167,17 @@ def metrics_page() -> str:
 def commands_page() -> str:
     """Every command, as its help says it."""
     parts = ["# Every command\n", "What `voxpath COMMAND --help` prints.\n"]
-    for name in sorted(cli.commands):
+    names = [
+        one
+        for name, command in sorted(cli.commands.items())
+        for one in (name, *(f"{name} {inner}" for inner in sorted(getattr(command, "commands", ()))))
+    ]
+    for name in names:
         done = subprocess.run(  # noqa: S603 - ours
-            [sys.executable, "-m", "voxpath", name, "--help"], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "voxpath", *name.split(), "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         parts += [f"## voxpath {name}\n", f"```text\n{done.stdout.rstrip()}\n```\n"]
     return "\n".join(parts)

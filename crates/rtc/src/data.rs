@@ -170,7 +170,7 @@ pub(crate) fn parse(data: &Payload, next: u64, acknowledged: u64) -> Option<Chun
             let cumulative = near(acknowledged);
             let [_, _, _, _, high, low, _, _, gaps @ ..] = rest else { return None };
             let count = usize::from(u16::from_be_bytes([*high, *low]));
-            let blocks = gaps.get(..4 * count).filter(|_| length == SACK + 4 * count)?;
+            let blocks = gaps.get(..4 * count).filter(|_| count <= GAPS && length == SACK + 4 * count)?;
             let gaps = blocks.chunks_exact(4).map(|block| {
                 let [begin, end] = [0, 2].map(|i| u64::from(u16::from_be_bytes([block[i], block[i + 1]])));
                 ((cumulative + begin).saturating_sub(1), cumulative + end)
@@ -384,7 +384,9 @@ impl Outbound {
         let is_told = next >= self.first;
         let mut newest = None;
         let (first, mut samples) = (self.first, Vec::new());
-        for (index, chunk) in (first..).zip(&mut self.chunks) {
+        // What was never sent cannot have come.
+        let sent = (self.fresh - first) as usize;
+        for (index, chunk) in (first..).zip(self.chunks.iter_mut().take(sent)) {
             let came = index < next || gaps.iter().any(|&(begin, end)| (begin..end).contains(&index));
             if came && matches!(chunk.state, State::OnTheWay | State::Waits) {
                 if chunk.times == 1 {
@@ -399,16 +401,21 @@ impl Outbound {
         let mut lost = Vec::new();
         if let Some(newest) = newest {
             for (index, chunk) in (first..newest).zip(&mut self.chunks) {
-                if chunk.state == State::OnTheWay {
+                // What was sent again waits for the time-out (section 7.2.4).
+                if chunk.state == State::OnTheWay && chunk.times == 1 {
                     chunk.missing += 1;
                     lost.extend((chunk.missing == MISSING).then_some(index));
                 }
             }
         }
+        let repeats_first = lost.first() == Some(&first);
         lost.into_iter().for_each(|index| self.lose(index, record));
         self.advance();
+        // RFC 3758 section 3.5, C3.
+        self.forward |= self.channel.retransmits.is_some() && next < self.first;
         let is_open = self.chunks.iter().any(|chunk| chunk.state == State::OnTheWay) || !is_told;
-        if newest.is_some() || !is_open {
+        // The timer is of the first chunk that is awaited (section 6.3.2).
+        if self.first > first || repeats_first || !is_open {
             self.expires = is_open.then(|| now + self.rto);
         }
         true

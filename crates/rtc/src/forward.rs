@@ -92,9 +92,15 @@ impl Leg {
         &self.account
     }
 
+    /// Whether its circuit breaker has stopped a medium.
+    fn is_stopped(&self, media: Media) -> bool {
+        self.session.record().stopped[media.index()].is_some()
+    }
+
     /// How many layers there is room for now; none if not even for one.
     fn wanted(&self, now: Time, layers_bps: &[u64]) -> Option<u8> {
-        let room = self.session.room(now).filter(|room| !room.is_full)?;
+        let is_stopped = self.is_stopped(Media::Video);
+        let room = self.session.room(now).filter(|room| !room.is_full && !is_stopped)?;
         let fits = |at: usize| {
             let margin = if at >= usize::from(self.choice.layers) { ROOM_TO_GO_UP } else { 1.0 };
             layers_bps[at] as f64 * margin <= room.video_bps as f64
@@ -117,7 +123,7 @@ impl Leg {
         let media = packet.media.index();
         let numbers = &self.numbers[media];
         let is_late = numbers.newest.is_some_and(|newest| packet.number + LATEST < newest);
-        let room = self.session.room(now).filter(|_| !is_late);
+        let room = self.session.room(now).filter(|_| !is_late && !self.is_stopped(packet.media));
         let mut marker = packet.marker;
         let passes = match packet.media {
             Media::Audio => room.is_some(),

@@ -93,11 +93,12 @@ def listed(root: Path) -> list[Listed]:
 
 def _packed(root: Path, found: dict[tuple[str, str], Listed]) -> None:
     packs = Packs(root)
+    # First: a sweep that goes on may add plans until these are read, and takes none away.
+    cells = packs.overview().group_by("plan_sha256", "backend", maintain_order=True)
     names = {
         digest: (str(json.loads(plan)["name"]), text.decode())
         for digest, plan, text in packs.plans().iter_rows()
     }
-    cells = packs.overview().group_by("plan_sha256", "backend", maintain_order=True)
     for plan, backend, runs, last in cells.agg("name", pl.col("started").max()).iter_rows():
         name, text = names[plan]
         one = _of(found, name, backend)

@@ -490,10 +490,14 @@ class Packs:
             sealed = self._there_by_shape(loose=False) if packs else {}
             for shape, loose in packs.items():
                 runs = sum(map(_runs, loose))
+                there = sealed.get(shape, [])
+                # A merge that was killed while it removed what it had merged has left runs that are in both.
+                own = {name for pack in loose for name in _names(pack)} if there else set()
                 small = []
                 # As few large packs as small ones take part in: each run is merged a few times only.
-                for pack in sorted(sealed.get(shape, []), key=_runs):
-                    if (held := _runs(pack)) < MOST_RUNS and held <= 2 * runs:
+                for pack in sorted(there, key=_runs):
+                    held = _runs(pack)
+                    if (held < MOST_RUNS and held <= 2 * runs) or not own.isdisjoint(_names(pack)):
                         small.append(pack)
                         runs += held
                 self._replace(_intact([*sorted(small, key=_age), *loose]), "")
@@ -553,7 +557,8 @@ class Packs:
         there = [pack for pack in self._retried(self._there) if pack.name.startswith(_LOOSE) == loose]
         found: dict[str, list[Path]] = {}
         for pack in _intact(there, {_HEAD}):
-            found.setdefault(pack.name.split("-")[-2], []).append(pack)
+            if _head(pack)["format"] == FORMAT:
+                found.setdefault(pack.name.split("-")[-2], []).append(pack)
         return found
 
     def _there(self) -> list[Path]:

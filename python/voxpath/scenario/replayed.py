@@ -88,7 +88,10 @@ def replayed(
             "its programs had no TCP connection over which data went, and no datagrams were captured"
         )
     hosts = _hosts(data, _OF_MACHINES)
-    kept = {key: value for key, value in data.items() if key not in {"flows", "hosts", "name"}}
+    kept = {key: value for key, value in data.items() if key not in {"flows", "hosts", "name", "processes"}}
+    # What flows and processes did is replayed as it was.
+    if "events" in kept:
+        kept["events"] = [one for one in kept["events"] if not one.keys() & {"flow", "process"}]
     return Replayed({"name": f"{data['name']}, replayed", **kept, "hosts": hosts, "flows": flows}, files)
 
 

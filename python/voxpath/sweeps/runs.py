@@ -294,6 +294,8 @@ def perform_all(
     try:
         for store in stores.values():
             store.clean()
+            # Packs of another version are refused before anything is run, by --force too.
+            store.packs.names()
         missing: list[int] = []
         # Cells may resolve into one plan; such a run is made once.
         twins: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Who makes the runs: processes of this machine, or a Dask cluster. The results do not depend on it."""
+"""Who makes the runs: threads of this process, or a Dask cluster. The results do not depend on it."""
 
 from __future__ import annotations
 

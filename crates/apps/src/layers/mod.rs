@@ -18,6 +18,8 @@ use voxpath_wire::Payload;
 
 /// Octets read from the connection at a time.
 const PIECE: u32 = 64 << 10;
+/// What waits to be written before nothing more is read.
+const MOST_UNWRITTEN: usize = 64;
 
 /// What connections go over, as the plan has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +143,8 @@ pub(crate) struct Layered<'a, S> {
 impl<S: Stream> Layered<'_, S> {
     /// Takes in what has come over the connection; whether there was something.
     fn receive(&mut self) -> bool {
-        if self.layers.is_over {
+        // Whoever does not take answers, such as pongs, is not read from either.
+        if self.layers.is_over || self.layers.unwritten.len() > MOST_UNWRITTEN {
             return false;
         }
         let data = self.stream.read(PIECE);

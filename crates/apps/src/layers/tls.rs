@@ -26,7 +26,7 @@ const ALERT: u32 = 2;
 /// The pattern of which handshakes and tags are; flows have those from 0 on, and messages the last.
 const STREAM: u32 = u32::MAX - 1;
 
-/// Types of records (section 5.1).
+/// Types of what is in records. TLS 1.3 shows 23 for all that is encrypted (section 5.2); here the type stays to be seen.
 const OF_ALERT: u8 = 21;
 const OF_HANDSHAKE: u8 = 22;
 const OF_DATA: u8 = 23;

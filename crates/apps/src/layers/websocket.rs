@@ -140,8 +140,10 @@ impl End {
         } else {
             let key = field("sec-websocket-key").filter(|_| text.starts_with("GET ")).ok_or(Failed)?;
             let speaks_mqtt = field("sec-websocket-protocol")
-                .is_some_and(|list| list.split(',').any(|it| it.trim().starts_with("mqtt")));
-            speaks_mqtt.then_some(()).ok_or(Failed)?;
+                .is_some_and(|list| list.split(',').any(|it| it.trim() == "mqtt"));
+            let upgrades = field("upgrade").is_some_and(|it| it.eq_ignore_ascii_case("websocket"))
+                && field("sec-websocket-version") == Some("13");
+            (speaks_mqtt && upgrades).then_some(()).ok_or(Failed)?;
             let answer = format!(
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                  Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n",

@@ -64,11 +64,13 @@ impl Connection {
         self.shared.state = State::Established;
         self.note_heard(now);
         self.snd.syn_pending = false;
-        let syn_losses = self.snd.timers.expiries;
+        let expiries = self.snd.timers.expiries;
+        // As Linux counts them: once one was lost, what was repeated for the peer's repeated SYN was lost as well (`total_retrans`).
+        let syn_losses = if expiries > 0 { self.shared.counters.retransmissions } else { 0 };
         self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
         self.snd.establish(&self.shared, syn_losses);
         self.snd.size_space(&self.shared, &self.recovery);
-        if syn_losses > 0 {
+        if expiries > 0 {
             self.shared.rtt.after_syn_timeout();
         }
     }

@@ -183,14 +183,14 @@ impl Sender {
     }
 
     /// The handshake is over: sizes the window by what both ends agreed on, after so many losses of the SYN.
-    pub(crate) fn establish(&mut self, cx: &Shared, syn_losses: u32) {
+    pub(crate) fn establish(&mut self, cx: &Shared, syn_losses: u64) {
         self.timers.retransmit = None;
         self.timers.expiries = 0;
         if cx.options.sack && cx.config.rack {
             self.scoreboard.see_losses_by_time();
         }
         let smss = u64::from(self.smss(cx));
-        let whole = syn_losses <= cx.config.tolerated_syn_losses;
+        let whole = syn_losses <= u64::from(cx.config.tolerated_syn_losses);
         let segments = if whole { cx.config.initial_window } else { 1 };
         self.window.smss = smss;
         self.window.cwnd = smss * u64::from(segments);

@@ -19,7 +19,7 @@ from voxpath.backends.real.problems import RealError
 from voxpath.packages import missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _PROGRAM = "slirp4netns"
 
@@ -27,6 +27,9 @@ _DEVICE = "out0"
 
 _NETWORK = "198.51.100.0/24"
 """Between the host and slirp4netns: addresses for documentation (RFC 5737), so nothing real is hidden."""
+
+_ENDING_S = 5.0
+"""How long slirp4netns has to end by itself."""
 
 NAME_SERVER = "198.51.100.3"
 """Passes questions on to the machine's name servers."""
@@ -48,7 +51,7 @@ def gateway(plan: Mapping[str, Any]) -> int | None:
 
 
 @contextlib.contextmanager
-def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[None]:
+def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[Callable[[], int | None]]:
     """Joins a host to what the machine reaches.
 
     Args:
@@ -95,8 +98,12 @@ def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[None]:
                 said.seek(0)
                 told = said.read().decode(errors="replace").strip().rpartition("\n")[2]
                 raise RealError(f"{_PROGRAM} does not begin: {told or 'it says nothing'}")
-            yield
+            yield translating.poll
         finally:
             os.close(ready)
             os.close(held)
-            translating.wait()
+            try:
+                translating.wait(_ENDING_S)
+            except subprocess.TimeoutExpired:
+                translating.kill()
+                translating.wait()

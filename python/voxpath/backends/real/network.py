@@ -160,7 +160,7 @@ class Network:
         late = fidelity.problems(faithful, limit, stall_limit, names)
         late += fidelity.starved(faithful, judged["ended_ns"])
         judged["kept_up"] = not late
-        judged["problems"] += late + self.programs.problems()
+        judged["problems"] += late + self.session.problems() + self.programs.problems()
         told_by_browsers = {}
         began = time.time_ns() - time.monotonic_ns() + faithful["monotonic_origin_ns"]
         try:

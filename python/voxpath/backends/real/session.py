@@ -20,7 +20,7 @@ from voxpath.backends.real.relays import environment, relays
 from voxpath.names import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from voxpath.results.frames import Tables
@@ -87,11 +87,12 @@ class Session:
             self._end()
             raise
         self._internet = contextlib.ExitStack()
+        self._outside: Callable[[], int | None] = lambda: None
         if (gateway := internet.gateway(self._data)) is not None:
             made = self._prepared
             place = (made.process, made.namespaces[gateway])
             try:
-                self._internet.enter_context(internet.joined(*place, rootless=made.rootless))
+                self._outside = self._internet.enter_context(internet.joined(*place, rootless=made.rootless))
             except BaseException:
                 self._end()
                 raise
@@ -105,8 +106,10 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         """Ends everything that still runs on the hosts, and removes them."""
-        self._internet.close()
-        self._end()
+        try:
+            self._internet.close()
+        finally:
+            self._end()
 
     def entering(self, host: int, channel: int, command: Sequence[str], directory: str) -> list[str]:
         """What `Entered` starts so that a command runs on a host."""
@@ -186,6 +189,11 @@ class Session:
             if count
         ]
         return list(dict.fromkeys(places))
+
+    def problems(self) -> list[str]:
+        """What failed beside the network."""
+        code = self._outside()
+        return [] if code is None else [f"slirp4netns ended before the run, with {code}: no Internet"]
 
     def finish(self) -> Found:
         """Ends the network and closes its books.

@@ -37,14 +37,14 @@ class Steering:
             session: Where it runs, its links steered.
         """
         self.events = []
-        self._document = document
+        self._document = self._changed = document
         self._session = session
         self._lock = threading.Lock()
 
     @property
     def document(self) -> Document:
         """The scenario in which what was changed by hand happens by itself."""
-        return self._document.with_events(self.events) if self.events else self._document
+        return self._changed
 
     def change(self, link: str, ways: Mapping[str, Mapping[str, str]]) -> None:
         """Changes a link now.
@@ -65,7 +65,9 @@ class Steering:
             own = sum(_at(change) == now for change in self.document.plan.data["events"])
             planned = [change for change in before.plan.data["events"] if _at(change) == now][own:]
             at = self._session.change([change["change"] for change in planned])
-            self.events.append({"at": _engine.format_span(at), **event})
+            events = [*self.events, {"at": _engine.format_span(at), **event}]
+            self._changed = self._document.with_events(events)
+            self.events = events
 
 
 def links_of(plan: Mapping[str, Any], at: int) -> list[dict[str, Any]]:

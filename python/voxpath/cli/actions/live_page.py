@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -151,6 +152,11 @@ class _Server(ThreadingHTTPServer):
     # Whoever keeps a connection open does not keep us.
     block_on_close = False
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of those who hang up: the terminal is the command's."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
@@ -166,7 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "looks":
                 query = parse_qs(urlsplit(self.path).query)
                 after = query.get("after", ["0"])[0]
-                self._json(HTTPStatus.OK, self.live.looks(int(after) if after.isdecimal() else 0))
+                is_number = after.isdecimal() and len(after) < 20
+                self._json(HTTPStatus.OK, self.live.looks(int(after) if is_number else 0))
             case _:
                 self._answer(HTTPStatus.NOT_FOUND, "text/plain", "")
 
@@ -195,7 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
                 f"{problem.key.rpartition('.')[2]}: {problem.message}" for problem in error.problems
             )
             self._json(HTTPStatus.BAD_REQUEST, {"wrong": wrong})
-        except (RealError, ValueError) as error:
+        except (RealError, ValueError, RecursionError) as error:
             self._json(HTTPStatus.BAD_REQUEST, {"wrong": str(error)})
         else:
             self._json(HTTPStatus.OK, {})

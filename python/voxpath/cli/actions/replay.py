@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath import _engine, terminal
+from voxpath.backends.real.internet import gateway
 from voxpath.cli.actions.common import write_new
 from voxpath.cli.actions.show import ShowError, find
 from voxpath.results import captured
@@ -71,6 +72,11 @@ def _of_run(document: Document, folder: Path, prefix: str) -> Replayed:
     rows = table(folder, "connections").to_dicts() if "connections" in tables_of(folder) else []
     captures = sorted((folder / "captures").glob("*.pcapng"))
     names = {address: node["name"] for node in document.plan.data["nodes"] for address in node["addresses"]}
+    if gateway(document.plan.data) is not None:
+        raise NothingError(
+            "it reached the Internet, of which only the command's end is known: replay a capture of it "
+            f"({folder / 'captures'}), or its network alone (--network)"
+        )
     sent: dict[tuple[Any, Any], Sent] = {}
     # Where a host was captured, what it sent left at the times of that capture; else these are arrivals.
     for capture in captures:

@@ -129,6 +129,8 @@ class Call(AppTable, Media):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         has_media = self.video is not None or self.audio is not None
+        if self.data is not None and not has_media:
+            raise faults((("data",), "needs video or audio of the same end beside it"))
         back = self.back if isinstance(self.back, Sends) else None
         if not has_media and (back is None or (back.video is None and back.audio is None)):
             raise faults((("video",), "is missing, and audio too: a call has one of them, one way at least"))

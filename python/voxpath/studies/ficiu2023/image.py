@@ -79,7 +79,7 @@ def cues(channels: Samples) -> list[Cues]:
     found = []
     for centre in _BANDS:
         # The highest octave ends where the samples do.
-        ends = (centre / np.sqrt(2), min(centre * np.sqrt(2), 0.49 * _RATE))
+        ends = (centre / np.sqrt(2), centre * np.sqrt(2))
         left, right = sosfilt(butter(4, ends, "bandpass", fs=_RATE, output="sos"), channels)
         power = [float(np.mean(channel**2)) for channel in (left, right)]
         count = len(left)
