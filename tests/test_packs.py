@@ -80,6 +80,27 @@ def test_what_is_in_sealed_packs_depends_on_the_runs_alone(tmp_path: Path, monke
         assert len(list((one / "packs").iterdir())) == -(-8 // most)
 
 
+@pytest.mark.parametrize("most", [3, packs.MOST_RUNS])
+def test_a_merge_killed_while_it_removes_ends_with_the_same_bytes(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(packs, "MOST_RUNS", most)
+    undisturbed = tmp_path / "undisturbed"
+    perform_all(tasks(SWEEP, undisturbed, 4), Workers())
+    for left in range(1, 9):
+        store = tmp_path / f"{left} left"
+        for task in tasks(SWEEP, store, 4):
+            pack([task])
+        loose = sorted((store / "packs").iterdir())[:left]
+        for folder in loose:
+            shutil.copytree(folder, tmp_path / "aside" / folder.name)
+        Packs(store).seal()
+        for folder in loose:
+            shutil.move(tmp_path / "aside" / folder.name, folder)
+        perform_all(tasks(SWEEP, store, 4), Workers())
+        assert contents(store) == contents(undisturbed)
+
+
 def test_a_sweep_that_grows_takes_the_small_packs_that_are_there_into_its_own(tmp_path: Path):
     for replications in (1, 2, 3, 8):
         perform_all(tasks(SWEEP, tmp_path, replications), Workers())

@@ -660,6 +660,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_sent_again_waits_for_the_time_out() {
+        let mut sent = Vec::new();
+        let mut outbound = Outbound::new(CHANNEL, 7, at(0));
+        outbound.handle_timeout(at(50), &mut sent);
+        while outbound.poll(at(50)).is_some() {}
+        let acknowledged = |outbound: &mut Outbound, ms, end, sent: &mut Vec<_>| {
+            assert!(outbound.handle_sack(at(ms), 0, &[(1, end)], sent));
+        };
+        (2..=4).for_each(|end| acknowledged(&mut outbound, 60, end, &mut sent));
+        assert!(outbound.poll(at(60)).is_some(), "three reports miss it");
+        (5..=9).for_each(|end| acknowledged(&mut outbound, 65, end, &mut sent));
+        assert_eq!(outbound.poll(at(65)), None, "these were on their way before");
+        outbound.handle_timeout(at(50 + 4000), &mut sent);
+        assert!(outbound.again.contains(&0), "the time-out does it");
+    }
+
+    #[test]
     fn a_report_of_what_was_never_sent_is_refused() {
         let mut outbound = Outbound::new(CHANNEL, 7, at(0));
         let mut sent = Vec::new();
