@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PATIENCE_S
+from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real import internet
 from voxpath.backends.real.configuration import configurations
 from voxpath.scenario import ScenarioError, from_dict
@@ -130,6 +131,15 @@ def test_without_being_asked_for_nothing_is_reached(tmp_path: Path):
 
 def scenario(**server: object) -> dict:
     return {"name": "x", "topology": LINK, "hosts": {"client": {"real": True}, "server": server}}
+
+
+def test_addresses_of_the_way_out_are_refused():
+    data = scenario(internet=True)
+    data["hosts"]["client"]["addresses"] = [internet.NAME_SERVER]
+    with pytest.raises(
+        UnanswerableError, match=r"198\.51\.100\.3, but 198\.51\.100\.0/24 lies between"
+    ):
+        configurations(from_dict(data).plan.data)
 
 
 def test_the_host_that_stands_for_the_internet_keeps_its_routes_to_the_others():

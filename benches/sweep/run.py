@@ -182,7 +182,7 @@ class Swept:
                 "speed-up with two workers",
                 f"{self.speed_up:.2f} (two processes of the engine alone: {self.free:.2f})",
                 f"at least {LEAST_SPEED_UP} where these reach {FREE_MACHINE}",
-                self.speed_up >= LEAST_SPEED_UP,
+                self.free < FREE_MACHINE or self.speed_up >= LEAST_SPEED_UP,
             ),
             (
                 "processor time in the engine, one worker",

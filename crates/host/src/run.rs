@@ -272,7 +272,13 @@ impl Run {
         *self.board.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some((events, answer));
         self.board.hand.store(true, Ordering::Release);
         self.alarms[0].ring();
-        answered.recv_timeout(PATIENCE).map_err(|error| HostError::new("change a link", error))
+        answered.recv_timeout(PATIENCE).or_else(|error| {
+            // Taken back; where the loop has taken it already, its answer comes.
+            match self.board.wanted.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                Some(_) => Err(HostError::new("change a link (nothing was changed: try again)", error)),
+                None => answered.recv().map_err(|error| HostError::new("change a link", error)),
+            }
+        })
     }
 
     /// Ends the run and closes its books.
@@ -355,7 +361,7 @@ fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, Ho
         {
             board.hand.store(false, Ordering::Relaxed);
             if let Some((events, answer)) = wanted.take() {
-                // Who no longer waits has been told that it did not happen in time; the table of events has it.
+                // Whoever asked may be gone; the table of events has it.
                 let _ = answer.send(world.change(now, events).map(|()| now));
             }
         }

@@ -119,6 +119,11 @@ def _configuration(plan: Mapping[str, Any], index: int) -> HostConfiguration:
             f"events take addresses from the real host {plan['nodes'][index]['name']!r} or give it some, "
             "which the backend real does not do: let the host be simulated"
         )
+    if internet.gateway(plan) is not None and (taken := [a for a in addresses if internet.is_own(a)]):
+        raise UnanswerableError(
+            f"the real host {plan['nodes'][index]['name']!r} has {taken[0]}, but {internet.NETWORK} lies "
+            "between the host that stands for the Internet and slirp4netns: give it another address"
+        )
     v6 = any(":" in address for address in addresses)
     stack = _shared_keys(plan, index)
     of_multipath = multipath.told(plan, index, DEVICE)

@@ -12,6 +12,7 @@ import os
 import select
 import subprocess
 import tempfile
+from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Any
 
 from voxpath import interrupts
@@ -25,7 +26,7 @@ _PROGRAM = "slirp4netns"
 
 _DEVICE = "out0"
 
-_NETWORK = "198.51.100.0/24"
+NETWORK = "198.51.100.0/24"
 """Between the host and slirp4netns: addresses for documentation (RFC 5737), so nothing real is hidden."""
 
 _ENDING_S = 5.0
@@ -43,6 +44,11 @@ SYSCTL = (
 
 _READY_S = 20.0
 """How long slirp4netns may take to begin."""
+
+
+def is_own(address: str) -> bool:
+    """Whether an address lies between the host and slirp4netns."""
+    return ":" not in address and IPv4Address(address) in IPv4Network(NETWORK)
 
 
 def gateway(plan: Mapping[str, Any]) -> int | None:
@@ -70,7 +76,7 @@ def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[Callable
     # It ends when we do, however that comes: then nobody holds the other end any more.
     ends, held = os.pipe()
     command = [
-        _PROGRAM, "--configure", f"--cidr={_NETWORK}", "--mtu=1500", "--disable-host-loopback",
+        _PROGRAM, "--configure", f"--cidr={NETWORK}", "--mtu=1500", "--disable-host-loopback",
         "--enable-seccomp", f"--ready-fd={says_ready}", f"--exit-fd={ends}",
         *user, "--netns-type=path", f"{proc}/fd/{namespace}", _DEVICE,
     ]  # fmt: skip

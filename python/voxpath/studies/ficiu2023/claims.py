@@ -198,7 +198,7 @@ def _won(tracking: Mapping[tuple[float, int], Sequence[float]]) -> dict[str, Sum
 
 
 def _capped(tracking: Mapping[tuple[float, int], Sequence[float]]) -> Check:
-    """Up to three uses each one is better; what the fifth adds is little."""
+    """Up to three uses each one is better; what the fifth adds is little. The fourth is not judged."""
     won = _won(tracking)
     most = published()["claims"]["speech"]["cap_db"]
     *first, _, last = won.values()
