@@ -136,9 +136,7 @@ def scenario(**server: object) -> dict:
 def test_addresses_of_the_way_out_are_refused():
     data = scenario(internet=True)
     data["hosts"]["client"]["addresses"] = [internet.NAME_SERVER]
-    with pytest.raises(
-        UnanswerableError, match=r"198\.51\.100\.3, but 198\.51\.100\.0/24 lies between"
-    ):
+    with pytest.raises(UnanswerableError, match=r"198\.51\.100\.3, but 198\.51\.100\.0/24 lies between"):
         configurations(from_dict(data).plan.data)
 
 
