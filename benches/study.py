@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""A study in full, simulated and on real hosts: writes docs/measured/NAME.md, and its report into runs/ (`make study-speech` and others).
+
+Runs are kept in runs/, so that it goes on where it was interrupted.
+"""
+# SPDX-License-Identifier: Apache-2.0
+
+import argparse
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from page import machine
+from studies import ROOT, answered, save_report, section_lines
+
+from voxpath import _engine
+from voxpath.backends.real.session import RealError
+from voxpath.document import Section, Table
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a study's page says beside what the study does."""
+
+    title: str
+    target: str
+    """Who writes it."""
+    without: Collection[str] = ()
+    """Tables that are left out, because the page's figures, being tables, say the same."""
+
+
+PAGES = {
+    "ramli2018": Page(
+        "When is speech recognition over TCP in real time?", "study-speech", ("Figures 4 and 5 in numbers",)
+    ),
+    "hoang2017": Page(
+        "Does receiver-side congestion control serve a call, and share with TCP?", "study-hoang"
+    ),
+}
+
+
+def main() -> int:
+    """Runs, and writes what was found, whether it holds or not."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", choices=sorted(PAGES), help="the study")
+    parser.add_argument("--quick", action="store_true", help="few runs; the page is only printed")
+    parser.add_argument(
+        "--kept", action="store_true", help="make no runs on real hosts, take those that are there"
+    )
+    options = parser.parse_args()
+    page, on = PAGES[options.name], machine()
+    try:
+        answer = answered(options.name, quick=options.quick, kept=options.kept)
+    except RealError as error:
+        sys.stderr.write(f"no real hosts here: {error}\n")
+        return 1
+    found = "\n".join(f"- {one}" for one in answer.report.answer)
+    asked = dict(answer.report.origin)["replications"]
+    text = f"""# {page.title}
+
+Written by `make {page.target}`; do not edit. The page shows the study [{options.name}](../../python/voxpath/studies/{options.name}/README.md), which explains its settings,
+with replications {asked}. Measured on {on}; engine {_engine.BUILD}.
+
+{found}
+
+"""
+    for section in answer.report.sections:
+        text += "\n".join(section_lines(_without(section, page.without))) + "\n"
+    if options.quick:
+        sys.stdout.write(text)
+        return 0
+    path = ROOT / "docs" / "measured" / f"{options.name}.md"
+    path.write_text(text.rstrip() + "\n", "utf-8")
+    report = save_report(options.name, answer)
+    sys.stdout.write(f"{found}\nwritten: {path.relative_to(ROOT)}, {report}\n")
+    return 0
+
+
+def _without(section: Section, titles: Collection[str]) -> Section:
+    parts = [part for part in section.parts if not (isinstance(part, Table) and part.title in titles)]
+    return replace(section, parts=parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
