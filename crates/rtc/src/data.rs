@@ -1,8 +1,9 @@
 //! A data channel (RFC 8831): messages by their size, in SCTP (RFC 9260) in records of DTLS 1.2, between media on its ports.
 //!
 //! Each DATA chunk has a packet and a record of its own. What is lost is sent again after three reports that miss it, or after a time-out; a
-//! channel that is not reliable gives up a message then, and says so by FORWARD-TSN (RFC 3758). There is no set-up of the association and
-//! no congestion window: the call's rate control paces what leaves, behind all media. All messages of a channel are of one size.
+//! channel that is not reliable gives up a message then, and says so by FORWARD-TSN (RFC 3758). What is on its way is limited by SCTP's
+//! congestion window, and the call's rate control paces what leaves, behind all media. There is no set-up of the association. All messages
+//! of a channel are of one size.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -31,6 +32,8 @@ pub struct DataChannel {
 
 /// Octets of a message at most: what browsers take of each other.
 pub const MOST_BYTES: u32 = 256 << 10;
+/// Octets that a channel holds at most, as Chromium's does (its `send` fails then).
+pub const MOST_WAITING: u64 = 16 << 20;
 
 impl DataChannel {
     /// What keeps the settings from being used.
@@ -62,6 +65,11 @@ impl DataChannel {
         self.bytes.div_ceil(ROOM).into()
     }
 
+    /// Octets that the chunk with this index uses of a window.
+    fn on_wire(&self, index: u64) -> u32 {
+        DATA as u32 + self.octets(index)
+    }
+
     /// Octets of a message in the chunk with this index among all.
     fn octets(&self, index: u64) -> u32 {
         let before = (index % self.chunks()) as u32 * ROOM;
@@ -76,8 +84,19 @@ pub struct SentMessage {
     pub at: Time,
     /// Its octets.
     pub bytes: u32,
-    /// It was given up.
-    pub given_up: bool,
+    /// What its sender knows of it.
+    pub outcome: Outcome,
+}
+
+/// What a sender knows of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The channel took it, and numbers it so among what it took.
+    Taken(u64),
+    /// It was taken, and is not sent again any more.
+    GivenUp(u64),
+    /// It was not taken, since [`MOST_WAITING`] octets waited already.
+    Refused,
 }
 
 /// Header and explicit nonce of a record of DTLS 1.2, and its tag (RFC 6347 section 4.1, RFC 5288 section 3).
@@ -110,6 +129,12 @@ const MISSING: u8 = 3;
 const DELAY: Span = Span::from_millis(200);
 /// Gap blocks in a SACK at most.
 const GAPS: usize = 64;
+
+/// RFC 9260 section 7.2.1, with the largest DATA chunk as PMDCS; what a window counts are octets of messages and headers of chunks.
+const CHUNK: u32 = PACKET - COMMON as u32;
+const INITIAL_WINDOW: u32 = 4 * CHUNK;
+/// A window is no smaller after a loss (section 7.2.3).
+const LEAST_THRESHOLD: u32 = 4 * CHUNK;
 
 /// Whether a datagram is a record of application data of DTLS (RFC 7983).
 pub(crate) fn is_record(front: &[u8]) -> bool {
@@ -179,7 +204,10 @@ pub(crate) fn parse(data: &Payload, next: u64, acknowledged: u64) -> Option<Chun
             let gaps: Vec<_> = gaps.collect();
             gaps.iter().all(is_whole).then_some(Chunk::Sack { next: cumulative, gaps })
         }
-        KIND_FORWARD if length == 8 => Some(Chunk::Forward { next: near(next) }),
+        // With the last message that is skipped of a stream, of which there is one (RFC 3758 section 3.2).
+        KIND_FORWARD if length == 8 || (length == 12 && rest.starts_with(&[0, 0])) => {
+            Some(Chunk::Forward { next: near(next) })
+        }
         _ => None,
     }
 }
@@ -203,6 +231,72 @@ enum State {
     GivenUp,
 }
 
+/// How much may be on its way (RFC 9260 section 7.2).
+#[derive(Debug)]
+struct Window {
+    octets: u32,
+    threshold: u32,
+    /// Acknowledged since the window grew, where it grows by one chunk in a round trip.
+    acknowledged: u32,
+    /// What is on its way.
+    flight: u32,
+    /// A loss was repaired by reports: until the chunk before this index has come, another one does not count.
+    recovers: Option<u64>,
+    /// When a chunk left last.
+    left: Option<Time>,
+}
+
+impl Window {
+    const fn new() -> Self {
+        let (octets, threshold) = (INITIAL_WINDOW, u32::MAX);
+        Self { octets, threshold, acknowledged: 0, flight: 0, recovers: None, left: None }
+    }
+
+    /// Section 6.1, rule B: it may be exceeded by less than a chunk.
+    const fn has_room(&self) -> bool {
+        self.flight < self.octets
+    }
+
+    /// A chunk leaves. After an idle time it begins again (section 7.2.1).
+    fn leaves(&mut self, now: Time, octets: u32, rto: Span) {
+        if self.flight == 0 && self.left.is_some_and(|left| now.since(left) > rto) {
+            self.octets = (self.octets / 2).max(INITIAL_WINDOW).min(self.octets);
+        }
+        (self.flight, self.left) = (self.flight + octets, Some(now));
+    }
+
+    /// So much came, when `flight` was on its way.
+    fn came(&mut self, octets: u32, flight: u32, advances: bool) {
+        if self.octets <= self.threshold {
+            let grows = advances && self.recovers.is_none() && flight >= self.octets;
+            self.octets += if grows { octets.min(CHUNK) } else { 0 };
+            return;
+        }
+        self.acknowledged += octets;
+        if self.acknowledged >= self.octets && flight >= self.octets {
+            self.acknowledged -= self.octets;
+            self.octets += CHUNK;
+        }
+        if self.flight == 0 {
+            self.acknowledged = 0;
+        }
+    }
+
+    /// Reports miss a chunk, when all before `end` had left.
+    fn misses(&mut self, end: u64) {
+        if self.recovers.is_none() {
+            self.threshold = (self.octets / 2).max(LEAST_THRESHOLD);
+            (self.octets, self.acknowledged, self.recovers) = (self.threshold, 0, Some(end));
+        }
+    }
+
+    /// Nothing came for a time-out.
+    fn expires(&mut self) {
+        self.threshold = (self.octets / 2).max(LEAST_THRESHOLD);
+        (self.octets, self.acknowledged, self.recovers) = (CHUNK, 0, None);
+    }
+}
+
 /// The end of a channel that sends.
 #[derive(Debug)]
 pub(crate) struct Outbound {
@@ -211,6 +305,8 @@ pub(crate) struct Outbound {
     /// When the next message is given to it.
     due: Option<Time>,
     made: u32,
+    /// Where messages are in the record, from that of the first chunk on.
+    places: VecDeque<usize>,
     /// Chunks from index `first` on, which is the first that is not acknowledged.
     chunks: VecDeque<Sent>,
     first: u64,
@@ -223,6 +319,9 @@ pub(crate) struct Outbound {
     expires: Option<Time>,
     rto: Span,
     smoothed: Option<(f64, f64)>,
+    window: Window,
+    /// A chunk is sent again at once, whatever the window (section 7.2.4).
+    at_once: bool,
 }
 
 impl Outbound {
@@ -232,6 +331,7 @@ impl Outbound {
             pattern,
             due: Some(start),
             made: 0,
+            places: VecDeque::new(),
             chunks: VecDeque::new(),
             first: 0,
             again: BTreeSet::new(),
@@ -240,6 +340,8 @@ impl Outbound {
             expires: None,
             rto: RTO,
             smoothed: None,
+            window: Window::new(),
+            at_once: false,
         }
     }
 
@@ -264,8 +366,9 @@ impl Outbound {
 
     /// Whether something is to be sent now.
     pub(crate) fn is_waiting(&self) -> bool {
-        let in_window = self.fresh < self.first + WINDOW;
-        self.forward || !self.again.is_empty() || (in_window && self.fresh < self.end_index())
+        let is_told_of = self.fresh < self.first + WINDOW;
+        let waits = !self.again.is_empty() || (is_told_of && self.fresh < self.end_index());
+        self.forward || (waits && (self.window.has_room() || self.at_once))
     }
 
     fn end_index(&self) -> u64 {
@@ -275,16 +378,25 @@ impl Outbound {
     /// Time has passed; messages are noted as they are given to the channel.
     pub(crate) fn handle_timeout(&mut self, now: Time, record: &mut Vec<SentMessage>) {
         while let Some(at) = self.due.filter(|&due| due <= now) {
-            record.push(SentMessage { at, bytes: self.channel.bytes, given_up: false });
             self.made += 1;
             let more = self.channel.messages.is_none_or(|messages| self.made < messages);
             self.due = more.then(|| at + Span::from_nanos(self.channel.interval_ns));
-            let chunk = Sent { state: State::Waits, times: 0, at, missing: 0 };
-            self.chunks.extend((0..self.channel.chunks()).map(|_| chunk));
+            let waiting = self.places.len() as u64 * u64::from(self.channel.bytes);
+            let outcome = match waiting + u64::from(self.channel.bytes) > MOST_WAITING {
+                true => Outcome::Refused,
+                false => Outcome::Taken(self.end_index() / self.channel.chunks()),
+            };
+            if outcome != Outcome::Refused {
+                self.places.push_back(record.len());
+                let chunk = Sent { state: State::Waits, times: 0, at, missing: 0 };
+                self.chunks.extend((0..self.channel.chunks()).map(|_| chunk));
+            }
+            record.push(SentMessage { at, bytes: self.channel.bytes, outcome });
         }
         if self.expires.is_some_and(|at| at <= now) {
             self.rto = (self.rto * 2).min(LONGEST_RTO);
             self.expires = None;
+            self.window.expires();
             let (first, states) = (self.first, self.chunks.iter().map(|chunk| chunk.state));
             let lost: Vec<u64> =
                 (first..).zip(states).filter(|(_, it)| *it == State::OnTheWay).map(|it| it.0).collect();
@@ -303,18 +415,21 @@ impl Outbound {
         if chunk.state != State::OnTheWay {
             return;
         }
-        chunk.missing = 0;
+        (chunk.state, chunk.missing) = (State::Waits, 0);
+        self.window.flight -= self.channel.on_wire(index);
         if self.channel.retransmits.is_none_or(|most| chunk.times <= most) {
-            chunk.state = State::Waits;
             self.again.insert(index);
             return;
         }
         let message = index / self.channel.chunks();
-        record[message as usize].given_up = true;
+        record[self.places[(message - self.first / self.channel.chunks()) as usize]].outcome =
+            Outcome::GivenUp(message);
         for index in message * self.channel.chunks()..(message + 1) * self.channel.chunks() {
             self.again.remove(&index);
             if let Some(at) = index.checked_sub(self.first) {
-                self.chunks[at as usize].state = State::GivenUp;
+                let chunk = &mut self.chunks[at as usize];
+                let left = core::mem::replace(&mut chunk.state, State::GivenUp);
+                self.window.flight -= if left == State::OnTheWay { self.channel.on_wire(index) } else { 0 };
             }
         }
         self.fresh = self.fresh.max((message + 1) * self.channel.chunks());
@@ -330,6 +445,9 @@ impl Outbound {
             }
             self.chunks.pop_front();
             self.first += 1;
+            if self.first.is_multiple_of(self.channel.chunks()) {
+                self.places.pop_front();
+            }
         }
         self.fresh = self.fresh.max(self.first);
     }
@@ -337,25 +455,32 @@ impl Outbound {
     /// The next datagram.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Payload> {
         if core::mem::take(&mut self.forward) {
-            let mut chunk = alloc::vec![KIND_FORWARD, 0, 0, 8];
+            let mut chunk = alloc::vec![KIND_FORWARD, 0, 0, if self.channel.ordered { 12 } else { 8 }];
             chunk.extend_from_slice(&(self.first as u32).to_be_bytes());
+            if self.channel.ordered {
+                // Stream 0, and the last message before the number; where that one came it is none the worse for it.
+                let skipped = (self.first / self.channel.chunks()).wrapping_sub(1);
+                chunk.extend_from_slice(&[0, 0]);
+                chunk.extend_from_slice(&(skipped as u16).to_be_bytes());
+            }
             self.expires.get_or_insert(now + self.rto);
             return Some(record(self.pattern, &chunk, Payload::Empty));
         }
-        let index = match self.again.pop_first() {
-            Some(index) => index,
-            None if self.is_waiting() => {
-                self.fresh += 1;
-                self.fresh - 1
-            }
-            None => return None,
-        };
+        if !self.is_waiting() {
+            return None;
+        }
+        self.at_once = false;
+        let index = self.again.pop_first().unwrap_or_else(|| {
+            self.fresh += 1;
+            self.fresh - 1
+        });
+        self.window.leaves(now, self.channel.on_wire(index), self.rto);
         let chunk = &mut self.chunks[(index - self.first) as usize];
         (chunk.state, chunk.at, chunk.times) = (State::OnTheWay, now, chunk.times + 1);
         self.expires.get_or_insert(now + self.rto);
         let (octets, chunks) = (self.channel.octets(index), self.channel.chunks());
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        let flags = flag(index % chunks == 0, BEGINS)
+        let flags = flag(index.is_multiple_of(chunks), BEGINS)
             | flag(index % chunks == chunks - 1, ENDS)
             | flag(!self.channel.ordered, UNORDERED);
         let mut head = alloc::vec![KIND_DATA, flags];
@@ -384,7 +509,7 @@ impl Outbound {
         let is_told = next >= self.first;
         let mut newest = None;
         let (first, mut samples) = (self.first, Vec::new());
-        // What was never sent cannot have come.
+        let (flight, mut came_octets) = (self.window.flight, 0);
         let sent = (self.fresh - first) as usize;
         for (index, chunk) in (first..).zip(self.chunks.iter_mut().take(sent)) {
             let came = index < next || gaps.iter().any(|&(begin, end)| (begin..end).contains(&index));
@@ -392,6 +517,9 @@ impl Outbound {
                 if chunk.times == 1 {
                     samples.push(now.since(chunk.at));
                 }
+                let octets = self.channel.on_wire(index);
+                self.window.flight -= if chunk.state == State::OnTheWay { octets } else { 0 };
+                came_octets += octets;
                 chunk.state = State::Acknowledged;
                 self.again.remove(&index);
                 newest = Some(index);
@@ -409,6 +537,12 @@ impl Outbound {
             }
         }
         let repeats_first = lost.first() == Some(&first);
+        self.window.recovers.take_if(|end| next >= *end);
+        self.window.came(came_octets, flight, next > first);
+        if !lost.is_empty() {
+            self.window.misses(self.fresh);
+            self.at_once = true;
+        }
         lost.into_iter().for_each(|index| self.lose(index, record));
         self.advance();
         // RFC 3758 section 3.5, C3.
@@ -484,7 +618,7 @@ impl Inbound {
         now: Time,
         index: u64,
         body: &Payload,
-        delivered: &mut Vec<Option<Time>>,
+        delivered: &mut BTreeMap<u64, Time>,
     ) -> Option<(u32, u32)> {
         if index >= self.next + WINDOW || body.len() != self.channel.octets(index) {
             return None;
@@ -512,7 +646,12 @@ impl Inbound {
     }
 
     /// Nothing before a chunk comes any more.
-    pub(crate) fn handle_forward(&mut self, now: Time, next: u64, delivered: &mut Vec<Option<Time>>) -> bool {
+    pub(crate) fn handle_forward(
+        &mut self,
+        now: Time,
+        next: u64,
+        delivered: &mut BTreeMap<u64, Time>,
+    ) -> bool {
         if next > self.next + WINDOW {
             return false;
         }
@@ -532,7 +671,7 @@ impl Inbound {
         }
     }
 
-    fn deliver(&mut self, now: Time, delivered: &mut Vec<Option<Time>>) {
+    fn deliver(&mut self, now: Time, delivered: &mut BTreeMap<u64, Time>) {
         // Those before the first chunk that is awaited were there, or will not be.
         let settled = self.next / self.channel.chunks();
         while let Some(&message) = self.whole.first() {
@@ -541,11 +680,7 @@ impl Inbound {
             }
             self.whole.remove(&message);
             self.turn = self.turn.max(message + 1);
-            let place = message as usize;
-            if delivered.len() <= place {
-                delivered.resize(place + 1, None);
-            }
-            delivered[place] = Some(now);
+            delivered.insert(message, now);
         }
     }
 
@@ -611,10 +746,10 @@ mod tests {
         assert_eq!(parse(&first, 0, 0), Some(expected));
         assert_eq!(parse(&first.slice(0, first.len() - 1), 0, 0), None, "it is shorter than it says");
         let mut inbound = Inbound::new(CHANNEL, 7);
-        let mut delivered = Vec::new();
+        let mut delivered = BTreeMap::new();
         let body = Payload::pattern(7, content(0), 100);
         assert_eq!(inbound.handle_data(at(5), 0, &body, &mut delivered), Some((100, 0)));
-        assert_eq!(delivered, [Some(at(5))]);
+        assert_eq!(delivered, [(0, at(5))].into());
         assert_eq!(
             (inbound.poll(at(204), 8), inbound.poll_timeout()),
             (None, Some(at(205))),
@@ -631,7 +766,7 @@ mod tests {
         let mut outbound = Outbound::new(CHANNEL, 7, at(0));
         outbound.handle_timeout(at(5), &mut sent);
         let mut inbound = Inbound::new(CHANNEL, 7);
-        let mut delivered = Vec::new();
+        let mut delivered = BTreeMap::new();
         let mut again = Vec::new();
         for number in 0..5 {
             let data = outbound.poll(at(5)).expect("six are due");
@@ -650,21 +785,22 @@ mod tests {
             again.extend(outbound.again.first().copied().map(|index| (number, index)));
         }
         assert_eq!(again, [(4, 1)], "the third report that misses it");
-        assert_eq!(delivered, [Some(at(10))], "those behind it wait for it");
+        assert_eq!(delivered, [(0, at(10))].into(), "those behind it wait for it");
         let Some(Chunk::Data { index, body }) = outbound.poll(at(20)).and_then(|data| parse(&data, 1, 0))
         else {
             panic!("data")
         };
         inbound.handle_data(at(25), index, &body, &mut delivered).expect("it was missing");
-        assert_eq!(delivered.iter().filter(|it| **it == Some(at(25))).count(), 4);
+        assert_eq!(delivered.values().filter(|it| **it == at(25)).count(), 4);
     }
 
     #[test]
     fn what_was_sent_again_waits_for_the_time_out() {
         let mut sent = Vec::new();
         let mut outbound = Outbound::new(CHANNEL, 7, at(0));
-        outbound.handle_timeout(at(50), &mut sent);
+        outbound.handle_timeout(at(30), &mut sent);
         while outbound.poll(at(50)).is_some() {}
+        assert_eq!(outbound.fresh, 31, "all fit into the window");
         let acknowledged = |outbound: &mut Outbound, ms, end, sent: &mut Vec<_>| {
             assert!(outbound.handle_sack(at(ms), 0, &[(1, end)], sent));
         };
@@ -684,8 +820,122 @@ mod tests {
         assert!(!outbound.handle_sack(at(1), 1, &[], &mut sent));
         assert!(!outbound.handle_sack(at(1), 0, &[(1, 9)], &mut sent));
         let mut inbound = Inbound::new(CHANNEL, 7);
-        assert!(!inbound.handle_forward(at(1), WINDOW + 1, &mut Vec::new()));
+        assert!(!inbound.handle_forward(at(1), WINDOW + 1, &mut BTreeMap::new()));
         let body = Payload::pattern(7, 0, 99);
-        assert_eq!(inbound.handle_data(at(1), 0, &body, &mut Vec::new()), None, "of another size");
+        assert_eq!(inbound.handle_data(at(1), 0, &body, &mut BTreeMap::new()), None, "of another size");
+    }
+
+    /// A channel whose messages fill one chunk each, and how many leave at a time.
+    fn filled() -> (Outbound, Vec<SentMessage>) {
+        let mut sent = Vec::new();
+        let mut outbound = Outbound::new(DataChannel { bytes: ROOM, ..CHANNEL }, 7, at(0));
+        outbound.handle_timeout(at(200), &mut sent);
+        (outbound, sent)
+    }
+
+    fn leave(outbound: &mut Outbound, ms: u64) -> usize {
+        core::iter::from_fn(|| outbound.poll(at(ms))).count()
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_limited_as_rfc_9260_says() {
+        let (mut outbound, mut sent) = filled();
+        // A chunk has 16 + 1160 octets of the 4 x 1179 that the first window has; the window may be exceeded by less than a chunk.
+        assert_eq!(leave(&mut outbound, 200), 5);
+        assert!(outbound.handle_sack(at(300), 2, &[], &mut sent));
+        assert_eq!(
+            outbound.window.octets,
+            5 * CHUNK,
+            "slow start: by one chunk for a report, though two came"
+        );
+        assert_eq!(leave(&mut outbound, 300), 3);
+        assert!(outbound.handle_sack(at(310), 4, &[], &mut sent));
+        // Six are on their way, of which three reports miss the first; it is sent again whatever the window.
+        assert_eq!((leave(&mut outbound, 310), outbound.window.octets), (3, 6 * CHUNK));
+        for end in 6..=8 {
+            assert!(outbound.handle_sack(at(400), 4, &[(5, end)], &mut sent));
+        }
+        assert_eq!((outbound.window.octets, outbound.window.threshold), (4 * CHUNK, 4 * CHUNK));
+        // Three are on their way: what was missed leaves, and a fresh one.
+        assert_eq!((leave(&mut outbound, 400), outbound.window.flight), (2, 5 * (DATA as u32 + ROOM)));
+        // What is missed in the same flight does not reduce the window again, and leaves at once.
+        for end in 10..=12 {
+            assert!(outbound.handle_sack(at(410), 8, &[(9, end)], &mut sent));
+        }
+        assert_eq!(outbound.window.octets, 4 * CHUNK);
+        assert_eq!(leave(&mut outbound, 410), 5);
+        // A time-out leaves one chunk.
+        outbound.handle_timeout(at(3000), &mut sent);
+        assert_eq!((outbound.window.octets, outbound.window.flight), (CHUNK, 0));
+        assert_eq!(leave(&mut outbound, 3000), 2);
+    }
+
+    #[test]
+    fn above_its_threshold_the_window_grows_by_a_chunk_in_a_round_trip() {
+        let (mut outbound, mut sent) = filled();
+        outbound.window.threshold = 4 * CHUNK - 1;
+        let mut next = 0;
+        let windows: Vec<u32> = (0..12)
+            .map(|_| {
+                leave(&mut outbound, 200);
+                next += 1;
+                assert!(outbound.handle_sack(at(200), next, &[], &mut sent));
+                outbound.window.octets / CHUNK
+            })
+            .collect();
+        // Five chunks of 1176 octets are more than the window of four of 1179, six more than one of five.
+        assert_eq!(windows, [4, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6, 6]);
+    }
+
+    #[test]
+    fn what_a_full_channel_does_not_take_is_refused_and_has_no_number() {
+        let mut sent = Vec::new();
+        let channel = DataChannel { bytes: MOST_BYTES, ..CHANNEL };
+        let mut outbound = Outbound::new(channel, 7, at(0));
+        outbound.handle_timeout(at(70), &mut sent);
+        let taken = (MOST_WAITING / u64::from(MOST_BYTES)) as usize;
+        assert_eq!((sent.len(), outbound.chunks.len() as u64), (71, taken as u64 * channel.chunks()));
+        assert!(
+            sent[..taken].iter().zip(0..).all(|(message, number)| message.outcome == Outcome::Taken(number))
+        );
+        assert!(sent[taken..].iter().all(|message| message.outcome == Outcome::Refused));
+        // As soon as one has come whole, there is room for the next.
+        while outbound.first < channel.chunks() {
+            leave(&mut outbound, 71);
+            let next = outbound.fresh;
+            assert!(outbound.handle_sack(at(71), next, &[], &mut sent));
+        }
+        outbound.handle_timeout(at(71), &mut sent);
+        assert_eq!(sent.last().map(|message| message.outcome), Some(Outcome::Taken(taken as u64)));
+    }
+
+    #[test]
+    fn a_peer_that_skips_on_and_on_makes_nothing_grow() {
+        let mut inbound = Inbound::new(CHANNEL, 7);
+        let mut delivered = BTreeMap::new();
+        for _ in 0..1000 {
+            let next = inbound.next + WINDOW;
+            assert!(inbound.handle_forward(at(1), next, &mut delivered));
+            let body = Payload::pattern(7, content(next), 100);
+            assert_eq!(inbound.handle_data(at(1), next, &body, &mut delivered), Some((100, 0)));
+        }
+        assert_eq!((delivered.len(), inbound.beyond.len(), inbound.parts.len()), (1000, 0, 0));
+    }
+
+    #[test]
+    fn skipped_messages_are_named_where_they_have_an_order() {
+        for (ordered, length) in [(true, 12), (false, 8)] {
+            let mut sent = Vec::new();
+            let channel = DataChannel { ordered, retransmits: Some(0), ..CHANNEL };
+            let mut outbound = Outbound::new(channel, 7, at(0));
+            outbound.handle_timeout(at(2), &mut sent);
+            assert_eq!(leave(&mut outbound, 2), 3);
+            outbound.handle_timeout(at(1500), &mut sent);
+            let told = outbound.poll(at(1500)).expect("it tells what it gave up");
+            assert_eq!(told.len(), 13 + 8 + 16 + 12 + length);
+            assert_eq!(parse(&told, 0, 0), Some(Chunk::Forward { next: 3 }));
+            let names: &[u8] = if ordered { &[0, 0, 0, 2] } else { &[] };
+            assert_eq!(&told.front()[RECORD + COMMON + 8..], names, "stream 0, message 2");
+        }
     }
 }

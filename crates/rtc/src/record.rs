@@ -4,6 +4,7 @@ use crate::breaker::Cause;
 use crate::clock::Drift;
 use crate::data::SentMessage;
 use crate::rate::Value;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use voxpath_units::{Span, Time};
 
@@ -47,8 +48,8 @@ pub struct Record {
     pub stopped: [Option<(Time, Cause)>; 2],
     /// Messages that it gave to its data channel.
     pub messages: Vec<SentMessage>,
-    /// When messages of the other end were delivered here, by their number; none of those that were not.
-    pub delivered: Vec<Option<Time>>,
+    /// When messages of the other end were delivered here, by their number among those that its channel took.
+    pub delivered: BTreeMap<u64, Time>,
     /// Signals of its rate control as they changed, if somebody looks.
     pub signals: Vec<Signal>,
     /// When the call was over here; none if it was not.
@@ -77,7 +78,7 @@ impl Record {
         });
         let signals = self.signals.capacity() * size_of::<Signal>();
         let messages = self.messages.capacity() * size_of::<SentMessage>()
-            + self.delivered.capacity() * size_of::<Option<Time>>();
+            + self.delivered.len() * size_of::<(u64, Time)>();
         size_of::<Self>() + sent.sum::<usize>() + received.sum::<usize>() + signals + messages
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_rtc::breaker::Cause;
-use voxpath_rtc::data::SentMessage;
+use voxpath_rtc::data::{Outcome, SentMessage};
 use voxpath_rtc::rate::Value;
 use voxpath_rtc::record::{
     Fate, Media, ReceivedFrame, ReceivedSecond, Record, SentFrame, SentSecond, Signal,
@@ -128,10 +128,11 @@ pub(super) struct Message {
 
 impl Message {
     const fn fate(&self) -> &'static str {
-        match (self.delivered, self.sent.given_up) {
+        match (self.delivered, self.sent.outcome) {
             (Some(_), _) => "delivered",
-            (None, true) => "given up",
-            (None, false) => "pending",
+            (None, Outcome::GivenUp(_)) => "given up",
+            (None, Outcome::Refused) => "refused",
+            (None, Outcome::Taken(_)) => "pending",
         }
     }
 }
@@ -166,7 +167,10 @@ pub(super) static DATA: EntityOf<Message> = EntityOf {
             ),
             (
                 "outcome",
-                Meaning::name(RECEIVER, "delivered; given up: not sent again any more; pending: neither."),
+                Meaning::name(
+                    RECEIVER,
+                    "delivered; given up: not sent again any more; refused: 16 MiB waited already; pending: none of these.",
+                ),
                 Of::Text(|row| row.fate().into()),
             ),
         ],
@@ -176,7 +180,12 @@ pub(super) static DATA: EntityOf<Message> = EntityOf {
         for (end, record) in ends.into_iter().enumerate() {
             let other = ends[1 - end];
             rows.extend((0..).zip(&record.messages).map(|(number, sent)| {
-                let delivered = other.delivered.get(number as usize).copied().flatten();
+                let delivered = match sent.outcome {
+                    Outcome::Taken(message) | Outcome::GivenUp(message) => {
+                        other.delivered.get(&message).copied()
+                    }
+                    Outcome::Refused => None,
+                };
                 let sent = SentMessage { at: record.clock.run(sent.at), ..*sent };
                 let delivered = delivered.map(|at| other.clock.run(at));
                 Message { flow: told.flow, end, number, sent, delivered }
