@@ -55,11 +55,13 @@ def main() -> int:
         sys.stderr.write(f"no real hosts here: {error}\n")
         return 1
     found = "\n".join(f"- {one}" for one in answer.report.answer)
-    asked = dict(answer.report.origin)["replications"]
+    asked = ", ".join(
+        f"{name} {value}" for name, value in answer.report.origin if name not in ("command", "engine")
+    )
     text = f"""# {page.title}
 
 Written by `make {page.target}`; do not edit. The page shows the study [{options.name}](../../python/voxpath/studies/{options.name}/README.md), which explains its settings,
-with replications {asked}. Measured on {on}; engine {_engine.BUILD}.
+with {asked}. Measured on {on}; engine {_engine.BUILD}.
 
 {found}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from voxpath import _engine
 from voxpath.document import Checks, Map, Outlines, Plot
 
 if TYPE_CHECKING:
@@ -121,6 +122,12 @@ def checks_of(sections: Sequence[Section]) -> list[Check]:
         if isinstance(part, Checks)
         for check in part.checks
     ]
+
+
+def origin(study: str, quick: bool, **more: str) -> Sequence[tuple[str, str]]:
+    """Where a study's page comes from: the command, the engine, and more by name, such as replications."""
+    command = f"voxpath study {study}{' --quick' if quick else ''}"
+    return (("command", command), ("engine", _engine.BUILD), *more.items())
 
 
 _FIGURES = (Plot, Map, Outlines)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, origin
 from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
@@ -75,11 +74,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         "published equations right?",
         [tally],
         sections,
-        (
-            ("command", "voxpath study ficiu2023" + (" --quick" if quick else "")),
-            ("engine", _engine.BUILD),
-            ("replications", str(effort.replications)),
-        ),
+        origin("ficiu2023", quick, replications=str(effort.replications)),
         Lead(_sentence(checks[0].checks[0], every), figures_[0], checks[0].checks[0].claim),
     )
     rows = [

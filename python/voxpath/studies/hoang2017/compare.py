@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Cell as Shown
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
 from voxpath.results.decisions import below, within
-from voxpath.studies.base import Answer, Study, held, pictured, shown
+from voxpath.studies.base import Answer, Study, held, origin, pictured, shown
 from voxpath.studies.hoang2017 import claims, figures, misprints, tables
 from voxpath.studies.hoang2017.printed import mean_available, mean_estimate
 from voxpath.studies.hoang2017.questions import (
@@ -211,7 +210,8 @@ def _sentence(found: Found) -> str:
 
 def run(ask: Ask, quick: bool) -> Answer:
     """Asks everything and judges it."""
-    found = ask_all(ask, QUICK if quick else FULL)
+    effort = QUICK if quick else FULL
+    found = ask_all(ask, effort)
     judged = tables.comparisons(found)
     mean_table, fits = explains_mean(found)
     sections = [
@@ -234,7 +234,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         "Does RRTCC keep losses low over a network that changes at random, and does it share with TCP?",
         _answer(found, judged, fits),
         sections,
-        (("command", "voxpath study hoang2017"), ("engine", _engine.BUILD)),
+        origin("hoang2017", quick, replications=str(effort.replications)),
         Lead(
             _sentence(found),
             pictured(sections, "Figure 18"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Cell, Checks, Facts, Lead, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, pictured, shown
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, origin, pictured, shown
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
 from voxpath.voice.audio import opus
 from voxpath.voice.phonetics import measurement, praat
@@ -45,12 +44,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         "text says in a vocal tract whose truth is known, and what does a voice path do to vowels?",
         _answer(judged, found, passed),
         sections,
-        (
-            ("command", "voxpath study karaoui2023" + (" --quick" if quick else "")),
-            ("engine", _engine.BUILD),
-            ("Praat", praat.version()),
-            ("Opus", opus.version()),
-        ),
+        origin("karaoui2023", quick, Praat=praat.version(), Opus=opus.version()),
         Lead(
             _sentence(judged, found[-1]),
             pictured(sections[1:], "Contours"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Facts, Lead, Report, Section, Table, Text
-from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown
+from voxpath.studies.base import Answer, Study, checks_of, held, origin, pictured, shown
 from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region, segmenter
 from voxpath.studies.ramli2018.questions import (
     FILE_FAST,
@@ -60,6 +59,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         Section("Beyond: the working region", _region(found)),
     ]
     told = [*warnings(found, found.ways), *_found(found)]
+    replications = f"{effort.replications} simulated, {effort.real_replications} real"
     tally = held(checks_of(sections))
     report = Report(
         "Speech recognition over TCP: Ramli and Jarin 2018",
@@ -67,11 +67,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         "decides that: how long one speaks, the loss, the delay, or the recogniser?",
         [*told, tally],
         sections,
-        (
-            ("command", "voxpath study ramli2018" + (" --quick" if quick else "")),
-            ("engine", _engine.BUILD),
-            ("replications", f"{effort.replications} simulated, {effort.real_replications} real"),
-        ),
+        origin("ramli2018", quick, replications=replications),
         Lead(
             _sentence(found, tally),
             pictured(sections, region.map_of(found.region, region.FACTOR).title)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Cell as Shown
 from voxpath.document import Check, Checks, Lead, Report, Section, Table
 from voxpath.results.intervals import summarise
-from voxpath.studies.base import Answer, Study, pictured, shown
+from voxpath.studies.base import Answer, Study, origin, pictured, shown
 from voxpath.studies.rfc8867 import claims, figures
 from voxpath.studies.rfc8867.cases import AS_LISTED, CASES
 from voxpath.studies.rfc8867.measures import WINDOWS, over
@@ -184,7 +183,7 @@ def report_of(found: Found) -> Report:
         "What does each rate control do in the test cases of RFC 8867?",
         headline(found),
         sections,
-        (("command", "voxpath study rfc8867"), ("engine", _engine.BUILD)),
+        origin("rfc8867", found.effort is QUICK, replications=str(found.effort.replications)),
         Lead(
             headline(found)[-1],
             pictured(sections, "5.6, "),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Text
 from voxpath.results.decisions import all_of
-from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown, with_causes
+from voxpath.studies.base import Answer, Study, checks_of, held, origin, pictured, shown, with_causes
 from voxpath.studies.sarkar2022 import (
     beyond,
     causes,
@@ -90,11 +89,7 @@ def run(ask: Ask, quick: bool) -> Answer:
             told,
         ],
         sections,
-        (
-            ("command", "voxpath study sarkar2022" + (" --quick" if quick else "")),
-            ("engine", _engine.BUILD),
-            ("replications", str(effort.replications)),
-        ),
+        origin("sarkar2022", quick, replications=str(effort.replications)),
         Lead(
             _sentence(found, judged),
             pictured(sections, "Figure 6"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Checks, Facts, Lead, Report, Section, Text
-from voxpath.studies.base import Answer, Study, checks_of, held, pictured, shown
+from voxpath.studies.base import Answer, Study, checks_of, held, origin, pictured, shown
 from voxpath.studies.thapa2023 import cited, claims, emergency, figures, later, offload, readings, tables
 from voxpath.studies.thapa2023.claims import against_socket, header, seconds
 from voxpath.studies.thapa2023.questions import FULL, QUICK, REAL, SIM, ask_all
@@ -51,11 +50,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         "What does sending the same data through a broker cost beside a bare socket, in headers and in time?",
         told,
         sections,
-        (
-            ("command", "voxpath study thapa2023" + (" --quick" if quick else "")),
-            ("engine", _engine.BUILD),
-            ("replications", f"{effort.replications} simulated, {effort.real} real"),
-        ),
+        origin("thapa2023", quick, replications=f"{effort.replications} simulated, {effort.real} real"),
         Lead(
             told[0],
             pictured(sections, "Figure 4"),

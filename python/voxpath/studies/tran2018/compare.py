@@ -6,9 +6,8 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from voxpath import _engine
 from voxpath.document import Checks, Facts, Lead, Report, Section, Text
-from voxpath.studies.base import Answer, Study, held, pictured, shown
+from voxpath.studies.base import Answer, Study, held, origin, pictured, shown
 from voxpath.studies.tran2018 import claims, figures, tables
 from voxpath.studies.tran2018.measures import of_one, percentile
 from voxpath.studies.tran2018.networks import KINDS
@@ -139,7 +138,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         "Which scheduler keeps the answer fast, for a client on two cellular networks?",
         _answer(found, judged, checks),
         sections,
-        (("command", "voxpath study tran2018" + " --quick" * quick), ("engine", _engine.BUILD)),
+        origin("tran2018", quick, repetitions=str(effort.repetitions)),
         Lead(_answer(found, judged, checks)[0], pictured(sections, "Figure 4"), checks[0].claim),
     )
     return Answer(near, judged, report)
