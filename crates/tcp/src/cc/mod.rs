@@ -168,8 +168,10 @@ pub struct RateSample {
     pub rtt: Option<Span>,
     /// The smoothed round-trip time, if known.
     pub srtt: Option<Span>,
-    /// A loss is being repaired.
+    /// A loss is being repaired that acknowledgments have shown.
     pub in_recovery: bool,
+    /// A loss is being repaired that a timeout has shown.
+    pub in_loss: bool,
 }
 
 impl RateSample {

@@ -49,17 +49,23 @@ impl LossRecovery {
         match self.episode.phase {
             Phase::Open => {
                 self.dupacks.clear();
-                self.grow_window(cx, snd, ack);
                 self.detect_loss(cx, snd, ack.now);
+                // Not with an acknowledgment that shows a loss: the state after it counts (tcp_cong_control()).
+                if self.episode.phase == Phase::Open {
+                    self.grow_window(cx, snd, ack);
+                }
             }
             Phase::Reduction => {
                 self.dupacks.clear();
                 // Something above has to be acknowledged, for CWR to have arrived.
-                if snd.una > self.episode.recover {
+                let ends = snd.una > self.episode.recover;
+                if ends {
                     self.leave_recovery(cx, snd);
-                    self.grow_after_recovery(cx, snd, ack);
                 }
                 self.detect_loss(cx, snd, ack.now);
+                if ends {
+                    self.grow_after_recovery(cx, snd, ack);
+                }
             }
             Phase::Loss => self.on_ack_after_timeout(cx, snd, ack),
             Phase::Recovery if snd.una >= self.episode.recover => {
@@ -83,7 +89,9 @@ impl LossRecovery {
                     self.grow_after_recovery(cx, snd, ack);
                 }
             }
-            Phase::Recovery if cx.options.sack => self.update_lost(cx, snd, ack.now),
+            Phase::Recovery if cx.options.sack => {
+                self.update_lost(cx, snd, ack.now);
+            }
             Phase::Recovery => match cx.config.recovery {
                 Recovery::NewReno | Recovery::Linux => self.on_partial_ack(cx, snd, ack),
                 Recovery::Reno | Recovery::Tahoe => self.leave_recovery(cx, snd),
@@ -108,6 +116,7 @@ impl LossRecovery {
         if self.was_timeout_spurious(cx, snd, ack) {
             self.undo_loss(cx, snd, ack.now);
             snd.timers.expiries = 0;
+            self.grow_after_recovery(cx, snd, ack);
             return;
         }
         if ack.advanced {
@@ -117,13 +126,14 @@ impl LossRecovery {
             }
             self.dupacks.clear();
         }
-        if self.grows_window(cx, ack) {
-            self.grow_window(cx, snd, ack);
-        }
         if self.episode.phase == Phase::Open && cx.config.rack {
             self.detect_loss(cx, snd, ack.now);
-        } else {
-            self.update_lost(cx, snd, ack.now);
+        } else if self.update_lost(cx, snd, ack.now) && cx.config.recovery == Recovery::Linux {
+            // Where a retransmission is lost as well recovery begins anew (FLAG_LOST_RETRANS of tcp_fastretrans_alert()).
+            self.begin_recovery(cx, snd, ack.now);
+        }
+        if self.episode.phase != Phase::Recovery && self.grows_window(cx, ack) {
+            self.grow_window(cx, snd, ack);
         }
     }
 
@@ -230,7 +240,9 @@ impl LossRecovery {
                             self.grow_window(cx, snd, ack);
                         }
                     }
-                    Phase::Recovery => self.update_lost(cx, snd, ack.now),
+                    Phase::Recovery => {
+                        self.update_lost(cx, snd, ack.now);
+                    }
                     Phase::Loss => self.on_ack_after_timeout(cx, snd, ack),
                 }
             }
@@ -335,7 +347,8 @@ impl LossRecovery {
             in_flight,
             rtt,
             srtt: cx.rtt.srtt(),
-            in_recovery: matches!(self.episode.phase, Phase::Recovery | Phase::Loss),
+            in_recovery: self.episode.phase == Phase::Recovery,
+            in_loss: self.episode.phase == Phase::Loss,
         };
         snd.cc.cong_control(&sample, &mut snd.window);
         if snd.cc.limits_rate()

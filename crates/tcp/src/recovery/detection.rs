@@ -60,9 +60,13 @@ impl LossRecovery {
             let dupacks = self.episode.dupacks;
             snd.scoreboard.is_lost(snd.una) || dupacks >= cx.config.dupack_threshold
         };
-        if !lost || snd.flight() == 0 {
-            return;
+        if lost && snd.flight() > 0 {
+            self.begin_recovery(cx, snd, now);
         }
+    }
+
+    /// Outstanding data counts as lost (tcp_enter_recovery()).
+    pub(super) fn begin_recovery(&mut self, cx: &mut Shared, snd: &mut Sender, now: Time) {
         cx.counters.fast_retransmits += 1;
         self.cancel_loss_probe();
         self.init_undo(snd);
@@ -112,16 +116,17 @@ impl LossRecovery {
         snd.window.ssthresh = if whole { ssthresh / smss * smss } else { ssthresh };
     }
 
-    pub(super) fn update_lost(&mut self, cx: &Shared, snd: &mut Sender, now: Time) {
+    /// Whether a retransmission was found lost again.
+    pub(super) fn update_lost(&mut self, cx: &Shared, snd: &mut Sender, now: Time) -> bool {
         if cx.options.sack && cx.config.rack {
-            self.detect_loss_by_time(cx, snd, now);
-        } else {
-            snd.scoreboard.update_lost(cx.config.dupack_threshold, snd.window.smss);
+            return self.detect_loss_by_time(cx, snd, now);
         }
+        snd.scoreboard.update_lost(cx.config.dupack_threshold, snd.window.smss);
+        false
     }
 
     /// RFC 8985 section 6.2, step 5.
-    fn detect_loss_by_time(&mut self, cx: &Shared, snd: &mut Sender, now: Time) {
+    fn detect_loss_by_time(&mut self, cx: &Shared, snd: &mut Sender, now: Time) -> bool {
         let eager = matches!(self.episode.phase, Phase::Recovery | Phase::Loss)
             || snd.rtx_queue.sacked_out() >= cx.config.dupack_threshold;
         let mut wait = Span::ZERO;
@@ -129,11 +134,12 @@ impl LossRecovery {
         let Self { rack, episode, .. } = self;
         let Sender { scoreboard, rtx_queue, .. } = snd;
         let verdict = rack.detect_loss(now, cx.rtt.srtt(), eager, &mut wait);
-        rtx_queue.detect_lost(verdict, |range, short| {
+        let again = rtx_queue.detect_lost(verdict, |range, short| {
             episode.newly_lost = true;
             scoreboard.mark_lost(range.start.max(una)..range.end, short);
         });
         self.timers.reordering = (wait > Span::ZERO).then(|| self.reordering_deadline(cx, now, wait));
+        again
     }
 
     /// When the reordering window is over: then, or as late as Linux' timer is (tcp_rack_mark_lost()).
@@ -147,7 +153,15 @@ impl LossRecovery {
         let in_recovery = self.episode.phase == Phase::Recovery;
         match self.episode.phase {
             Phase::Open | Phase::Reduction => self.detect_loss_by_sack(cx, snd, now),
-            Phase::Recovery | Phase::Loss => self.update_lost(cx, snd, now),
+            Phase::Recovery => {
+                self.update_lost(cx, snd, now);
+            }
+            Phase::Loss => {
+                self.update_lost(cx, snd, now);
+                if self.episode.newly_lost && cx.config.recovery == Recovery::Linux {
+                    self.begin_recovery(cx, snd, now);
+                }
+            }
         }
         if cx.config.prr && !snd.by_rate() && !in_recovery && self.episode.phase == Phase::Recovery {
             // Where the timer begins a recovery, as if one segment had been delivered (tcp_rack_reo_timeout()). Within one the window

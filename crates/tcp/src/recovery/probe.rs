@@ -40,7 +40,7 @@ impl LossRecovery {
         let first = snd.rtx_queue.first_sent().filter(|_| sent && cx.rtt.follows_linux());
         let left = first.map_or(Span::ZERO, |first| (first + cx.rtt.rto()).since(now));
         let timeout = if left > Span::ZERO { timeout.min(left) } else { timeout };
-        self.timers.loss_probe = Some(cx.rtt.expiry(now, timeout).min(rto));
+        self.timers.loss_probe = Some(cx.rtt.expiry(now, timeout + snd.pacing_delay(cx, now)).min(rto));
     }
 
     /// The timer expired: new data if there is any, else the last segment again (section 7.3).

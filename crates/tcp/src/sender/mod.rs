@@ -408,7 +408,7 @@ impl Sender {
 
     /// RFC 6298 (5.3).
     pub(crate) fn restart_retransmit_timer(&mut self, cx: &Shared, now: Time) {
-        self.timers.retransmit = Some(cx.rtt.expiry(now, cx.rtt.rto()));
+        self.timers.retransmit = Some(cx.rtt.expiry(now, cx.rtt.rto() + self.pacing_delay(cx, now)));
         self.timers.persist = None;
     }
 

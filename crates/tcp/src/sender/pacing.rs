@@ -2,6 +2,7 @@
 //! pacing of Linux).
 
 use super::Sender;
+use crate::config::JIFFY;
 use crate::shared::Shared;
 use voxpath_units::{Span, Time};
 
@@ -45,6 +46,12 @@ impl Sender {
     pub(crate) fn last_departure(&self) -> Option<Time> {
         let next = self.pacer.as_ref().map_or(Time::ZERO, |pacer| pacer.next);
         self.last_data.map(|last| last.max(next))
+    }
+
+    /// By how much timers are later because pacing holds the next segment: whole jiffies of it (tcp_pacing_delay()).
+    pub(crate) fn pacing_delay(&self, cx: &Shared, now: Time) -> Span {
+        let wait = self.pacer.as_ref().map_or(Span::ZERO, |pacer| pacer.next.since(now));
+        if cx.rtt.follows_linux() { JIFFY * (wait.as_nanos() / JIFFY.as_nanos()) } else { Span::ZERO }
     }
 
     /// Whether a segment has to wait; if so, the timer is set.

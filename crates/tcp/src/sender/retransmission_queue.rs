@@ -291,16 +291,17 @@ impl RetransmissionQueue {
     }
 
     /// Looks for losses among segments in the order of time: `verdict(sent)` of each one in flight is whether it is lost, or none for it and
-    /// all that were sent later. Those lost are given to `lose`, with what they fall short of their charge.
+    /// all that were sent later. Those lost are given to `lose`, with what they fall short of their charge. Whether any was a
+    /// retransmission.
     pub(crate) fn detect_lost(
         &mut self,
         mut verdict: impl FnMut(Sent) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>, u64),
-    ) {
+    ) -> bool {
         let mut more = self.more.take();
-        if let Some(more) = &mut more {
-            self.detect_lost_retransmissions(&mut more.retransmissions, &mut verdict, &mut lose);
-        }
+        let again = more.as_mut().is_some_and(|more| {
+            self.detect_lost_retransmissions(&mut more.retransmissions, &mut verdict, &mut lose)
+        });
         self.more = more;
         // Originals, by their number.
         let first = self.index_of(self.first_undecided);
@@ -325,16 +326,17 @@ impl RetransmissionQueue {
             start = sent.end;
         }
         self.first_undecided = undecided.unwrap_or(start);
+        again
     }
 
-    /// Looks for losses among what was retransmitted, of which the front is the oldest.
+    /// Looks for losses among what was retransmitted, of which the front is the oldest; whether there are any.
     fn detect_lost_retransmissions(
         &mut self,
         retransmissions: &mut VecDeque<Retransmission>,
         mut verdict: impl FnMut(Sent) -> Option<bool>,
         mut lose: impl FnMut(Range<u64>, u64),
-    ) {
-        let mut at = 0;
+    ) -> bool {
+        let (mut at, mut any) = (0, false);
         while let Some(retransmission) = retransmissions.get(at) {
             if let Some(index) = self.in_flight(retransmission) {
                 match verdict(retransmission.sent) {
@@ -346,11 +348,13 @@ impl RetransmissionQueue {
                     Some(true) => {
                         let short = self.sums.mark_lost(&mut self.segments[index]);
                         lose(self.start_of(index)..retransmission.end, short);
+                        any = true;
                     }
                 }
             }
             retransmissions.remove(at);
         }
+        any
     }
 
     /// The segment that was retransmitted, if nothing is known of that yet.
@@ -533,7 +537,9 @@ mod tests {
                             sent.sack(range, &sacked, &mut delivered);
                         }
                     }
-                    Step::DetectLost { since } => sent.detect_lost(|one| Some(old(since, one.at)), |_, _| ()),
+                    Step::DetectLost { since } => {
+                        sent.detect_lost(|one| Some(old(since, one.at)), |_, _| ());
+                    }
                     Step::MarkLost { since } => sent.mark_lost(|at, _| old(since, at), |_, _| ()),
                     Step::ClearSacks => {
                         sacked.clear();

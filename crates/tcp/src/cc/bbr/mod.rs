@@ -41,6 +41,16 @@ enum Mode {
     ProbeRtt,
 }
 
+/// What is being repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repairing {
+    Nothing,
+    /// What acknowledgments have shown to be lost.
+    Losses,
+    /// What a timeout took for lost.
+    Timeout,
+}
+
 /// BBR.
 #[derive(Debug)]
 pub(super) struct Bbr {
@@ -69,7 +79,8 @@ pub(super) struct Bbr {
     probe_done: Option<Time>,
     probe_round_done: bool,
     prior_cwnd: u64,
-    in_recovery: bool,
+    /// What was being repaired at the last acknowledgment (`prev_ca_state`).
+    repairing: Repairing,
     conserving: bool,
     idle_restart: bool,
     aggregation: Aggregation,
@@ -111,7 +122,7 @@ impl Bbr {
             probe_done: None,
             probe_round_done: false,
             prior_cwnd: 0,
-            in_recovery: false,
+            repairing: Repairing::Nothing,
             conserving: false,
             idle_restart: false,
             aggregation: Aggregation::default(),
@@ -326,7 +337,8 @@ impl Bbr {
     }
 
     fn save(&mut self, cwnd: u64) {
-        let before = if self.in_recovery || self.mode == Mode::ProbeRtt { self.prior_cwnd } else { 0 };
+        let repairs = self.repairing != Repairing::Nothing;
+        let before = if repairs || self.mode == Mode::ProbeRtt { self.prior_cwnd } else { 0 };
         self.prior_cwnd = cwnd.max(before);
     }
 
@@ -363,12 +375,17 @@ impl Bbr {
         if sample.lost > 0 {
             window.cwnd = window.cwnd.saturating_sub(sample.lost).max(window.smss);
         }
-        let before = core::mem::replace(&mut self.in_recovery, sample.in_recovery);
-        if sample.in_recovery && !before {
+        let repairing = match sample {
+            RateSample { in_recovery: true, .. } => Repairing::Losses,
+            RateSample { in_loss: true, .. } => Repairing::Timeout,
+            _ => Repairing::Nothing,
+        };
+        let before = core::mem::replace(&mut self.repairing, repairing);
+        if repairing == Repairing::Losses && before != repairing {
             self.conserving = true;
             self.round_end = sample.total_delivered;
             window.cwnd = sample.in_flight + sample.acked;
-        } else if before && !sample.in_recovery {
+        } else if before != Repairing::Nothing && repairing == Repairing::Nothing {
             window.cwnd = window.cwnd.max(self.prior_cwnd);
             self.conserving = false;
         }
@@ -435,7 +452,7 @@ impl CongestionControl for Bbr {
     fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
         match event {
             CwndEvent::Loss { total_lost } => {
-                self.in_recovery = true;
+                self.repairing = Repairing::Timeout;
                 self.full_bandwidth = 0.0;
                 self.round_start = true;
                 self.counted.lost = total_lost;
