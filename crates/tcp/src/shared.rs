@@ -11,7 +11,7 @@ use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::TcpHeader;
 
 /// The default of RFC 9293 section 3.7.1 where the peer announces no maximum segment size.
-const DEFAULT_MSS: u16 = 536;
+pub(crate) const DEFAULT_MSS: u16 = 536;
 
 /// The largest shift count (RFC 7323 section 2.3).
 pub(crate) const MAX_WINDOW_SHIFT: u8 = 14;

@@ -63,6 +63,7 @@ impl Connection {
     fn establish(&mut self, now: Time, header: &TcpHeader) {
         self.shared.state = State::Established;
         self.note_heard(now);
+        self.rcv.begin_space(now);
         self.snd.syn_pending = false;
         let expiries = self.snd.timers.expiries;
         // As Linux counts them: once one was lost, what was repeated for the peer's repeated SYN was lost as well (`total_retrans`).

@@ -2,13 +2,16 @@
 //! its delay that follows the rhythm of the data (`icsk_ack`).
 
 use super::Receiver;
-use crate::shared::Shared;
+use crate::shared::{DEFAULT_MSS, Shared};
 use voxpath_units::{Span, Time};
 
 /// TCP_ATO_MIN, TCP_DELACK_MIN.
 const ATO_MIN: Span = Span::from_millis(40);
 /// TCP_DELACK_MAX.
 const DELAY_MAX: Span = Span::from_millis(200);
+
+/// Shorter segments do not let the window grow (tcp_event_data_recv()).
+const GROWING: u64 = 128;
 
 /// Acknowledgments out of order for each octet that is waited for, before they are compressed (TCP_FASTRETRANS_THRESH).
 const DUPLICATES: u32 = 3;
@@ -35,6 +38,8 @@ pub(super) struct AckPolicy {
     interactive: bool,
     /// The data read last was the end of what the peer had to say for now (`ICSK_ACK_PUSHED`).
     pushed: bool,
+    /// And so was another one before (`ICSK_ACK_PUSHED2`).
+    pushed_twice: bool,
     /// When the reader is awake that the first of what is unread has woken, and how many octets have come since it was.
     reader: (Time, u64),
     /// Acknowledgments out of order sent at once while this octet was waited for.
@@ -52,8 +57,10 @@ impl Receiver {
         if config.adaptive {
             unread = unread.max(self.wake_reader(now, len));
         }
-        self.grow_receive_buffer(cx, unread);
-        let full = u64::from(self.full_size);
+        if len >= GROWING {
+            self.grow_receive_buffer(cx, unread);
+        }
+        let full = u64::from(self.usual_segment(cx));
         if !config.adaptive {
             if self.unacked >= u64::from(config.max_segments) * full {
                 self.ack_now = true;
@@ -64,13 +71,16 @@ impl Receiver {
         }
         let moves = self.window_moves(cx, unread);
         let policy = &mut self.policy;
-        policy.pushed |= pushed;
+        // A short segment counts as the end of what there was to say, a second one even where an answer would be due (tcp_measure_rcv_mss()).
+        let short = len < full;
+        policy.pushed_twice |= short && policy.pushed;
+        policy.pushed |= short || pushed;
         let enough = self.unacked > u64::from(cx.config.delayed_ack.max_segments - 1) * full;
         if enough && moves || (policy.quick > 0 && !policy.interactive) {
             self.ack_before_data(cx);
             return;
         }
-        if enough || policy.pushed && !policy.interactive {
+        if enough || policy.pushed_twice || policy.pushed && !policy.interactive {
             // The reader does it once it is awake (tcp_cleanup_rbuf()).
             self.timers.reading = Some(policy.reader.0);
         }
@@ -84,6 +94,20 @@ impl Receiver {
         }
     }
 
+    /// What a full segment of the peer's seems to be; in Linux no less than the default at first (`rcv_mss`, tcp_initialize_rcv_mss()).
+    pub(super) fn usual_segment(&self, cx: &Shared) -> u32 {
+        if cx.config.delayed_ack.adaptive {
+            self.full_size.max(u32::from(DEFAULT_MSS))
+        } else {
+            self.full_size
+        }
+    }
+
+    /// Whether data has arrived that the reader has not woken up for yet.
+    pub(super) fn is_reader_behind(&self, now: Time) -> bool {
+        self.policy.reader.0 > now
+    }
+
     /// Data has arrived for the reader; how much it has not read, if it needs as long as always to wake up.
     fn wake_reader(&mut self, now: Time, len: u64) -> u64 {
         let (awake, unread) = &mut self.policy.reader;
@@ -95,14 +119,27 @@ impl Receiver {
     }
 
     /// Data beyond a gap has arrived: tells of it at once, or together with what follows within a millisecond (__tcp_ack_snd_check()).
-    pub(super) fn acknowledge_out_of_order(&mut self, cx: &Shared, now: Time, len: u64) {
+    ///
+    /// If `first_the_rest`, what was here before is told, and what came now waits for the next acknowledgment: it might push something out
+    /// of the few blocks that fit (tcp_sack_new_ofo_skb(), TCP_SACK_BLOCKS_EXPECTED).
+    pub(super) fn acknowledge_out_of_order(
+        &mut self,
+        cx: &Shared,
+        now: Time,
+        len: u64,
+        first_the_rest: bool,
+    ) {
         // Without SACK a window that grew would make a duplicate acknowledgment none. What came takes no memory yet (tcp_data_queue_ofo()).
         if cx.options.sack {
             self.grow_receive_buffer(cx, self.buffer.held().saturating_sub(len));
         }
         self.grow_memory_beyond_gap(cx);
+        if first_the_rest {
+            self.ack_before_data(cx);
+            return;
+        }
         let next = self.buffer.next();
-        let full = u64::from(self.full_size);
+        let full = u64::from(self.usual_segment(cx));
         let policy = &mut self.policy;
         let at_once = !cx.config.delayed_ack.adaptive
             || !cx.options.sack
@@ -127,6 +164,11 @@ impl Receiver {
         }
     }
 
+    /// Whether acknowledgments are held back that have something to report.
+    pub(super) const fn holds_reports(&self) -> bool {
+        self.policy.compressed > 0
+    }
+
     /// Data that continues the stream has arrived, be it behind a gap (tcp_event_data_recv()).
     pub(super) fn follow_rhythm(&mut self, cx: &Shared, now: Time) {
         if !cx.config.delayed_ack.adaptive {
@@ -136,7 +178,7 @@ impl Receiver {
         let policy = &mut self.policy;
         let Some(ato) = policy.ato else {
             (policy.ato, policy.last) = (Some(ATO_MIN), now);
-            self.acknowledge_quickly(cx.config.delayed_ack.quick);
+            self.acknowledge_quickly(cx, cx.config.delayed_ack.quick);
             return;
         };
         let gap = now - policy.last;
@@ -147,14 +189,14 @@ impl Receiver {
             policy.ato = Some((ato / 2 + gap).min(rto));
         } else if gap > rto {
             // The sender has paused, and may have gone back to a small window.
-            self.acknowledge_quickly(cx.config.delayed_ack.quick);
+            self.acknowledge_quickly(cx, cx.config.delayed_ack.quick);
         }
     }
 
     /// tcp_incr_quickack(): the next segments are acknowledged at once, `most` of them and as many as half of the window holds.
-    fn acknowledge_quickly(&mut self, most: u32) {
+    fn acknowledge_quickly(&mut self, cx: &Shared, most: u32) {
         let window = self.advertised.saturating_sub(self.nxt());
-        let half = window / (2 * u64::from(self.full_size.max(1)));
+        let half = window / (2 * u64::from(self.usual_segment(cx).max(1)));
         let segments = u32::try_from(half).unwrap_or(u32::MAX).max(2).min(most);
         self.policy.quick = self.policy.quick.max(segments);
     }
@@ -162,7 +204,7 @@ impl Receiver {
     /// tcp_enter_quickack_mode(): something is wrong on the way, and the sender should know soon.
     pub(super) fn enter_quick_mode(&mut self, cx: &Shared, most: u32) {
         if cx.config.delayed_ack.adaptive {
-            self.acknowledge_quickly(most.min(cx.config.delayed_ack.quick));
+            self.acknowledge_quickly(cx, most.min(cx.config.delayed_ack.quick));
             self.policy.interactive = false;
             self.policy.ato = Some(ATO_MIN);
         }
@@ -211,7 +253,7 @@ impl Receiver {
     /// A segment that acknowledges is leaving (tcp_event_ack_sent()), anything new if that `was_due` (inet_csk_ack_scheduled()).
     pub(super) fn note_ack_sent(&mut self, was_due: bool) {
         let policy = &mut self.policy;
-        policy.pushed = false;
+        (policy.pushed, policy.pushed_twice) = (false, false);
         policy.compressed = 0;
         self.timers.compressed = None;
         self.timers.reading = None;
@@ -238,8 +280,9 @@ impl Receiver {
         if self.timers.reading.is_some() || !cx.config.delayed_ack.adaptive || !cx.is_synchronised() {
             return;
         }
-        let enough = self.unacked > u64::from(self.full_size);
-        let ended = policy.pushed && !policy.interactive && self.buffer.readable() == 0;
+        let enough = self.unacked > u64::from(self.usual_segment(cx));
+        let ended =
+            (policy.pushed_twice || policy.pushed && !policy.interactive) && self.buffer.readable() == 0;
         self.ack_now |= enough || ended && self.unacked > 0;
     }
 }

@@ -273,6 +273,7 @@ impl Receiver {
         if let Some(known) = self.buffer.first_known(from, to) {
             self.note_duplicate(cx, known);
         }
+        let first_the_rest = self.holds_reports() && self.buffer.keep_report(from, to);
         let arrival = self.buffer.insert(from, &data);
         let advanced = self.buffer.next() - before;
         self.full_size = self.full_size.max(payload.len());
@@ -282,7 +283,7 @@ impl Receiver {
                 self.acknowledge_data(cx, now, to - from, pushed);
             }
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
-            Arrival::OutOfOrder => self.acknowledge_out_of_order(cx, now, to - from),
+            Arrival::OutOfOrder => self.acknowledge_out_of_order(cx, now, to - from, first_the_rest),
             Arrival::FillsGap => {
                 self.follow_rhythm(cx, now);
                 self.acknowledge_before_reading(cx);
@@ -364,6 +365,7 @@ impl Receiver {
             // The acknowledgment is on its way.
             let was_due = self.ack_now || self.unacked > 0;
             self.ack_now = core::mem::take(&mut self.ack_again);
+            self.buffer.note_told();
             self.note_ack_sent(was_due);
             self.unacked = 0;
             self.last_ack_sent = next;

@@ -41,10 +41,13 @@ struct Beyond {
     ranges: RangeSet,
     /// First octets of segments out of order, latest last: the order of SACK blocks.
     recent: VecDeque<u64>,
+    /// What is told once more as it was before the latest arrival; else empty.
+    before: Vec<Range<u64>>,
 }
 
 /// As long as there was no gap.
-static NOTHING: Beyond = Beyond { waiting: Vec::new(), ranges: RangeSet::EMPTY, recent: VecDeque::new() };
+static NOTHING: Beyond =
+    Beyond { waiting: Vec::new(), ranges: RangeSet::EMPTY, recent: VecDeque::new(), before: Vec::new() };
 
 /// How many arrivals out of order the report of SACK blocks can tell apart: as many as it has blocks.
 const RECENT: usize = voxpath_wire::tcp::SackBlocks::MAX;
@@ -138,7 +141,32 @@ impl Reassembly {
 
     /// The ranges beyond the gap, the one with the latest arrival first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range<u64>> {
-        self.beyond.as_deref().unwrap_or(&NOTHING).blocks()
+        let beyond = self.beyond.as_deref().unwrap_or(&NOTHING);
+        let present = beyond.before.is_empty().then(|| beyond.blocks());
+        beyond.before.iter().cloned().chain(present.into_iter().flatten())
+    }
+
+    /// Keeps the report as it is for the next time it is told, if octets beyond the gap are about to come that belong to neither of the
+    /// two blocks told first; whether it does.
+    pub(crate) fn keep_report(&mut self, from: u64, to: u64) -> bool {
+        let Some(beyond) = self.beyond.as_mut().filter(|_| from > self.next) else { return false };
+        let touches = |block: &Range<u64>| from <= block.end && block.start <= to;
+        let mut recent = beyond.blocks();
+        let far = [recent.next(), recent.next()]
+            .iter()
+            .all(|block| block.as_ref().is_some_and(|block| !touches(block)));
+        drop(recent);
+        if far {
+            beyond.before = beyond.blocks().collect();
+        }
+        far
+    }
+
+    /// The report was told.
+    pub(crate) fn note_told(&mut self) {
+        if let Some(beyond) = &mut self.beyond {
+            beyond.before.clear();
+        }
     }
 
     fn deliver(&mut self, data: Payload) {

@@ -88,12 +88,14 @@ impl Receiver {
             return;
         }
         let echo = stamps.filter(|_| cx.options.timestamps).map_or(0, |stamps| stamps.echo);
-        let new = core::mem::replace(&mut self.space.echo, echo) != echo && len >= self.full_size;
+        let new = core::mem::replace(&mut self.space.echo, echo) != echo && len >= self.usual_segment(cx);
+        // What an application leaves unread may have come late because of that (tcp_rcv_rtt_update()).
+        let has_read = self.buffer.readable() == 0 && !self.is_reader_behind(now);
         let by_stamps = elapsed_since(now, echo).filter(|&rtt| new && rtt > Span::ZERO);
         let (next, right) = (self.buffer.next(), self.advertised);
         let space = &mut self.space;
         if let Some(rtt) = by_stamps {
-            space.take_round_trip(rtt, true);
+            space.take_round_trip(rtt, has_read);
         }
         match space.window {
             Some((end, _)) if next < end => {}
@@ -103,6 +105,11 @@ impl Receiver {
             }
             None => space.window = Some((right, now)),
         }
+    }
+
+    /// The handshake is over: measuring begins (tcp_init_buffer_space()).
+    pub(crate) fn begin_space(&mut self, now: Time) {
+        self.space.since = now;
     }
 
     /// Lets the memory grow with what the application takes in a round trip, so that the sender's window may double
