@@ -8,6 +8,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 
 /// One direction of a link: `2 × link` from its first node to its second, `2 × link + 1` back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,9 +28,47 @@ impl DirectionId {
         self.0 as usize
     }
 
+    /// Which of its link's directions it is.
+    pub const fn way(self) -> Way {
+        if self.0.is_multiple_of(2) { Way::Ab } else { Way::Ba }
+    }
+
     /// The link that this is a direction of.
     pub const fn link(self) -> u32 {
         self.0 / 2
+    }
+}
+
+/// One of a link's directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// From the link's first node to its second.
+    Ab,
+    /// Back.
+    Ba,
+}
+
+impl Way {
+    /// Both, in the order of a link's directions.
+    pub const BOTH: [Self; 2] = [Self::Ab, Self::Ba];
+
+    /// Its place in [`Way::BOTH`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// This direction of `link`.
+    pub const fn of(self, link: u32) -> DirectionId {
+        DirectionId::new(link, matches!(self, Self::Ab))
+    }
+
+    /// Its name, as in the names of places.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ab => "ab",
+            Self::Ba => "ba",
+        }
     }
 }
 

@@ -141,6 +141,28 @@ pub fn parse_packet(packet: &[u8]) -> Result<Parsed, WireError> {
     })
 }
 
+/// Puts the checksum of TCP or UDP right in the packet that `packet` begins with; a UDP datagram that has none keeps none.
+///
+/// # Errors
+/// As [`parse_packet`]; then nothing is changed.
+pub fn set_checksum(packet: &mut [u8]) -> Result<(), WireError> {
+    let Parsed { ip, transport, payload, checksum } = parse_packet(packet)?;
+    let (_, carried) = IpHeader::parse(packet)?;
+    let (at, end) = match transport {
+        Transport::Tcp(_) => (TcpHeader::CHECKSUM_AT, carried.end),
+        Transport::Udp(_) if checksum != ChecksumStatus::Absent => (UdpHeader::CHECKSUM_AT, payload.end),
+        Transport::Udp(_) | Transport::Icmp(_) | Transport::Other => return Ok(()),
+    };
+    let segment = &mut packet[carried.start..end];
+    put_checksum(segment, at, 0);
+    let sum = match (transport_checksum(&ip, segment), transport) {
+        (0, Transport::Udp(_)) => 0xffff,
+        (sum, _) => sum,
+    };
+    put_checksum(segment, at, sum);
+    Ok(())
+}
+
 fn verify(ip: &IpHeader, segment: &[u8]) -> ChecksumStatus {
     match transport_checksum(ip, segment) {
         0 => ChecksumStatus::Good,
@@ -290,6 +312,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_checksum_is_put_right_where_there_is_one() {
+        for hex in [LINUX_TCP_DATA, LINUX_UDP_OVER_V6] {
+            let mut bytes = bytes_of(hex);
+            let before = parse_packet(&bytes).expect("a packet");
+            set_checksum(&mut bytes).expect("a packet");
+            assert_eq!(parse_packet(&bytes), Ok(Parsed { checksum: ChecksumStatus::Good, ..before }));
+        }
+        let mut without = Vec::new();
+        emit_udp(
+            &IpHeader::new(V4, V4, Protocol::Udp),
+            &UdpHeader::default(),
+            &Payload::pattern(1, 0, 3),
+            &mut without,
+        );
+        without[26..28].fill(0);
+        let before = without.clone();
+        set_checksum(&mut without).expect("a packet");
+        assert_eq!(without, before);
     }
 
     #[test]

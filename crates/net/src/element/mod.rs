@@ -12,6 +12,7 @@
 pub mod capacity;
 pub mod delay;
 pub mod loss;
+pub mod middlebox;
 pub mod queue;
 mod reorder;
 mod sample;
@@ -21,6 +22,7 @@ mod steps;
 pub use capacity::Capacity;
 pub use delay::{Delay, DelayLine, DelayVariation};
 pub use loss::{BitErrorForm, Losing, Loss};
+pub use middlebox::Middlebox;
 pub(crate) use queue::{Arrival, Discipline, Gate, Judge, Queue, Verdict};
 pub use queue::{Limit, Queueing, Room};
 pub use reorder::Reorder;

@@ -8,6 +8,7 @@ use super::{Ecn, V4_CHECKSUM_AT, V4_LEN, V6_LEN};
 use crate::checksum;
 use crate::error::{Header, WireError, WireErrorKind};
 use crate::field::be16;
+use core::net::IpAddr;
 
 /// Sets the time to live or hop limit of the packet at the start of `packet`.
 pub fn set_ttl(packet: &mut [u8], ttl: u8) -> Result<(), WireError> {
@@ -27,6 +28,45 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) -> Result<(), WireError> {
         }
         // The traffic class straddles two bytes: four bits of version, eight of class, 20 of flow label.
         FixedHeader::V6(header) => header[1] = header[1] & 0b1100_1111 | ecn.bits() << 4,
+    }
+    Ok(())
+}
+
+/// Sets the length of the packet at the start of `packet`, by that of what it carries.
+pub fn set_payload_len(packet: &mut [u8], len: u32) -> Result<(), WireError> {
+    let too_long =
+        |header, stated| WireError { header, offset: 2, kind: WireErrorKind::BadLength { stated, least: 0 } };
+    match fixed_header(packet)? {
+        FixedHeader::V4(header) => {
+            let total = usize::from(header[0] & 0x0f) * 4 + len as usize;
+            let total = u16::try_from(total).map_err(|_| too_long(Header::Ipv4, total))?;
+            set_word(header, 2, total);
+        }
+        FixedHeader::V6(header) => {
+            let len = u16::try_from(len).map_err(|_| too_long(Header::Ipv6, len as usize))?;
+            header[4..6].copy_from_slice(&len.to_be_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// Sets the source, or the destination, of the packet at the start of `packet`: an address of its family. What it carries has a checksum
+/// over it, which [`crate::packet::set_checksum`] puts right.
+///
+/// Panics if the address is of the other family.
+pub fn set_address(packet: &mut [u8], is_source: bool, address: IpAddr) -> Result<(), WireError> {
+    match (fixed_header(packet)?, address) {
+        (FixedHeader::V4(header), IpAddr::V4(address)) => {
+            let at = if is_source { 12 } else { 16 };
+            let [a, b, c, d] = address.octets();
+            set_word(header, at, u16::from_be_bytes([a, b]));
+            set_word(header, at + 2, u16::from_be_bytes([c, d]));
+        }
+        (FixedHeader::V6(header), IpAddr::V6(address)) => {
+            let at = if is_source { 8 } else { 24 };
+            header[at..at + 16].copy_from_slice(&address.octets());
+        }
+        _ => panic!("both addresses of a packet are of one family"),
     }
     Ok(())
 }
@@ -89,6 +129,26 @@ mod tests {
                     assert_eq!(bytes, emitted(&IpHeader { ttl, ecn, ..header }));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lengths_and_addresses_are_what_emitting_anew_gives() {
+        let others: [[IpAddr; 2]; 2] = [
+            [[10, 9, 8, 7].into(), [1, 2, 3, 4].into()],
+            [Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::from_bits(77).into()],
+        ];
+        for (header, [src, dst]) in headers().into_iter().zip(others) {
+            let mut bytes = emitted(&header);
+            set_payload_len(&mut bytes, 1234).expect("the header is whole");
+            set_address(&mut bytes, true, src).expect("the header is whole");
+            set_address(&mut bytes, false, dst).expect("the header is whole");
+            let mut wanted = Vec::new();
+            IpHeader { src, dst, ..header }.emit(1234, &mut wanted);
+            assert_eq!(bytes, wanted);
+            let before = bytes.clone();
+            assert!(set_payload_len(&mut bytes, 65_536).is_err());
+            assert_eq!(bytes, before);
         }
     }
 
