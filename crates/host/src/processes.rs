@@ -6,15 +6,15 @@ use crate::clock::Clock;
 use crate::error::{Context, HostError};
 use crate::live::{Alarm, wait};
 use crate::namespace::Namespace;
-use crate::sockets::{Socket, StreamState, bound, set_tcp_options, watch};
+use crate::sockets::{Socket, StreamState, bound, bound_with, set_tcp_options, watch};
 use crate::tcp_info::tcp_info;
 use bytes::Bytes;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendFlags, SocketFlags, SocketType, acceptfrom_with, connect, listen, recvfrom, sendto,
-    sockopt,
+    RecvFlags, SendFlags, SocketFlags, SocketType, acceptfrom_with, connect, ipproto, listen, recvfrom,
+    sendto, sockopt,
 };
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -307,9 +307,10 @@ impl HostSockets<'_> {
         SocketAddr::new(ip, port)
     }
 
-    fn stream_socket(&self, local: SocketAddr) -> Result<OwnedFd, HostError> {
-        let socket = bound(self.host, SocketType::STREAM, local)?;
-        set_tcp_options(&socket, local, &self.outside.tcp)?;
+    fn stream_socket(&self, local: SocketAddr, is_listener: bool) -> Result<OwnedFd, HostError> {
+        let protocol = self.outside.is_multipath.then_some(ipproto::MPTCP);
+        let socket = bound_with(self.host, SocketType::STREAM, protocol, local)?;
+        set_tcp_options(&socket, local, &self.outside.tcp[usize::from(is_listener)])?;
         Ok(socket)
     }
 }
@@ -321,7 +322,7 @@ impl Sockets for HostSockets<'_> {
 
     fn listen(&mut self, port: u16) -> ListenerId {
         let SocketId(number) = self.open(|this| {
-            let socket = this.stream_socket(Self::any(this.outside.is_ipv4, port))?;
+            let socket = this.stream_socket(Self::any(this.outside.is_ipv4, port), true)?;
             listen(&socket, 4096).context(|| format!("listen at port {port}"))?;
             Ok((socket, Kind::Listener))
         });
@@ -330,7 +331,7 @@ impl Sockets for HostSockets<'_> {
 
     fn connect(&mut self, to: SocketAddr, _on_behalf_of: Option<SocketId>) -> SocketId {
         self.open(|this| {
-            let socket = this.stream_socket(Self::any(to.is_ipv4(), 0))?;
+            let socket = this.stream_socket(Self::any(to.is_ipv4(), 0), false)?;
             let mut state = StreamState::default();
             match connect(&socket, &to) {
                 Ok(()) | Err(Errno::INPROGRESS) => {}

@@ -609,7 +609,7 @@ pub(crate) fn bound(host: &Namespace, kind: SocketType, local: SocketAddr) -> Re
 }
 
 /// The same of a protocol; none is the usual one of its kind.
-fn bound_with(
+pub(crate) fn bound_with(
     host: &Namespace,
     kind: SocketType,
     protocol: Option<Protocol>,

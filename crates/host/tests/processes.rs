@@ -40,6 +40,7 @@ fn split() -> Plan {
         node: 1,
         simulated: false,
         tcp: Arc::new(linux()),
+        mptcp: None,
         app: ProcessApp::Proxy(Proxy { buffer_bytes: 65_536, forwards }),
     });
     plan

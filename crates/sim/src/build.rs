@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::multipath::Multipath;
 use crate::network::{Network, Node};
 use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
-use crate::processes::Running;
+use crate::processes::{Running, Stacks};
 use crate::sinks;
 use crate::sockets::{Bound, Port, SocketTable, ports_of};
 use crate::timeline::{Timeline, changes};
@@ -19,7 +19,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use voxpath_apps::{DatagramMachine, FlowContext, Machine, ProcessContext};
-use voxpath_mptcp::LocalAddress;
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
@@ -98,7 +97,9 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         }
     }
     let mut sockets = SocketTable::new(endpoints, first_target);
-    name_connections(&mut sockets);
+    for index in 0..sockets.endpoints.len() as u32 {
+        sockets.name(index);
+    }
     for (i, flow) in (0..).zip(&plan.flows) {
         // The end that answers knows nobody yet, if others pass the flow on.
         if let Some(Through { port, .. }) = flow.through {
@@ -126,7 +127,7 @@ fn processes(plan: &Plan, network: &Network, seed: Seed, first_target: u32) -> V
             process.app.machine(&context, address),
             process.name.clone(),
             process.node,
-            process.tcp.clone(),
+            Stacks { tcp: process.tcp.clone(), mptcp: process.mptcp.clone() },
             seed,
             target(first_target + i),
         )
@@ -232,21 +233,6 @@ fn endpoints(plan: &Plan, index: u32, labels: [Label; 2], first_target: u32, see
     })
 }
 
-/// Has connections of Multipath TCP be found by their tokens, which are told apart on each host (RFC 8684 section 3.1).
-fn name_connections(sockets: &mut SocketTable) {
-    for index in 0..sockets.endpoints.len() {
-        let node = sockets.endpoints[index].node;
-        while let Kind::Mptcp(multipath) = &sockets.endpoints[index].kind
-            && let token = multipath.token()
-            && !sockets.name(node, token, index as u32)
-        {
-            if let Kind::Mptcp(multipath) = &mut sockets.endpoints[index].kind {
-                multipath.change_key();
-            }
-        }
-    }
-}
-
 fn kinds(plan: &Plan, index: u32, seed: Seed) -> [Kind; 2] {
     let flow = &plan.flows[index as usize];
     let start = Time::from_nanos(flow.start_ns);
@@ -263,13 +249,10 @@ fn kinds(plan: &Plan, index: u32, seed: Seed) -> [Kind; 2] {
             (Machine::Stream(application), plan::Transport::Mptcp { client, server }) => {
                 let (planned, name, node) = [(client, "client", flow.from), (server, "server", flow.to)][end];
                 let name = format!("flow {} {name}", flow.name);
-                let address = |(i, &ip)| LocalAddress {
-                    ip,
-                    backup: planned.backups.contains(&i),
-                    is_up: plan::is_up_at_first(plan, node, i),
-                };
-                let addresses = (0..).zip(&plan.nodes[node as usize].addresses).map(address).collect();
-                Kind::Mptcp(Box::new(Multipath::new(planned, application, addresses, name, seed)))
+                let address = |(i, &ip)| (ip, plan::is_up_at_first(plan, node, i));
+                let addresses = (0..).zip(&plan.nodes[node as usize].addresses).map(address);
+                let owner = Owner::Application(application);
+                Kind::Mptcp(Box::new(Multipath::new(planned, owner, addresses, name, seed)))
             }
             (Machine::Datagrams(application), plan::Transport::Udp) => Kind::Udp(application),
             _ => unreachable!("a plan was checked for its transports"),

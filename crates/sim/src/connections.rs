@@ -1,7 +1,7 @@
 //! TCP connections: what came of each end, and those that programs on real hosts have over the network, as it sees them
 //! pass.
 
-use crate::endpoint::{Endpoint, Kind};
+use crate::endpoint::{Counters as Packets, Endpoint, Kind};
 use crate::multipath::Multipath;
 use crate::outside::Account;
 use alloc::collections::BTreeMap;
@@ -123,6 +123,16 @@ impl ConnectionEnd {
             srtt: metrics.and_then(|metrics| metrics.srtt),
             min_rtt: None,
             cwnd_bytes: metrics.map(|metrics| metrics.cwnd),
+        }
+    }
+
+    /// A simulated end whose packets were counted.
+    fn counted(counters: &Packets, connection: Option<&TcpConnection>) -> Self {
+        Self {
+            packets_sent: Some(counters.packets_sent),
+            ip_bytes_sent: Some(counters.ip_bytes_sent),
+            data_bytes_sent: Some(counters.data_bytes_sent),
+            ..Self::simulated(counters.established_at, connection)
         }
     }
 
@@ -293,7 +303,7 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
 /// The table of what connections of processes had links carry. Its lists of names are those of [`CONNECTIONS`].
 pub(crate) static WIRE: TableOf<ConnectionRow> = TableOf {
     name: "wire",
-    about: "One row per end of every connection of a publisher, subscriber or broker: what it had its links carry, by layers. In `real` the kernel does not tell.",
+    about: "One row per end of every connection of a publisher, subscriber or broker, and of Multipath TCP per subflow: what it had its links carry, by layers. In `real` the kernel does not tell.",
     columns: &[
         (
             "flow",
@@ -302,6 +312,11 @@ pub(crate) static WIRE: TableOf<ConnectionRow> = TableOf {
         ),
         ("end", Meaning::name("scenario", "Accepted by or opened by a process."), Of::Name(1, |row| row.end)),
         ("host", Meaning::name("scenario", "Host of this end."), Of::Name(2, |row| row.host)),
+        (
+            "subflow",
+            Meaning::count("TCP", "Of Multipath TCP: which subflow, as in `connections`."),
+            Of::OptU64(|row| row.subflow.map(|subflow| subflow.number.into())),
+        ),
         of_end!("packets_sent", Meaning::count("TCP", "IP packets, of every kind."), packets_sent),
         of_end!("ip_bytes_sent", Meaning::bytes("TCP", "Bytes of these packets."), ip_bytes_sent),
         of_end!(
@@ -312,23 +327,26 @@ pub(crate) static WIRE: TableOf<ConnectionRow> = TableOf {
     ],
 };
 
-/// The row of an endpoint of a process, if it is a connection.
-pub(crate) fn of_process(endpoint: &Endpoint) -> Option<ConnectionRow> {
-    let Kind::Tcp(tcp) = &endpoint.kind else { return None };
-    let counters = &endpoint.counters;
-    let found = ConnectionEnd {
-        packets_sent: Some(counters.packets_sent),
-        ip_bytes_sent: Some(counters.ip_bytes_sent),
-        data_bytes_sent: Some(counters.data_bytes_sent),
-        ..ConnectionEnd::simulated(counters.established_at, tcp.connection())
+/// The rows of an endpoint of a process, if it is a connection: one, or one for each subflow.
+pub(crate) fn of_process(endpoint: &Endpoint) -> impl Iterator<Item = ConnectionRow> {
+    let (own, subflows) = match &endpoint.kind {
+        Kind::Tcp(tcp) => {
+            let found = ConnectionEnd::counted(&endpoint.counters, tcp.connection());
+            (Some(ConnectionRow::new(endpoint, None, found)), None)
+        }
+        Kind::Mptcp(multipath) => (None, Some(of_subflows(endpoint, multipath))),
+        _ => (None, None),
     };
-    Some(ConnectionRow::new(endpoint, None, found))
+    own.into_iter().chain(subflows.into_iter().flatten())
 }
 
 /// A row for each subflow of an end.
-pub(crate) fn of_subflows(endpoint: &Endpoint, multipath: &Multipath) -> impl Iterator<Item = ConnectionRow> {
-    (1..).zip(multipath.subflows()).map(|(number, (subflow, established))| {
-        let found = ConnectionEnd::simulated(established, Some(subflow.tcp()));
+pub(crate) fn of_subflows<'a>(
+    endpoint: &'a Endpoint,
+    multipath: &'a Multipath,
+) -> impl Iterator<Item = ConnectionRow> + use<'a> {
+    (1..).zip(multipath.subflows()).map(|(number, (subflow, counters))| {
+        let found = ConnectionEnd::counted(counters, Some(subflow.tcp()));
         let between = [subflow.local.ip(), subflow.remote.ip()];
         ConnectionRow::new(endpoint, Some(SubflowOf { number, between }), found)
     })

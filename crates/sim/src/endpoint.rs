@@ -54,7 +54,9 @@ impl Endpoint {
                 Socket::Open(_) => unreachable!("an endpoint moves before it starts"),
             },
             Kind::Udp(application) => (None, Machine::Datagrams(application)),
-            Kind::Mptcp(multipath) => (Some(multipath.tcp().clone()), Machine::Stream(multipath.application)),
+            Kind::Mptcp(multipath) => {
+                (Some(multipath.tcp().clone()), Machine::Stream(multipath.owner.application()))
+            }
             Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => {
                 unreachable!("an end of a flow moves, and once")
             }
@@ -98,7 +100,7 @@ impl Endpoint {
 
     /// Whether nobody will ask for it any more.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(&self.kind, Kind::Tcp(tcp) if matches!(tcp.owner, Owner::Nobody) && tcp.ended().is_some())
+        self.kind.owner().is_some_and(|owner| matches!(owner, Owner::Nobody)) && self.kind.has_ended()
     }
 
     /// When it wants to be woken.
@@ -153,11 +155,65 @@ impl Kind {
         matches!(self, Self::Udp(_) | Self::Datagram(_))
     }
 
+    /// Who drives the connection; none of what is none.
+    pub(crate) fn owner(&self) -> Option<&Owner> {
+        match self {
+            Self::Tcp(tcp) => Some(&tcp.owner),
+            Self::Mptcp(multipath) => Some(&multipath.owner),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) fn owner_mut(&mut self) -> Option<&mut Owner> {
+        match self {
+            Self::Tcp(tcp) => Some(&mut tcp.owner),
+            Self::Mptcp(multipath) => Some(&mut multipath.owner),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection stands.
+    pub(crate) fn is_established(&self) -> bool {
+        match self {
+            Self::Tcp(tcp) => tcp.is_established(),
+            Self::Mptcp(multipath) => multipath.is_established(),
+            _ => false,
+        }
+    }
+
+    /// Whether the connection is over.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            Self::Tcp(tcp) => tcp.ended().is_some(),
+            Self::Mptcp(multipath) => multipath.ended().is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether the connection has data, or the handshake, that is not acknowledged.
+    pub(crate) fn is_outstanding(&self) -> bool {
+        match self {
+            Self::Tcp(tcp) => tcp.is_outstanding(),
+            Self::Mptcp(multipath) => multipath.is_outstanding(),
+            _ => false,
+        }
+    }
+
+    /// The process that has the connection was killed.
+    pub(crate) fn abandon(&mut self) {
+        match self {
+            Self::Tcp(tcp) => tcp.abandon(),
+            Self::Mptcp(multipath) => multipath.abandon(),
+            _ => {}
+        }
+    }
+
     /// Bytes that the application's record holds.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Tcp(tcp) => tcp.owner.record().map_or(0, Record::memory),
-            Self::Mptcp(multipath) => multipath.application.record().memory(),
+            Self::Mptcp(multipath) => multipath.owner.record().map_or(0, Record::memory),
             Self::Udp(application) => application.memory(),
             Self::Datagram(udp) => udp.memory(),
             Self::Outside(_) | Self::Vacant => 0,
@@ -196,9 +252,17 @@ impl Owner {
         }
     }
 
+    /// The process that it is.
+    pub(crate) const fn process(&self) -> Option<u32> {
+        match self {
+            Self::Process { process, .. } => Some(*process),
+            Self::Application(_) | Self::Nobody => None,
+        }
+    }
+
     /// Whether it is this process.
-    pub(crate) const fn is(&self, it: u32) -> bool {
-        matches!(self, Self::Process { process, .. } if *process == it)
+    pub(crate) fn is(&self, process: u32) -> bool {
+        self.process() == Some(process)
     }
 
     /// What its application saw.
@@ -298,6 +362,14 @@ impl Tcp {
         match &mut self.socket {
             Socket::Idle { .. } => false,
             Socket::Open(connection) => connection.handle_too_big(largest, seq),
+        }
+    }
+
+    /// The connection as a process sees it.
+    pub(crate) fn stream(&mut self) -> Simulated<'_> {
+        match &mut self.socket {
+            Socket::Open(connection) => Simulated(connection),
+            Socket::Idle { .. } => unreachable!("a process knows of a connection once it stands"),
         }
     }
 

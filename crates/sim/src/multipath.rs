@@ -1,6 +1,7 @@
 //! One end of a flow over Multipath TCP: a connection, its subflows' addresses and ports, and the application that drives it.
 
 use crate::address::{Address, FourTuple, Label};
+use crate::endpoint::{Counters, Owner};
 use crate::plan::MptcpEnd;
 use crate::sinks::Watched;
 use alloc::boxed::Box;
@@ -9,7 +10,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-use voxpath_apps::{Stream, StreamApplication, StreamMachine};
+use voxpath_apps::{Stream, StreamMachine};
 use voxpath_mptcp::{Connection, Key, LocalAddress, Opening, Setup, Subflow, SubflowId, joins};
 use voxpath_net::packet::Packet;
 use voxpath_net::{Ecn, Seed};
@@ -23,11 +24,11 @@ use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 pub(crate) struct Multipath {
     /// None before its start, or before the SYN.
     connection: Option<Box<Connection>>,
-    pub(crate) application: StreamApplication,
+    pub(crate) owner: Owner,
     /// What the packets of each subflow are addressed with.
     labels: Vec<Label>,
-    /// Since when each subflow stands.
-    established: Vec<Option<Time>>,
+    /// Packets of each subflow, and since when it stands.
+    counters: Vec<Counters>,
     /// What was last recorded of each subflow, while they are watched.
     watched: Vec<Watched>,
     planned: Arc<MptcpEnd>,
@@ -39,20 +40,22 @@ pub(crate) struct Multipath {
 }
 
 impl Multipath {
-    /// The end called `name` of its flow, on a host with these addresses.
+    /// The end that is called `name` where it draws, on a host with these addresses, of which it has those that are up.
     pub(crate) fn new(
         planned: &Arc<MptcpEnd>,
-        application: StreamApplication,
-        addresses: Vec<LocalAddress>,
+        owner: Owner,
+        addresses: impl Iterator<Item = (IpAddr, bool)>,
         name: String,
         seed: Seed,
     ) -> Self {
+        let local = |(i, (ip, is_up))| LocalAddress { ip, backup: planned.backups.contains(&i), is_up };
+        let addresses = (0..).zip(addresses).map(local).collect();
         let key = Key(seed.stream(&format!("{name} key")).bits());
         Self {
             connection: None,
-            application,
+            owner,
             labels: Vec::new(),
-            established: Vec::new(),
+            counters: Vec::new(),
             watched: Vec::new(),
             planned: planned.clone(),
             addresses,
@@ -119,7 +122,7 @@ impl Multipath {
 
     fn add_label(&mut self, label: Label) {
         self.labels.push(label);
-        self.established.push(None);
+        self.counters.push(Counters::default());
     }
 
     /// Which subflow a packet is for.
@@ -168,12 +171,16 @@ impl Multipath {
     pub(crate) fn drive(&mut self, now: Time) {
         if let Some(connection) = &mut self.connection {
             connection.handle_timeout(now);
-            self.application.drive(now, &mut Simulated(connection));
+            if let Owner::Application(application) = &mut self.owner {
+                application.drive(now, &mut Simulated(connection));
+            }
         }
     }
 
     pub(crate) fn stop(&mut self) {
-        self.application.stop();
+        if let Owner::Application(application) = &mut self.owner {
+            application.stop();
+        }
         if let Some(connection) = &mut self.connection
             && !connection.is_connected()
         {
@@ -197,17 +204,61 @@ impl Multipath {
     }
 
     /// The next segment to send, and what its packet is addressed with.
-    pub(crate) fn transmit(&mut self, now: Time) -> Option<(Label, TcpHeader, Payload)> {
+    pub(crate) fn transmit(&mut self, now: Time) -> Option<(SubflowId, Label, TcpHeader, Payload)> {
         let connection = self.connection.as_mut()?;
         let (id, header, payload) = connection.poll_transmit(now)?;
         let ecn = if connection.is_ecn_capable(id) { Ecn::Ect0 } else { Ecn::NotEct };
-        Some((Label { ecn, ..self.labels[id] }, header, payload))
+        let label = Label { ecn, ..self.labels[id] };
+        let counters = &mut self.counters[id];
+        counters.packets_sent += 1;
+        counters.data_bytes_sent += u64::from(payload.len());
+        Some((id, label, header, payload))
+    }
+
+    /// The last packet of a subflow had so many bytes.
+    pub(crate) fn note_sent(&mut self, id: SubflowId, len: u32) {
+        self.counters[id].ip_bytes_sent += u64::from(len);
+    }
+
+    /// The connection as a process sees it.
+    pub(crate) fn stream(&mut self) -> Simulated<'_> {
+        let connection = self.connection.as_mut();
+        Simulated(connection.expect("a process knows of a connection once it stands"))
+    }
+
+    pub(crate) fn is_established(&self) -> bool {
+        self.connection.as_ref().is_some_and(|it| it.is_connected() && it.ended().is_none())
+    }
+
+    /// Whether it has data, or the handshake, that is not acknowledged.
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.connection.as_ref().is_some_and(|it| it.ended().is_none() && it.is_outstanding())
+    }
+
+    /// The process that has it was killed.
+    pub(crate) fn abandon(&mut self) {
+        self.owner = Owner::Nobody;
+        if let Some(connection) = &mut self.connection {
+            connection.abort();
+        }
+    }
+
+    /// The process that has it wants it no more: what it closed goes on to its end, all else is reset.
+    pub(crate) fn give_back(&mut self) {
+        self.owner = Owner::Nobody;
+        if let Some(connection) = &mut self.connection
+            && !connection.is_closing()
+        {
+            connection.abort();
+        }
     }
 
     /// Notes since when subflows stand.
     pub(crate) fn note_established(&mut self, now: Time) {
         let Some(connection) = &self.connection else { return };
-        for (since, subflow) in self.established.iter_mut().zip(connection.subflows()) {
+        for (Counters { established_at: since, .. }, subflow) in
+            self.counters.iter_mut().zip(connection.subflows())
+        {
             if since.is_none() && subflow.tcp().is_synchronised() && subflow.tcp().ended().is_none() {
                 *since = Some(now);
             }
@@ -216,7 +267,10 @@ impl Multipath {
 
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         let connection = self.connection.as_ref()?;
-        let app = if connection.ended().is_none() { self.application.poll_timeout() } else { None };
+        let app = match &self.owner {
+            Owner::Application(application) if connection.ended().is_none() => application.poll_timeout(),
+            _ => None,
+        };
         Time::earliest([connection.poll_timeout(), app])
     }
 
@@ -224,10 +278,10 @@ impl Multipath {
         self.connection.as_ref()?.ended()
     }
 
-    /// Its subflows, and since when each stands.
-    pub(crate) fn subflows(&self) -> impl Iterator<Item = (&Subflow, Option<Time>)> {
+    /// Its subflows, and what was counted of each.
+    pub(crate) fn subflows(&self) -> impl Iterator<Item = (&Subflow, &Counters)> {
         let subflows = self.connection.iter().flat_map(|connection| connection.subflows());
-        subflows.zip(self.established.iter().copied())
+        subflows.zip(&self.counters)
     }
 
     /// Looks at each subflow: its number from 1 on, what was known of it, and what is now.
@@ -259,7 +313,7 @@ fn ends_of(label: &Label, addresses: &[Address]) -> [SocketAddr; 2] {
 }
 
 /// A connection as applications see it.
-struct Simulated<'a>(&'a mut Connection);
+pub(crate) struct Simulated<'a>(&'a mut Connection);
 
 impl Stream for Simulated<'_> {
     fn is_connected(&self) -> bool {

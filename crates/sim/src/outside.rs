@@ -49,8 +49,10 @@ pub struct OutsideProcess {
     pub host: u32,
     /// Whether it waits at IPv4 addresses, or at IPv6 ones.
     pub is_ipv4: bool,
-    /// The stack that its connections have.
-    pub tcp: Arc<Config>,
+    /// The stacks of the connections that it opens, and of those that it accepts.
+    pub tcp: [Arc<Config>; 2],
+    /// Its connections are ones of Multipath TCP.
+    pub is_multipath: bool,
     /// When it is killed, and runs again.
     pub turns: Vec<(Time, bool)>,
 }

@@ -1,9 +1,11 @@
 //! Processes on simulated hosts, and their sockets.
 
-use crate::address::{FourTuple, Label};
-use crate::endpoint::{Kind, Owner, Simulated, Socket, Tcp, Udp};
+use crate::address::{Address, FourTuple, Label};
+use crate::endpoint::{self, Kind, Owner, Socket, Tcp, Udp};
+use crate::multipath::{self, Multipath};
 use crate::network::Network;
 use crate::outside::OutsideProcess;
+use crate::plan::{MptcpEnd, MptcpEnds};
 use crate::sockets::{Bound, Listener, Port, SocketTable};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -16,7 +18,7 @@ use voxpath_apps::ProcessMachine;
 use voxpath_apps::Stream;
 use voxpath_apps::process::{Event, ListenerId, Process, SocketId, Sockets};
 use voxpath_net::{FlowId, Seed, Target};
-use voxpath_tcp::{Config, Connection};
+use voxpath_tcp::Config;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::Seq;
@@ -30,7 +32,7 @@ pub(crate) struct Running {
     pub(crate) is_outside: bool,
     pub(crate) name: String,
     pub(crate) node: u32,
-    pub(crate) config: Arc<Config>,
+    pub(crate) stacks: Stacks,
     pub(crate) seed: Seed,
     pub(crate) target: Target,
     /// The earliest wake-up that the event queue holds for it.
@@ -56,7 +58,7 @@ impl Running {
         machine: ProcessMachine,
         name: String,
         node: u32,
-        config: Arc<Config>,
+        stacks: Stacks,
         seed: Seed,
         target: Target,
     ) -> Self {
@@ -66,7 +68,7 @@ impl Running {
             is_outside: false,
             name,
             node,
-            config,
+            stacks,
             seed,
             target,
             armed: None,
@@ -90,8 +92,11 @@ impl Running {
         turns: Vec<(Time, bool)>,
     ) -> Option<(OutsideProcess, ProcessMachine)> {
         let machine = self.machine.take_if(|_| self.is_outside)?;
-        let (name, tcp) = (self.name.clone(), self.config.clone());
-        Some((OutsideProcess { index, name, host: self.node, is_ipv4, tcp, turns }, machine))
+        let (name, Stacks { tcp, mptcp }) = (self.name.clone(), self.stacks.clone());
+        let is_multipath = mptcp.is_some();
+        let own = |end: &Arc<MptcpEnd>| end.tcp.clone();
+        let tcp = mptcp.map_or([tcp.clone(), tcp], |ends| [own(&ends.client), own(&ends.server)]);
+        Some((OutsideProcess { index, name, host: self.node, is_ipv4, tcp, is_multipath, turns }, machine))
     }
 
     pub(crate) const fn node(&self) -> u32 {
@@ -104,12 +109,32 @@ impl Running {
         }
     }
 
-    /// What a new connection of it needs: the stack of its host, and the number from which it counts.
-    pub(crate) fn stack(&mut self) -> (Arc<Config>, Seq) {
+    /// A new connection of it: one that it opens, or one that a listener of it is to accept, on a host with these addresses.
+    pub(crate) fn connection(
+        &mut self,
+        accepted_at: Option<u32>,
+        process: u32,
+        addresses: &[Address],
+    ) -> Kind {
         self.connections += 1;
-        let stream = format!("process {} {} iss", self.name, self.connections);
-        (self.config.clone(), Seq(self.seed.stream(&stream).bits() as u32))
+        let name = format!("process {} {}", self.name, self.connections);
+        let owner = Owner::Process { process, accepted_at };
+        if let Some(MptcpEnds { client, server }) = &self.stacks.mptcp {
+            let planned = if accepted_at.is_some() { server } else { client };
+            let addresses = addresses.iter().map(|address| (address.ip, address.is_up));
+            return Kind::Mptcp(Box::new(Multipath::new(planned, owner, addresses, name, self.seed)));
+        }
+        let iss = Seq(self.seed.stream(&format!("{name} iss")).bits() as u32);
+        Kind::Tcp(Box::new(Tcp { socket: Socket::Idle { config: self.stacks.tcp.clone(), iss }, owner }))
     }
+}
+
+/// The stacks that the connections of a process have.
+#[derive(Debug, Clone)]
+pub(crate) struct Stacks {
+    pub(crate) tcp: Arc<Config>,
+    /// Over Multipath TCP, of those that it opens and accepts.
+    pub(crate) mptcp: Option<MptcpEnds>,
 }
 
 /// The sockets of a process on a simulated host.
@@ -140,13 +165,6 @@ impl ProcessSockets<'_> {
             _ => unreachable!("a process sends datagrams from its UDP sockets"),
         }
     }
-
-    fn tcp(&mut self, socket: SocketId) -> &mut Tcp {
-        match &mut self.table.endpoints[socket.0 as usize].kind {
-            Kind::Tcp(tcp) => tcp,
-            _ => unreachable!("a process reads and writes its connections"),
-        }
-    }
 }
 
 impl Sockets for ProcessSockets<'_> {
@@ -164,32 +182,37 @@ impl Sockets for ProcessSockets<'_> {
     }
 
     fn connect(&mut self, to: SocketAddr, on_behalf_of: Option<SocketId>) -> SocketId {
-        let (config, iss) = self.running.stack();
+        let own = self.network.nodes[self.running.node as usize].addresses.clone();
+        let addresses = &self.network.addresses[own.start as usize..own.end as usize];
+        let kind = self.running.connection(None, self.process, addresses);
         let mut tuple = self.towards(to).expect("a plan was checked for its addresses");
         tuple.local.1 = self.table.free_port(self.running.node);
         let flow = self.flow_of(on_behalf_of);
-        let owner = Owner::Process { process: self.process, accepted_at: None };
-        let kind = Kind::Tcp(Box::new(Tcp { socket: Socket::Open(Connection::connect(config, iss)), owner }));
         let end = end_of(self.process, true);
         let (node, works) = (self.running.node, self.running.works);
-        let index = self.table.add(Label::of(flow, tuple), end, node, kind, works);
+        let label = Label::of(flow, tuple);
+        let index = self.table.add(label, end, node, kind, works);
+        self.table.name(index);
+        match &mut self.table.endpoints[index as usize].kind {
+            Kind::Tcp(tcp) => tcp.open(None),
+            Kind::Mptcp(multipath) => multipath.open(&label, &self.network.addresses, None),
+            _ => unreachable!("what a process opens is a connection"),
+        }
         self.running.touched.insert(index);
         SocketId(index)
     }
 
     fn stream(&mut self, socket: SocketId) -> impl Stream {
         self.running.touched.insert(socket.0);
-        match &mut self.tcp(socket).socket {
-            Socket::Open(connection) => Simulated(connection),
-            Socket::Idle { .. } => unreachable!("a process knows of a connection once it stands"),
+        match &mut self.table.endpoints[socket.0 as usize].kind {
+            Kind::Tcp(tcp) => ProcessStream::Tcp(tcp.stream()),
+            Kind::Mptcp(multipath) => ProcessStream::Mptcp(multipath.stream()),
+            _ => unreachable!("a process reads and writes its connections"),
         }
     }
 
     fn has_ended(&self, socket: SocketId) -> bool {
-        match &self.table.endpoints[socket.0 as usize].kind {
-            Kind::Tcp(tcp) => tcp.ended().is_some(),
-            _ => false,
-        }
+        self.table.endpoints[socket.0 as usize].kind.has_ended()
     }
 
     fn bind(&mut self, port: Option<u16>, on_behalf_of: Option<SocketId>) -> SocketId {
@@ -223,11 +246,53 @@ impl Sockets for ProcessSockets<'_> {
     }
 
     fn release(&mut self, socket: SocketId) {
-        if let Kind::Tcp(tcp) = &mut self.table.endpoints[socket.0 as usize].kind {
-            tcp.give_back();
-            self.running.touched.insert(socket.0);
-        } else {
-            self.table.remove(socket.0);
+        match &mut self.table.endpoints[socket.0 as usize].kind {
+            Kind::Tcp(tcp) => tcp.give_back(),
+            Kind::Mptcp(multipath) => multipath.give_back(),
+            _ => return self.table.remove(socket.0),
         }
+        self.running.touched.insert(socket.0);
+    }
+}
+
+/// A connection of a process.
+enum ProcessStream<'a> {
+    Tcp(endpoint::Simulated<'a>),
+    Mptcp(multipath::Simulated<'a>),
+}
+
+/// Has whichever it is answer.
+macro_rules! whichever {
+    ($self:ident, $stream:ident => $answer:expr) => {
+        match $self {
+            Self::Tcp($stream) => $answer,
+            Self::Mptcp($stream) => $answer,
+        }
+    };
+}
+
+impl Stream for ProcessStream<'_> {
+    fn is_connected(&self) -> bool {
+        whichever!(self, stream => stream.is_connected())
+    }
+
+    fn writable(&self) -> u32 {
+        whichever!(self, stream => stream.writable())
+    }
+
+    fn write(&mut self, data: &Payload) -> u32 {
+        whichever!(self, stream => stream.write(data))
+    }
+
+    fn read(&mut self, max: u32) -> Payload {
+        whichever!(self, stream => stream.read(max))
+    }
+
+    fn is_at_end(&self) -> bool {
+        whichever!(self, stream => stream.is_at_end())
+    }
+
+    fn close(&mut self) {
+        whichever!(self, stream => stream.close());
     }
 }

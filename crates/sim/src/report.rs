@@ -401,7 +401,7 @@ fn process_tables(plan: &Plan, world: &World, names: &[String]) -> Vec<Table> {
 /// Ends of the connections that processes opened of their own accord.
 fn wire(plan: &Plan, world: &World) -> impl Iterator<Item = ConnectionRow> {
     let nobody = plan.flows.len() as u32;
-    let open = world.sockets.of_processes().filter_map(connections::of_process);
+    let open = world.sockets.of_processes().flat_map(connections::of_process);
     world.sockets.closed().iter().copied().chain(open).filter(move |row| row.flow > nobody)
 }
 
@@ -472,7 +472,7 @@ fn connections(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
         }
     }
     rows.extend(sockets.closed());
-    rows.extend(sockets.of_processes().filter_map(connections::of_process));
+    rows.extend(sockets.of_processes().flat_map(connections::of_process));
     let any = plan.flows.iter().any(|flow| flow.transport.carries() == Over::Stream);
     (any || !rows.is_empty())
         .then(|| CONNECTIONS.fill(&rows, &[&flow_names(plan), &ends(plan), &node_names(plan)]))
@@ -542,7 +542,7 @@ impl<'a> End<'a> {
                 }
             }
             Kind::Mptcp(multipath) => {
-                let record = multipath.application.record();
+                let record = multipath.owner.record().expect("an end of a flow has an application");
                 let part = Part::Stream { record, ended: multipath.ended() };
                 Self { part, packets_sent, connection: None }
             }

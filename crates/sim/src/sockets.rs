@@ -159,13 +159,15 @@ impl SocketTable {
         (first..first + 2).find(|end| packet.flow.0 < self.flows && has(end))
     }
 
-    /// Has a connection of a host be found by its token.
-    pub(crate) fn name(&mut self, node: u32, token: u32, endpoint: u32) -> bool {
-        let free = !self.tokens.contains_key(&(node, token));
-        if free {
-            self.tokens.insert((node, token), endpoint);
+    /// Has a connection of Multipath TCP be found by its token, which is told apart on its host (RFC 8684 section 3.1).
+    pub(crate) fn name(&mut self, index: u32) {
+        let Endpoint { kind: Kind::Mptcp(multipath), node, .. } = &mut self.endpoints[index as usize] else {
+            return;
+        };
+        while self.tokens.contains_key(&(*node, multipath.token())) {
+            multipath.change_key();
         }
-        free
+        self.tokens.insert((*node, multipath.token()), index);
     }
 
     /// The connection of a host that has this token.
@@ -257,7 +259,12 @@ impl SocketTable {
         let endpoint = &mut self.endpoints[index as usize];
         self.closed.extend(connections::of_process(endpoint));
         let is_udp = endpoint.kind.is_udp();
-        endpoint.kind = Kind::Vacant;
+        if let Kind::Mptcp(multipath) = core::mem::replace(&mut endpoint.kind, Kind::Vacant) {
+            self.tokens.remove(&(endpoint.node, multipath.token()));
+            for label in multipath.labels() {
+                self.connected.remove(&(false, label.tuple()));
+            }
+        }
         self.connected.remove(&(is_udp, endpoint.label.tuple()));
         let port = Port { node: endpoint.node, is_udp, number: endpoint.label.local_port };
         if self.bound.get(&port) == Some(&Bound::Endpoint(index)) {
@@ -276,11 +283,11 @@ impl SocketTable {
         let mut reset = Vec::new();
         for index in 2 * self.flows..self.endpoints.len() as u32 {
             match &mut self.endpoints[index as usize].kind {
-                Kind::Tcp(tcp) if tcp.owner.is(process) => {
-                    tcp.abandon();
+                Kind::Datagram(udp) if udp.process == process => self.remove(index),
+                kind if kind.owner().is_some_and(|owner| owner.is(process)) => {
+                    kind.abandon();
                     reset.push(index);
                 }
-                Kind::Datagram(udp) if udp.process == process => self.remove(index),
                 _ => {}
             }
         }

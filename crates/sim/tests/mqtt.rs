@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use voxpath_sim::plan::{
-    Change, Event, Link, LinkChange, LinkEvent, Plan, Process, ProcessApp, ProcessEvent, Way, loss,
+    Change, Event, Link, LinkChange, LinkEvent, MptcpEnd, MptcpEnds, Plan, Process, ProcessApp, ProcessEvent,
+    Way, loss,
 };
 use voxpath_sim::{Data, Report, Simulation, check};
 use voxpath_tcp::Profile;
@@ -104,7 +105,7 @@ fn plan_over(layers: &Value, versions: [bool; 2], qos: u8, in_flight: u16, persi
     {
         let app: ProcessApp = serde_json::from_value(app).expect("settings");
         let tcp = Profile::Linux.config().into();
-        plan.processes.push(Process { name: name.into(), node, simulated: false, tcp, app });
+        plan.processes.push(Process { name: name.into(), node, simulated: false, tcp, mptcp: None, app });
     }
     plan
 }
@@ -177,9 +178,14 @@ proptest! {
         qos in 0..3_u8,
         in_flight in 1..5_u16,
         over in any::<[bool; 2]>(),
+        multipath in any::<[bool; 3]>(),
         troubles in prop::collection::vec(trouble(), 0..8),
     ) {
         let mut plan = plan_over(&layers(over), versions, qos, in_flight, true);
+        for (process, _) in plan.processes.iter_mut().zip(multipath).filter(|(_, over)| *over) {
+            let end = MptcpEnd { tcp: process.tcp.clone(), mptcp: Default::default(), backups: vec![] };
+            process.mptcp = Some(MptcpEnds { client: end.clone().into(), server: end.into() });
+        }
         add(&mut plan, &troubles);
         let report = went(&plan);
         let deliveries = numbers(&report, "publications", "deliveries");

@@ -50,6 +50,7 @@ fn through(plan: &mut Plan, transport: Transport, app: impl Into<voxpath_sim::pl
                 node,
                 simulated: false,
                 tcp: Arc::new(Profile::Linux.config()),
+                mptcp: None,
                 app: ProcessApp::Proxy(Proxy { buffer_bytes: 65_536, forwards: vec![forward] }),
             }),
         }

@@ -100,7 +100,7 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
     data["flows"], by_name = _flows(
         scenario, network, data["nodes"], homes, traces, chains, origins, problems
     )
-    processes, faults = _processes(scenario, network, chains, indices, traces, origins)
+    processes, faults = _processes(scenario, network, chains, indices, homes, traces, origins)
     problems.extend(faults)
     # Plans of before have no such key, and keep their identity.
     if processes:
@@ -399,6 +399,7 @@ def _processes(
     network: Network,
     chains: _Chains,
     indices: Mapping[str, int],
+    homes: _Homes,
     traces: Traces,
     origins: Origins,
 ) -> tuple[list[dict[str, Any]], _Faults]:
@@ -421,14 +422,25 @@ def _processes(
         origins["processes", len(processes), "tcp"] = Origin(((*place, "tcp"), *stack))
         # What the plan calls otherwise stands there too.
         origins["processes", len(processes), "app"] = Origin(((*place, "app"),), process.app)
+        mtu = _mtus(network).get((process.host, None))
+        over: dict[str, Any] = {}
+        if isinstance(process.transport, Mptcp):
+            multipath = _Multipath(homes, (*place, "transport"), problems)
+            ends: tuple[Literal["client", "server"], ...] = ("client", "server")
+            for end in ends:
+                layers = [host.tcp, process.tcp, process.transport, getattr(process.transport, end)]
+                tcp = _stack(host, layers, v6=False, mtu=mtu)
+                over[end] = multipath.end(process.host, process.transport, end, tcp)
+                origins["processes", len(processes), "mptcp", end] = Origin(
+                    ((*place, "transport", end), (*place, "transport"), *stack)
+                )
         processes.append(
             {
                 "name": process.name,
                 "node": hosts[process.host],
                 "simulated": process.simulated,
-                "tcp": _stack(
-                    host, [host.tcp, process.tcp], v6=False, mtu=_mtus(network).get((process.host, None))
-                ),
+                "tcp": _stack(host, [host.tcp, process.tcp], v6=False, mtu=mtu),
+                **({"mptcp": over} if over else {}),
                 "app": app,
             }
         )
@@ -557,9 +569,7 @@ class _Transports:
         place: Path,
     ) -> None:
         self._flow = flow
-        self._homes = homes
-        self._problems = problems
-        self._place: Path = (*place, "transport")
+        self._multipath = _Multipath(homes, (*place, "transport"), problems)
         self._mtus = _mtus(network)
         self._hosts = scenario.hosts
         self._nodes = nodes
@@ -578,14 +588,41 @@ class _Transports:
         if isinstance(transport, Mptcp):
             return {
                 "kind": "mptcp",
-                "client": self._multipath(client, transport, "client", tcp["client"]),
-                "server": self._multipath(server, transport, "server", tcp["server"]),
+                "client": self._multipath.end(client, transport, "client", tcp["client"]),
+                "server": self._multipath.end(server, transport, "server", tcp["server"]),
             }
         return {"kind": "tcp", **tcp}
 
-    def _multipath(
+    def _end(self, name: str, which: Literal["client", "server"], *, v6: bool) -> dict[str, Any]:
+        # Hosts that the scenario does not mention are alike; there may be thousands.
+        via = self._flow.via if which == "client" else self._flow.to_via
+        mtu = self._mtus.get((name, via))
+        key = (name if name in self._hosts else None, which, v6, mtu)
+        if key not in self._ends:
+            host = self._hosts.get(name, Host())
+            tcp = self._flow.transport if isinstance(self._flow.transport, Tcp | Mptcp) else None
+            layers = [
+                self._flow.app.SOCKET,
+                host.tcp,
+                tcp,
+                getattr(tcp, which) if tcp is not None else None,
+            ]
+            self._ends[key] = _stack(host, layers, v6=v6, mtu=mtu)
+        return self._ends[key]
+
+
+class _Multipath:
+    """The ends of one transport over Multipath TCP."""
+
+    def __init__(self, homes: _Homes, place: Path, problems: _Faults) -> None:
+        self._homes = homes
+        self._place = place
+        self._problems = problems
+
+    def end(
         self, host: str, transport: Mptcp, which: Literal["client", "server"], tcp: dict[str, Any]
     ) -> dict[str, Any]:
+        """The end as a plan holds it, whose subflows have this stack."""
         own: MptcpSocket | None = getattr(transport, which)
         end: dict[str, Any] = {
             "tcp": tcp,
@@ -611,23 +648,6 @@ class _Transports:
         return (
             f"{link!r} is no link at which {host!r} has an address; {did_you_mean(link, self._links(host))}"
         )
-
-    def _end(self, name: str, which: Literal["client", "server"], *, v6: bool) -> dict[str, Any]:
-        # Hosts that the scenario does not mention are alike; there may be thousands.
-        via = self._flow.via if which == "client" else self._flow.to_via
-        mtu = self._mtus.get((name, via))
-        key = (name if name in self._hosts else None, which, v6, mtu)
-        if key not in self._ends:
-            host = self._hosts.get(name, Host())
-            tcp = self._flow.transport if isinstance(self._flow.transport, Tcp | Mptcp) else None
-            layers = [
-                self._flow.app.SOCKET,
-                host.tcp,
-                tcp,
-                getattr(tcp, which) if tcp is not None else None,
-            ]
-            self._ends[key] = _stack(host, layers, v6=v6, mtu=mtu)
-        return self._ends[key]
 
 
 def _mtus(network: Network) -> dict[tuple[str, str | None], int]:

@@ -356,6 +356,11 @@ impl Connection {
         self.snd.una.min(self.snd.buffer.end()) - 1
     }
 
+    /// Whether this end waits for the other: for its handshake, or until it has what was written.
+    pub fn is_outstanding(&self) -> bool {
+        !self.is_connected() || self.snd.una < self.snd.buffer.end() || self.snd.is_outstanding()
+    }
+
     /// Takes a segment of a subflow in.
     pub fn handle_segment(&mut self, now: Time, id: SubflowId, header: &TcpHeader, payload: &Payload) {
         self.subflows[id].tcp.handle_segment(now, header, payload);

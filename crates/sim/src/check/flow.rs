@@ -1,7 +1,7 @@
 //! Flows: whom they join, over what, and that they end.
 
 use super::Checker;
-use crate::plan::{Flow, FlowEvent, NodeKind, Transport};
+use crate::plan::{Flow, FlowEvent, MptcpEnd, NodeKind, Transport};
 use crate::ways::ends;
 use alloc::format;
 use voxpath_apps::Over;
@@ -73,12 +73,7 @@ impl Checker<'_> {
     pub(super) fn transport(&mut self, path: &str, flow: &Flow) {
         if let Transport::Mptcp { client, server } = &flow.transport {
             for (end, key, node) in [(client, "client", flow.from), (server, "server", flow.to)] {
-                let path = format!("{path}.transport.{key}");
-                self.tcp(&format!("{path}.tcp"), &end.tcp);
-                let addresses = self.plan.nodes.get(node as usize).map_or(0, |node| node.addresses.len());
-                if end.backups.iter().any(|&address| address as usize >= addresses) {
-                    self.fail(format_args!("{path}.backups"), "the host has no such address");
-                }
+                self.mptcp(&format!("{path}.transport.{key}"), end, node);
             }
         }
         if let Transport::Tcp { client, server } = &flow.transport {
@@ -98,6 +93,16 @@ impl Checker<'_> {
             );
         }
     }
+
+    /// An end over Multipath TCP, on a host.
+    pub(super) fn mptcp(&mut self, path: &str, end: &MptcpEnd, node: u32) {
+        self.tcp(&format!("{path}.tcp"), &end.tcp);
+        let addresses = self.plan.nodes.get(node as usize).map_or(0, |node| node.addresses.len());
+        if end.backups.iter().any(|&address| address as usize >= addresses) {
+            self.fail(format_args!("{path}.backups"), "the host has no such address");
+        }
+    }
+
     pub(super) fn flow_event(&mut self, path: &str, at_ns: u64, event: FlowEvent, is_first: bool) {
         let FlowEvent { flow, runs } = event;
         let place = format!("{path}.change.flow");

@@ -1,7 +1,7 @@
 //! Processes on hosts, and the flows that they pass on.
 
 use super::Checker;
-use crate::plan::{NodeKind, Process, ProcessEvent, Through};
+use crate::plan::{MptcpEnds, NodeKind, Process, ProcessEvent, Through};
 use crate::ways::between;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -25,6 +25,11 @@ impl Checker<'_> {
                 Some(_) => {}
             }
             self.tcp(&format!("{path}.tcp"), &process.tcp);
+            if let Some(MptcpEnds { client, server }) = &process.mptcp {
+                for (end, key) in [(client, "client"), (server, "server")] {
+                    self.mptcp(&format!("{path}.mptcp.{key}"), end, process.node);
+                }
+            }
             process.app.check(nodes, &mut self.root().at("processes").at(i).at("app"));
             let stays = plan.turns_of(i as u32).next_back().is_none_or(|(_, runs)| runs);
             if process.app.is_endless() && stays && plan.duration_ns.is_none() {

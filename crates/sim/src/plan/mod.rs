@@ -22,7 +22,7 @@ pub use event::{Change, Event};
 pub use flow::{Flow, FlowEvent, MptcpEnd, Through, Transport};
 pub use link::{DIRECTIONS, Interface, Link, LinkEvent, Way};
 pub use node::{HostEdge, Node, NodeKind};
-pub use process::{Process, ProcessEvent};
+pub use process::{MptcpEnds, Process, ProcessEvent};
 pub use program::Program;
 pub use relay::{Relay, Relayed};
 pub use route::Route;

@@ -1,6 +1,6 @@
 //! Processes on hosts, and the flows that they pass on.
 
-use super::{Draw, Plan};
+use super::{Draw, MptcpEnd, Plan};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,21 @@ pub struct Process {
     pub simulated: bool,
     /// The stack that its connections have.
     pub tcp: Arc<TcpConfig>,
+    /// Where its connections go over Multipath TCP, with what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mptcp: Option<MptcpEnds>,
     /// What it does.
     pub app: ProcessApp,
+}
+
+/// What the connections of a process over Multipath TCP have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MptcpEnds {
+    /// Those that it opens.
+    pub client: Arc<MptcpEnd>,
+    /// Those that it accepts.
+    pub server: Arc<MptcpEnd>,
 }
 
 /// A process is killed, or runs again. Its connections are reset, and what comes to its ports is refused until it runs.

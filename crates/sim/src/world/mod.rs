@@ -7,7 +7,7 @@
 mod processes;
 
 use crate::address::{FourTuple, Label};
-use crate::endpoint::{Datagram, Endpoint, Kind, Owner};
+use crate::endpoint::{Datagram, Endpoint, Kind};
 use crate::limits::{Limit, Limits};
 use crate::network::Network;
 use crate::plan::{AddressEvent, Change, FlowEvent, LinkEvent, ProcessEvent};
@@ -343,13 +343,17 @@ impl World {
         match &mut self.sockets.endpoints[index].kind {
             Kind::Tcp(tcp) => {
                 tcp.drive(now);
-                if let Owner::Process { process, .. } = tcp.owner {
+                if let Some(process) = tcp.owner.process() {
                     return self.run_owner(now, index, process);
                 }
             }
             Kind::Mptcp(multipath) => {
                 multipath.drive(now);
+                let owner = multipath.owner.process();
                 open_subflows(&self.network, &mut self.sockets, index);
+                if let Some(process) = owner {
+                    return self.run_owner(now, index, process);
+                }
             }
             Kind::Udp(application) => application.drive(now, &mut self.datagram),
             Kind::Datagram(udp) => {
@@ -380,9 +384,10 @@ impl World {
                 }
             }
             Kind::Mptcp(multipath) => {
-                while let Some((label, header, payload)) = multipath.transmit(now) {
+                while let Some((subflow, label, header, payload)) = multipath.transmit(now) {
                     endpoint.counters.packets_sent += 1;
-                    network.send(now, endpoint.node, &label, label.tcp(header), payload);
+                    let len = network.send(now, endpoint.node, &label, label.tcp(header), payload);
+                    multipath.note_sent(subflow, len);
                 }
                 multipath.note_established(now);
             }
@@ -414,7 +419,7 @@ impl World {
         endpoint.busy = is_busy;
         if endpoint.works {
             // Whatever its process wrote is waited for, also once the process has given it back.
-            let is_awaited = matches!(&endpoint.kind, Kind::Tcp(tcp) if tcp.is_outstanding());
+            let is_awaited = endpoint.kind.is_outstanding();
             self.busy = self.busy + usize::from(is_awaited) - usize::from(endpoint.awaited);
             endpoint.awaited = is_awaited;
         }

@@ -2,10 +2,9 @@
 
 use super::World;
 use crate::address::{FourTuple, Label};
-use crate::endpoint::{Kind, Owner, Socket, Tcp};
+use crate::endpoint::{Kind, Owner};
 use crate::processes::{ProcessSockets, end_of};
 use crate::sockets::{Bound, Listener, Port};
-use alloc::boxed::Box;
 use voxpath_apps::ProcessMachine;
 use voxpath_apps::process::{Event, Process, SocketId};
 use voxpath_mptcp::joins;
@@ -63,10 +62,9 @@ impl World {
         let running = &mut self.processes[process as usize];
         running.touched.insert(index as u32);
         let socket = SocketId(index as u32);
-        if let Kind::Tcp(tcp) = &mut self.sockets.endpoints[index].kind
-            && let is_established = tcp.is_established()
-            && let Owner::Process { accepted_at: accepted_at @ Some(_), .. } = &mut tcp.owner
-        {
+        let kind = &mut self.sockets.endpoints[index].kind;
+        let is_established = kind.is_established();
+        if let Some(Owner::Process { accepted_at: accepted_at @ Some(_), .. }) = kind.owner_mut() {
             // A process knows of a connection once it stands.
             if is_established && let Some(listener) = accepted_at.take() {
                 let Listener { id, .. } = self.sockets.listeners[listener as usize];
@@ -113,9 +111,8 @@ impl World {
         let opens = packet.tcp().is_none_or(|header| {
             header.flags.contains(TcpFlags::SYN) && !header.flags.intersects(TcpFlags::ACK | TcpFlags::RST)
         });
-        if let Some(token) = packet.tcp().filter(|_| opens).and_then(joins)
-            && let Some(joined) = self.sockets.by_token(node, token)
-        {
+        let token = packet.tcp().filter(|_| opens).and_then(joins);
+        if let Some(joined) = token.and_then(|token| self.sockets.by_token(node, token)) {
             return Some(joined as usize);
         }
         match self.sockets.bound(port, packet.flow)? {
@@ -128,16 +125,19 @@ impl World {
                 }
                 Some(endpoint as usize)
             }
-            Bound::Listener(_) if !opens => None,
+            // A subflow of a connection that is gone is refused (RFC 8684 section 3.2).
+            Bound::Listener(_) if !opens || token.is_some() => None,
             Bound::Listener(listener) => {
                 let Listener { process, .. } = self.sockets.listeners[listener as usize];
-                let (config, iss) = self.processes[process as usize].stack();
-                let owner = Owner::Process { process, accepted_at: Some(listener) };
-                let kind = Kind::Tcp(Box::new(Tcp { socket: Socket::Idle { config, iss }, owner }));
+                let own = self.network.nodes[node as usize].addresses.clone();
+                let addresses = &self.network.addresses[own.start as usize..own.end as usize];
+                let running = &mut self.processes[process as usize];
+                let kind = running.connection(Some(listener), process, addresses);
                 // The label of who opens is carried on.
                 let label = Label::of(packet.flow, tuple);
-                let works = self.processes[process as usize].works;
-                Some(self.sockets.add(label, end_of(process, false), node, kind, works) as usize)
+                let index = self.sockets.add(label, end_of(process, false), node, kind, running.works);
+                self.sockets.name(index);
+                Some(index as usize)
             }
         }
     }

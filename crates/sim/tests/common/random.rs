@@ -3,9 +3,10 @@
 use super::{MS, SECOND};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use voxpath_sim::plan::{
-    App, Change, Direction, Draw, Event, Flow, Link, Node, NodeKind, Over, Peer, Plan, Process, ProcessApp,
-    Through, Transport, VERSION,
+    App, Change, Direction, Draw, Event, Flow, Link, MptcpEnd, MptcpEnds, Node, NodeKind, Over, Peer, Plan,
+    Process, ProcessApp, Through, Transport, VERSION,
 };
 use voxpath_tcp::{Config, Congestion, Profile, Recovery};
 use voxpath_units::Span;
@@ -114,7 +115,20 @@ fn add_process(plan: &mut Plan, node: u32, tcp: Config, draw: &mut dyn Draw) {
     for ((flow, (peer, _)), (port, _)) in passed.into_iter().zip(peers).zip(app.ports()) {
         flow.through = Some(Through { first: Peer { node, port }, port: peer.port });
     }
-    plan.processes.push(Process { name: "process".into(), node, simulated: false, tcp: tcp.into(), app });
+    let tcp = Arc::new(tcp);
+    let end = || {
+        let mptcp = Arc::new(voxpath_mptcp::Config::default());
+        Arc::new(MptcpEnd { tcp: tcp.clone(), mptcp, backups: vec![] })
+    };
+    let mptcp = (draw.below(2) == 1).then(|| MptcpEnds { client: end(), server: end() });
+    plan.processes.push(Process {
+        name: "process".into(),
+        node,
+        simulated: false,
+        tcp: tcp.clone(),
+        mptcp,
+        app,
+    });
 }
 
 fn router(i: u32, v6: bool) -> Node {

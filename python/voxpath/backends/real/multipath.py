@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from voxpath import _engine
 from voxpath.backends.base import UnanswerableError
+from voxpath.scenario.processes import PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,8 +55,8 @@ def told(plan: Mapping[str, Any], index: int, device: str) -> Told:
     """
     name = plan["nodes"][index]["name"]
     found: tuple[str, Mapping[str, Any]] | None = None
-    for flow, end in _ends(plan, index):
-        _check(name, flow, end["mptcp"])
+    for whose, end in _ends(plan, index):
+        _check(name, whose, end["mptcp"])
         asked = {
             **{key: end["mptcp"][key] for key in ("checksum", "close_timeout")},
             **{key: end["mptcp"]["paths"][key] for key in ("opens", "limit")},
@@ -63,10 +64,10 @@ def told(plan: Mapping[str, Any], index: int, device: str) -> Told:
         }
         if found is not None and found[1] != asked:
             raise UnanswerableError(
-                f"the real host {name!r} has one kernel, but flow {flow!r} asks for Multipath TCP with "
-                f"{asked}, and flow {found[0]!r} for {found[1]}"
+                f"the real host {name!r} has one kernel, but {whose} asks for Multipath TCP with "
+                f"{asked}, and {found[0]} for {found[1]}"
             )
-        found = (flow, asked)
+        found = (whose, asked)
     if found is None:
         return Told((), ())
     wanted = found[1]
@@ -85,15 +86,19 @@ def told(plan: Mapping[str, Any], index: int, device: str) -> Told:
 
 
 def _ends(plan: Mapping[str, Any], index: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Ends of flows over Multipath TCP that a real host has."""
+    """Ends of flows and processes over Multipath TCP that a real host has."""
     for flow in plan["flows"]:
         if flow["transport"]["kind"] == "mptcp" and not flow["simulated"]:
             for end, side in (("from", "client"), ("to", "server")):
                 if flow[end] == index:
-                    yield flow["name"], flow["transport"][side]
+                    yield f"flow {flow['name']!r}", flow["transport"][side]
+    for process in plan.get("processes", []):
+        if process["node"] == index and "mptcp" in process and not process["simulated"]:
+            for side in PROCESSES[process["app"]["kind"]].CONNECTS:
+                yield f"process {process['name']!r}", process["mptcp"][side]
 
 
-def _check(host: str, flow: str, asked: Mapping[str, Any]) -> None:
+def _check(host: str, whose: str, asked: Mapping[str, Any]) -> None:
     wrong = {key: value for key, value in _KERNEL.items() if asked[key] != value}
     paths = asked["paths"]
     wrong |= {key: value for key, value in _KERNEL_PATHS.items() if paths[key] != value}
@@ -106,6 +111,6 @@ def _check(host: str, flow: str, asked: Mapping[str, Any]) -> None:
     if wrong:
         keys = ", ".join(f"{key} = {json.dumps(value)}" for key, value in wrong.items())
         raise UnanswerableError(
-            f"the real host {host!r} has the kernel's Multipath TCP, which does not do what flow {flow!r} "
-            f"asks for: take {keys}, or let the flow be simulated"
+            f"the real host {host!r} has the kernel's Multipath TCP, which does not do what {whose} "
+            f"asks for: take {keys}, or let it be simulated"
         )

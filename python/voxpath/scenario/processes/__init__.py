@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from voxpath.scenario.elements.kinds import OneOf, tables_in
+from voxpath.scenario.mptcp import Mptcp
 from voxpath.scenario.processes.table import ProcessTable
 from voxpath.scenario.quantities import Name
-from voxpath.scenario.table import Table
+from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Socket
 
 PROCESSES = tables_in(__name__, "processes", ProcessTable)
 """The table of each process, by its kind, in the engine's order."""
+
+
+class ProcessTcp(Table):
+    """TCP; its parameters are in `tcp`."""
+
+    kind: Literal["tcp"]
 
 
 class Process(Table):
@@ -25,4 +32,15 @@ class Process(Table):
     tcp: Socket | None = Field(
         None, description="Parameters in which its sockets differ from its host's, such as `nagle`."
     )
+    transport: Annotated[ProcessTcp | Mptcp, Field(discriminator="kind")] | None = Field(
+        None,
+        description="What its connections go over, TCP without it: `client` is those that it opens, "
+        "`server` those that it accepts.",
+    )
     app: Annotated[ProcessTable, OneOf(tuple(PROCESSES.values()))] = Field(description="What it does.")
+
+    @model_validator(mode="after")
+    def _over_connections(self) -> Self:
+        if self.transport is not None and not self.app.CONNECTS:
+            raise faults((("transport",), f"has no effect: a {self.app.kind} sends datagrams"))
+        return self

@@ -21,6 +21,7 @@ class Broker(LayersTable):
     """An MQTT broker, for versions 3.1.1 and 5. Defaults are mosquitto's where it has them."""
 
     WORKS = True
+    CONNECTS = ("server",)
     SUMMARIES = (Brokers(),)
     METRICS = ("messages_in", "messages_out", "messages_dropped", "longest_queue", "most_connections")
 

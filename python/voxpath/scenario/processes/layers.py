@@ -19,6 +19,8 @@ SERVER_FLIGHT = 371
 class LayersTable(ProcessTable):
     """A process whose connections may go over TLS 1.3 and WebSocket; both ends have to say so."""
 
+    CONNECTS = ("client",)
+
     tls: bool = Field(
         False,
         description="Whether connections go over TLS 1.3: round trips and sizes of OpenSSL's handshake, and "

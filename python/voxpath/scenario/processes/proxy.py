@@ -31,6 +31,8 @@ class Proxy(ProcessTable):
     Flows go through it that name it in `through`. Programs of real hosts are passed on by `forwards`.
     """
 
+    CONNECTS = ("client", "server")
+
     kind: Literal["proxy"]
     buffer: Annotated[PositiveSize, Field(le=2**32 - 1)] = default(
         "64 KiB", "What it holds of each direction of a connection, at most."

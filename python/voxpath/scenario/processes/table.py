@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from voxpath.scenario.apps.summaries import Summary
 from voxpath.scenario.table import Table
@@ -57,11 +57,13 @@ class ProcessTable(Table):
         METRICS: What is summarised of it over its runs; names of the metric dictionary.
         SUMMARIES: Of what it has rows in, and what is told of that.
         WORKS: It does something of its own, and has a row among the flows.
+        CONNECTS: Whether it opens connections (client), accepts some (server), or does both.
     """
 
     METRICS: ClassVar[tuple[str, ...]] = ()
     SUMMARIES: ClassVar[tuple[Summary, ...]] = ()
     WORKS: ClassVar[bool] = False
+    CONNECTS: ClassVar[tuple[Literal["client", "server"], ...]] = ()
 
     kind: str
 
