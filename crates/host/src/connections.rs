@@ -294,6 +294,7 @@ mod tests {
             opened: Time::ZERO,
             is_answered: true,
             last_sent: Time::ZERO,
+            sent: Default::default(),
         };
         // Nobody answers: no socket is waited for.
         let refused = Connection { client: ends[1], is_answered: false, ..seen };

@@ -13,8 +13,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvFlags, SendFlags, SocketFlags, SocketType, acceptfrom_with, connect, ipproto, listen, recvfrom,
-    sendto, sockopt,
+    RecvFlags, SendFlags, SocketFlags, SocketType, acceptfrom_with, connect, getsockname, ipproto, listen,
+    recvfrom, sendto, sockopt,
 };
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use voxpath_apps::ProcessMachine;
 use voxpath_apps::Stream;
 use voxpath_apps::process::{Event, ListenerId, Process, SocketId, Sockets};
-use voxpath_sim::outside::OutsideProcess;
+use voxpath_sim::outside::{Held, OutsideProcess};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 
@@ -43,6 +43,9 @@ pub(crate) struct Processes {
     works: Vec<bool>,
     table: Table,
 }
+
+/// The processes when all is over, and the connections that they had.
+pub(crate) type Processed = (Vec<(OutsideProcess, ProcessMachine)>, Vec<Held>);
 
 #[derive(Debug)]
 struct Running {
@@ -79,6 +82,7 @@ struct Table {
     epoll: OwnedFd,
     places: Vec<Option<Place>>,
     free: Vec<u32>,
+    held: Vec<Held>,
 }
 
 #[derive(Debug)]
@@ -109,7 +113,7 @@ impl Processes {
         let alarm = Alarm::new()?;
         epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN)
             .context(|| "watch an eventfd".into())?;
-        let table = Table { epoll, places: Vec::new(), free: Vec::new() };
+        let table = Table { epoll, places: Vec::new(), free: Vec::new(), held: Vec::new() };
         let works = outside.iter().map(|(_, machine)| machine.work().is_some()).collect();
         let mut processes = Self { clock, alarm, running: Vec::new(), works, table };
         for (outside, machine) in outside {
@@ -138,11 +142,7 @@ impl Processes {
     ///
     /// # Errors
     /// The kernel does not let us wait, or refuses a socket.
-    pub(crate) fn run(
-        mut self,
-        stop: &AtomicBool,
-        busy: &AtomicBool,
-    ) -> Result<Vec<(OutsideProcess, ProcessMachine)>, HostError> {
+    pub(crate) fn run(mut self, stop: &AtomicBool, busy: &AtomicBool) -> Result<Processed, HostError> {
         while !stop.load(Ordering::Acquire) {
             let works = self.running.iter().any(Running::is_busy);
             // Whatever they wrote is waited for; the kernel does not tell when it is acknowledged.
@@ -173,7 +173,8 @@ impl Processes {
                 }
             }
         }
-        Ok(self.running.into_iter().map(|running| (running.outside, running.machine)).collect())
+        let processes = self.running.into_iter().map(|running| (running.outside, running.machine));
+        Ok((processes.collect(), self.table.held))
     }
 
     /// Has a process be killed, or run again, as far as that is due.
@@ -199,10 +200,19 @@ impl Processes {
         let process = place.process;
         match &mut place.kind {
             Kind::Listener => {
-                while let Ok((accepted, _)) = acceptfrom_with(
+                while let Ok((accepted, peer)) = acceptfrom_with(
                     &self.table.place(number)?.socket,
                     SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
                 ) {
+                    let index = self.running[process].outside.index;
+                    let remote = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                    if let (Some(local), Some(remote)) = (local_of(&accepted), remote) {
+                        self.table.held.push(Held {
+                            process: index,
+                            ends: [local, remote],
+                            has_opened: false,
+                        });
+                    }
                     let kind = Kind::Connection { stands: true, state: StreamState::default() };
                     // One that the kernel does not let us watch is closed again.
                     let Ok(socket) = self.table.add(Place { process, socket: accepted, kind }) else {
@@ -279,6 +289,11 @@ impl Table {
     }
 }
 
+/// A socket's own address.
+fn local_of(socket: &OwnedFd) -> Option<SocketAddr> {
+    SocketAddr::try_from(getsockname(socket).ok()?).ok()
+}
+
 /// The sockets of a process on a real host.
 struct HostSockets<'a> {
     process: usize,
@@ -330,7 +345,7 @@ impl Sockets for HostSockets<'_> {
     }
 
     fn connect(&mut self, to: SocketAddr, _on_behalf_of: Option<SocketId>) -> SocketId {
-        self.open(|this| {
+        let opened = self.open(|this| {
             let socket = this.stream_socket(Self::any(to.is_ipv4(), 0), false)?;
             let mut state = StreamState::default();
             match connect(&socket, &to) {
@@ -338,7 +353,14 @@ impl Sockets for HostSockets<'_> {
                 Err(errno) => state.failed = Some(errno),
             }
             Ok((socket, Kind::Connection { stands: false, state }))
-        })
+        });
+        if let Some(Place { socket, .. }) = self.table.places.get(opened.0 as usize).and_then(Option::as_ref)
+            && let Some(local) = local_of(socket)
+        {
+            let process = self.outside.index;
+            self.table.held.push(Held { process, ends: [local, to], has_opened: true });
+        }
+        opened
     }
 
     fn stream(&mut self, socket: SocketId) -> impl Stream {

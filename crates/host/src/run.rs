@@ -7,7 +7,7 @@ use crate::drive::{Progress, Timing, drive};
 use crate::error::HostError;
 use crate::live::{Alarm, Live};
 use crate::namespace::Namespace;
-use crate::processes::Processes;
+use crate::processes::{Processed, Processes};
 use crate::sockets::{Harvest, Shared, Sockets};
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
@@ -16,8 +16,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use voxpath_apps::ProcessMachine;
-use voxpath_sim::outside::OutsideProcess;
 use voxpath_sim::plan::LinkEvent;
 use voxpath_sim::{LinkState, Problem, RealTime, Report, Strays};
 use voxpath_units::{Span, Time};
@@ -115,9 +113,6 @@ struct Board {
 
 /// When links were changed by hand, or what is wrong with the changes.
 pub type Changed = Result<Time, Vec<Problem>>;
-
-/// Processes that ran on real hosts.
-type Processed = Vec<(OutsideProcess, ProcessMachine)>;
 
 /// When links were looked at, and how they were.
 pub type Seen = (Time, Vec<LinkState>);
@@ -297,7 +292,7 @@ impl Run {
             join(thread)
         });
         let Harvest { outside, samples, spent: ends_spent } = join(self.sockets)?;
-        let processes = processes.transpose()?.unwrap_or_default();
+        let (processes, held) = processes.transpose()?.unwrap_or_default();
         let watched = self.connections.and_then(join);
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let told = watched.and_then(|watched| watched.finish(self.clock, world.connections()));
@@ -318,7 +313,7 @@ impl Run {
         }
         let strays = world.strays();
         let kept_awake = live.keeps_awake();
-        let report = world.finish(ended, outside, processes);
+        let report = world.finish(ended, outside, processes, &held);
         let origin_ns = self.clock.origin_ns();
         Ok(Outcome {
             report,

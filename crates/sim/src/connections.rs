@@ -26,6 +26,19 @@ pub struct Connection {
     pub is_answered: bool,
     /// When either end sent its last packet.
     pub last_sent: Time,
+    /// What the client sent, and what the server did.
+    pub sent: [Sent; 2],
+}
+
+/// Packets of one end of a connection, as the network saw them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets, acknowledgments too.
+    pub packets: u64,
+    /// Bytes of them.
+    pub ip_bytes: u64,
+    /// Bytes of the data in them, retransmissions too.
+    pub data_bytes: u64,
 }
 
 /// Connections, by their ends.
@@ -37,10 +50,19 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Notes a segment that a host sends. What does not begin with a SYN is no connection.
-    pub(crate) fn note(&mut self, now: Time, from: SocketAddr, to: SocketAddr, flags: TcpFlags) {
-        let Some(&index) = self.by_ends.get(&(from, to)) else {
-            if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) {
+    /// Notes a segment that a host sends, of so many bytes with data in so many. What does not begin with a SYN is no connection.
+    pub(crate) fn note(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        to: SocketAddr,
+        flags: TcpFlags,
+        [ip_bytes, data_bytes]: [u32; 2],
+    ) {
+        let opens = flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK);
+        let index = match self.by_ends.get(&(from, to)) {
+            Some(&index) => index,
+            None if opens => {
                 self.by_ends.extend([((from, to), self.seen.len()), ((to, from), self.seen.len())]);
                 self.seen.push(Connection {
                     client: from,
@@ -48,13 +70,25 @@ impl Connections {
                     opened: now,
                     is_answered: false,
                     last_sent: now,
+                    sent: [Sent::default(); 2],
                 });
+                self.seen.len() - 1
             }
-            return;
+            None => return,
         };
         let connection = &mut self.seen[index];
         connection.last_sent = now;
         connection.is_answered |= from == connection.server && flags.contains(TcpFlags::SYN);
+        let sent = &mut connection.sent[usize::from(from == connection.server)];
+        sent.packets += 1;
+        sent.ip_bytes += u64::from(ip_bytes);
+        sent.data_bytes += u64::from(data_bytes);
+    }
+
+    /// What an end sent to another, of the connections so far.
+    pub(crate) fn sent(&self, from: SocketAddr, to: SocketAddr) -> Option<Sent> {
+        let connection = &self.seen[*self.by_ends.get(&(from, to))?];
+        Some(connection.sent[usize::from(from == connection.server)])
     }
 
     /// All of them, in the order in which they were opened.
@@ -133,6 +167,16 @@ impl ConnectionEnd {
             ip_bytes_sent: Some(counters.ip_bytes_sent),
             data_bytes_sent: Some(counters.data_bytes_sent),
             ..Self::simulated(counters.established_at, connection)
+        }
+    }
+
+    /// An end on a real host, of which the network counted what it sent.
+    pub(crate) fn seen(sent: Sent) -> Self {
+        Self {
+            packets_sent: Some(sent.packets),
+            ip_bytes_sent: Some(sent.ip_bytes),
+            data_bytes_sent: Some(sent.data_bytes),
+            ..Self::default()
         }
     }
 
@@ -303,11 +347,11 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
 /// The table of what connections of processes had links carry. Its lists of names are those of [`CONNECTIONS`].
 pub(crate) static WIRE: TableOf<ConnectionRow> = TableOf {
     name: "wire",
-    about: "One row per end of every connection of a publisher, subscriber or broker, and of Multipath TCP per subflow: what it had its links carry, by layers. In `real` the kernel does not tell.",
+    about: "One row per end of every connection of a publisher, subscriber or broker, and of Multipath TCP per subflow: what it had its links carry, by layers. Of real hosts it is what the network saw them send; subflows of the kernel that join have no row.",
     columns: &[
         (
             "flow",
-            Meaning::name("scenario", "Name of the process that opened it."),
+            Meaning::name("scenario", "Name of the process that opened it; empty of a program's."),
             Of::Name(0, |row| row.flow),
         ),
         ("end", Meaning::name("scenario", "Accepted by or opened by a process."), Of::Name(1, |row| row.end)),
@@ -368,19 +412,26 @@ mod tests {
     #[test]
     fn a_connection_is_from_its_first_syn_to_the_last_packet_of_either_end() {
         let mut connections = Connections::default();
-        connections.note(ms(1), CLIENT, SERVER, TcpFlags::SYN);
+        connections.note(ms(1), CLIENT, SERVER, TcpFlags::SYN, [60, 0]);
         // Lost, and sent again.
-        connections.note(ms(1001), CLIENT, SERVER, TcpFlags::SYN);
+        connections.note(ms(1001), CLIENT, SERVER, TcpFlags::SYN, [60, 0]);
         assert!(!connections.all()[0].is_answered);
-        connections.note(ms(1011), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK);
-        connections.note(ms(1021), CLIENT, SERVER, TcpFlags::ACK);
-        connections.note(ms(1500), SERVER, CLIENT, TcpFlags::FIN | TcpFlags::ACK);
+        connections.note(ms(1011), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK, [60, 0]);
+        connections.note(ms(1021), CLIENT, SERVER, TcpFlags::ACK, [152, 100]);
+        connections.note(ms(1500), SERVER, CLIENT, TcpFlags::FIN | TcpFlags::ACK, [52, 0]);
+        let client = Sent { packets: 3, ip_bytes: 272, data_bytes: 100 };
+        let server = Sent { packets: 2, ip_bytes: 112, data_bytes: 0 };
+        assert_eq!(
+            [connections.sent(CLIENT, SERVER), connections.sent(SERVER, CLIENT)],
+            [Some(client), Some(server)]
+        );
         let seen = Connection {
             client: CLIENT,
             server: SERVER,
             opened: ms(1),
             is_answered: true,
             last_sent: ms(1500),
+            sent: [client, server],
         };
         assert_eq!(connections.all(), [seen]);
     }
@@ -388,11 +439,11 @@ mod tests {
     #[test]
     fn who_refuses_has_no_socket_and_what_begins_without_a_syn_is_no_connection() {
         let mut connections = Connections::default();
-        connections.note(ms(1), SERVER, CLIENT, TcpFlags::ACK);
-        connections.note(ms(2), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK);
+        connections.note(ms(1), SERVER, CLIENT, TcpFlags::ACK, [40, 0]);
+        connections.note(ms(2), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK, [40, 0]);
         assert_eq!(connections.all(), []);
-        connections.note(ms(3), CLIENT, SERVER, TcpFlags::SYN);
-        connections.note(ms(4), SERVER, CLIENT, TcpFlags::RST | TcpFlags::ACK);
+        connections.note(ms(3), CLIENT, SERVER, TcpFlags::SYN, [40, 0]);
+        connections.note(ms(4), SERVER, CLIENT, TcpFlags::RST | TcpFlags::ACK, [40, 0]);
         assert_eq!((connections.all().len(), connections.all()[0].is_answered), (1, false));
     }
 }

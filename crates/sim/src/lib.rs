@@ -34,7 +34,7 @@ mod world;
 
 pub use batch::{Batch, Group, Joined};
 pub use check::check;
-pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, SubflowOf};
+pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, Sent, SubflowOf};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
 pub use realtime::{LinkState, RealTime, Strays};

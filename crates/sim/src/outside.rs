@@ -57,6 +57,17 @@ pub struct OutsideProcess {
     pub turns: Vec<(Time, bool)>,
 }
 
+/// A connection that a process on a real host had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Index of the process in the plan.
+    pub process: u32,
+    /// Its own end, and the other one.
+    pub ends: [SocketAddr; 2],
+    /// Whether it opened it.
+    pub has_opened: bool,
+}
+
 /// What the operating system says of a socket; none where it does not say.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Account {

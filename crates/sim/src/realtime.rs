@@ -9,12 +9,12 @@
 //! 4. [`RealTime::poll_timeout`] says when to come back.
 
 use crate::build::Edge;
-use crate::connections::{Connection, Connections};
+use crate::connections::{Connection, ConnectionEnd, ConnectionRow, Connections};
 use crate::emit::emit;
 use crate::endpoint::Kind;
-use crate::outside::{Outside, OutsideProcess};
+use crate::outside::{Held, Outside, OutsideProcess};
 use crate::plan::LinkEvent;
-use crate::processes::Running;
+use crate::processes::{Running, end_of};
 use crate::world::{Delivery, World};
 use crate::{Observe, Plan, Problem, Report, build, check, report};
 use alloc::boxed::Box;
@@ -195,7 +195,8 @@ impl RealTime {
             if let Some(&flow) = self.flows.get(&ends) {
                 packet.flow = flow;
             } else if let Some(tcp) = packet.tcp() {
-                self.connections.note(now, ends.0, ends.1, tcp.flags);
+                let bytes = [packet.len, packet.payload.len()];
+                self.connections.note(now, ends.0, ends.1, tcp.flags, bytes);
             }
         }
         network.tap.packet(now, Place::Host(host), Action::Sent, &packet);
@@ -303,12 +304,13 @@ impl RealTime {
     }
 
     /// Ends the run at `now` and closes its books; `outside` and `processes` are what [`RealTime::take_outside`] and
-    /// [`RealTime::take_processes`] gave out.
+    /// [`RealTime::take_processes`] gave out, `held` the connections that these processes had.
     pub fn finish(
         mut self,
         now: Time,
         outside: Vec<Outside>,
         processes: Vec<(OutsideProcess, ProcessMachine)>,
+        held: &[Held],
     ) -> Report {
         self.world.advance_to(now);
         for (OutsideProcess { index, .. }, machine) in processes {
@@ -318,6 +320,26 @@ impl RealTime {
             let index = end.flow as usize * 2 + usize::from(end.end);
             self.world.sockets.endpoints[index].kind = Kind::Outside(Some(Box::new(end)));
         }
+        self.world.held = self.held(held);
         report::report_at(&self.plan, self.world, now, None)
+    }
+
+    /// Rows of connections of processes on real hosts, by what the network saw them send.
+    fn held(&self, held: &[Held]) -> Vec<ConnectionRow> {
+        let opened: BTreeMap<[SocketAddr; 2], u32> =
+            held.iter().filter(|it| it.has_opened).map(|it| (it.ends, it.process)).collect();
+        let row = |&Held { process, ends: [local, remote], has_opened }: &Held| {
+            let sent = self.connections.sent(local, remote)?;
+            let opener = if has_opened { Some(process) } else { opened.get(&[remote, local]).copied() };
+            let sockets = &self.world.sockets;
+            Some(ConnectionRow {
+                flow: opener.map_or(sockets.no_flow(), |opener| sockets.flow_of(opener)).0,
+                end: end_of(process, has_opened).into(),
+                host: self.world.processes[process as usize].node(),
+                subflow: None,
+                found: ConnectionEnd::seen(sent),
+            })
+        };
+        held.iter().filter_map(row).collect()
     }
 }

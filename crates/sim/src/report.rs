@@ -402,7 +402,8 @@ fn process_tables(plan: &Plan, world: &World, names: &[String]) -> Vec<Table> {
 fn wire(plan: &Plan, world: &World) -> impl Iterator<Item = ConnectionRow> {
     let nobody = plan.flows.len() as u32;
     let open = world.sockets.of_processes().flat_map(connections::of_process);
-    world.sockets.closed().iter().copied().chain(open).filter(move |row| row.flow > nobody)
+    let simulated = world.sockets.closed().iter().copied().chain(open).filter(move |row| row.flow > nobody);
+    simulated.chain(world.held.iter().copied())
 }
 
 fn row(index: u32, ends: &[Endpoint; 2], flow: &Flow, stopped: Option<Time>, ended: Time) -> FlowRow {

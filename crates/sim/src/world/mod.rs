@@ -7,6 +7,7 @@
 mod processes;
 
 use crate::address::{FourTuple, Label};
+use crate::connections::ConnectionRow;
 use crate::endpoint::{Datagram, Endpoint, Kind};
 use crate::limits::{Limit, Limits};
 use crate::network::Network;
@@ -49,6 +50,8 @@ pub(crate) struct World {
     pub(crate) sockets: SocketTable,
     /// Endpoints and processes that still have something to do.
     pub(crate) busy: usize,
+    /// Connections that processes on real hosts had.
+    pub(crate) held: Vec<ConnectionRow>,
     /// Packets that have arrived at a real host and wait to be handed over.
     pub(crate) arrived: VecDeque<(Delivery, Packet)>,
     /// Nothing happens after its end.
@@ -72,6 +75,7 @@ impl World {
             processes,
             sockets,
             busy,
+            held: Vec::new(),
             arrived: VecDeque::new(),
             limits,
             datagram: Datagram::default(),
