@@ -159,3 +159,51 @@ def test_a_broker_that_was_stopped_comes_back_with_what_it_stored(backend, tmp_p
     came = published["last_delivered_ns"]
     stopped = published.filter((came > 2_100_000_000) & (came < 4_500_000_000))
     assert stopped.is_empty(), "nothing comes while there is no broker"
+
+
+def test_the_network_counts_what_connections_of_real_clients_send(tmp_path):
+    """The same bytes by layer as in a simulated run, unless the kernel retransmitted."""
+    path = tmp_path / "wire.toml"
+    broker = '[hosts.cloud]\nprofile = "linux"\n[[processes]]\nname = "broker"\nhost = "cloud"\napp = { kind = "broker" }\n'
+    path.write_text(NETWORK + broker + CLIENTS.replace("QOS", "1").replace("VERSION", "5"))
+    found = {}
+    for backend in ("sim", "real"):
+        (run,) = api.run(path, out=tmp_path / "runs", backends=[backend]).folders
+        rows = table(run, "wire").sort("flow", "end", "data_bytes_sent").to_dicts()
+        found[backend] = rows
+        for row in rows:
+            headers = row["ip_bytes_sent"] - row["data_bytes_sent"]
+            assert 40 * row["packets_sent"] <= headers <= 80 * row["packets_sent"]
+    named = [[(row["flow"], row["end"], row["host"]) for row in rows] for rows in found.values()]
+    assert named[0] == named[1]
+    assert named[0].count(("sensors", "opened by sensors", "field")) == 2
+    again = table(run, "connections")["retransmissions"].sum()
+    for sim, real in zip(*found.values(), strict=True):
+        assert sim["data_bytes_sent"] <= real["data_bytes_sent"]
+        assert again > 0 or sim["data_bytes_sent"] == real["data_bytes_sent"]
+    # Bodies of 3 kB, five of each of two clients.
+    flows = table(run, "flows").filter(pl.col("flow") == "sensors")
+    assert flows["tcp_data_bytes"][0] > 30_000 == flows["body_bytes"][0]
+
+
+def test_of_a_programs_connection_our_end_alone_has_a_row(tmp_path):
+    assert shutil.which("mosquitto_pub"), "mosquitto-clients is missing: make setup installs it"
+    path = tmp_path / "program.toml"
+    path.write_text(
+        f"""{NETWORK}
+[hosts.cloud]
+profile = "linux"
+[hosts.field]
+profile = "linux"
+run = ["mosquitto_pub", "-h", "cloud", "-t", "a/b", "-m", "said", "-q", "1"]
+[[processes]]
+name = "broker"
+host = "cloud"
+app = {{ kind = "broker" }}
+"""
+    )
+    (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
+    (row,) = table(run, "wire").to_dicts()
+    assert (row["flow"], row["end"], row["host"]) == ("", "accepted by broker", "cloud")
+    # CONNACK and PUBACK of MQTT 3.1.1.
+    assert row["data_bytes_sent"] == 8

@@ -288,8 +288,10 @@ fn layers_cost_their_round_trips_and_octets() {
     assert_eq!(tls.1 - plain.1, 517 + 80 + packets * 22 + 24);
     // A client's frame has 2 octets of header up to 125, 4 above, and a mask; half the bodies have 3000.
     let frames = packets * 6 + u64::from(MESSAGES) / 2 * 2;
-    let request = websocket.1 - plain.1 - frames;
-    assert_eq!(both.1 - tls.1, request + 1 + 22 + frames, "its Origin is https://");
+    // A Close frame has a status code.
+    let close = 2 + 4 + 2;
+    let request = websocket.1 - plain.1 - frames - close;
+    assert_eq!(both.1 - tls.1, request + 1 + 22 + frames + close + 22, "its Origin is https://");
 }
 
 #[test]

@@ -29,6 +29,10 @@ pub(crate) trait Layer: Debug + Send {
     fn is_open(&self) -> bool;
     /// What travels of `data`, once it is open.
     fn send(&mut self, data: &Payload) -> Payload;
-    /// What this end says last; none if it says nothing.
+    /// What this end says last; none if it says nothing, or has said it.
     fn close(&mut self) -> Option<Payload>;
+    /// Whether it has to hear something of the other end before what is below is closed.
+    fn waits(&self) -> bool {
+        false
+    }
 }

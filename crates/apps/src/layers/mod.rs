@@ -3,6 +3,7 @@
 //! A layer makes of what the program writes what travels, and of what comes what the program reads. The program keeps its
 //! [`Stream`], which stands once the layers have shaken hands. Each connection's end has a [`Layers`] of its own.
 
+mod farewells;
 mod layer;
 pub mod tls;
 pub mod websocket;
@@ -11,6 +12,7 @@ use crate::socket::Stream;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+pub(crate) use farewells::Farewells;
 use layer::{Layer, Made};
 use serde::{Deserialize, Serialize};
 use voxpath_units::check::Check;
@@ -78,7 +80,10 @@ pub(crate) struct Layers {
     unread: VecDeque<Payload>,
     /// Nothing comes any more, or what came is not understood.
     is_over: bool,
-    is_closed: bool,
+    /// How many layers are still to be closed, the uppermost first; none before the program closes it.
+    closing: Option<usize>,
+    /// The connection below was closed: all was said and written.
+    has_closed: bool,
 }
 
 impl Layers {
@@ -103,7 +108,17 @@ impl Layers {
     }
 
     fn is_open(&self) -> bool {
-        !self.is_over && self.list.iter().all(|layer| layer.is_open())
+        !self.is_over && self.closing.is_none() && self.list.iter().all(|layer| layer.is_open())
+    }
+
+    /// Whether the program has closed it and nothing is left to be written or waited for.
+    pub(crate) fn has_closed(&self) -> bool {
+        self.has_closed
+    }
+
+    /// Octets that are to be written to the connection.
+    fn unwritten(&self) -> u64 {
+        self.unwritten.iter().map(|data| u64::from(data.len())).sum()
     }
 
     /// Puts out what the layer at a place has for the connection, by way of those below.
@@ -141,16 +156,27 @@ pub(crate) struct Layered<'a, S> {
 }
 
 impl<S: Stream> Layered<'_, S> {
+    fn has_closed(&self) -> bool {
+        self.layers.has_closed
+    }
+
     /// Takes in what has come over the connection; whether there was something.
     fn receive(&mut self) -> bool {
         // Whoever does not take answers, such as pongs, is not read from either.
-        if self.layers.is_over || self.layers.unwritten.len() > MOST_UNWRITTEN {
+        if self.layers.unwritten.len() > MOST_UNWRITTEN {
             return false;
+        }
+        if self.layers.is_over {
+            // What still comes is heard by nobody; how it ends is.
+            return self.layers.closing.is_some() && !self.stream.read(PIECE).is_empty();
         }
         let data = self.stream.read(PIECE);
         let has_come = !data.is_empty();
         if has_come {
             self.layers.take(data);
+            if self.layers.closing.is_some() {
+                self.layers.unread.clear();
+            }
             self.flush();
         }
         has_come
@@ -212,17 +238,38 @@ impl<S: Stream> Stream for Layered<'_, S> {
         self.layers.unread.is_empty() && (self.layers.is_over || self.stream.is_at_end())
     }
 
+    /// Closes it as far as that can be done now: each layer has its last word, and hears that of the other end where its protocol
+    /// asks for it; then the connection is closed. Until [`Layers::has_closed`], it is to be asked for again whenever
+    /// something happens.
     fn close(&mut self) {
-        if !core::mem::replace(&mut self.layers.is_closed, true) {
-            for place in (0..self.layers.begun).rev() {
-                if self.layers.list[place].is_open() {
-                    let last = self.layers.list[place].close();
-                    self.layers.put(place, last);
-                }
+        let layers = &mut *self.layers;
+        if layers.closing.is_none() {
+            if !layers.list.iter().all(|layer| layer.is_open()) {
+                // Nobody is there who would understand what waits.
+                layers.unwritten.clear();
             }
-            self.flush();
+            layers.closing = Some(layers.begun);
         }
-        self.stream.close();
+        self.flush();
+        let Self { layers, stream } = self;
+        while let Some(place @ 1..) = layers.closing {
+            let layer = &mut layers.list[place - 1];
+            if layer.is_open()
+                && let Some(last) = layer.close()
+            {
+                layers.put(place - 1, [last]);
+            }
+            if layers.list[place - 1].waits() && !stream.is_at_end() {
+                break;
+            }
+            layers.closing = Some(place - 1);
+        }
+        self.flush();
+        let Self { layers, stream } = self;
+        if layers.closing == Some(0) && layers.unwritten.is_empty() {
+            layers.has_closed = true;
+            stream.close();
+        }
     }
 }
 
@@ -235,13 +282,13 @@ mod tests {
 
     /// One end of a connection: what it has written, and what has come for it.
     #[derive(Default)]
-    struct Wire {
-        out: PayloadQueue,
-        inn: PayloadQueue,
+    pub(super) struct Wire {
+        pub(super) out: PayloadQueue,
+        pub(super) inn: PayloadQueue,
         /// Octets that it takes, and hands out, at a time.
-        piece: u32,
-        closed: bool,
-        is_at_end: bool,
+        pub(super) piece: u32,
+        pub(super) closed: bool,
+        pub(super) is_at_end: bool,
     }
 
     impl Stream for &mut Wire {
@@ -296,7 +343,7 @@ mod tests {
     }
 
     /// What one end wrote comes to the other.
-    fn carry(from: &mut Wire, to: &mut Wire) {
+    pub(super) fn carry(from: &mut Wire, to: &mut Wire) {
         while !from.out.is_empty() {
             to.inn.push(from.out.read(u32::MAX));
         }
@@ -421,8 +468,150 @@ mod tests {
             let mut stream = layers.over(&mut wire);
             while !stream.read(10).is_empty() {}
             stream.close();
+            // Who has shaken hands over a WebSocket may wait for a Close frame, but not behind the connection's end.
+            let waits = !stream.has_closed();
+            prop_assert!(!waits || shaken && !tls);
+            prop_assert!(wire.closed != waits);
+            wire.is_at_end = true;
+            let mut stream = layers.over(&mut wire);
+            while !stream.read(10).is_empty() {}
+            stream.close();
             prop_assert!(wire.closed);
         }
+
+        #[test]
+        fn what_was_written_comes_though_the_connection_is_closed_over_a_full_buffer(
+            tls in any::<bool>(),
+            websocket in any::<bool>(),
+            is_client in any::<bool>(),
+            piece in 1..3_000_u32,
+            len in 1..70_000_u32,
+        ) {
+            let (mut ends, mut wires) = shaken(tls, websocket);
+            let (writer, reader) = (usize::from(!is_client), usize::from(is_client));
+            wires[writer].piece = piece;
+            let message = Payload::pattern(1, 3, len);
+            let mut left = message.clone();
+            let mut read = Vec::new();
+            for _ in 0..200_000 {
+                let mut stream = ends[writer].over(&mut wires[writer]);
+                let taken = stream.write(&left);
+                left = left.slice(taken, left.len() - taken);
+                if left.is_empty() {
+                    stream.close();
+                    prop_assert!(!tls && !websocket || stream.write(&message) == 0);
+                }
+                let mut stream = ends[reader].over(&mut wires[reader]);
+                loop {
+                    let data = stream.read(1000);
+                    if data.is_empty() {
+                        break;
+                    }
+                    read.extend(octets(&data));
+                }
+                if stream.is_at_end() {
+                    stream.close();
+                }
+                let [client, server] = &mut wires;
+                carry(client, server);
+                carry(server, client);
+                (client.is_at_end, server.is_at_end) = (server.closed, client.closed);
+                if wires.iter().all(|wire| wire.closed) {
+                    break;
+                }
+            }
+            prop_assert!(wires.iter().all(|wire| wire.closed));
+            prop_assert!(read == octets(&message));
+        }
+    }
+
+    /// Two ends that have shaken hands, and their wires.
+    pub(super) fn shaken(tls: bool, websocket: bool) -> ([Layers; 2], [Wire; 2]) {
+        let options = options(tls, websocket);
+        let mut ends = [options.layers(true), options.layers(false)];
+        let mut wires = [(); 2].map(|()| Wire { piece: u32::MAX, ..Wire::default() });
+        for _ in 0..4 {
+            for (layers, wire) in ends.iter_mut().zip(&mut wires) {
+                layers.over(wire);
+            }
+            let [client, server] = &mut wires;
+            carry(client, server);
+            carry(server, client);
+        }
+        (ends, wires)
+    }
+
+    #[test]
+    fn a_websocket_ends_by_close_frames_of_both_and_the_server_closes_the_connection() {
+        let ([mut client, mut server], [mut here, mut there]) = shaken(false, true);
+        client.over(&mut here).close();
+        assert_eq!(all(&mut here.out), *b"\x88\x82\0\0\0\0\x03\xe8");
+        assert!(!here.closed && !client.has_closed());
+        there.inn.push(Payload::bytes(b"\x88\x82\0\0\0\0\x03\xe8".to_vec().into()));
+        let mut stream = server.over(&mut there);
+        assert!(stream.read(10).is_empty() && stream.is_at_end());
+        stream.close();
+        assert_eq!((all(&mut there.out), there.closed), (b"\x88\x02\x03\xe8".to_vec(), true));
+        here.inn.push(Payload::bytes(b"\x88\x02\x03\xe8".to_vec().into()));
+        let mut stream = client.over(&mut here);
+        assert!(stream.read(10).is_empty());
+        stream.close();
+        assert!(!here.closed, "the server is to close the connection first");
+        here.is_at_end = true;
+        client.over(&mut here).close();
+        assert!(here.closed && here.out.is_empty());
+    }
+
+    #[test]
+    fn a_server_that_closes_first_waits_for_the_clients_close_frame() {
+        let ([mut client, mut server], [mut here, mut there]) = shaken(false, true);
+        server.over(&mut there).close();
+        assert!(!there.closed);
+        carry(&mut there, &mut here);
+        // Data that was on its way, and a ping, which is not answered any more.
+        client.over(&mut here).write(&Payload::pattern(1, 0, 100));
+        here.out.push(Payload::bytes(b"\x89\x80\0\0\0\0".to_vec().into()));
+        let mut stream = client.over(&mut here);
+        assert!(stream.read(10).is_empty() && stream.is_at_end());
+        carry(&mut here, &mut there);
+        let mut stream = server.over(&mut there);
+        assert!(stream.read(1000).is_empty());
+        stream.close();
+        assert!(there.closed && there.out.is_empty());
+    }
+
+    #[test]
+    fn whoever_breaks_a_rule_is_told_so_and_is_not_waited_for() {
+        let close = |content: &[u8]| [&[0x88, 0x80 | content.len() as u8, 0, 0, 0, 0], content].concat();
+        let broken = [
+            // Not masked, a text, a reserved bit, a control frame of two fragments, a length with its highest bit.
+            b"\x82\x01a".to_vec(),
+            b"\x81\x81\0\0\0\0a".to_vec(),
+            b"\xc2\x81\0\0\0\0a".to_vec(),
+            b"\x08\x80\0\0\0\0".to_vec(),
+            b"\x82\xff\x80\0\0\0\0\0\0\0\0\0\0\0".to_vec(),
+            // Half a status code, one that is never sent, a reason that is no UTF-8.
+            close(b"\x03"),
+            close(b"\x03\xed"),
+            close(b"\x03\xe8\xff"),
+        ];
+        for sent in broken {
+            let ([_, mut server], [_, mut there]) = shaken(false, true);
+            there.inn.push(Payload::bytes(sent.clone().into()));
+            let mut stream = server.over(&mut there);
+            assert!(stream.read(10).is_empty() && stream.is_at_end(), "{sent:02x?}");
+            stream.close();
+            assert_eq!(
+                (all(&mut there.out), there.closed),
+                (b"\x88\x02\x03\xea".to_vec(), true),
+                "{sent:02x?}"
+            );
+        }
+        // A Close frame without a code is answered by one.
+        let ([_, mut server], [_, mut there]) = shaken(false, true);
+        there.inn.push(Payload::bytes(close(b"").into()));
+        server.over(&mut there).read(10);
+        assert_eq!(all(&mut there.out), *b"\x88\0");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Tls {
     }
 
     pub(super) fn end(&self, is_client: bool) -> End {
-        End { flights: self.clone(), is_client, came: 0, unread: PayloadQueue::new() }
+        End { flights: self.clone(), is_client, came: 0, unread: PayloadQueue::new(), has_closed: false }
     }
 }
 
@@ -72,6 +72,8 @@ pub(super) struct End {
     came: u8,
     /// What has come of records that are not whole.
     unread: PayloadQueue,
+    /// It has said that nothing follows.
+    has_closed: bool,
 }
 
 impl End {
@@ -147,6 +149,7 @@ impl Layer for End {
     }
 
     fn close(&mut self) -> Option<Payload> {
-        Some(sealed(OF_ALERT, Payload::pattern(STREAM, 0, ALERT)))
+        let is_first = !core::mem::replace(&mut self.has_closed, true);
+        is_first.then(|| sealed(OF_ALERT, Payload::pattern(STREAM, 0, ALERT)))
     }
 }

@@ -28,6 +28,9 @@ const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
+/// Status codes of Close frames (section 7.4.1).
+const NORMAL: u16 = 1000;
+const PROTOCOL_ERROR: u16 = 1002;
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
 
@@ -71,7 +74,8 @@ impl WebSocket {
 
     pub(super) fn end(&self, is_client: bool, over_tls: bool) -> End {
         let request = is_client.then(|| self.request(over_tls));
-        End { request, is_client, is_open: false, unread: PayloadQueue::new(), coming: None }
+        let ending = Ending::default();
+        End { request, is_client, is_open: false, unread: PayloadQueue::new(), coming: None, ending }
     }
 
     /// The request that opens it.
@@ -118,9 +122,91 @@ pub(super) struct End {
     is_open: bool,
     unread: PayloadQueue,
     coming: Option<Coming>,
+    ending: Ending,
+}
+
+/// How far the end has come (section 7).
+#[derive(Debug, Default, Clone, Copy)]
+struct Ending {
+    /// This end has sent a Close frame.
+    said: bool,
+    /// It has got one.
+    heard: bool,
+    /// The other end broke a rule: nothing of it is waited for.
+    failed: bool,
 }
 
 impl End {
+    /// A Close frame of this end, with a status code or without.
+    fn last(&mut self, code: Option<u16>) -> Payload {
+        self.ending.said = true;
+        let code = code.map_or(Payload::Empty, |code| Payload::bytes(code.to_be_bytes().to_vec().into()));
+        self.frame(CLOSE, code)
+    }
+
+    /// Takes the content of a Close frame in (section 5.5.1).
+    fn hear_last(&mut self, content: &Payload, made: &mut Made) -> Result<(), Failed> {
+        let mut octets = Vec::new();
+        content.write_to(&mut octets);
+        let code = match octets.split_first_chunk::<2>() {
+            Some((code, reason)) => {
+                let code = u16::from_be_bytes(*code);
+                // Section 7.4: some are never sent, and those below 3000 are defined.
+                let is_sent = matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
+                (is_sent && core::str::from_utf8(reason).is_ok()).then_some(Some(code)).ok_or(Failed)?
+            }
+            None => octets.is_empty().then_some(None).ok_or(Failed)?,
+        };
+        self.ending.heard = true;
+        made.is_over = true;
+        if !self.ending.said {
+            made.down.push(self.last(code));
+        }
+        Ok(())
+    }
+
+    /// Takes in what frames are there.
+    fn take_frames(&mut self, made: &mut Made) -> Result<(), Failed> {
+        while !made.is_over {
+            if let Some(coming) = &mut self.coming {
+                let data = self.unread.read(u32::try_from(coming.left).unwrap_or(u32::MAX));
+                coming.left -= u64::from(data.len());
+                let (data, mask) = unmask(data, coming.mask);
+                coming.mask = mask;
+                if coming.left == 0 {
+                    self.coming = None;
+                } else if data.is_empty() {
+                    break;
+                }
+                made.up.push(data);
+                continue;
+            }
+            let Some(Header { opcode, mask, len, payload }) = self.frame_header()? else { break };
+            match opcode {
+                // Packets need not keep to frames.
+                BINARY | CONTINUATION => {
+                    self.unread.take(len);
+                    self.coming = Some(Coming { left: payload, mask });
+                }
+                CLOSE | PING | PONG => {
+                    if self.unread.len() < u64::from(len) + payload {
+                        break;
+                    }
+                    self.unread.take(len);
+                    let (data, _) = unmask(self.unread.take(payload as u32), mask);
+                    match opcode {
+                        CLOSE => self.hear_last(&data, made)?,
+                        // Nothing follows a Close frame.
+                        PING if !self.ending.said => made.down.push(self.frame(PONG, data)),
+                        _ => {}
+                    }
+                }
+                _ => return Err(Failed),
+            }
+        }
+        Ok(())
+    }
+
     /// Takes in the request, or the answer to it, once it is whole; whether it is.
     fn shake(&mut self, made: &mut Made) -> Result<bool, Failed> {
         let (seen, count) = self.unread.peek::<MOST_HEAD>();
@@ -175,6 +261,9 @@ impl End {
         if longer > 0 {
             payload = seen[2..2 + longer].iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
             len += longer;
+            if payload > i64::MAX as u64 {
+                return Err(Failed);
+            }
         }
         let mut mask = [0; 4];
         if !self.is_client {
@@ -237,46 +326,9 @@ impl Layer for End {
         if !self.is_open && !self.shake(made)? {
             return Ok(());
         }
-        while !made.is_over {
-            if let Some(coming) = &mut self.coming {
-                let data = self.unread.read(u32::try_from(coming.left).unwrap_or(u32::MAX));
-                coming.left -= u64::from(data.len());
-                let (data, mask) = unmask(data, coming.mask);
-                coming.mask = mask;
-                if coming.left == 0 {
-                    self.coming = None;
-                } else if data.is_empty() {
-                    break;
-                }
-                made.up.push(data);
-                continue;
-            }
-            let Some(Header { opcode, mask, len, payload }) = self.frame_header()? else { break };
-            match opcode {
-                // Packets need not keep to frames.
-                BINARY | CONTINUATION => {
-                    self.unread.take(len);
-                    self.coming = Some(Coming { left: payload, mask });
-                }
-                CLOSE | PING | PONG => {
-                    if self.unread.len() < u64::from(len) + payload {
-                        break;
-                    }
-                    self.unread.take(len);
-                    let (data, _) = unmask(self.unread.take(payload as u32), mask);
-                    match opcode {
-                        PING => made.down.push(self.frame(PONG, data)),
-                        CLOSE => {
-                            made.down.push(self.frame(CLOSE, data));
-                            made.is_over = true;
-                        }
-                        _ => {}
-                    }
-                }
-                _ => return Err(Failed),
-            }
-        }
-        Ok(())
+        let taken = self.take_frames(made);
+        self.ending.failed |= taken.is_err();
+        taken
     }
 
     fn is_open(&self) -> bool {
@@ -287,8 +339,14 @@ impl Layer for End {
         self.frame(BINARY, data.clone())
     }
 
+    /// A Close frame: of a normal end, or because of what came (sections 7.1.2 and 7.1.7).
     fn close(&mut self) -> Option<Payload> {
-        // MQTT has said good-bye; paho and mosquitto then close the connection below.
-        None
+        let code = if self.ending.failed { PROTOCOL_ERROR } else { NORMAL };
+        (!self.ending.said).then(|| self.last(Some(code)))
+    }
+
+    /// The server closes the connection when both have said their last, and the client waits for that (section 7.1.1).
+    fn waits(&self) -> bool {
+        self.is_open && !self.ending.failed && (self.is_client || !self.ending.heard)
     }
 }

@@ -3,7 +3,7 @@
 use super::account::BrokerAccount;
 use super::identity::MessageId;
 use super::tables;
-use crate::layers::{LayerOptions, Layers};
+use crate::layers::{Farewells, LayerOptions, Layers};
 use crate::process::{
     Event, Process, ProcessContext, ProcessEntity, ProcessSettings, SocketId, Sockets, Work,
 };
@@ -117,7 +117,8 @@ impl ProcessSettings for Broker {
         let account = BrokerAccount { node: context.node, ..BrokerAccount::default() };
         let broker = Box::new(voxpath_mqtt::Broker::new(settings));
         let (port, is_persistent, options) = (self.port, self.persistent, self.layers.clone());
-        Server { port, is_persistent, options, layers: BTreeMap::new(), broker, account }
+        let (layers, farewells) = (BTreeMap::new(), Farewells::default());
+        Server { port, is_persistent, options, layers, farewells, broker, account }
     }
 }
 
@@ -129,6 +130,7 @@ pub struct Server {
     options: LayerOptions,
     /// Those of each connection, where there are any.
     layers: BTreeMap<SocketId, Layers>,
+    farewells: Farewells,
     broker: Box<voxpath_mqtt::Broker>,
     account: BrokerAccount,
 }
@@ -194,8 +196,8 @@ impl Server {
     fn drop_connection(&mut self, now: Time, socket: SocketId, sockets: &mut impl Sockets) {
         self.broker.closed(now, socket.0);
         self.account.connections = self.account.connections.saturating_sub(1);
-        self.layers.remove(&socket).unwrap_or_default().over(sockets.stream(socket)).close();
-        sockets.release(socket);
+        let layers = self.layers.remove(&socket).unwrap_or_default();
+        self.farewells.close(now, socket, layers, sockets);
     }
 }
 
@@ -207,6 +209,7 @@ impl Process for Server {
     fn stop(&mut self, now: Time) {
         self.account.connections = 0;
         self.layers.clear();
+        self.farewells.clear();
         if self.is_persistent {
             self.broker.restart(now);
         } else {
@@ -227,9 +230,11 @@ impl Process for Server {
                     self.broker.accept(now, socket.0);
                     self.read(now, socket, sockets);
                 }
+                Event::Ready(socket) if self.farewells.drive(now, socket, sockets) => {}
                 Event::Ready(socket) => self.read(now, socket, sockets),
             }
         }
+        self.farewells.handle_timeout(now, sockets);
         if self.broker.poll_timeout().is_some_and(|at| at <= now) {
             self.broker.handle_timeout(now);
         }
@@ -249,7 +254,7 @@ impl Process for Server {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.broker.poll_timeout()
+        Time::earliest([self.broker.poll_timeout(), self.farewells.poll_timeout()])
     }
 
     fn work(&self) -> Option<Work> {

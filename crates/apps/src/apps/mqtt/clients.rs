@@ -1,8 +1,8 @@
 //! Clients of one process, and their connections.
 
 use super::options::ClientOptions;
-use crate::layers::{LayerOptions, Layers};
-use crate::process::{SocketId, Sockets};
+use crate::layers::{Farewells, LayerOptions, Layers};
+use crate::process::{Event, SocketId, Sockets};
 use crate::socket::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -54,9 +54,10 @@ pub(crate) struct Clients {
     retry: Span,
     layers: LayerOptions,
     by_socket: BTreeMap<SocketId, u32>,
+    farewells: Farewells,
     timers: BTreeSet<(Time, u32)>,
     /// Clients that have not left.
-    pub(crate) here: u32,
+    here: u32,
 }
 
 impl Clients {
@@ -84,6 +85,7 @@ impl Clients {
             retry: Span::from_nanos(options.retry_ns),
             layers: options.layers.clone(),
             by_socket: BTreeMap::new(),
+            farewells: Farewells::default(),
             timers: BTreeSet::new(),
             here: options.count,
         };
@@ -93,7 +95,29 @@ impl Clients {
 
     /// When the next one has to be woken.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        self.timers.first().map(|(at, _)| *at)
+        Time::earliest([self.timers.first().map(|(at, _)| *at), self.farewells.poll_timeout()])
+    }
+
+    /// Whether a client has not left, or its last octets have not.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.here > 0 || !self.farewells.is_empty()
+    }
+
+    /// Whether all have left.
+    pub(crate) const fn have_left(&self) -> bool {
+        self.here == 0
+    }
+
+    /// What happened at a socket, whose client is told if it has one.
+    pub(crate) fn hear(&mut self, now: Time, event: Event, sockets: &mut impl Sockets) -> Option<u32> {
+        let Event::Ready(socket) = event else { return None };
+        self.farewells.drive(now, socket, sockets);
+        self.by_socket.get(&socket).copied()
+    }
+
+    /// Does what is due at connections that are being closed.
+    pub(crate) fn handle_timeout(&mut self, now: Time, sockets: &mut impl Sockets) {
+        self.farewells.handle_timeout(now, sockets);
     }
 
     /// The next client that is to be woken by `now`.
@@ -105,11 +129,6 @@ impl Clients {
         self.timers.pop_first();
         self.list[number as usize].armed = None;
         Some(number)
-    }
-
-    /// The client of a socket.
-    pub(crate) fn of(&self, socket: SocketId) -> Option<u32> {
-        self.by_socket.get(&socket).copied()
     }
 
     /// Wakes a client when it or its connection wants that, or at `also`.
@@ -154,12 +173,8 @@ impl Clients {
             write(now, &mut one.client, &mut stream);
         }
         let is_over = stream.is_at_end();
-        let wants_close = one.client.wants_close();
-        if wants_close || is_over {
-            stream.close();
-        }
         drop(stream);
-        if wants_close || is_over || sockets.has_ended(socket) {
+        if is_over || one.client.wants_close() || sockets.has_ended(socket) {
             self.lose(now, number, sockets);
         }
     }
@@ -193,6 +208,7 @@ impl Clients {
     /// process runs again.
     pub(crate) fn stop(&mut self, now: Time) {
         self.by_socket.clear();
+        self.farewells.clear();
         for number in 0..self.list.len() as u32 {
             let one = &mut self.list[number as usize];
             let Some(_) = one.socket.take() else { continue };
@@ -213,7 +229,7 @@ impl Clients {
         let one = &mut self.list[number as usize];
         let Some(socket) = one.socket.take() else { return };
         self.by_socket.remove(&socket);
-        sockets.release(socket);
+        self.farewells.close(now, socket, core::mem::take(&mut one.layers), sockets);
         one.client.disconnected();
         one.stands = false;
         if one.is_leaving {

@@ -5,7 +5,7 @@ use super::clients::Clients;
 use super::identity::{LEAST_REAL, MOST_MESSAGES, MessageId};
 use super::options::{ClientOptions, check_topic, numbered};
 use super::tables;
-use crate::process::{Event, Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
+use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
 use crate::settings::Over;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -225,12 +225,11 @@ impl Process for Sender {
 
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         while let Some(event) = sockets.poll_event() {
-            if let Event::Ready(socket) = event
-                && let Some(client) = self.publishing.account.clients.of(socket)
-            {
+            if let Some(client) = self.publishing.account.clients.hear(now, event, sockets) {
                 self.drive_client(now, client, sockets);
             }
         }
+        self.publishing.account.clients.handle_timeout(now, sockets);
         while let Some(client) = self.publishing.account.clients.poll_due(now) {
             self.drive_client(now, client, sockets);
         }
@@ -241,7 +240,7 @@ impl Process for Sender {
     }
 
     fn is_busy(&self) -> bool {
-        self.publishing.account.clients.here > 0
+        self.publishing.account.clients.is_busy()
     }
 
     fn work(&self) -> Option<Work> {

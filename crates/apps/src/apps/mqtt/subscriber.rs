@@ -5,7 +5,7 @@ use super::clients::Clients;
 use super::identity::MessageId;
 use super::options::{ClientOptions, numbered};
 use super::tables;
-use crate::process::{Event, Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
+use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
 use crate::settings::Over;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -126,12 +126,11 @@ impl Process for Listener {
     fn drive(&mut self, now: Time, sockets: &mut impl Sockets) {
         let Self { settings, account } = self;
         while let Some(event) = sockets.poll_event() {
-            if let Event::Ready(socket) = event
-                && let Some(client) = account.clients.of(socket)
-            {
+            if let Some(client) = account.clients.hear(now, event, sockets) {
                 account.drive(now, client, sockets, settings);
             }
         }
+        account.clients.handle_timeout(now, sockets);
         while let Some(client) = account.clients.poll_due(now) {
             account.drive(now, client, sockets, settings);
         }
@@ -142,7 +141,7 @@ impl Process for Listener {
     }
 
     fn is_busy(&self) -> bool {
-        self.settings.messages.is_some() && self.account.clients.here > 0
+        self.settings.messages.is_some() && self.account.clients.is_busy()
     }
 
     fn work(&self) -> Option<Work> {
@@ -151,7 +150,7 @@ impl Process for Listener {
         let refused =
             clients.list.iter().any(|one| one.account.connections == 0 && one.account.reason.is_some());
         let is_whole = match settings.messages {
-            Some(_) => clients.here == 0,
+            Some(_) => clients.have_left(),
             // Whoever takes what comes has all of it.
             None => clients.list.iter().all(|one| one.account.connections > 0),
         };
