@@ -10,7 +10,7 @@ import numpy as np
 from voxpath.voice.call.transports.base import NEVER
 
 if TYPE_CHECKING:
-    from voxpath.voice.call.path import Talk
+    from voxpath.voice.call.talk import Talk
 
 _MS = 1e6
 

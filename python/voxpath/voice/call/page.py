@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.document import VoiceFate
-    from voxpath.voice.call.path import Call, Talk
+    from voxpath.voice.call.path import Call
+    from voxpath.voice.call.talk import Talk
     from voxpath.voice.call.verdict import Verdict
 
 LONGEST_S = 60.0

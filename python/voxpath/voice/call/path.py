@@ -14,52 +14,21 @@ from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import read
+from voxpath.voice.call.talk import Talk
 from voxpath.voice.call.transports import TRANSPORTS
-from voxpath.voice.call.transports.base import NEVER, Wants, Way
+from voxpath.voice.call.transports.base import Wants, Way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from voxpath.scenario import Document
-    from voxpath.voice.call.codecs.base import Codec, Encoded
+    from voxpath.voice.call.codecs.base import Codec
     from voxpath.voice.call.network import Network
-    from voxpath.voice.call.player import Heard
-    from voxpath.voice.call.recording import Recording
-    from voxpath.voice.call.transports.base import Arrivals, Transport
+    from voxpath.voice.call.transports.base import Transport
 
 WAYS = ("there", "back")
 
 _USUAL = Wish()
-
-
-@dataclass(frozen=True)
-class Talk:
-    """One direction of a call.
-
-    Attributes:
-        way: What was sent, and between whom.
-        said: The recording.
-        encoded: Its frames.
-        clean: What would be heard if every frame were there.
-        arrivals: When frames were there.
-        heard: What was heard.
-    """
-
-    way: Way
-    said: Recording
-    encoded: Encoded
-    clean: NDArray[np.int16]
-    arrivals: Arrivals
-    heard: Heard
-
-    @property
-    def sent(self) -> NDArray[np.bool_]:
-        """Which frames were sent."""
-        sent: NDArray[np.bool_] = self.arrivals.sent != NEVER
-        return sent
 
 
 @dataclass(frozen=True)

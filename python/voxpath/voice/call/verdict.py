@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from voxpath.voice.call.delay import Delay
     from voxpath.voice.call.measures.base import Score
     from voxpath.voice.call.measures.conversation import Judged
-    from voxpath.voice.call.path import Call, Talk
+    from voxpath.voice.call.path import Call
+    from voxpath.voice.call.talk import Talk
 
 _WORDS = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """From where on an opinion is called so: the nearest of P.800's five."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.voice.call.codecs.base import Codec
-    from voxpath.voice.call.path import Talk
+    from voxpath.voice.call.talk import Talk
 
 SECTION_S = 15.0
 MOST_SECTIONS = 4

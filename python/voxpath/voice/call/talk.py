@@ -1,0 +1,44 @@
+"""One direction of a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from voxpath.voice.call.transports.base import NEVER
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from voxpath.voice.call.codecs.base import Encoded
+    from voxpath.voice.call.player import Heard
+    from voxpath.voice.call.recording import Recording
+    from voxpath.voice.call.transports.base import Arrivals, Way
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One direction of a call.
+
+    Attributes:
+        way: What was sent, and between whom.
+        said: The recording.
+        encoded: Its frames.
+        clean: What would be heard if every frame were there.
+        arrivals: When frames were there.
+        heard: What was heard.
+    """
+
+    way: Way
+    said: Recording
+    encoded: Encoded
+    clean: NDArray[np.int16]
+    arrivals: Arrivals
+    heard: Heard
+
+    @property
+    def sent(self) -> NDArray[np.bool_]:
+        """Which frames were sent."""
+        sent: NDArray[np.bool_] = self.arrivals.sent != NEVER
+        return sent
