@@ -256,6 +256,16 @@ CALL: tuple[Option[Any], ...] = (
         "sim",
     ),
     Option("redundancy", Whole(0, 3), "So many earlier frames in each packet of RTP (RFC 2198).", 0),
+    Option(
+        "room",
+        Text("NAME"),
+        "Who answers has a loudspeaker in a room (booth, office, meeting-room), whose echo comes back.",
+        None,
+    ),
+    Option(
+        "echo_loss", Text("DB"), "From loudspeaker to microphone; '20 dB' without it.", None, flag="echo-loss"
+    ),
+    Option("cancel", Flag(), "Whether our echo canceller is beside the microphone.", False),
     MEASURES,
 )
 """What becomes of a voice on its way."""

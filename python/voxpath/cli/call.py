@@ -32,6 +32,7 @@ Examples:
   voxpath call speech.wav --preset lte --loss "3 %" --burst "4 packets" --redundancy 1 --measures emodel,stoi
   voxpath call speech.wav --delay "40 ms" --loss "1 %" --over tcp --buffer adaptive
   voxpath call mine.wav yours.wav --codec g711 --delay "150 ms"
+  voxpath call mine.wav yours.wav --delay "100 ms" --room office --echo-loss "25 dB" --cancel
   voxpath call speech.wav --scenario scenarios/lossy-download.toml
 """,
 )

@@ -13,6 +13,7 @@ from voxpath import _engine, files, options, terminal
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real.session import RealError
 from voxpath.cli.actions.common import check_store, chosen_names, print_json, save_page
+from voxpath.names import did_you_mean
 from voxpath.results.store import StoreError
 from voxpath.scenario import ScenarioError
 from voxpath.scenario.one_link import LinkError, base_of, link
@@ -20,6 +21,7 @@ from voxpath.tables import print_document
 from voxpath.voice.call import page, verdict
 from voxpath.voice.call import path as voice
 from voxpath.voice.call.codecs.base import Wish
+from voxpath.voice.call.echo import LEAST_LOSS_DB, MOST_LOSS_DB, ROOMS, USUAL_LOSS_DB, Loudspeaker
 from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.network import Network, of_scenario, one_link
 from voxpath.voice.call.problems import CallError
@@ -46,7 +48,7 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
     outputs = [_output(heard, name, len(recordings)) for name in voice.WAYS[: max(1, len(recordings))]]
     _check(outputs, save, recordings)
     check_store(given["out"], ("sim",))
-    network = _network(given)
+    network, loudspeaker = _network(given), _loudspeaker(given)
     try:
         made = voice.call(
             network,
@@ -56,6 +58,7 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
             wish=_wish(given),
             buffer=given["buffer"],
             redundancy=given["redundancy"],
+            loudspeaker=loudspeaker,
             backend=given["backend"],
             seed=given["seed"],
             out=given["out"],
@@ -155,6 +158,30 @@ def _wish(given: Mapping[str, Any]) -> Wish:
     return Wish(
         read("bitrate", _engine.parse_rate), read("frame", _engine.parse_span), given["fec"], given["dtx"]
     )
+
+
+def _loudspeaker(given: Mapping[str, Any]) -> Loudspeaker | None:
+    if given["room"] is None:
+        if given["echo_loss"] is not None or given["cancel"]:
+            raise click.UsageError("--echo-loss and --cancel are of a loudspeaker: give --room")
+        return None
+    if given["room"] not in ROOMS:
+        raise click.BadParameter(
+            f"there is no room {given['room']!r}; {did_you_mean(given['room'], list(ROOMS))}",
+            param_hint="--room",
+        )
+    text = given["echo_loss"] or f"{USUAL_LOSS_DB:g} dB"
+    number, _, unit = text.partition(" ")
+    try:
+        loss = float(number)
+    except ValueError:
+        loss = float("nan")
+    if unit != "dB" or not LEAST_LOSS_DB <= loss <= MOST_LOSS_DB:
+        raise click.BadParameter(
+            f"{text!r}: a loss from '{LEAST_LOSS_DB:g} dB' to '{MOST_LOSS_DB:g} dB' is expected",
+            param_hint="--echo-loss",
+        )
+    return Loudspeaker(given["room"], loss, given["cancel"])
 
 
 def _told(error: ScenarioError, given: Mapping[str, Any]) -> str:

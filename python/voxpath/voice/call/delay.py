@@ -27,6 +27,7 @@ class Delay:
         buffer_ms: In the jitter buffer, until it was played; below zero where most frames came too late.
         network_p5_ms: The fastest twentieth.
         network_p95_ms: The slowest twentieth.
+        canceller_ms: In the echo canceller before the encoder.
     """
 
     frame_ms: float
@@ -36,16 +37,18 @@ class Delay:
     buffer_ms: float
     network_p5_ms: float
     network_p95_ms: float
+    canceller_ms: float = 0.0
 
     @property
     def total_ms(self) -> float:
         """Mouth to ear. The loudspeaker plays at once: no device is in it."""
-        return self.frame_ms + self.codec_ms + self.sender_ms + self.network_ms + self.buffer_ms
+        return sum(ms for _, ms in self.shares)
 
     @property
     def shares(self) -> list[tuple[str, float]]:
         """By name, in their order."""
         return [
+            ("echo canceller", self.canceller_ms),
             ("packetisation, a frame", self.frame_ms),
             ("codec look-ahead", self.codec_ms),
             ("sender", self.sender_ms),
@@ -60,8 +63,9 @@ def of(talk: Talk) -> Delay:
     arrivals, encoded = talk.arrivals, talk.encoded
     came = arrivals.complete != NEVER
     frame, codec = encoded.frame_ns / _MS, 1000 * encoded.lookahead / encoded.rate_hz
+    canceller = 0.0 if talk.echo is None else talk.echo.canceller_ms
     if not came.any():
-        return Delay(frame, codec, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Delay(frame, codec, 0.0, 0.0, 0.0, 0.0, 0.0, canceller)
     captured, sent, complete = (
         times[came] / _MS for times in (arrivals.captured, arrivals.sent, arrivals.complete)
     )
@@ -78,4 +82,5 @@ def of(talk: Talk) -> Delay:
         wait - before,
         float(low),
         float(high),
+        canceller,
     )

@@ -78,6 +78,8 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     ]
     if heard.count(Fate.UNSENT):
         rows.append(["not sent", str(heard.count(Fate.UNSENT)), "frames in which nobody speaks (DTX)"])
+    if talk.echo is not None:
+        rows += talk.echo.rows(delay.total_ms)
     rows += [
         [MEASURES[name].title, score.text, score.reason or MEASURES[name].scale]
         for name, score in verdict.scores.items()
@@ -105,6 +107,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
             "unsent": heard.count(Fate.UNSENT),
         },
         "scores": {name: asdict(score) for name, score in verdict.scores.items()},
+        "echo": None if talk.echo is None else talk.echo.told(verdict.delay.total_ms),
     }
 
 
@@ -251,6 +254,9 @@ def _picture(talk: Talk) -> VoicePath:
         sounds.append(
             _sound("what the network did", told, np.clip(difference, -32768, 32767).astype(np.int16), rate)
         )
+    if talk.echo is not None:
+        told = "What would be heard if there were no loudspeaker at the other end."
+        sounds.append(_sound("without the echo", told, talk.echo.alone[begin:end], rate))
     part = (
         ""
         if end - begin >= len(talk.heard.values)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath.names import did_you_mean
 from voxpath.voice.call import buffer as jitter
-from voxpath.voice.call import kernel, player
+from voxpath.voice.call import delay, echo, kernel, player
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
 from voxpath.voice.call.problems import CallError
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.scenario import Document
-    from voxpath.voice.call.codecs.base import Codec
+    from voxpath.voice.call.codecs.base import Codec, Encoded
+    from voxpath.voice.call.echo import Loudspeaker
     from voxpath.voice.call.network import Network
+    from voxpath.voice.call.recording import Recording
     from voxpath.voice.call.transports.base import Transport
 
 WAYS = ("there", "back")
@@ -74,6 +76,7 @@ def call(
     wish: Wish = _USUAL,
     buffer: str = "60 ms",
     redundancy: int = 0,
+    loudspeaker: Loudspeaker | None = None,
     backend: str = "sim",
     seed: int | None = None,
     out: Path | str = "runs",
@@ -89,6 +92,7 @@ def call(
         wish: What is asked of the codec.
         buffer: The jitter buffer: `adaptive`, or how long the first frame waits.
         redundancy: So many earlier frames in each packet of RTP.
+        loudspeaker: At the second host, whose echo comes back to the first one; it takes two recordings.
         backend: `sim`, in virtual time; or `real`, over the kernel, which takes as long as the recording.
         seed: Of the random streams; the scenario's own without it.
         out: Directory of the runs.
@@ -106,27 +110,111 @@ def call(
     if not 1 <= len(recordings) <= len(WAYS):
         raise CallError("a call has one recording, or two for both directions")
     wants = Wants(jitter.parse(buffer), redundancy)
+    if loudspeaker is not None:
+        chosen(loudspeaker.room, echo.ROOMS, "room")
+        if len(recordings) != len(WAYS):
+            raise CallError("an echo comes back with what the other side says: give a second recording")
+        if backend == "real":
+            raise CallError("over the kernel there is no loudspeaker: its echo is computed by sim")
     said = [read(path) for path in recordings]
-    coded = [coder.encode(one, wish) for one in said]
-    ends = (network.here, network.there)
-    ways = [
-        Way(name, from_, to, [len(frame) for frame in encoded.frames], encoded.frame_ns)
-        for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
-    ]
-    if backend == "real":
-        if over != "rtp" or redundancy:
-            raise CallError("over the kernel a voice goes by rtp, without redundancy")
-        document = kernel.planned(network, seed)
-        came, folder = kernel.carry(document, ways, coded, Path(out))
-    else:
-        document = planned(network, by, ways, wants, seed)
-        folder = _run(document, Path(out), force)
-        came = [by.arrivals(folder, way) for way in ways]
-    talks = []
-    for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
-        heard = player.play(coder, encoded, arrivals, wants.buffer)
-        talks.append(Talk(way, one, encoded, player.clean(coder, encoded), arrivals, heard))
-    return Call(network, by, coder, wants.buffer, document, folder, talks)
+    sender = _Sender(network, by, coder, wish, wants, backend, seed, Path(out), force)
+    sent = sender.send(said, [coder.encode(one, wish) for one in said])
+    if loudspeaker is not None:
+        sent = _with_echo(sender, sent, loudspeaker)
+    return Call(network, by, coder, wants.buffer, sent.document, sent.folder, sent.talks)
+
+
+@dataclass(frozen=True)
+class _Sent:
+    document: Document
+    folder: Path
+    talks: Sequence[Talk]
+
+
+@dataclass(frozen=True)
+class _Sender:
+    """Everything of a call but what is said."""
+
+    network: Network
+    transport: Transport
+    codec: Codec
+    wish: Wish
+    wants: Wants
+    backend: str
+    seed: int | None
+    out: Path
+    force: bool
+
+    def send(self, said: Sequence[Recording], coded: Sequence[Encoded]) -> _Sent:
+        """Sends the frames of each recording, and plays what comes."""
+        network = self.network
+        ends = (network.here, network.there)
+        ways = [
+            Way(name, from_, to, [len(frame) for frame in encoded.frames], encoded.frame_ns)
+            for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
+        ]
+        if self.backend == "real":
+            if self.transport.name != "rtp" or self.wants.redundancy:
+                raise CallError("over the kernel a voice goes by rtp, without redundancy")
+            document = kernel.planned(network, self.seed)
+            came, folder = kernel.carry(document, ways, coded, self.out)
+        else:
+            document = planned(network, self.transport, ways, self.wants, self.seed)
+            folder = _run(document, self.out, self.force)
+            came = [self.transport.arrivals(folder, way) for way in ways]
+        talks = []
+        for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
+            heard = player.play(self.codec, encoded, arrivals, self.wants.buffer)
+            talks.append(Talk(way, one, encoded, player.clean(self.codec, encoded), arrivals, heard))
+        return _Sent(document, folder, talks)
+
+
+def _with_echo(sender: _Sender, sent: _Sent, loudspeaker: Loudspeaker) -> _Sent:
+    """The same call with the echo of what is played at the second host in what it sends.
+
+    What comes decides what the echo is, and the echo's frames share the network with it. So the run is made
+    with the echo of the run before until both agree.
+    """
+    near = sent.talks[1].said
+    before, settled = _played(*sent.talks), False
+    for _ in range(echo.MOST_ROUNDS):
+        there, _ = sent.talks
+        made = echo.taken(loudspeaker, near, before, there.encoded.rate_hz)
+        coded = [there.encoded, sender.codec.encode(made.sent, sender.wish)]
+        sent = sender.send([there.said, made.voice], coded)
+        now = _played(*sent.talks)
+        settled = now.same(before)
+        if settled:
+            break
+        before = now
+    there, back = sent.talks
+    quiet = sender.codec.encode(made.voice, sender.wish)
+    alone = player.play(sender.codec, quiet, back.arrivals, sender.wants.buffer).values
+    told = echo.Echo(
+        loudspeaker,
+        made.level_db,
+        made.erle_db,
+        made.erle_end_db,
+        made.canceller_ms,
+        there_ms=delay.of(there).total_ms,
+        alone=alone,
+        clean=player.clean(sender.codec, quiet),
+        settled=settled,
+    )
+    return replace(sent, talks=[there, replace(back, echo=told)])
+
+
+def _played(there: Talk, back: Talk) -> echo.Played:
+    """What the second host plays, on the clock of its microphone."""
+    encoded = there.encoded
+    begins = (
+        int(there.arrivals.captured[0])
+        + int(there.heard.wait[0])
+        + encoded.lookahead * 1_000_000_000 // encoded.rate_hz
+    )
+    # A frame is there when its last sample is.
+    opened = int(back.arrivals.captured[0]) - back.encoded.frame_ns
+    return echo.Played(there.heard.values, begins - opened)
 
 
 def planned(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.voice.call.codecs.base import Encoded
+    from voxpath.voice.call.echo import Echo
     from voxpath.voice.call.player import Heard
     from voxpath.voice.call.recording import Recording
     from voxpath.voice.call.transports.base import Arrivals, Way
@@ -28,6 +29,7 @@ class Talk:
         clean: What would be heard if every frame were there.
         arrivals: When frames were there.
         heard: What was heard.
+        echo: Of the listener's own words in it, if the other end has a loudspeaker.
     """
 
     way: Way
@@ -36,6 +38,7 @@ class Talk:
     clean: NDArray[np.int16]
     arrivals: Arrivals
     heard: Heard
+    echo: Echo | None = None
 
     @property
     def sent(self) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from voxpath.voice.call import delay
 from voxpath.voice.call.buffer import ADAPTIVE
 from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.measures.base import Evidence
-from voxpath.voice.call.measures.conversation import judge
+from voxpath.voice.call.measures.conversation import beyond, judge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,11 +54,18 @@ class Verdict:
 def judged(call: Call, talk: Talk, names: Sequence[str]) -> Verdict:
     """Judges one direction by some measures."""
     evidence = Evidence(talk, call.codec, call.buffer["kind"] == ADAPTIVE)
-    return Verdict(sentence(judge(evidence)), scores(evidence, names), delay.of(talk))
+    return Verdict(sentence(judge(evidence), beyond(talk)), scores(evidence, names), delay.of(talk))
 
 
-def sentence(judged: Judged | None) -> str:
-    """How good it is, and whose fault what is not so good."""
+def sentence(judged: Judged | None, beyond: str | None = None) -> str:
+    """How good it is, and whose fault what is not so good.
+
+    Args:
+        judged: By the E-model; none where it does not apply.
+        beyond: Why it does not rate the echo.
+    """
+    if judged is None and beyond is not None:
+        return f"not rated: {beyond}"
     if judged is None:
         return "there is no speech to be judged"
     mos = judged.rating.mos
@@ -74,7 +81,12 @@ def _causes(judged: Judged) -> str:
         if judged.burst_r >= _BURSTS
         else "lost packets"
     )
-    parts = {losses: judged.of_loss, "delay": judged.of_delay, "the codec": judged.codec}
+    parts = {
+        losses: judged.of_loss,
+        "delay": judged.of_delay,
+        "the codec": judged.codec,
+        "the echo": judged.of_echo,
+    }
     ranked = sorted(parts.items(), key=lambda part: -part[1])
     worst = ranked[0][1]
     if worst < _SPOILS:

@@ -10,10 +10,13 @@ import numpy as np
 from voxpath.voice.call import delay, emodel
 from voxpath.voice.call.measures.base import Score
 from voxpath.voice.call.measures.pesq import Pesq
-from voxpath.voice.call.player import MISSING, Heard
+from voxpath.voice.call.player import MISSING
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from voxpath.voice.call.measures.base import Evidence
+    from voxpath.voice.call.talk import Talk
 
 _NOBODY = emodel.rate(emodel.Connection())
 """The default connection, which nothing impairs."""
@@ -29,6 +32,7 @@ class Judged:
         derived: Whether Ie,eff comes from PESQ, since no recommendation has the codec.
         burst_r: Of what is concealed.
         late: Share of the concealed frames that came too late.
+        of_echo: What the echo of the listener's own words takes from R.
     """
 
     rating: emodel.Rating
@@ -36,6 +40,7 @@ class Judged:
     derived: bool
     burst_r: float
     late: float
+    of_echo: float = 0.0
 
     @property
     def of_loss(self) -> float:
@@ -45,34 +50,52 @@ class Judged:
     @property
     def of_delay(self) -> float:
         """What delay takes from R."""
-        return max(0.0, self.rating.id_ - _NOBODY.id_)
+        return max(0.0, self.rating.id_ - _NOBODY.id_ - self.of_echo)
 
 
 def judge(evidence: Evidence) -> Judged | None:
-    """R of one direction; none where no Ie is known and none can be derived."""
+    """R of one direction; none where no Ie is known and none can be derived, or an echo is beyond G.107."""
     talk = evidence.talk
+    if beyond(talk) is not None:
+        return None
     missing = np.isin(talk.heard.fates, MISSING)
     sent = missing[talk.sent]
     burst_r = emodel.burst_ratio(sent.tolist())
     late = talk.heard.count(MISSING[0]) / max(1, int(missing.sum()))
-    connection = emodel.of_delay(delay.of(talk).total_ms)
+    total_ms = delay.of(talk).total_ms
+    connection = emodel.of_delay(total_ms)
+    of_echo = 0.0
+    if talk.echo is not None:
+        silent, connection = emodel.rate(connection), talk.echo.connection(connection, total_ms)
+        of_echo = max(0.0, emodel.rate(connection).id_ - silent.id_)
     known = evidence.codec.impairment
     if known is not None:
         loss = 100 * float(sent.mean())
         connection = replace(connection, ie=known.ie, bpl=known.bpl, ppl=loss, burst_r=burst_r)
-        return Judged(emodel.rate(connection), known.ie, False, burst_r, late)
-    heard = Pesq().score(evidence).value
+        return Judged(emodel.rate(connection), known.ie, False, burst_r, late, of_echo)
+    heard = _opinion(evidence, talk.heard.values if talk.echo is None else talk.echo.alone)
     if heard is None:
         return None
     effective = _equipment(heard)
     codec = effective
     if missing.any():
-        undisturbed = replace(
-            talk, heard=Heard(talk.clean, talk.heard.fates, talk.heard.wait, talk.heard.begins)
-        )
-        best = Pesq().score(replace(evidence, talk=undisturbed, known={})).value
+        best = _opinion(evidence, talk.clean if talk.echo is None else talk.echo.clean)
         codec = effective if best is None else min(effective, _equipment(best))
-    return Judged(emodel.rate(replace(connection, ie=effective)), codec, True, burst_r, late)
+    return Judged(emodel.rate(replace(connection, ie=effective)), codec, True, burst_r, late, of_echo)
+
+
+def beyond(talk: Talk) -> str | None:
+    """Why the E-model does not rate the echo in a direction; none where it does, or there is none."""
+    return None if talk.echo is None else talk.echo.beyond(delay.of(talk).total_ms)
+
+
+def _opinion(evidence: Evidence, values: NDArray[np.int16]) -> float | None:
+    """PESQ's score of samples in place of what was heard, the echo left out."""
+    talk = evidence.talk
+    if values is talk.heard.values:
+        return Pesq().score(evidence).value
+    other = replace(talk.heard, values=values)
+    return Pesq().score(replace(evidence, talk=replace(talk, heard=other, echo=None), known={})).value
 
 
 def _equipment(mos: float) -> float:
@@ -96,12 +119,16 @@ class Conversation:
     def score(self, evidence: Evidence) -> Score:
         """With the share of each impairment."""
         judged = judge(evidence)
+        if judged is None and (why := beyond(evidence.talk)) is not None:
+            return Score.none(why)
         if judged is None:
             return Score.none("no recommendation has an Ie of this codec, and PESQ does not apply")
         told = (
             f"R = {judged.rating.r:.1f}: delay takes {judged.of_delay:.1f}, losses {judged.of_loss:.1f}, "
             f"the codec {judged.codec:.1f}"
         )
+        if evidence.talk.echo is not None:
+            told += f", the echo {judged.of_echo:.1f}"
         if judged.derived:
             told += "; no recommendation has an Ie of this codec: Ie,eff gives PESQ's score (as P.834 does)"
         return Score(f"{judged.rating.mos:.2f}", judged.rating.mos, told)

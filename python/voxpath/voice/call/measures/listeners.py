@@ -42,6 +42,8 @@ def mean(
         )
     if len(found) > 1:
         told.append(f"mean of {len(found)} sections of 15 s, from {min(found):.2f} to {max(found):.2f}")
+    if evidence.talk.echo is not None:
+        told.append("the echo in it counts as noise, for which the model is not made")
     if evidence.adapts:
         told.append("the adaptive jitter buffer stretches time, for which the model is not made")
     value = sum(found) / len(found)

@@ -37,6 +37,8 @@ class Pesq:
         return evidence.known[self.name]
 
     def _score(self, evidence: Evidence) -> Score:
+        if evidence.talk.echo is not None:
+            return Score.none("P.862 is not made for the echo of somebody's own words (table 3)")
         try:
             from pesq import NoUtterancesError, pesq
         except ImportError:
