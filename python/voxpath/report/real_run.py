@@ -10,6 +10,7 @@ from voxpath.document import Axis, Check, Checks, Curve, Lead, Plot, Report, Sec
 from voxpath.real_tables import tables_of, told
 from voxpath.report.connection import connections
 from voxpath.report.topology import network_of
+from voxpath.report.voices import voices_in
 from voxpath.results.kept import table
 from voxpath.results.kept import tables_of as kept_tables
 
@@ -36,6 +37,8 @@ def report_of_run(document: Document, folder: Path) -> Report:
     network = network_of(document.plan.data)
     if "series" in names and (views := connections(table(folder, "series"))):
         sections.append(Section("TCP connections over time", views))
+    if voices := voices_in(folder):
+        sections.append(Section("Voices over time", voices))
     if programs := list(tables_of([("", folder)])):
         sections.append(Section("What the programs did", programs))
     set_up: list[Part] = [

@@ -28,6 +28,7 @@ from voxpath.report.latency import distributions
 from voxpath.report.lead import lead_of
 from voxpath.report.series import series_plots
 from voxpath.report.topology import network_of
+from voxpath.report.voices import voices_of
 from voxpath.results.intervals import Summary, relative
 from voxpath.results.metrics import main_metric, metric_of, shown
 from voxpath.results.selection import chosen, declined, wanted
@@ -87,7 +88,7 @@ def report_of(
     spread = list(distributions(answers.outcomes)) if single else []
     if spread:
         sections.append(Section("How long things took", spread))
-    views = connections_of(watched or answers.outcomes) if single else []
+    views = [*voices_of(answers.outcomes), *connections_of(watched or answers.outcomes)] if single else []
     plots = series_plots(answers.outcomes) if len(answers.variants) == 1 else []
     if views or plots:
         sections.append(Section("Over time", [*views, *plots]))
