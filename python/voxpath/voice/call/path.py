@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath.names import did_you_mean
+from voxpath.results.kept import table
 from voxpath.voice.call import buffer as jitter
 from voxpath.voice.call import delay, echo, kernel, player
 from voxpath.voice.call.codecs import CODECS
@@ -161,7 +162,8 @@ class _Sender:
         else:
             document = planned(network, self.transport, ways, self.wants, self.seed)
             folder = _run(document, self.out, self.force)
-            came = [self.transport.arrivals(folder, way) for way in ways]
+            rows = table(folder, self.transport.table)
+            came = [self.transport.arrivals(rows, way) for way in ways]
         talks = []
         for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
             heard = player.play(self.codec, encoded, arrivals, self.wants.buffer)

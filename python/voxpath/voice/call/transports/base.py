@@ -9,8 +9,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from voxpath.voice.call.network import Network
@@ -92,11 +92,13 @@ class Transport(Protocol):
         name: By which it is chosen.
         about: A line for help.
         framing: What it adds to a frame, in words.
+        table: Of a run's tables that which tells what became of the frames.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     framing: ClassVar[str]
+    table: ClassVar[str]
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """The network with the voice in it.
@@ -106,8 +108,8 @@ class Transport(Protocol):
         """
         ...
 
-    def arrivals(self, folder: Path, way: Way) -> Arrivals:
-        """What a run gave of one direction."""
+    def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
+        """What a run gave of one direction, from the rows of its table."""
         ...
 
 

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from voxpath.results.kept import table
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
@@ -26,6 +24,7 @@ class Mqtt:
 
     name: ClassVar[str] = "mqtt"
     about: ClassVar[str] = "MQTT 3.1.1, a message of QoS 0 for each frame, by a broker near the server"
+    table: ClassVar[str] = "publications"
     framing: ClassVar[str] = (
         "a PUBLISH's head with its topic, TCP without Nagle's algorithm, IP; once more to the listener"
     )
@@ -67,9 +66,9 @@ class Mqtt:
             ]
         return with_flows(network, processes=processes)
 
-    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+    def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of publications; speech begins when the broker has accepted the speaker."""
-        rows = table(folder, "publications").filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
+        rows = rows.filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
         found = Arrivals.nothing(way)
         number = rows.get_column("message").cast(pl.Int64).to_numpy()
         captured = rows.get_column("published_ns").cast(pl.Int64).to_numpy()

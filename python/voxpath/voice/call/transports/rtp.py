@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from voxpath.results.kept import table
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
@@ -29,6 +27,7 @@ class Rtp:
 
     name: ClassVar[str] = "rtp"
     about: ClassVar[str] = "RTP over UDP (RFC 3550), with redundancy if asked for (RFC 2198)"
+    table: ClassVar[str] = "frames"
     framing: ClassVar[str] = "RTP with extensions for send time and level, UDP, IP: a packet for each frame"
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
@@ -44,13 +43,13 @@ class Rtp:
         flow = {"name": VOICE, "from": there.from_, "to": there.to, "start": f"{LEAD_NS} ns", "app": app}
         return with_flows(network, flows=[flow])
 
-    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+    def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of frames, in which those that were not sent have no row.
 
         The end that answers begins to speak when it hears of the call.
         """
         end = "client" if way.name == "there" else "server"
-        rows = table(folder, "frames").filter(
+        rows = rows.filter(
             pl.col("flow").cast(pl.String) == VOICE, pl.col("end") == end, pl.col("media") == "audio"
         )
         found = Arrivals.nothing(way)

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from voxpath.results.kept import table
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
@@ -33,6 +31,7 @@ class Stream:
     framing: ClassVar[str] = (
         "RTP's header and a length of 2 bytes (RFC 4571), TCP without Nagle's algorithm, IP"
     )
+    table: ClassVar[str] = "messages"
     TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "tcp", "nagle": False}
 
     @staticmethod
@@ -61,9 +60,9 @@ class Stream:
             "app": {"kind": "push", "way": "streaming", "event": f"{_LENGTH} B", "updates": updates},
         }
 
-    def arrivals(self, folder: Path, way: Way) -> Arrivals:
+    def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of messages."""
-        rows = table(folder, "messages").filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
+        rows = rows.filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
         found = Arrivals.nothing(way)
         sent = [number for number, size in enumerate(way.sizes) if size]
         number = rows.get_column("message").cast(pl.Int64).gather_every(1).to_numpy()
