@@ -30,7 +30,7 @@ def test_a_preset_can_run_and_names_its_source(name: str):
     up, down = planned(link({}, name))
     assert up["delay_ns"] > 0
     assert down["rate_bps"] >= up["rate_bps"] > 0
-    assert re.search(r"WebPageTest|et al\. \d{4}", PRESETS[name].source)
+    assert re.search(r"WebPageTest|[A-Z][a-z]+( et al\.)? \d{4}", PRESETS[name].source)
 
 
 def test_the_help_names_every_preset():
@@ -38,7 +38,7 @@ def test_the_help_names_every_preset():
 
 
 def test_the_presets_of_webpagetest_have_its_round_trips():
-    for name, milliseconds in (("dsl", 50), ("lte", 70), ("geo-satellite", 600)):
+    for name, milliseconds in (("5g", 20), ("dsl", 50), ("lte", 70), ("geo-satellite", 600)):
         assert sum(way["delay_ns"] for way in planned(link({}, name))) == milliseconds * 1_000_000
 
 

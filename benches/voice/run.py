@@ -1,7 +1,8 @@
 """Which transport carries a voice over which network: `make one-voice` writes docs/measured/one-voice.md.
 
 Every cell sends the package's sample in G.711, of which G.113 knows what losses do, so R needs no listener. Replications differ in
-their seed. The map asks for the transport with the best median over a grid of delays and losses.
+their random streams. The map asks for the transport with the best median over a grid of delays and losses, from 10^5 runs by counts
+alone. One call of each cell is decoded and judged by PESQ, too. Some links are repeated over the kernel.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import argparse
 import statistics
 import sys
 import tempfile
+import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,87 +22,152 @@ from typing import TYPE_CHECKING, Any
 from voxpath.results.intervals import summarise
 from voxpath.scenario.one_link import link
 from voxpath.voice.call import call, verdict
+from voxpath.voice.call.codecs import CODECS
+from voxpath.voice.call.codecs.base import Wish
+from voxpath.voice.call.many import many
 from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import judge
+from voxpath.voice.call.measures.pesq import Pesq
 from voxpath.voice.call.network import one_link
-from voxpath.voice.call.player import MISSING
+from voxpath.voice.call.recording import read
 from voxpath.voice.call.transports import TRANSPORTS
+from voxpath.voice.call.wav import write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from voxpath.voice.call.codecs.base import Encoded
+    from voxpath.voice.call.many import Counted
     from voxpath.voice.call.network import Network
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/measured/one-voice.md"
-BUFFER, CODEC = "100 ms", "g711"
-DELAYS_MS = (10, 50, 100, 150, 200, 300)
-LOSSES = (0.0, 0.5, 1, 2, 5, 10)
+BUFFER, CODEC, SEED = "100 ms", "g711", 1
+DELAYS_MS = (5, 10, 20, 40, 60, 80, 100, 130, 160, 200, 250, 300)
+LOSSES = (0.0, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 5, 7, 10)
+MAPPED = ("rtp", "tcp", "mqtt")
+"""Framings differ by a few octets: one byte stream stands for its like."""
+DISAGREE = 0.5
+"""Of a mean opinion: from here on two measures say different things."""
 
-Texts = dict[str, dict[str, str]]
+UPLOAD = {"name": "upload", "from": "client", "to": "server", "app": {"kind": "bulk", "size": "20 MB"}}
+HANDOVER = (
+    {"at": "7 s", "link": "link", "connected": False},
+    {
+        "at": "7.2 s",
+        "link": "link",
+        "connected": True,
+        "delay": "60 ms",
+        "loss": "0.5 %",
+        "up": {"rate": "500 kbit/s"},
+        "down": {"rate": "4 Mbit/s", "queue": "50 packets"},
+    },
+)
+"""As scenarios/handover.toml has it: 200 ms without a link, then a slower one."""
 
-NETWORKS: Mapping[str, tuple[Texts, str | None]] = {
-    "LAN": ({"": {"rate": "1 Gbit/s", "delay": "0.1 ms"}}, None),
-    "WiFi in a café": ({}, "wifi-cafe"),
-    "LTE": ({}, "lte"),
-    "recorded ride (cellular trace)": (
-        {
-            "": {"delay": "25 ms", "queue": "500 packets"},
-            "up": {"trace": str(ROOT / "scenarios/traces/ride.trace")},
-            "down": {"rate": "10 Mbit/s"},
-        },
-        None,
-    ),
-    "DSL": ({}, "dsl"),
-    "geostationary satellite": ({}, "geo-satellite"),
-    "5 % loss at random, 40 ms": ({"": {"delay": "40 ms", "loss": "5 %"}}, None),
-    "5 % loss in bursts of 5, 40 ms": ({"": {"delay": "40 ms", "loss": "5 %", "burst": "5 packets"}}, None),
-    "jitter of 30 ms around 60 ms": ({"": {"delay": "60 ms", "jitter": "30 ms"}}, None),
+
+def of_link(told: str, preset: str | None = None, up: Any = None, down: Any = None, **both: str) -> Network:
+    """A link by the options of `voxpath call`."""
+    return one_link(link({"": both, "up": up or {}, "down": down or {}}, preset, ROOT), told, ROOT)
+
+
+def with_more(network: Network, **more: Any) -> Network:
+    """A network with other traffic or events."""
+    return replace(network, data={**network.data, **more})
+
+
+NETWORKS: Mapping[str, Network] = {
+    one.told: one
+    for one in (
+        of_link("LAN", rate="1 Gbit/s", delay="0.1 ms"),
+        of_link("WiFi in a café (`wifi-cafe`)", "wifi-cafe"),
+        of_link("4G (`lte`)", "lte"),
+        of_link("5G (`5g`)", "5g"),
+        of_link(
+            "a ride with 4G (made-up trace)",
+            delay="25 ms",
+            queue="500 packets",
+            up={"trace": str(ROOT / "scenarios/traces/ride.trace")},
+            down={"rate": "10 Mbit/s"},
+        ),
+        of_link("DSL (`dsl`)", "dsl"),
+        with_more(of_link("DSL beside an upload, drop-tail", "dsl"), flows=[UPLOAD]),
+        with_more(of_link("DSL beside an upload, FQ-CoDel", "dsl", queue="fq_codel"), flows=[UPLOAD]),
+        of_link("satellite (`geo-satellite`)", "geo-satellite"),
+        of_link("5 % loss at random, 40 ms", delay="40 ms", loss="5 %"),
+        of_link("5 % loss in bursts of 5, 40 ms", delay="40 ms", loss="5 %", burst="5 packets"),
+        of_link("jitter of 30 ms around 60 ms", delay="60 ms", jitter="30 ms"),
+        with_more(
+            of_link("handover, 200 ms without a link", rate="20 Mbit/s", delay="10 ms", queue="100 packets"),
+            events=list(HANDOVER),
+        ),
+    )
 }
+
+CHECKED = ("LAN", "5G (`5g`)", "5 % loss at random, 40 ms", "5 % loss in bursts of 5, 40 ms")
+"""Networks that are asked over the kernel, too."""
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a call gave: R and MOS-CQE, delay mouth to ear in ms, share that was concealed, and the sentence."""
+class Heard:
+    """One call that was decoded: MOS-CQE of the E-model, PESQ, and the sentence."""
 
-    r: float
     mos: float
-    delay_ms: float
-    concealed: float
+    pesq: float | None
     sentence: str
 
 
-def network_of(texts: Texts, preset: str | None, told: str) -> Network:
-    """One link."""
-    given: Any = {direction: texts.get(direction, {}) for direction in ("", "up", "down")}
-    return one_link(link(given, preset, ROOT), told, ROOT)
+@cache
+def encoded() -> Encoded:
+    """The sample in G.711."""
+    return CODECS[CODEC].encode(read(None), Wish())
 
 
-def asked(task: tuple[Texts, str | None, str, int], out: str) -> Run:
-    """One call; the store is of no use afterwards."""
-    texts, preset, over, seed = task
-    with tempfile.TemporaryDirectory(dir=out) as folder:
+def counted(task: tuple[Network, str], replications: int) -> list[Counted]:
+    """Calls of a cell by their counts."""
+    network, over = task
+    return many(network, encoded(), range(replications), over=over, codec=CODEC, buffer=BUFFER, seed=SEED)
+
+
+def judged(network: Network, over: str, backend: str, listen: Path | None = None) -> Heard:
+    """A call of a cell, decoded; the store is of no use afterwards."""
+    with tempfile.TemporaryDirectory() as out:
         made = call(
-            network_of(texts, preset, "network"), over=over, codec=CODEC, buffer=BUFFER, seed=seed, out=folder
+            network, over=over, codec=CODEC, buffer=BUFFER, seed=SEED, backend=backend, out=out, force=True
         )
-    talk = made.talks[0]
-    found = judge(Evidence(talk, made.codec, False))
+    evidence = Evidence(made.talks[0], made.codec, False)
+    found = judge(evidence)
     if found is None:
         raise RuntimeError("G.113 has G.711")
-    delay = verdict.delay.of(talk).total_ms
-    concealed = talk.heard.count(*MISSING) / max(1, int(talk.sent.sum()))
-    return Run(found.rating.r, found.rating.mos, delay, concealed, verdict.sentence(found))
+    if listen is not None:
+        name = "".join(letter if letter.isalnum() else "-" for letter in network.told.lower())
+        write(listen / f"{name}_{over}.wav", made.talks[0].heard.values, made.talks[0].encoded.rate_hz)
+    return Heard(found.rating.mos, Pesq().score(evidence).value, verdict.sentence(found))
 
 
-def matrix(cells: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
+def heard(task: tuple[Network, str], listen: Path | None) -> Heard:
+    """A simulated call of a cell, decoded."""
+    return judged(*task, "sim", listen)
+
+
+Cells = dict[tuple[str, str], list["Counted"]]
+
+
+def head(names: Iterable[str], first: str = "network") -> list[str]:
+    """The first lines of a table."""
+    names = list(names)
+    return [f"| {first} | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
+
+
+def matrix(cells: Cells) -> list[str]:
     """Transports over networks: MOS-CQE with its interval, delay, what was concealed."""
-    lines = ["| network | " + " | ".join(TRANSPORTS) + " |", "| --- |" + " --- |" * len(TRANSPORTS)]
+    lines = head(TRANSPORTS)
     for name in NETWORKS:
         row = []
-        best = max(statistics.mean(run.mos for run in cells[name, over]) for over in TRANSPORTS)
+        best = max(statistics.mean(run.judged.rating.mos for run in cells[name, over]) for over in TRANSPORTS)
         for over in TRANSPORTS:
             runs = cells[name, over]
-            summary = summarise([run.mos for run in runs])
+            summary = summarise([run.judged.rating.mos for run in runs])
             wide = 0.0 if summary.interval is None else (summary.interval[1] - summary.interval[0]) / 2
             delay = statistics.mean(run.delay_ms for run in runs)
             lost = 100 * statistics.mean(run.concealed for run in runs)
@@ -111,89 +178,137 @@ def matrix(cells: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
     return lines
 
 
-def sentences(cells: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
-    """What is said of the first replication of each cell."""
-    lines = ["| network | " + " | ".join(TRANSPORTS) + " |", "| --- |" + " --- |" * len(TRANSPORTS)]
-    told = {name: " | ".join(cells[name, over][0].sentence for over in TRANSPORTS) for name in NETWORKS}
-    return [*lines, *(f"| {name} | {row} |" for name, row in told.items())]
+def sentences(ones: Mapping[tuple[str, str], Heard]) -> list[str]:
+    """What is said of one call of each cell, and what PESQ says of it."""
+    lines = head(TRANSPORTS)
+    for name in NETWORKS:
+        row = []
+        for over in TRANSPORTS:
+            one = ones[name, over]
+            row.append(f"{one.sentence} (PESQ {'none' if one.pesq is None else f'{one.pesq:.1f}'})")
+        lines.append(f"| {name} | " + " | ".join(row) + " |")
+    return lines
 
 
-def grid(cells: Mapping[tuple[int, float, str], Sequence[Run]], transports: Sequence[str]) -> list[str]:
-    """The transport with the best median R over delay and loss, and that R; those within 1 of it are told, too."""
-    lines = [
-        "| loss | " + " | ".join(f"{delay} ms" for delay in DELAYS_MS) + " |",
-        "| --- |" + " --- |" * len(DELAYS_MS),
+def disagreement(ones: Mapping[tuple[str, str], Heard]) -> list[str]:
+    """Where both measures are furthest apart."""
+    apart = [(one.mos - one.pesq, *place) for place, one in ones.items() if one.pesq is not None]
+    higher = [found for found in apart if found[0] > DISAGREE]
+    lower = [found for found in apart if found[0] < -DISAGREE]
+    told = [
+        f"Of {len(apart)} calls the E-model is more than {DISAGREE:g} above PESQ in {len(higher)}, and below it in {len(lower)}."
     ]
+    for sign, some in (("above", sorted(higher, reverse=True)), ("below", sorted(lower))):
+        if some:
+            told += [
+                "",
+                f"Furthest {sign}: "
+                + "; ".join(f"{name} by {over}, {abs(gap):.1f}" for gap, name, over in some[:5])
+                + ".",
+            ]
+    return told
+
+
+def grid(cells: Mapping[tuple[int, float, str], Sequence[Counted]]) -> list[str]:
+    """The transport with the best median R over delay and loss, and that R; those within 1 of it are told, too."""
+    lines = head([f"{delay} ms" for delay in DELAYS_MS], "loss")
     for loss in LOSSES:
         row = []
         for delay in DELAYS_MS:
             median = {
-                over: statistics.median(run.r for run in cells[delay, loss, over]) for over in transports
+                over: statistics.median(run.judged.rating.r for run in cells[delay, loss, over])
+                for over in MAPPED
             }
             best = max(median.values())
-            row.append(f"{', '.join(over for over in transports if median[over] >= best - 1)} {best:.0f}")
+            row.append(f"{', '.join(over for over in MAPPED if median[over] >= best - 1)} {best:.0f}")
         lines.append(f"| {loss:g} % | " + " | ".join(row) + " |")
+    return lines
+
+
+def checks(cells: Cells) -> list[str]:
+    """R of calls over the kernel, beside what the simulator has of the same network."""
+    lines = ["| network | R over the kernel | R of the simulator, least to most |", "| --- | --- | --- |"]
+    for name in CHECKED:
+        with tempfile.TemporaryDirectory() as out:
+            made = call(
+                NETWORKS[name], over="rtp", codec=CODEC, buffer=BUFFER, seed=SEED, backend="real", out=out
+            )
+        found = judge(Evidence(made.talks[0], made.codec, False))
+        if found is None:
+            raise RuntimeError("G.113 has G.711")
+        simulated = [run.judged.rating.r for run in cells[name, "rtp"]]
+        lines.append(f"| {name} | {found.rating.r:.1f} | {min(simulated):.1f} to {max(simulated):.1f} |")
     return lines
 
 
 def main() -> int:
     """Measures and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=12)
-    parser.add_argument("--grid-replications", type=int, default=3)
+    parser.add_argument("--replications", type=int, default=30)
+    parser.add_argument("--grid-replications", type=int, default=232)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--no-real", action="store_true", help="nothing over the kernel")
+    parser.add_argument("--listen", type=Path, help="a directory for what is heard in each cell")
+    parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
-    many = [
-        (name, over, seed) for name in NETWORKS for over in TRANSPORTS for seed in range(options.replications)
+    if options.listen is not None:
+        options.listen.mkdir(parents=True, exist_ok=True)
+    places = [(name, over) for name in NETWORKS for over in TRANSPORTS]
+    spots = [(delay, loss, over) for delay in DELAYS_MS for loss in LOSSES for over in MAPPED]
+    tasks = [(NETWORKS[name], over) for name, over in places]
+    links = [
+        (of_link("a spot of the map", delay=f"{delay} ms", loss=f"{loss} %"), over)
+        for delay, loss, over in spots
     ]
-    # Framings differ by a few octets: one byte stream stands for its like.
-    transports = ["rtp", "tcp", "mqtt"]
-    places = [
-        (delay, loss, over, seed)
-        for delay in DELAYS_MS
-        for loss in LOSSES
-        for over in transports
-        for seed in range(options.grid_replications)
-    ]
-    tasks = [(*NETWORKS[name], over, seed) for name, over, seed in many]
-    tasks += [
-        ({"": {"delay": f"{delay} ms", "loss": f"{loss} %"}}, None, over, seed)
-        for delay, loss, over, seed in places
-    ]
-    cells: dict[tuple[str, str], list[Run]] = {}
-    over_grid: dict[tuple[int, float, str], list[Run]] = {}
-    with (
-        tempfile.TemporaryDirectory() as out,
-        ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool,
-    ):
-        done = iter(pool.map(partial(asked, out=out), tasks, chunksize=8))
-        for name, over, _ in many:
-            cells.setdefault((name, over), []).append(next(done))
-        for delay, loss, over, _ in places:
-            over_grid.setdefault((delay, loss, over), []).append(next(done))
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        of_cells = pool.map(partial(counted, replications=options.replications), tasks)
+        of_ones = pool.map(partial(heard, listen=options.listen), tasks)
+        cells: Cells = dict(zip(places, of_cells, strict=True))
+        ones = dict(zip(places, of_ones, strict=True))
+        begun = time.monotonic()
+        of_map = pool.map(partial(counted, replications=options.grid_replications), links)
+        over_grid = dict(zip(spots, of_map, strict=True))
+        took = time.monotonic() - begun
+    runs = len(spots) * options.grid_replications
+    real = [] if options.no_real else checks(cells)
     page = [
         "# One voice: which transport for which network",
         "",
-        f"`make one-voice` writes this page, from {len(tasks)} simulated calls. Each sends the package's sample of 10 s in G.711 (frames of 20 ms,",
+        f"`make one-voice` writes this page, from {len(places) * options.replications + runs} simulated calls. Each sends the package's sample of 10 s in G.711 (frames of 20 ms,",
         f"concealment of Appendix I) to a jitter buffer of {BUFFER}; R and MOS-CQE are ITU-T G.107's, with Ie and Bpl of G.113. The E-model hears delay and",
         "losses; it does not hear which sound was lost.",
         "",
         "## Transports and networks",
         f"MOS-CQE with its interval of 95 % over {options.replications} replications; mean delay, mouth to ear; what was concealed. Bold is the best, and what is within 0.05 of it.",
+        "Names between backquotes are presets, whose sources are in `scenario/one_link.py`.",
         "",
         *matrix(cells),
         "",
-        "What is said of the first replication:",
+        "What is said of the first replication, and PESQ (narrow band) of what was heard. `benches/voice/run.py --listen DIRECTORY` keeps these sounds.",
         "",
-        *sentences(cells),
+        *sentences(ones),
+        "",
+        "## Where the measures disagree",
+        "PESQ hears which sound was lost and no delay; the E-model hears delay and counts losses.",
+        "",
+        *disagreement(ones),
         "",
         "## Delay and loss",
         f"One link with a constant delay and independent losses: the transport with the best median R of {options.grid_replications} replications, and that R; those within 1 of it, too.",
+        f"{runs} runs, in {took:.0f} s by {options.jobs} processes of a machine that did other things, too.",
         "",
-        *grid(over_grid, transports),
+        *grid(over_grid),
         "",
     ]
-    PAGE.write_text("\n".join(page), "utf-8")
+    if real:
+        page += [
+            "## Over the kernel",
+            "The same packets by RTP from host to host in real time, with other random losses.",
+            "",
+            *real,
+            "",
+        ]
+    options.page.write_text("\n".join(page), "utf-8")
     return 0
 
 

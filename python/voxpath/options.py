@@ -220,7 +220,7 @@ MTU: Option[str | None] = Option("mtu", Text("SIZE"), "The largest IP packet tha
 PRESET: Option[str | None] = Option(
     "preset",
     Text("NAME"),
-    "A link that somebody published; every other option changes it: dsl, geo-satellite, lte, wifi-cafe.",
+    "A link that somebody published; every other option changes it: 5g, dsl, geo-satellite, lte, wifi-cafe.",
     None,
 )
 

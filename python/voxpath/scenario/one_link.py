@@ -50,6 +50,16 @@ class Preset:
 
 
 PRESETS: Mapping[str, Preset] = {
+    "5g": Preset(
+        {
+            BOTH: {"queue": "1000 packets"},
+            UP: {"rate": "50 Mbit/s", "delay": "12 ms", "jitter": "3 ms, 50 %"},
+            DOWN: {"rate": "300 Mbit/s", "delay": "8 ms", "jitter": "2 ms, 50 %"},
+        },
+        "one-way delays between the 7 ms (down, 100 kbit/s) and 18 ms (up, 15 Mbit/s) that Kottkamp 2022 "
+        "(Rohde & Schwarz) measured in a public non-standalone network, by GPS at both ends; rates, jitter "
+        "and its correlation are our guess, the queue is Linux's default",
+    ),
     "dsl": Preset(
         {
             BOTH: {"delay": "25 ms", "queue": "50 packets"},

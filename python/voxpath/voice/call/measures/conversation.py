@@ -15,6 +15,7 @@ from voxpath.voice.call.player import MISSING
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from voxpath.voice.call.codecs.base import Impairment
     from voxpath.voice.call.measures.base import Evidence
     from voxpath.voice.call.talk import Talk
 
@@ -70,9 +71,7 @@ def judge(evidence: Evidence) -> Judged | None:
         of_echo = max(0.0, emodel.rate(connection).id_ - silent.id_)
     known = evidence.codec.impairment
     if known is not None:
-        loss = 100 * float(sent.mean())
-        connection = replace(connection, ie=known.ie, bpl=known.bpl, ppl=loss, burst_r=burst_r)
-        return Judged(emodel.rate(connection), known.ie, False, burst_r, late, of_echo)
+        return _by_table(known, connection, sent, late, of_echo)
     heard = _opinion(evidence, talk.heard.values if talk.echo is None else talk.echo.alone)
     if heard is None:
         return None
@@ -82,6 +81,26 @@ def judge(evidence: Evidence) -> Judged | None:
         best = _opinion(evidence, talk.clean if talk.echo is None else talk.echo.clean)
         codec = effective if best is None else min(effective, _equipment(best))
     return Judged(emodel.rate(replace(connection, ie=effective)), codec, True, burst_r, late, of_echo)
+
+
+def rated(known: Impairment, total_ms: float, missing: NDArray[np.bool_], late: float) -> Judged:
+    """R of a codec that a recommendation has, without an echo.
+
+    Args:
+        known: What the recommendation says.
+        total_ms: From mouth to ear.
+        missing: Whether each frame that was sent is concealed.
+        late: Share of these that came too late.
+    """
+    return _by_table(known, emodel.of_delay(total_ms), missing, late, 0.0)
+
+
+def _by_table(
+    known: Impairment, connection: emodel.Connection, missing: NDArray[np.bool_], late: float, of_echo: float
+) -> Judged:
+    burst_r = emodel.burst_ratio(missing.tolist())
+    lossy = replace(connection, ie=known.ie, bpl=known.bpl, ppl=100 * float(missing.mean()), burst_r=burst_r)
+    return Judged(emodel.rate(lossy), known.ie, False, burst_r, late, of_echo)
 
 
 def beyond(talk: Talk) -> str | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
 
-_BROKER = "broker"
+_BROKER, _ROUTER = "broker", "router"
 
 
 class Mqtt:
@@ -89,13 +89,15 @@ def _with_broker(network: Network) -> tuple[Network, str]:
         return network, known[0]
     if not network.is_link:
         raise CallError("there is no broker in the scenario: give it a process of the kind broker")
-    link = {"name": "link", "ends": [network.here, _BROKER], **network.data["topology"]["link"]}
+    # Behind the link a router leads to the broker and to the listener, so other traffic finds its way, too.
+    link = {"name": "link", "ends": [network.here, _ROUTER], **network.data["topology"]["link"]}
     data = {
         **network.data,
         "topology": {
             "kind": "explicit",
             "hosts": [network.here, _BROKER, network.there],
-            "links": [link, {"ends": [_BROKER, network.there]}],
+            "routers": [_ROUTER],
+            "links": [link, {"ends": [_ROUTER, _BROKER]}, {"ends": [_ROUTER, network.there]}],
         },
         "hosts": {**network.data["hosts"], _BROKER: {"profile": "linux"}},
         "processes": [

@@ -1,0 +1,68 @@
+"""Calls by their counts alone: the same as calls that are decoded, and as many as asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from test_voice_call import BAD, PERFECT
+from voxpath.voice.call import call, delay
+from voxpath.voice.call.codecs import CODECS
+from voxpath.voice.call.codecs.base import Wish
+from voxpath.voice.call.many import many
+from voxpath.voice.call.measures.base import Evidence
+from voxpath.voice.call.measures.conversation import judge
+from voxpath.voice.call.network import one_link
+from voxpath.voice.call.player import MISSING
+from voxpath.voice.call.problems import CallError
+from voxpath.voice.call.recording import read
+from voxpath.voice.call.transports import TRANSPORTS
+
+ENCODED = CODECS["g711"].encode(read(None), Wish())
+
+
+@pytest.mark.parametrize("over", TRANSPORTS)
+def test_counts_are_those_of_a_call_that_is_decoded(over: str, tmp_path: Path):
+    made = call(BAD, over=over, codec="g711", seed=4, out=tmp_path)
+    (talk,) = made.talks
+    (counted,) = many(BAD, ENCODED, [0], over=over, seed=4)
+    assert counted.judged == judge(Evidence(talk, made.codec, False))
+    assert counted.delay_ms == pytest.approx(delay.of(talk).total_ms)
+    assert counted.concealed == talk.heard.count(*MISSING) / int(talk.sent.sum()) > 0
+
+
+def test_replications_differ_and_do_not_depend_on_how_many_are_asked_for():
+    several = many(BAD, ENCODED, range(6), seed=4)
+    assert len({one.judged.rating.r for one in several}) > 1
+    assert many(BAD, ENCODED, [3, 1], seed=4) == [several[3], several[1]]
+
+
+def test_nothing_is_concealed_on_a_perfect_network_and_all_without_one():
+    (perfect,) = many(PERFECT, ENCODED, [0])
+    assert (perfect.concealed, perfect.judged.of_loss) == (0, 0)
+    (nothing,) = many(one_link({"loss": "100 %"}, "nothing"), ENCODED, [0])
+    assert nothing.concealed == 1
+    assert nothing.judged.rating.mos == pytest.approx(1.2, abs=0.05)
+
+
+def test_more_loss_is_not_better_on_the_whole():
+    means = []
+    for loss in ("0.5 %", "3 %", "10 %"):
+        runs = many(one_link({"delay": "20 ms", "loss": loss}, loss), ENCODED, range(10))
+        means.append(np.mean([run.judged.rating.r for run in runs]))
+    assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"codec": "opus"}, "G.113 has"),
+        ({"buffer": "adaptive"}, "keeps its delay"),
+        ({"over": "pigeon"}, "no transport"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(settings: dict[str, str], told: str):
+    with pytest.raises(CallError, match=told):
+        many(PERFECT, ENCODED, [0], **settings)
