@@ -17,7 +17,7 @@ import click
 import pytest
 
 from conftest import ROOT
-from voxpath import _engine, extras, terminal
+from voxpath import _engine, extras, texts
 from voxpath.cli.main import cli
 from voxpath.scenario.schema import schema
 
@@ -32,6 +32,18 @@ def test_help_is_there_at_once():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Examples:" in done.stdout
+
+
+def test_a_command_behind_a_link_waits_for_no_tables():
+    """What reads and writes tables takes longer to start than the network does."""
+    code = (
+        "import sys; from voxpath.cli.main import run_command;"
+        "code = run_command(['exec', '--delay', '0 ms', '--', 'true']);"
+        "heavy = {'polars', 'rich', 'numpy', 'scipy', 'http.server'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in cli.commands)])
@@ -96,7 +108,7 @@ def test_shells_complete_commands_and_options(words: str, completed: str, shell:
 
 
 def test_what_a_program_says_steers_no_terminal():
-    assert terminal.plain("\x1b[31mred\x1b[0m\x07 x") == "red x"
+    assert texts.plain("\x1b[31mred\x1b[0m\x07 x") == "red x"
 
 
 def test_doctor_knows_every_extra_and_how_to_get_it(voxpath, monkeypatch: pytest.MonkeyPatch):

@@ -23,7 +23,7 @@ from voxpath.results.frames import of_run, parquet, together
 from voxpath.results.identity import Observe
 from voxpath.results.outcome import Outcome
 from voxpath.scenario import Document, from_dict
-from voxpath.sweeps.runs import Found
+from voxpath.results.outcome import Found
 
 
 def document(tcp: dict[str, Any] | None = None, loss: str = "0 %") -> Document:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL, process
-from voxpath import halts, interrupts, terminal
+from voxpath import halts, interrupts, terminal, texts
 
 EVIL = "\x1b]0;owned\x07\x1b[31mred\x1b[0m\x1b[2K\x9b1A\x08end"
 
@@ -30,7 +30,7 @@ EVIL = "\x1b]0;owned\x07\x1b[31mred\x1b[0m\x1b[2K\x9b1A\x08end"
     ],
 )
 def test_a_text_is_shown_without_what_steers_a_terminal(text: str, shown: str):
-    assert terminal.safe(text) == shown
+    assert texts.safe(text) == shown
 
 
 def steers(text: str) -> bool:

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxpath import _engine, terminal
+from voxpath import _engine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from voxpath import terminal
     from voxpath.backends.real.network import Network
 
 EVERY_S = 0.25

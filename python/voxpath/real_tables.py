@@ -6,7 +6,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING
 
-from voxpath import terminal
+from voxpath import texts
 from voxpath.document import Table
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _said(path: Path) -> list[str]:
         text = path.read_text("utf-8", "replace")
     except FileNotFoundError:
         return []
-    said = (terminal.plain(line).strip() for line in text.splitlines())
+    said = (texts.plain(line).strip() for line in text.splitlines())
     return [line[:_SAID_WIDTH] for line in said if line]
 
 

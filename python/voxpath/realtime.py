@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpath.results.identity import Observe
+    from voxpath.results.outcome import Found
     from voxpath.scenario import Document
-    from voxpath.sweeps.runs import Found
 
 _STEP_S = 0.01
 

@@ -113,7 +113,8 @@ impl Connections {
                 self.look(clock)?;
             }
             self.note_ended()?;
-            thread::sleep(every);
+            // Whoever stops it unparks it.
+            thread::park_timeout(every);
         }
         if sampled.is_some() {
             self.look(clock)?;

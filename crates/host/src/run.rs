@@ -293,7 +293,10 @@ impl Run {
         });
         let Harvest { outside, samples, spent: ends_spent } = join(self.sockets)?;
         let (processes, held) = processes.transpose()?.unwrap_or_default();
-        let watched = self.connections.and_then(join);
+        let watched = self.connections.and_then(|watching| {
+            watching.thread().unpark();
+            join(watching)
+        });
         let Turned { mut world, timing, mut live, ended, scheduling, spent } = turned?;
         let told = watched.and_then(|watched| watched.finish(self.clock, world.connections()));
         let ((watched, connections), unwatched) = match told {

@@ -54,11 +54,13 @@ COMMANDS = (
     doctor,
 )
 
+_LEAVE_AT_ONCE = ([exec_.name], [shell.name])
+
 
 def main() -> None:
     """Runs the command line of this process, and ends it."""
     code = run_command(sys.argv[1:])
-    if code == INTERRUPTED:
+    if code == INTERRUPTED or sys.argv[1:2] in _LEAVE_AT_ONCE:
         # Everything has been put away; taking the interpreter down would take longer than that.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -71,11 +73,11 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         result = cli.main(list(arguments), prog_name="voxpath", standalone_mode=False)
     except click.ClickException as error:
-        from voxpath import terminal
+        from voxpath import texts
 
         told = io.StringIO()
         error.show(told)
-        click.echo(terminal.safe(told.getvalue()), err=True, nl=False)
+        click.echo(texts.safe(told.getvalue()), err=True, nl=False)
         return BAD_INPUT
     except (KeyboardInterrupt, click.Abort):
         click.echo("voxpath: interrupted", err=True)

@@ -1,15 +1,30 @@
-"""What became of a run that was asked for."""
+"""What came of a run, and what became of one that was asked for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voxpath.results.many import Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a run.
+
+    Attributes:
+        verdict: JSON.
+        files: Its tables and whatever else it left, by name.
+        environment: What may differ between two runs of one identity.
+    """
+
+    verdict: str
+    files: Mapping[str, bytes]
+    environment: dict[str, Any]
 
 
 @dataclass(frozen=True)

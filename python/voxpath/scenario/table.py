@@ -60,7 +60,7 @@ class Table(BaseModel):
 
     PLAN: ClassVar[Keys] = {}
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     @model_validator(mode="wrap")
     @classmethod

@@ -20,7 +20,7 @@ from voxpath import _engine, halts, terminal
 from voxpath.results import digests
 from voxpath.results.frames import of_run, of_runs, parquet, together
 from voxpath.results.identity import Identity, Observe
-from voxpath.results.outcome import Outcome, Outcomes
+from voxpath.results.outcome import Found, Outcome, Outcomes
 from voxpath.results.packs import Packable, Packs
 from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
@@ -208,21 +208,6 @@ def pack(tasks: Sequence[Task], stop: _engine.Stop | None = None) -> list[Outcom
 
 def _packable(task: Task, made: _Made) -> Packable:
     return Packable(task.identity, task.scenario, made.verdict, made.environment | _machine())
-
-
-@dataclass(frozen=True)
-class Found:
-    """What came of a run.
-
-    Attributes:
-        verdict: JSON.
-        files: Its tables and whatever else it left, by name.
-        environment: What may differ between two runs of one identity.
-    """
-
-    verdict: str
-    files: Mapping[str, bytes]
-    environment: dict[str, Any]
 
 
 def keep(

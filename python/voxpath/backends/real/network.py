@@ -9,24 +9,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import polars as pl
-
 from voxpath import _engine, halts
-from voxpath.backends.real import connections, fidelity
+from voxpath.backends.real import fidelity
+from voxpath.backends.real.books import Books
 from voxpath.backends.real.programs import Programs
 from voxpath.backends.real.session import RealError, Session
 from voxpath.backends.real.starvation import Processors, RunQueues, others_share, stolen_share
-from voxpath.results import browsers
-from voxpath.results.frames import frame, framed, parquet
 from voxpath.scenario.processes import PROCESSES
-from voxpath.sweeps.runs import Found
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Mapping
     from types import TracebackType
 
+    import polars as pl
+
     from voxpath.results.identity import Observe
+    from voxpath.results.outcome import Found
     from voxpath.scenario import Document
 
 _LOOK_S = 0.01
@@ -137,6 +136,14 @@ class Network:
                 raise RealError("stopped before the run was over")
 
     def finish(self) -> Found:
+        """Ends the network and closes its books; its tables are made at once.
+
+        Raises:
+            RealError: A device or a socket failed while it ran.
+        """
+        return self.close().found()
+
+    def close(self) -> Books:
         """Ends the network and closes its books.
 
         Raises:
@@ -161,39 +168,33 @@ class Network:
         late += fidelity.starved(faithful, judged["ended_ns"])
         judged["kept_up"] = not late
         judged["problems"] += late + self.session.problems() + self.programs.problems()
-        told_by_browsers = {}
-        began = time.time_ns() - time.monotonic_ns() + faithful["monotonic_origin_ns"]
-        try:
-            told_by_browsers = browsers.tables(self.programs.rows(), began)
-        except ValueError as error:
-            judged["problems"].append(f"what a program wrote for tables cannot be read: {error}")
+        by_browsers: dict[str, pl.DataFrame] = {}
+        if rows := [lines for lines in self.programs.rows() if lines]:
+            from voxpath.results import browsers
+
+            began = time.time_ns() - time.monotonic_ns() + faithful["monotonic_origin_ns"]
+            try:
+                by_browsers = browsers.tables(rows, began)
+            except ValueError as error:
+                judged["problems"].append(f"what a program wrote for tables cannot be read: {error}")
         if self._is_cut:
             judged["limit"] = "time"
             judged["problems"].append("the run reached its limit of time, and was not over")
         judged["valid"] = not judged["problems"]
         faithful |= {"limit_ns": limit, "stall_limit_ns": stall_limit}
         faithful |= {"cpu_pressure_us": _difference(self._pressure, _pressure())}
-        samples, seen = (frame(tables[name]) for name in _OF_PROGRAMS)
-        frames = framed({name: table for name, table in tables.items() if name not in _OF_PROGRAMS})
-        if "series" in frames:
-            frames["series"] = connections.joined(frames["series"], samples, seen, plan.data)
-        if not seen.is_empty():
-            known = [frames["connections"]] if "connections" in frames else []
-            frames["connections"] = pl.concat([*known, connections.named(seen, plan.data)])
-        for name, rows in told_by_browsers.items():
-            known = [frames[name]] if name in frames else []
-            frames[name] = pl.concat([*known, rows], how="diagonal_relaxed")
-        files = {f"{name}.parquet": parquet(rows) for name, rows in frames.items()}
-        files |= {f"captures/{host}.pcapng": packets for host, packets in captures.items()}
-        files |= {"fidelity.json": json.dumps(faithful).encode(), **self.programs.files()}
-        if self.programs.all:
-            files["programs.parquet"] = parquet(self.programs.table())
         environment = {"started": self._began.isoformat(), "wall_ns": judged["ended_ns"]}
-        return Found(json.dumps(judged), files, environment)
-
-
-_OF_PROGRAMS = ("samples", "programs")
-"""What the engine tells of programs' connections beside a run's tables: values over time, and their ends."""
+        return Books(
+            plan=plan.data,
+            verdict=judged,
+            fidelity=faithful,
+            environment=environment,
+            tables=tables,
+            captures=captures,
+            programs=self.programs,
+            written=self.programs.files(),
+            by_browsers=by_browsers,
+        )
 
 
 def ends_by_itself(plan: Mapping[str, Any]) -> bool:

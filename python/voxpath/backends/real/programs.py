@@ -11,8 +11,6 @@ import time
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Self
 
-import polars as pl
-
 from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.foreground import attach
 from voxpath.backends.real.session import RealError
@@ -21,6 +19,8 @@ from voxpath.webrtc import ROWS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
+
+    import polars as pl
 
     from voxpath.backends.real.session import Session
 
@@ -194,6 +194,8 @@ class Programs:
 
     def table(self) -> pl.DataFrame:
         """One row per program."""
+        import polars as pl
+
         schema = {
             "host": pl.String,
             "command": pl.String,

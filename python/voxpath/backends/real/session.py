@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
@@ -236,8 +237,12 @@ class Session:
         with contextlib.suppress(BrokenPipeError):
             self._requests.close()
         self._answers.close()
+        # `Popen.wait` with a bound looks again and again, up to 50 ms apart.
+        ended, waiting = os.pidfd_open(self._process.pid), select.poll()
+        waiting.register(ended, select.POLLIN)
         try:
-            self._process.wait(_ENDING_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+            if not waiting.poll(_ENDING_S * 1000):
+                self._process.kill()
+        finally:
+            os.close(ended)
             self._process.wait()

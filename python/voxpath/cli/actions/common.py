@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import _engine, files, terminal
+from voxpath import _engine, files, terminal, texts
 from voxpath.backends import named
 from voxpath.backends.base import RUNNING, Maker
 from voxpath.results.store import Store, StoreError
@@ -136,7 +136,7 @@ def kept_if_interrupted(out: Path, progress: Progress) -> Iterator[None]:
     except KeyboardInterrupt:
         if progress.done:
             click.echo(
-                terminal.safe(
+                texts.safe(
                     f"voxpath: {progress.done} runs are kept in {out}; the same command goes on there"
                 ),
                 err=True,

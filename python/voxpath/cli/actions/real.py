@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import _engine, terminal
+from voxpath import _engine, texts
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real import foreground
 from voxpath.backends.real.internet import gateway
@@ -22,23 +21,21 @@ from voxpath.backends.real.network import Network
 from voxpath.backends.real.relays import reached
 from voxpath.backends.real.session import RealError
 from voxpath.backends.real.steering import Steering
-from voxpath.cli.actions import behind_link, live_page
+from voxpath.cli.actions import behind_link
 from voxpath.cli.actions.behind_link import HERE, THERE, Behind
 from voxpath.cli.actions.watch import LOOKS, Meter, Watch, print_summary
 from voxpath.files import check_page, save_page
 from voxpath.packages import missing
-from voxpath.real_tables import connections_told
 from voxpath.results.identity import Identity, Observe, machine
-from voxpath.results.store import StoreError
+from voxpath.results.problems import StoreError
 from voxpath.scenario import ScenarioError
-from voxpath.sweeps.runs import keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from voxpath.backends.real.books import Books
     from voxpath.backends.real.entered import Entered
     from voxpath.scenario import Document
-    from voxpath.sweeps.runs import Found
 
 __all__ = ["Behind", "RunOptions", "run_behind_link", "run_in_scenario"]
 
@@ -139,6 +136,8 @@ def _run(document: Document, host: str, command: Sequence[str] | None, options: 
             watch = Watch(network, meter)
             steering = Steering(document, network.session)
             if options.live:
+                from voxpath.cli.actions import live_page
+
                 address = live.enter_context(live_page.served(live_page.Live(watch, steering)))
                 _say(f"live: {address}")
 
@@ -155,7 +154,7 @@ def _run(document: Document, host: str, command: Sequence[str] | None, options: 
             live.close()
             watch.finish()
             unanswered = network.session.unanswered()
-            found = network.finish()
+            books = network.close()
     except UnanswerableError as error:
         raise click.ClickException(str(error)) from None
     except RealError as error:
@@ -169,21 +168,23 @@ def _run(document: Document, host: str, command: Sequence[str] | None, options: 
         _say(f"{count} change{'s' if count > 1 else ''} by hand: --out keeps a run with them")
     for place in unanswered:
         _say(f"nobody answered at {place}")
-    _judge(found, watch, summing=options.sums_up)
+    _judge(books, watch, summing=options.sums_up)
     try:
-        return _kept(document, observe, found, watch, options) or code
+        return _kept(document, observe, books, watch, options) or code
     except StoreError as error:
         return _failed(error)
 
 
-def _kept(document: Document, observe: Observe, found: Found, watch: Watch, options: RunOptions) -> int:
+def _kept(document: Document, observe: Observe, books: Books, watch: Watch, options: RunOptions) -> int:
     """Keeps the run and writes the page, where these are asked for; 0, or what failed."""
     if options.out is None and options.report is None:
         return 0
     import polars as pl
 
     from voxpath.results.frames import parquet
+    from voxpath.sweeps.runs import keep
 
+    found = books.found()
     files = {**found.files, f"{LOOKS}.parquet": parquet(pl.DataFrame(watch.columns()))}
     identity = Identity(document.plan.json, "real", 0, _engine.BUILD_REAL, observe, machine=machine())
     with contextlib.ExitStack() as stack:
@@ -236,26 +237,24 @@ def _shell(host: str) -> Iterator[list[str]]:
         yield [program, "--rcfile", file.name]
 
 
-def _judge(found: Found, watch: Watch, *, summing: bool) -> None:
+def _judge(books: Books, watch: Watch, *, summing: bool) -> None:
     """Says what was wrong with the network; and what its links did, if that is asked for."""
-    verdict = json.loads(found.verdict)
+    verdict, faithful = books.verdict, books.fidelity
     for problem in verdict["problems"]:
         _say(f"invalid: {problem}")
     if not summing:
         return
     if verdict["valid"]:
-        faithful = json.loads(found.files["fidelity.json"])
         late = faithful["deliveries"]["p99_ns"] / 1e6
         _say(
             f"valid: {faithful['packets_out']} packets delivered in {verdict['ended_ns'] / 1e9:.3g} s, 99 % "
             f"of them less than {late:.3g} ms late ({faithful['limit_ns'] / 1e6:.3g} ms are allowed)"
         )
     print_summary(watch.looks)
-    if "connections.parquet" in found.files:
-        import polars as pl
+    from voxpath.real_tables import connections_told
 
-        if sentence := connections_told(pl.read_parquet(found.files["connections.parquet"])):
-            _say(sentence)
+    if sentence := connections_told(books.connections()):
+        _say(sentence)
 
 
 def _failed(error: Exception) -> int:
@@ -269,4 +268,4 @@ def _ended(ended: foreground.Ended) -> int:
 
 
 def _say(text: str) -> None:
-    click.echo(f"voxpath: {terminal.safe(text)}", err=True)
+    click.echo(f"voxpath: {texts.safe(text)}", err=True)

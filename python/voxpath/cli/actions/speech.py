@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import click
 
-from voxpath import terminal
+from voxpath import terminal, texts
 from voxpath.cli.actions.common import print_json
 from voxpath.voice.speech import client, master, worker
 from voxpath.voice.speech.audio_files import AudioError, audio_of
@@ -313,11 +313,11 @@ def stream(
 def _show(record: client.Utterance, *, quiet: bool) -> None:
     if record.status != 0:
         code = "no status" if record.status is None else f"status {record.status}"
-        click.echo(terminal.safe(f"{record.name}: {code}: {record.message}"), err=True)
+        click.echo(texts.safe(f"{record.name}: {code}: {record.message}"), err=True)
         return
     if quiet:
         return
-    click.echo(terminal.safe(f"{record.name}: {record.transcript}"))
+    click.echo(texts.safe(f"{record.name}: {record.transcript}"))
     told = [f"{record.length_s:.2f} s of audio"]
     for name, value, unit in (
         ("result after", record.latency_s, " s"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import _engine, scripts, terminal
+from voxpath import _engine, scripts, texts
 from voxpath.cli.actions.common import print_json
 from voxpath.cli.parts import FAILED
 from voxpath.scripts import KERNEL
@@ -83,7 +83,7 @@ def _tell(script: Script, stack: str, ran: Ran, ladder: bool) -> None:
         click.echo(f"{script.path} on {stack}: holds")
     else:
         line, reason = ran.failure
-        click.echo(terminal.safe(f"{script.path}:{line} on {stack}: {reason}"))
+        click.echo(texts.safe(f"{script.path}:{line} on {stack}: {reason}"))
     if ladder or ran.failure is not None:
         for step in ran.ladder:
-            click.echo(terminal.safe(f"    {step}"))
+            click.echo(texts.safe(f"    {step}"))

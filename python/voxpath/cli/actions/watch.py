@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from voxpath import live, terminal
+from voxpath import live, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -178,6 +178,8 @@ def print_summary(looks: Sequence[Look]) -> None:
         for one in (found[index] for index in sorted(busiest))
     ]
     if lines:
+        from voxpath import terminal
+
         terminal.print_table(None, _HEADS, lines, _SPARE, terminal.console(stderr=True))
 
 
@@ -233,7 +235,7 @@ class Meter:
             self._size = (rows, columns)
             self._write(f"\n\0337\033[1;{rows - 1}r\0338\033[A")
             _resize(self._tty, rows - 1, columns)
-        shown = terminal.safe(text)[: columns - 1]
+        shown = texts.safe(text)[: columns - 1]
         self._write(f"\0337\033[{self._size[0]};1H\033[2K\033[7m{shown:<{columns - 1}}\033[0m\0338")
 
     def _write(self, text: str) -> None:

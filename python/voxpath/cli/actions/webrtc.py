@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import _engine, terminal
+from voxpath import _engine, texts
 from voxpath.cli.parts import FAILED
 from voxpath.webrtc import call
 from voxpath.webrtc.chromium import BrowserError
@@ -53,6 +53,6 @@ def _told(make: Callable[[], None]) -> int:
     try:
         make()
     except (BrowserError, OSError) as error:
-        click.echo(terminal.safe(f"voxpath: {error}"), err=True)
+        click.echo(texts.safe(f"voxpath: {error}"), err=True)
         return FAILED
     return 0
