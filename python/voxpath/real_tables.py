@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 from voxpath import texts
@@ -47,7 +48,9 @@ def tables_of(runs: Runs) -> Iterator[Table]:
     if connections:
         shown = connections[:_SHOWN_LINES]
         left = len(connections) - len(shown)
-        note = f"{left} lines more: voxpath show {runs[0][1]} --table connections --save FILE"
+        note = (
+            f"{left} lines more: voxpath show {shlex.quote(str(runs[0][1]))} --table connections --save FILE"
+        )
         title = "TCP connections of programs"
         yield _table(title, ["run", *_HEADS], shown, _SPARE, (note,) if left else ())
 

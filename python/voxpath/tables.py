@@ -116,6 +116,7 @@ _SPARE = (
 """What a narrow terminal leaves out, the least important first."""
 
 _SPARE_OF_COMPARISON = ("n", "p95", "median")
+_ABOVE_COMPARISON = ("metric", "flow", "source")
 
 
 def print_rows(name: str, rows: Sequence[Row], replications: int) -> None:
@@ -185,7 +186,7 @@ def print_sweep(name: str, answers: Answers, replications: int) -> None:
         "incomplete",
     ]
     title = f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells"
-    _print_used(title, columns, lines, _SPARE)
+    _print_used(title, columns, lines, _SPARE, above=("flow",))
     _print_declined(declined(answers))
 
 
@@ -228,7 +229,7 @@ def print_comparison(answers: Answers, lines: Sequence[Line]) -> None:
     columns += ["mean ± t", "median", "p95", "n", "difference", "incomplete"]
     same = {"source"} if len({variant.source for variant in answers.variants}) == 1 else set()
     title = "intervals are of 95 %; runs are compared with the first cell's, other answers with these"
-    _print_used(title, columns, cells, _SPARE_OF_COMPARISON, same)
+    _print_used(title, columns, cells, _SPARE_OF_COMPARISON, same, _ABOVE_COMPARISON)
     _print_declined(declined(answers, {line.row.metric for line in lines}))
 
 
@@ -238,6 +239,7 @@ def _print_used(
     lines: Sequence[Sequence[str]],
     spare: Sequence[str],
     hidden: Collection[str] = (),
+    above: Sequence[str] = (),
 ) -> None:
     """A table without the columns that are empty or hidden."""
     used = [
@@ -247,7 +249,7 @@ def _print_used(
     ]
     out = terminal.console()
     shown = [[line[index] for index in used] for line in lines[:_SHOWN_LINES]]
-    terminal.print_table(title, [columns[index] for index in used], shown, spare, out)
+    terminal.print_table(title, [columns[index] for index in used], shown, spare, out, above)
     if len(lines) > len(shown):
         out.print(f"{len(lines) - len(shown)} lines more; --save FILE writes all of them")
 

@@ -17,7 +17,7 @@ from voxpath.columns import fit
 from voxpath.texts import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -66,6 +66,7 @@ def print_table(
     rows: Sequence[Sequence[str]],
     spare: Sequence[str] = (),
     out: Console | None = None,
+    above: Sequence[str] = (),
 ) -> None:
     """Prints a table as wide as the terminal at most; numbers stand on the right, and none is broken.
 
@@ -76,22 +77,52 @@ def print_table(
         spare: Heads of columns that a narrow terminal leaves out, the least important first. Where that is
             not enough, each row becomes a block of lines.
         out: Where; standard output without it.
+        above: Heads of columns by which the rows are taken apart into tables where that makes room, the
+            first of them first: what they say stands above each table.
     """
     out = out or console()
     rows = [[safe(cell) for cell in row] for row in rows]
     width = out.width if out.is_terminal else None
-    fitted = fit(heads, rows, width, spare)
     if title:
         out.print(title, style="italic")
-    if width is None:
-        # Who reads a pipe gets whole lines, however long.
-        out.width = max(out.width, fitted.width)
-    out.print(_table(fitted))
-    if fitted.left_out:
+    left_out: list[str] = []
+    for told, inner_heads, inner in _apart(heads, rows, width, spare, above):
+        fitted = fit(inner_heads, inner, width, spare)
+        left_out += [head for head in fitted.left_out if head not in left_out]
+        if told:
+            out.print(told)
+        if width is None:
+            # Who reads a pipe gets whole lines, however long.
+            out.width = max(out.width, fitted.width)
+        out.print(_table(fitted))
+    if left_out:
         out.print(
-            f"left out for want of room: {'; '.join(fitted.left_out)} (a wider terminal shows them, "
+            f"left out for want of room: {'; '.join(left_out)} (a wider terminal shows them, "
             "and so does | less -S)"
         )
+
+
+def _apart(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    spare: Sequence[str],
+    above: Sequence[str],
+) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+    """The tables into which one is taken apart, each with what stands above it."""
+    known = [head for head in above if head in heads]
+    for count in range(len(known) + 1):
+        places = [heads.index(head) for head in known[:count]]
+        kept = [index for index in range(len(heads)) if index not in places]
+        groups: dict[tuple[str, ...], list[list[str]]] = {}
+        for row in rows:
+            groups.setdefault(tuple(row[i] for i in places), []).append([row[i] for i in kept])
+        inner = [heads[index] for index in kept]
+        if not any(fit(inner, group, width, spare).stacked for group in groups.values()):
+            for values, group in groups.items():
+                yield "; ".join(values), inner, group
+            return
+    yield "", heads, rows
 
 
 def _table(fitted: Fitted) -> Table:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from voxpath.cli.parts import JSON, Command
+from voxpath.cli.parts import JSON, Command, Integer, Number
 
 
 @click.command(
@@ -31,14 +31,14 @@ Examples:
 @click.option("--length", default="32 ms", show_default=True, help="Of the echo paths that are learnt.")
 @click.option(
     "--memory",
-    type=click.FloatRange(1.0, 10_000.0),
+    type=Number(1.0, 10_000.0),
     default=64.0,
     show_default=True,
     help="Of the filter, in lengths: shorter follows faster, longer is more exact.",
 )
 @click.option(
     "--reuse",
-    type=click.IntRange(1, 100),
+    type=Integer(1, 100),
     default=1,
     show_default=True,
     help="How often each sample is used: more follows faster, at the price of exactness.",
@@ -61,7 +61,7 @@ Examples:
     "--suppress/--no-suppress", default=True, show_default=True, help="Of rooms: what it leaves of the echo."
 )
 @click.option("--live", is_flag=True, help="From standard input to standard output, block by block.")
-@click.option("--rate", type=click.IntRange(1_000, 192_000), default=None, help="Of --live, in Hz.")
+@click.option("--rate", type=Integer(1_000, 192_000), default=None, help="Of --live, in Hz.")
 @click.option("--block", default="10 ms", show_default=True, help="Of --live.")
 @JSON
 def aec(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath import options
-from voxpath.cli.parts import Decorated, Directory, names
+from voxpath.cli.parts import Decorated, Directory, Integer, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ def option(declared: options.Option[Any], **differing: Any) -> Callable[[Decorat
 def _shape(declared: options.Option[Any]) -> dict[str, Any]:
     match declared.kind:
         case options.Whole(least, most):
-            return {"type": click.IntRange(least, most)}
+            return {"type": Integer(least, most)}
         case options.Text(metavar):
             return {"metavar": metavar}
         case options.File():
@@ -87,5 +87,5 @@ def _metrics() -> Iterable[str]:
 _KNOWN = {"backends": _backends, "observe": _observable, "metrics": _metrics}
 """Where names are looked up when a shell asks for them."""
 
-SEED = click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Overrides the scenario's seed.")
+SEED = click.option("--seed", type=Integer(0, 2**63 - 1), help="Overrides the scenario's seed.")
 JOBS = option(options.JOBS, default=None)

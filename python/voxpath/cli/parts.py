@@ -52,6 +52,18 @@ def names(known: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
     return complete
 
 
+class Integer(click.IntRange):
+    """A whole number between bounds. Errors and help call it what people do, not an "integer range"."""
+
+    name = "integer"
+
+
+class Number(click.FloatRange):
+    """A number between bounds, likewise."""
+
+    name = "number"
+
+
 class Directory(click.Path):
     """A directory's path; an empty text, which would be the current directory, is none."""
 

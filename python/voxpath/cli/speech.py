@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from voxpath.cli.parts import JSON
+from voxpath.cli.parts import JSON, Integer, Number
 from voxpath.voice.speech.hearing import RANGES
 from voxpath.voice.speech.recognisers import DEFAULT, NAMES
 
@@ -69,7 +69,7 @@ def _token(name: str, whose: str) -> Callable[[_Command], _Command]:
 
 def _hearing(command: _Command) -> _Command:
     for name, one in reversed(RANGES.items()):
-        kind = click.FloatRange(one.least, one.most)
+        kind = Number(one.least, one.most)
         usual = f"{one.meaning}  [usually {one.otherwise:g}]"
         command = click.option(f"--{name}", type=kind, help=usual)(command)
     return command
@@ -95,51 +95,47 @@ _CA = click.option("--ca", type=_PATH, help="Certificates that are trusted, for 
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 is every one."
 )
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0 is a free one."
-)
+@click.option("--port", type=Integer(0, 65535), default=_PORT, show_default=True, help="0 is a free one.")
 @click.option(
     "--workers",
-    type=click.IntRange(0, 256),
+    type=Integer(0, 256),
     help="Processes beside it.  [default: one for each processor]",
 )
 @_RECOGNISER
 @_MODEL
 @click.option(
     "--wait",
-    type=click.FloatRange(0),
+    type=Number(0),
     default=1.0,
     show_default=True,
     help="Seconds that a client waits for a worker.",
 )
-@click.option("--sessions", type=click.IntRange(1), default=256, show_default=True, help="At the same time.")
+@click.option("--sessions", type=Integer(1), default=256, show_default=True, help="At the same time.")
 @click.option(
-    "--session", type=click.FloatRange(1), default=600.0, show_default=True, help="Seconds that one may last."
+    "--session", type=Number(1), default=600.0, show_default=True, help="Seconds that one may last."
 )
 @click.option(
     "--longest",
-    type=click.FloatRange(1),
+    type=Number(1),
     default=14_400.0,
     show_default=True,
     help="Seconds that one may last whose client asks for more.",
 )
 @click.option(
     "--idle",
-    type=click.FloatRange(0.1),
+    type=Number(0.1),
     default=30.0,
     show_default=True,
     help="Seconds in which nothing comes from a client.",
 )
 @click.option(
     "--head",
-    type=click.FloatRange(0.1),
+    type=Number(0.1),
     default=20.0,
     show_default=True,
     help="Seconds for a request's head.",
 )
-@click.option(
-    "--message", type=click.IntRange(1024), default=1 << 20, show_default=True, help="Bytes of a message."
-)
+@click.option("--message", type=Integer(1024), default=1 << 20, show_default=True, help="Bytes of a message.")
 @_hearing
 @_token("token", "clients")
 @_token("worker_token", "workers")
@@ -184,11 +180,9 @@ def work(master: str, **options: object) -> int:
 @click.option(
     "--paced/--unpaced", default=True, show_default=True, help="As it is spoken, or as fast as it goes."
 )
-@click.option(
-    "--block", type=click.FloatRange(0.005, 60), default=0.25, show_default=True, help="Seconds of audio."
-)
+@click.option("--block", type=Number(0.005, 60), default=0.25, show_default=True, help="Seconds of audio.")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the records, as JSON.")
-@click.option("--session", type=click.FloatRange(1), help="Seconds that it may last, asked of the server.")
+@click.option("--session", type=Number(1), help="Seconds that it may last, asked of the server.")
 @_hearing
 @_token("token", "clients")
 @_CA
@@ -212,7 +206,7 @@ def status(json: bool, **options: object) -> int:
 @speech.command()
 @click.argument("files", nargs=-1, required=True)
 @_SAVED
-@click.option("--repetitions", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option("--repetitions", type=Integer(1, 100), default=3, show_default=True)
 @_RECOGNISER
 @_MODEL
 def profile(files: tuple[str, ...], **options: object) -> int:

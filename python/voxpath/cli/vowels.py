@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from voxpath.cli.parts import JSON, Command, Decorated, Group, save
+from voxpath.cli.parts import JSON, Command, Decorated, Group, Integer, Number, save
 
 
 @click.group(cls=Group)
@@ -26,26 +26,26 @@ def _formant_options(function: Decorated) -> Decorated:
         ),
         click.option(
             "--ceiling",
-            type=click.FloatRange(1000, 20000),
+            type=Number(1000, 20000),
             default=5000.0,
             show_default=True,
             help="Formants are looked for below it, Hz: 5000 for men, 5500 for women.",
         ),
         click.option(
             "--formants",
-            type=click.IntRange(4, 8),
+            type=Integer(4, 8),
             default=5,
             show_default=True,
             help="How many there are below the ceiling: one a kHz of a man's; 4 below 4000 Hz.",
         ),
         click.option(
             "--window",
-            type=click.FloatRange(5, 200),
+            type=Number(5, 200),
             default=25.0,
             show_default=True,
             help="Effective length of the window, ms.",
         ),
-        click.option("--step", type=click.FloatRange(0.5, 50), help="Between frames, ms; a quarter window."),
+        click.option("--step", type=Number(0.5, 50), help="Between frames, ms; a quarter window."),
     ]
     for option in reversed(options):
         function = option(function)

@@ -211,8 +211,9 @@ def _set_up(document: Document, answers: Answers, replications: int, network: Ne
     ]
     facts += [("duration", data["duration"])] if "duration" in data else []
     asked = [
-        (f"{name} ({key})", ", ".join(map(text_of, values)))
-        for name, (key, values) in zip(short_names(answers.axes), document.axes.items(), strict=True)
+        # A run of a scenario with a sweep is one of its cells, or none: then no axis is answered.
+        (f"{name} ({key})", ", ".join(map(text_of, document.axes[key])))
+        for name, key in zip(short_names(answers.axes), answers.axes, strict=True)
     ]
     cells = len(answers.variants)
     asked += [("cells", str(cells))] if asked else []

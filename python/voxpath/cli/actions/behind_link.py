@@ -100,7 +100,11 @@ def _links(behind: Behind) -> tuple[list[dict[str, Any]], Path]:
             table = link(given, preset, base)
         except LinkError as error:
             option = f"--{error.option}" if name == _NAMES[0] else f"--{name}-{error.option}"
-            raise click.BadParameter(str(error), param_hint=option) from None
+            told = str(error)
+            if name != _NAMES[0]:
+                # What else is to be given is of the same link.
+                told = re.sub(r"(?<!\S)--(?=[a-z])", f"--{name}-", told)
+            raise click.BadParameter(told, param_hint=option) from None
         table |= {} if mtu is None else {"mtu": mtu}
         found.append({"name": name, "ends": [HERE, THERE], **table})
     return found, base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -43,5 +44,6 @@ def new(file: Path, source: str) -> int:
     write_new(wanted)
     out = terminal.console()
     out.print(f"wrote {', '.join(map(str, wanted))}")
-    out.print(f"next: voxpath run {file}, or voxpath report {file} for a page")
+    quoted = shlex.quote(str(file))
+    out.print(f"next: voxpath run {quoted}, or voxpath report {quoted} for a page")
     return 0

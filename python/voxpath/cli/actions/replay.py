@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -60,9 +61,10 @@ def replay(source: Path, out: Path, save: Path, preset: str | None, *, only_netw
     texts = {save.name: _engine.format_toml(json.dumps(found.data)).encode()} | files | dict(found.files)
     write_new({save.parent / file: contents for file, contents in texts.items()})
     count = len(found.flows)
-    told = f"{'one flow' if count == 1 else f'{count} flows'} in {save}; voxpath run {save}"
+    quoted = shlex.quote(str(save))
+    told = f"{'one flow' if count == 1 else f'{count} flows'} in {save}; voxpath run {quoted}"
     if only_network:
-        told = f"its network in {save}; voxpath exec --scenario {save} --host NAME -- COMMAND"
+        told = f"its network in {save}; voxpath exec --scenario {quoted} --host NAME -- COMMAND"
     terminal.console().print(f"{name}: {told}")
     return 0
 

@@ -16,7 +16,7 @@ from voxpath.backends.base import BACKENDS, RUNNING, Question, UnanswerableError
 from voxpath.backends.formula import FormulaError, Formulas
 from voxpath.backends.named import Runs
 from voxpath.backends.real.session import RealError
-from voxpath.backends.sim import OBSERVABLE, observation
+from voxpath.backends.sim import METRICS, OBSERVABLE, observation
 from voxpath.cli.actions.common import (
     answers_told,
     check_page,
@@ -32,6 +32,7 @@ from voxpath.cli.actions.common import (
     save_page,
     workers_of,
 )
+from voxpath.names import did_you_mean
 from voxpath.options import BACKENDS as BY_DEFAULT
 from voxpath.results.answers import Answers
 from voxpath.results.identity import Observe
@@ -136,9 +137,8 @@ def run(path: Path, options: RunOptions) -> int:
     tables.print_rows(document.scenario.name, answered.rows, len(question.replications))
     if document.axes:
         out = terminal.console()
-        out.print(
-            f"the sweep of {path} has {cells.count(document.scenario.sweep)} cells: voxpath sweep {path}"
-        )
+        count = cells.count(document.scenario.sweep)
+        out.print(f"the sweep of {path} has {count} cells: voxpath sweep {shlex.quote(str(path))}")
     several = len(outcomes) > 1
     tables.print_programs(
         [(f"replication {outcome.replication}" if several else "", outcome.folder) for outcome in outcomes]
@@ -191,6 +191,8 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
     }
     kept = _kept(runs)
     _check_save(options.save)
+    if documents:
+        _check_metrics(options)
     answers = _answers(asked, options, Observe(), "compare") if asked else Answers([])
     if isinstance(answers, int):
         return answers
@@ -229,6 +231,7 @@ def report(path: Path, options: ReportOptions) -> int:
     observe = _observation(document, options, chosen_names(options.backend, BACKENDS, "--backend"))
     page = options.save or Path(f"{path.stem}.html")
     check_page(page, "--save")
+    _check_metrics(options)
     answers = _answers({str(path): (document, replications)}, options, observe, document.scenario.name)
     if isinstance(answers, int):
         return answers
@@ -294,6 +297,18 @@ def _kept(runs: Sequence[Path]) -> list[Variant]:
         return kept_runs(runs)
     except StoreError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _check_metrics(options: CompareOptions | ReportOptions) -> None:
+    """Refuses what no run has, before anything is run; a formula of one's own may have others."""
+    if options.formulas is not None:
+        return
+    known = list(dict.fromkeys(metric for metrics in METRICS.values() for metric in metrics))
+    for metric in options.metric:
+        if metric not in known:
+            raise click.BadParameter(
+                f"{metric!r} is no metric; {did_you_mean(metric, known)}", param_hint="--metric"
+            )
 
 
 def _check_save(path: Path | None) -> None:

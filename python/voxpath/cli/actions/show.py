@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,7 @@ def _show_all(kept: Kept) -> None:
     if "requests" in written and not (requests := kept_table(folder, "requests")).is_empty():
         _print_requests(requests)
     tables.print_programs([("", folder)])
+    command = f"voxpath show {shlex.quote(str(folder))}"
     remarkable = pl.any_horizontal(
         pl.col("packets_dropped", "packets_duplicated", "packets_marked", "packets_held") > 0
     )
@@ -167,10 +169,9 @@ def _show_all(kept: Kept) -> None:
         _print_horizontal("elements that dropped, duplicated, marked or held packets", elements)
     if "series" in written:
         known = kept_table(folder, "series").get_column("metric").unique().sort().to_list()
-        out.print(
-            f"series: {', '.join(known)}; voxpath show {folder} --series {known[0] if known else 'NAME'}"
-        )
-    out.print(f"tables: {', '.join(written)}; voxpath show {folder} --table {written[0]}")
+        first = known[0] if known else "NAME"
+        out.print(f"series: {', '.join(known)}; {command} --series {first}")
+    out.print(f"tables: {', '.join(written)}; {command} --table {written[0]}")
 
 
 def _show_table(folder: Path, name: str, save: Path | None) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from voxpath import files, terminal
+from voxpath.backends.base import Question, UnanswerableError, refuse_programs
 from voxpath.cli.actions.common import failed, print_json, read_scenario
+from voxpath.options import OUT
 from voxpath.results.kept import is_run, table
 from voxpath.results.listing import listed
 from voxpath.results.store import StoreError
@@ -26,7 +30,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 100
 _SHOWN_AXES = 3
-_SPARE = ("show one by", "last", "backend")
+_SPARE = ("last", "backend", "axes")
+"""The name by which a run is shown stays: the line below the table asks for it."""
 
 
 def list_runs(store: Path, as_json: bool) -> int:
@@ -35,6 +40,10 @@ def list_runs(store: Path, as_json: bool) -> int:
     Raises:
         click.ClickException: It is none, or cannot be read.
     """
+    if not store.exists():
+        raise click.ClickException(
+            f"{store} is no directory of runs: there is none yet; voxpath run SCENARIO keeps its runs in runs"
+        )
     found = _listed(store)
     if as_json:
         print_json({"command": "list", "store": str(store), "scenarios": [_told(one) for one in found]})
@@ -59,7 +68,9 @@ def list_runs(store: Path, as_json: bool) -> int:
     terminal.print_table(None, heads, rows, _SPARE, out)
     if len(found) > _SHOWN:
         out.print(f"{len(found) - _SHOWN} scenarios more: --json tells all of them")
-    out.print(f"voxpath show {rows[0][-1]}, or voxpath site {store} --out DIR for pages of all of them")
+    quoted = shlex.quote(str(store))
+    shown = f"{rows[0][-1]} --out {quoted}" if str(store) != OUT.default else rows[0][-1]
+    out.print(f"voxpath show {shown}, or voxpath site {quoted} --out DIR for pages of all of them")
     return 0
 
 
@@ -112,6 +123,9 @@ def site(sources: Sequence[Path], out: Path, title: str) -> int:
     from voxpath.report.site import INDEX, NoPageError
     from voxpath.report.site import site as made
 
+    for source in sources:
+        _check_source(source)
+    _check_site(out)
     pages: list[Page] = []
     problems: list[str] = []
     # The page of a study tells of its runs, which are of no scenario that anybody wrote.
@@ -130,8 +144,10 @@ def site(sources: Sequence[Path], out: Path, title: str) -> int:
             files.save_page(text, out / name)
     except NoPageError as error:
         raise click.ClickException(str(error)) from None
-    except (OSError, ValueError) as error:
+    except (RuntimeError, ValueError) as error:
         return failed(error)
+    except OSError as error:
+        return failed(RuntimeError(f"{error.filename or out}: {error.strerror or error}"))
     for problem in problems:
         terminal.complain(problem)
     terminal.console().print(f"site: {out / INDEX}, {len(pages)} page{'s' if len(pages) > 1 else ''}")
@@ -147,11 +163,7 @@ def _pages(source: Path, told: Collection[str], problems: list[str]) -> Iterator
     from voxpath.report.site import Page
 
     if source.suffix == ".html":
-        try:
-            text = files.read(source).decode()
-        except (OSError, ValueError) as error:
-            raise click.ClickException(f"{source}: {error}") from None
-        yield Page("Studies" if _is_study(source.stem) else "Pages", source.stem, text)
+        yield Page("Studies" if _is_study(source.stem) else "Pages", source.stem, _page(source))
     elif source.suffix == ".toml":
         yield _of_scenario(source)
     elif _is_run(source):
@@ -167,11 +179,59 @@ def _pages(source: Path, told: Collection[str], problems: list[str]) -> Iterator
         for one in _listed(source):
             if one.name.partition(":")[0] not in told:
                 yield from _of_listed(source, one, problems)
-    else:
+
+
+def _page(source: Path) -> str:
+    """The text of a page.
+
+    Raises:
+        click.ClickException: There is none.
+    """
+    try:
+        return files.read(source).decode()
+    except FileNotFoundError:
+        made = f": make it by voxpath study {source.stem}" if _is_study(source.stem) else ""
+        raise click.ClickException(f"{source}: there is no such file{made}") from None
+    except OSError as error:
+        raise click.ClickException(f"{source}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise click.ClickException(f"{source} is no page that voxpath has made: {error}") from None
+
+
+def _check_source(source: Path) -> None:
+    """Refuses what no page can be made of, before one is made of anything.
+
+    Raises:
+        click.ClickException: There is no such thing, or it has no answer.
+    """
+    if source.suffix == ".html":
+        _page(source)
+    elif source.suffix == ".toml":
+        document = read_scenario(source)
+        try:
+            refuse_programs([Question(document)], "sim")
+        except UnanswerableError as error:
+            raise click.ClickException(
+                f"{source}: {error}; of its runs a page is made by voxpath site RUN"
+            ) from None
+    elif not _is_run(source) and not source.is_dir():
         raise click.ClickException(
             f"{source} is no store, no run, no scenario (.toml) and no page (.html)"
             + (f": make it by voxpath study {source}" if _is_study(source.name) else "")
         )
+
+
+def _check_site(out: Path) -> None:
+    """Refuses a directory that cannot be one, or where nothing can be written.
+
+    Raises:
+        click.ClickException: It is such a one.
+    """
+    there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise click.BadParameter(f"{there} is a file: a site is a directory", param_hint="--out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise click.BadParameter(f"nothing can be written to {there}", param_hint="--out")
 
 
 def _is_study(name: str) -> bool:
