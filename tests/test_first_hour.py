@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 from rich.console import Console
 
 from conftest import ROOT
-from voxpath import terminal
+from voxpath import live, terminal
+from voxpath.backends.real import internet
+from voxpath.cli.actions.watch import Look, print_summary
+from voxpath.scenario import from_dict
 
 SWEPT = """
 [sweep]
@@ -160,3 +164,63 @@ def test_rows_taken_apart_lose_none():
     text = plain(out.file.getvalue())
     assert text.count("1.000000 ± 0.000001") == 4
     assert [line.strip() for line in text.splitlines() if line.strip() in {"a", "b"}] == ["a", "b"]
+
+
+def test_a_jitter_stands_in_the_summary_beside_the_delay_that_is_seen(capsys: pytest.CaptureFixture[str]):
+    link = {"delay": "50 ms", "up": {"delay": {"kind": "normal", "mean": "40 ms", "deviation": "20 ms"}}}
+    data = {"name": "x", "topology": {"kind": "pipe", "link": link}, "hosts": {"client": {"run": ["true"]}}}
+    plan = from_dict(data).plan.data
+    looks = [Look(10**9, name, 10, 1000, 0, 0, 0, 5 * 10**7) for name in live.names(plan)]
+    print_summary(looks, plan)
+    told = capsys.readouterr().err
+    assert re.search(r"client → server .* 50\.0 +± 20\.0 ms", told)
+    assert re.search(r"server → client .* 50\.0 *$", told, re.MULTILINE)
+    data["topology"] = {"kind": "pipe", "link": {"delay": "50 ms"}}
+    print_summary(looks, from_dict(data).plan.data)
+    assert "varies" not in capsys.readouterr().err
+
+
+def test_a_directory_that_cannot_keep_a_run_is_refused_before_the_command_runs(voxpath, small: Path):
+    called = voxpath("exec", "--delay", "0 ms", "--out", small / "kept", "--", "touch", "ran")
+    assert called.code == 2
+    assert "--out" in called.err
+    assert not Path("ran").exists()
+
+
+def test_a_run_without_connections_names_no_series_to_be_shown(voxpath):
+    called = voxpath("exec", "--delay", "0 ms", "--report", "page.html", "--out", "kept", "--", "true")
+    assert called.code == 0
+    (run,) = Path("kept").iterdir()
+    assert "series" not in plain(voxpath("show", run).out).partition("tables:")[0]
+
+
+def test_a_trace_that_is_too_large_says_how_large_one_may_be(voxpath):
+    Path("long.trace").write_bytes(b"1\n" * (8 * 2**20 + 1))
+    called = voxpath("exec", "--trace", "long.trace", "--", "true")
+    assert called.code == 2
+    assert "'long.trace' is larger than 16 MiB, the most that is read: keep a part of it" in called.err
+
+
+def test_what_keeps_the_way_out_from_beginning_is_told_and_not_its_warnings(
+    voxpath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    # As slirp4netns says it.
+    said = 'open("/dev/net/tun"): Permission denied\nWARNING: Support for seccomp is experimental\n'
+    (tmp_path / "slirp4netns").write_text(f"#!/bin/sh\nprintf '%s' '{said}' >&2\nexit 1\n")
+    (tmp_path / "slirp4netns").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(internet, "closed", lambda: None)
+    called = voxpath("exec", "--internet", "--delay", "0 ms", "--", "true")
+    assert called.code == 125
+    assert 'slirp4netns does not begin: open("/dev/net/tun"): Permission denied' in called.err
+
+
+def test_the_way_out_says_what_is_to_be_done_where_its_device_cannot_be_made(
+    voxpath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(internet, "_TUN", tmp_path / "tun")
+    called = voxpath("exec", "--internet", "--delay", "0 ms", "--", "true")
+    assert called.code == 125
+    assert "tun is missing (as root: modprobe tun)" in called.err
+    told = json.loads(voxpath("doctor", "--json").out)["parts"]
+    assert [part["works"] for part in told if part["name"] == "slirp4netns"] == [False]

@@ -16,8 +16,8 @@ from voxpath.scenario.problems import PlanError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-MAX_BYTES = 4 * 2**20
-"""The largest file that is read."""
+MAX_BYTES = 16 * 2**20
+"""The largest file that is read: every plan holds its values, and 16 MiB of lines take seconds to read."""
 
 _RESULTS = (".json", ".parquet", ".pcapng", ".toml")
 """Endings of what else stands in a run's folder."""
@@ -102,5 +102,8 @@ class Traces:
             # A name with a zero byte, which no file has.
             raise TraceError(f"{name!r} cannot be read: {error}") from None
         if len(raw) > MAX_BYTES:
-            raise TraceError(f"{name!r} is larger than {_engine.format_size(MAX_BYTES)}")
+            raise TraceError(
+                f"{name!r} is larger than {_engine.format_size(MAX_BYTES)}, the most that is read: keep a "
+                "part of it, as by head -n"
+            )
         return raw

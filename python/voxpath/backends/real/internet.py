@@ -13,6 +13,7 @@ import select
 import subprocess
 import tempfile
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath import interrupts
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _PROGRAM = "slirp4netns"
 
 _DEVICE = "out0"
+
+_TUN = Path("/dev/net/tun")
 
 NETWORK = "198.51.100.0/24"
 """Between the host and slirp4netns: addresses for documentation (RFC 5737), so nothing real is hidden."""
@@ -56,6 +59,21 @@ def gateway(plan: Mapping[str, Any]) -> int | None:
     return next((relay["node"] for relay in plan["relays"] if relay["kind"] == "internet"), None)
 
 
+def closed() -> str | None:
+    """Why slirp4netns cannot make its device, and what to do about it; none if it can."""
+    if not _TUN.exists():
+        return f"{_TUN} is missing (as root: modprobe tun)"
+    if not os.access(_TUN, os.R_OK | os.W_OK):
+        return f"{_TUN} is not ours to open (as root: chmod 0666 {_TUN})"
+    return None
+
+
+def _reason(told: str) -> str:
+    """What slirp4netns says first of what went wrong; it warns whatever happens."""
+    lines = [line for line in told.splitlines() if line.strip() and not line.startswith("WARNING")]
+    return lines[0].strip() if lines else "it says nothing"
+
+
 @contextlib.contextmanager
 def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[Callable[[], int | None]]:
     """Joins a host to what the machine reaches.
@@ -70,6 +88,10 @@ def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[Callable
     """
     if problem := missing(_PROGRAM):
         raise RealError(f"a host that stands for the Internet needs {_PROGRAM}: {problem}")
+    if problem := closed():
+        raise RealError(
+            f"a host that stands for the Internet needs {_PROGRAM}, and that a TAP device: {problem}"
+        )
     proc = f"/proc/{process}"
     user = [f"--userns-path={proc}/ns/user"] if rootless else []
     ready, says_ready = os.pipe()
@@ -102,8 +124,8 @@ def joined(process: int, namespace: int, *, rootless: bool) -> Iterator[Callable
                 translating.kill()
                 translating.wait()
                 said.seek(0)
-                told = said.read().decode(errors="replace").strip().rpartition("\n")[2]
-                raise RealError(f"{_PROGRAM} does not begin: {told or 'it says nothing'}")
+                told = said.read().decode(errors="replace")
+                raise RealError(f"{_PROGRAM} does not begin: {_reason(told)}")
             yield translating.poll
         finally:
             os.close(ready)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine, terminal
+from voxpath.backends.real.internet import closed
 from voxpath.cli.actions.common import print_json
 from voxpath.extras import EXTRAS, install, lacking
 from voxpath.packages import NEEDED, OF_EXAMPLES, OUTSIDE, missing
@@ -111,7 +112,7 @@ def _programs() -> Finding:
 def _outside() -> Finding:
     """What joins hosts to the machine's networks."""
     (program,) = OUTSIDE
-    problem = missing(program)
+    problem = missing(program) or closed()
     detail = problem or _try([program, "--version"])[1]
     return Finding(program, works=problem is None, detail=detail, serves="voxpath exec --internet")
 

@@ -205,12 +205,16 @@ def _kept(document: Document, observe: Observe, books: Books, watch: Watch, opti
 
 
 def _check(options: RunOptions) -> None:
-    """Refuses a page that cannot be written, before anything is run."""
+    """Refuses a page or a directory that cannot be written, before anything is run."""
     if options.report is not None:
         try:
             check_page(options.report)
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--report") from None
+    if options.out is not None:
+        from voxpath.cli.actions.common import check_store
+
+        check_store(options.out, ["real"])
 
 
 def _not_there(command: Sequence[str]) -> int | None:
@@ -250,7 +254,7 @@ def _judge(books: Books, watch: Watch, *, summing: bool) -> None:
             f"valid: {faithful['packets_out']} packets delivered in {verdict['ended_ns'] / 1e9:.3g} s, 99 % "
             f"of them less than {late:.3g} ms late ({faithful['limit_ns'] / 1e6:.3g} ms are allowed)"
         )
-    print_summary(watch.looks)
+    print_summary(watch.looks, watch.network.plan)
     from voxpath.real_tables import connections_told
 
     if sentence := connections_told(books.connections()):

@@ -169,8 +169,8 @@ def _show_all(kept: Kept) -> None:
         _print_horizontal("elements that dropped, duplicated, marked or held packets", elements)
     if "series" in written:
         known = kept_table(folder, "series").get_column("metric").unique().sort().to_list()
-        first = known[0] if known else "NAME"
-        out.print(f"series: {', '.join(known)}; {command} --series {first}")
+        if known:
+            out.print(f"series: {', '.join(known)}; {command} --series {known[0]}")
     out.print(f"tables: {', '.join(written)}; {command} --table {written[0]}")
 
 

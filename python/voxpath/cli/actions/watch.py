@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from voxpath import live, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from voxpath.backends.real.network import Network
@@ -157,13 +157,19 @@ def directions(looks: Sequence[Look]) -> list[Direction]:
     ]
 
 
-_HEADS = ("link", "packets", "Mbit/s", "peak", "dropped", "lost", "longest delay ms")
+_HEADS = ("link", "packets", "Mbit/s", "peak", "dropped", "lost", "longest delay ms", "varies by")
 _SPARE = ("packets", "peak")
 
 
-def print_summary(looks: Sequence[Look]) -> None:
-    """A line for each of the busiest directions, on standard error."""
+def print_summary(looks: Sequence[Look], plan: Mapping[str, Any]) -> None:
+    """A line for each of the busiest directions, on standard error.
+
+    Args:
+        looks: What was seen.
+        plan: Of the links: it says how a delay varies, which no look sees.
+    """
     found = directions(looks)
+    varies = _variations(plan)
     busiest = sorted(range(len(found)), key=lambda index: -found[index].last.served_bytes)[:_SHOWN]
     lines = [
         [
@@ -174,13 +180,30 @@ def print_summary(looks: Sequence[Look]) -> None:
             str(one.last.dropped),
             str(one.last.lost),
             f"{one.delay_ns / 1e6:.1f}",
+            varies[one.last.link],
         ]
         for one in (found[index] for index in sorted(busiest))
     ]
+    used = len(_HEADS) if any(line[-1] for line in lines) else len(_HEADS) - 1
     if lines:
         from voxpath import terminal
 
-        terminal.print_table(None, _HEADS, lines, _SPARE, terminal.console(stderr=True))
+        terminal.print_table(
+            None, _HEADS[:used], [line[:used] for line in lines], _SPARE, terminal.console(stderr=True)
+        )
+
+
+def _variations(plan: Mapping[str, Any]) -> dict[str, str]:
+    """By direction, how its delay varies around the one that a look sees: `± 20.0 ms` of a normal jitter."""
+    ways = [link[way]["delay_variation"] for link in plan["links"] for way in ("ab", "ba")]
+    return {
+        name: ""
+        if how is None
+        else f"± {how['deviation_ns'] / 1e6:.1f} ms"
+        if how["kind"] == "normal"
+        else str(how["kind"])
+        for name, how in zip(live.names(plan), ways, strict=True)
+    }
 
 
 class Meter:
