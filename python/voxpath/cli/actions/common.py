@@ -130,7 +130,10 @@ def check_page(path: Path, option: str) -> None:
 
 @contextlib.contextmanager
 def kept_if_interrupted(out: Path, progress: Progress) -> Iterator[None]:
-    """Says on Ctrl-C what is kept, and how to go on; the interrupt goes its way."""
+    """Says on Ctrl-C what is kept, and how to go on; the interrupt goes its way.
+
+    Around what shows the progress, whose bar is gone by then.
+    """
     try:
         yield
     except KeyboardInterrupt:

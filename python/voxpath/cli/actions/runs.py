@@ -120,7 +120,8 @@ def run(path: Path, options: RunOptions) -> int:
     own = _own_formulas(options.formulas, names)
     check_store(options.out, names)
     total = len(question.replications) * len(RUNNING.intersection(names))
-    with Progress(document.scenario.name, total) as progress, kept_if_interrupted(options.out, progress):
+    progress = Progress(document.scenario.name, total)
+    with kept_if_interrupted(options.out, progress), progress:
         workers = workers_of(options.jobs, None)
         runs = counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
         backends = named.make(names, runs, own)
@@ -261,7 +262,8 @@ def _answers(
     total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )
-    with Progress(description, total) as progress, kept_if_interrupted(options.out, progress):
+    progress = Progress(description, total)
+    with kept_if_interrupted(options.out, progress), progress:
         runs = counted(Runs(options.out, workers, options.jobs or 1, observe, options.force), progress)
         backends = named.make(names, runs, own)
         try:

@@ -67,7 +67,8 @@ def study(name: str, options: StudyOptions) -> int:
     check_page(page, "--report")
     asking = [name for name in names if name != COMPUTE]
     check_store(options.out, asking)
-    with Progress(name, None) as progress, kept_if_interrupted(options.out, progress):
+    progress = Progress(name, None)
+    with kept_if_interrupted(options.out, progress), progress:
         at_once = options.jobs or chosen.real_at_once
         workers = workers_of(options.jobs, None)
         runs = counted(Runs(options.out, workers, at_once, Observe(), options.force), progress)
