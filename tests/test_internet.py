@@ -24,7 +24,7 @@ LINK = {"kind": "pipe", "link": {"delay": "30 ms"}}
 PYTHON = sys.executable
 
 SERVE = """
-import http.server, socket, threading
+import http.server, os, socket, threading
 
 class Told(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -38,7 +38,7 @@ class Told(http.server.BaseHTTPRequestHandler):
 
 def names():
     answers = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    answers.bind(("192.0.2.10", 53))
+    answers.bind((os.environ["NAMES"], 53))
     print("names", flush=True)
     while True:
         asked, whose = answers.recvfrom(512)
@@ -76,7 +76,7 @@ MACHINE = """
 set -e
 ip link set lo up
 ip address add 192.0.2.10/32 dev lo
-echo 'nameserver 192.0.2.10' > resolv.conf
+echo "nameserver $NAMES" > resolv.conf
 mount --bind resolv.conf /etc/resolv.conf
 "$PYTHON" -c "$SERVE" > served &
 server=$!
@@ -86,11 +86,11 @@ until grep -q names served; do sleep 0.05; done
 """
 
 
-def machine(folder: Path, *options: str) -> tuple[dict, str]:
-    """What a command reached in a machine of our own, and what we said."""
+def machine(folder: Path, *options: str, names: str = "192.0.2.10") -> tuple[dict, str]:
+    """What a command reached in a machine of our own, whose name server is there, and what we said."""
     import json
 
-    told = {"PYTHON": PYTHON, "SERVE": SERVE, "INSIDE": INSIDE}
+    told = {"PYTHON": PYTHON, "SERVE": SERVE, "INSIDE": INSIDE, "NAMES": names}
     done = subprocess.run(
         ["unshare", "--net", "--mount", "sh", "-c", MACHINE, "sh", *options],
         cwd=folder, env={**os.environ, **told}, capture_output=True,
@@ -120,6 +120,14 @@ def test_addresses_and_names_are_reached_over_the_link_and_loopback_is_not(tmp_p
 
     connections = pl.read_parquet(run / "connections.parquet")
     assert any("192.0.2.10:8080" in flow for flow in connections["flow"].unique())
+
+
+@ROOT_ONLY
+def test_names_are_found_where_the_machine_asks_a_name_server_on_its_loopback(tmp_path: Path):
+    """As with systemd-resolved: the name server is reached, the loopback it listens at is not."""
+    found, _ = machine(tmp_path, "--internet", names="127.0.0.53")
+    assert found["name"][0] == "192.0.2.10"
+    assert found["loopback"] == "URLError"
 
 
 @ROOT_ONLY

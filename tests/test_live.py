@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import polars as pl
 import pytest
 
 from conftest import PATIENCE_S, process
+from devtools import chromium
 from voxpath.backends.real.steering import links_of
 from voxpath.scenario import from_dict
 
@@ -192,3 +194,46 @@ def test_changes_of_a_run_that_is_not_kept_are_counted(tmp_path: Path):
         assert page.change({"link": "link", "ways": {"up": {"loss": "5 %"}}})[0] == 200
         _, told = command.communicate("", timeout=PATIENCE_S)
     assert "1 change by hand: --out keeps a run with them" in told
+
+
+FIELD = "document.getElementById('link up delay')"
+WROTE = "document.querySelector('form .wrong').textContent"
+
+
+def writes(text: str) -> str:
+    """Somebody writes a delay and presses the button."""
+    return (
+        f"(() => {{ {FIELD}.value = {text!r}; {FIELD}.form.querySelector('button').click(); return true }})()"
+    )
+
+
+@ROOT_ONLY
+def test_a_hand_changes_a_link_in_a_browser_and_is_told_what_it_wrote_wrong(tmp_path: Path):
+    async def acts(command: subprocess.Popen[str], address: str) -> list[str]:
+        async with asyncio.timeout(PATIENCE_S), chromium(tmp_path / "profile") as browser:
+            await browser.open(address)
+            await browser.until(f"Boolean({FIELD})")
+            assert await browser.value(f"{FIELD}.value") == "5 ms"
+            await browser.value(writes("80 quarks"))
+            await browser.until(f"{WROTE}.includes('quarks')")
+            await browser.value(writes("80 ms"))
+            await browser.until("document.getElementById('count').textContent === '1'")
+            told = await browser.value("document.querySelector('#changes li').textContent")
+            # Nothing is wrong any more, and a press without a change says so.
+            await browser.until(f"{WROTE} === ''")
+            await browser.until(f"{FIELD}.dataset.now === '80 ms'")
+            await browser.value(writes("80 ms"))
+            await browser.until(f"{WROTE} === 'nothing is changed'")
+            command.stdin.close()
+            await browser.until("document.getElementById('state').textContent === 'ended'")
+            assert await browser.value(f"{FIELD}.form.querySelector('button').disabled")
+            return [told, await browser.value("document.getElementById('count').textContent")]
+
+    with running(tmp_path, "--out", "kept") as (command, page):
+        told, count = asyncio.run(acts(command, page.parts.geturl()))
+        assert command.wait(PATIENCE_S) == 0
+    assert told.endswith("s: link, up: delay 80 ms")
+    assert count == "1"
+    (run,) = (tmp_path / "kept").iterdir()
+    (event,) = voxpath_events(run / "scenario.toml")
+    assert event["up"] == {"delay": "80 ms"}
