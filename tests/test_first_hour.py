@@ -224,3 +224,24 @@ def test_the_way_out_says_what_is_to_be_done_where_its_device_cannot_be_made(
     assert "tun is missing (as root: modprobe tun)" in called.err
     told = json.loads(voxpath("doctor", "--json").out)["parts"]
     assert [part["works"] for part in told if part["name"] == "slirp4netns"] == [False]
+
+
+def test_a_script_that_is_not_there_is_told_in_words(voxpath):
+    called = voxpath("tcp-script", "nothing.tcp")
+    assert (called.code, called.err) == (2, "Error: nothing.tcp cannot be read: No such file or directory\n")
+
+
+def test_a_plot_in_an_unknown_format_is_told_all_that_are_known(voxpath, small: Path):
+    assert voxpath("run", small, "--replication", "0", "--observe", "tcp").code == 0
+    (run,) = Path("runs").iterdir()
+    called = voxpath("show", run, "--series", "cwnd_bytes", "--save", "plot.png")
+    assert called.code == 2
+    assert "allowed: .svg, .txt, .csv, .json, .parquet" in called.err
+    assert voxpath("show", run, "--series", "cwnd_bytes", "--save", "plot.svg").code == 0
+    assert Path("plot.svg").read_text().startswith("<svg")
+
+
+def test_who_lists_a_run_is_told_how_it_is_shown(voxpath, small: Path):
+    assert voxpath("run", small, "--replication", "0").code == 0
+    (run,) = Path("runs").iterdir()
+    assert f"it is a run itself, see voxpath show {run}" in voxpath("list", run).out

@@ -21,9 +21,8 @@ from voxpath.backends.real.configuration import configurations
 from voxpath.backends.real.session import RealError
 from voxpath.results.frames import of_run, parquet, together
 from voxpath.results.identity import Observe
-from voxpath.results.outcome import Outcome
+from voxpath.results.outcome import Found, Outcome
 from voxpath.scenario import Document, from_dict
-from voxpath.results.outcome import Found
 
 
 def document(tcp: dict[str, Any] | None = None, loss: str = "0 %") -> Document:

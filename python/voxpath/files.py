@@ -27,6 +27,9 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
     ".parquet": lambda frame, path: frame.write_parquet(path),
 }
 
+FORMATS = tuple(_WRITERS)
+"""Endings of files with a frame."""
+
 
 def regular(path: Path | str) -> BinaryIO:
     """Opens a regular file for reading.

@@ -190,6 +190,10 @@ def _show_table(folder: Path, name: str, save: Path | None) -> None:
         terminal.console().print(f"{frame.height - _SHOWN_ROWS} rows more; --save FILE writes all of them")
 
 
+_DRAWN = (".svg", ".txt")
+"""Endings of files with a plot."""
+
+
 def _show_series(folder: Path, names: Sequence[str], save: Path | None) -> None:
     if "series" not in tables_of(folder):
         raise ShowError("the run has no series: run it with --observe tcp")
@@ -199,7 +203,10 @@ def _show_series(folder: Path, names: Sequence[str], save: Path | None) -> None:
         if name not in known:
             raise ShowError(f"{name!r} is no series of this run; {did_you_mean(name, known)}")
     chosen = frame.filter(pl.col("metric").is_in(names))
-    if save is not None and save.suffix not in {".svg", ".txt"}:
+    if save is not None and save.suffix not in _DRAWN:
+        if save.suffix not in files.FORMATS:
+            allowed = ", ".join((*_DRAWN, *files.FORMATS))
+            raise ShowError(f"{save.name!r} says neither a plot nor a table; allowed: {allowed}")
         _save_frame(chosen, save)
         return
     out = terminal.console()

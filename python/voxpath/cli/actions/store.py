@@ -50,7 +50,8 @@ def list_runs(store: Path, as_json: bool) -> int:
         return 0
     out = terminal.console()
     if not found:
-        out.print(f"there is no run in {store}")
+        run = f": it is a run itself, see voxpath show {shlex.quote(str(store))}" if _is_run(store) else ""
+        out.print(f"there is no run in {store}{run}")
         return 0
     rows = [
         [

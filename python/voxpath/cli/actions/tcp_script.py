@@ -26,8 +26,10 @@ def run(paths: Sequence[Path], stack: str, *, ladder: bool, as_json: bool) -> in
     """
     try:
         found = [scripts.read(path) for path in paths]
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename} cannot be read: {error.strerror or error}") from error
     asked = [name for name in stack.split(",") if name]
     known = {*_engine.profiles(), KERNEL}
     for name in asked:
