@@ -64,7 +64,7 @@ pub fn run(bytes: &[u8]) {
         }
         assert!(world.links(now).all(|link| link.dropped <= link.entered));
     }
-    let problems = world.finish(now, outside, Vec::new()).verdict.problems;
+    let problems = world.finish(now, outside, Vec::new(), &[]).verdict.problems;
     // Who speaks with a flow's ports can say what the flow does not, and is found out.
     let of_books: Vec<&String> =
         problems.iter().filter(|what| !what.ends_with("not what was sent")).collect();

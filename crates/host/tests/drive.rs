@@ -253,7 +253,7 @@ fn a_change_by_hand_is_for_what_is_sent_from_then_on_and_among_the_events() {
     let ended = drive(&mut world, &mut edge, &mut Timing::default(), turn).expect("no device fails");
     let handed: Vec<_> = edge.offered.iter().map(|&(at, host, _)| (at, host)).collect();
     assert_eq!(handed, [(ms(15), 1), (ms(18), 0), (ms(21), 1)]);
-    let report = world.finish(ended, Vec::new(), Vec::new());
+    let report = world.finish(ended, Vec::new(), Vec::new(), &[]);
     let events = report.tables.iter().find(|table| table.name == "events").expect("something happened");
     let told = format!("{:?}", events.columns);
     assert!(told.contains("12000000") && told.contains("ab") && told.contains("9000000"), "{told}");
@@ -272,7 +272,7 @@ fn what_cannot_be_changed_by_hand_is_refused_as_a_whole() {
         (refused[0].path.to_string().as_str(), refused[0].message.as_str()),
         ("events[1].change.link", "there is no such link")
     );
-    let report = world.finish(ms(2), Vec::new(), Vec::new());
+    let report = world.finish(ms(2), Vec::new(), Vec::new(), &[]);
     assert!(report.tables.iter().all(|table| table.name != "events"));
 }
 

@@ -166,7 +166,7 @@ impl Segment {
             at = option.end;
             if takes(self.head[option.start]) {
                 // What stands before it lay before it alone; what fills its last word is of no use either.
-                while at % 4 != 0 && self.head.get(at) == Some(&kind::NO_OPERATION) {
+                while !at.is_multiple_of(4) && self.head.get(at) == Some(&kind::NO_OPERATION) {
                     at += 1;
                 }
             } else {
