@@ -388,7 +388,7 @@ fn any_segment() -> impl Strategy<Value = (Way, Packet, Vec<u8>)> {
             let Transport::Frame(frame) = framed(&packet).transport else { unreachable!("framed") };
             let mut bytes = frame.bytes.to_vec();
             bytes.splice(40..40, octets.iter().copied());
-            bytes[32] = ((20 + octets.len()) / 4 << 4) as u8;
+            bytes[32] = (((20 + octets.len()) / 4) << 4) as u8;
             bytes[38..40].copy_from_slice(&urgent.to_be_bytes());
             let carried = bytes.len() as u32 - 20;
             voxpath_wire::ip::patch::set_payload_len(&mut bytes, carried).expect("it fits");
