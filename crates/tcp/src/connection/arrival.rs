@@ -102,7 +102,8 @@ impl Connection {
             self.arrive_reset(now, header, start);
             return;
         }
-        let out_of_time = self.rcv.is_old_duplicate(&self.shared, now, header);
+        let out_of_time = self.rcv.is_old_duplicate(&self.shared, now, header)
+            && !(payload.is_empty() && self.is_disordered_ack(header, start));
         if out_of_time || !self.rcv.is_acceptable(start, end) {
             self.refuse(now, header, payload);
             if !out_of_time && end <= self.rcv.nxt() {
@@ -139,6 +140,21 @@ impl Connection {
             self.rcv.note_fin(end);
         }
         self.take_fin(now);
+    }
+
+    /// Whether an acknowledgment without data only repeats another, so that it may be older than PAWS allows: packets overtake each other, and what it
+    /// reports selectively is worth knowing (tcp_disordered_ack_check()).
+    fn is_disordered_ack(&self, header: &TcpHeader, start: u64) -> bool {
+        let flags = header.flags;
+        let window = u64::from(header.window) << self.shared.options.snd_shift;
+        self.shared.rtt.follows_linux()
+            && self.shared.is_synchronised()
+            && flags.contains(TcpFlags::ACK)
+            && !(flags.contains(TcpFlags::SYN) || flags.contains(TcpFlags::FIN))
+            && start == self.rcv.nxt()
+            && self.snd.offset(header.ack) == Some(self.snd.una)
+            && (1..=self.snd.wnd).contains(&window)
+            && self.rcv.is_older_by_at_most(header, self.shared.rtt.rto() * 6 / 5)
     }
 
     /// Section 3.10.7.4, second check, as RFC 5961 section 3.2 has it: only the exact number resets, any other in

@@ -120,8 +120,8 @@ impl Receiver {
 
     /// Data beyond a gap has arrived: tells of it at once, or together with what follows within a millisecond (__tcp_ack_snd_check()).
     ///
-    /// If `first_the_rest`, what was here before is told, and what came now waits for the next acknowledgment: it might push something out
-    /// of the few blocks that fit (tcp_sack_new_ofo_skb(), TCP_SACK_BLOCKS_EXPECTED).
+    /// If `first_the_rest`, what was held back is told, since it might be pushed out of the few blocks that fit (tcp_sack_new_ofo_skb()). A new block
+    /// waits for the next acknowledgment.
     pub(super) fn acknowledge_out_of_order(
         &mut self,
         cx: &Shared,

@@ -164,17 +164,28 @@ impl Receiver {
         (left == right && start == left) || (start < right && end > left)
     }
 
-    /// PAWS (RFC 7323 section 5.3, R1). What was taken weeks ago is no measure any more (section 5.5).
+    /// PAWS (RFC 7323 section 5.3, R1). What was taken weeks ago is no measure any more (section 5.5). Linux lets a segment pass that is older
+    /// by one tick of the clock (TCP_PAWS_WINDOW).
     pub(crate) fn is_old_duplicate(&self, cx: &Shared, now: Time, header: &TcpHeader) -> bool {
         let Some(Timestamps { value, .. }) = header.options.timestamps else { return false };
         let valid = cx.options.timestamps && now.since(self.ts_recent_at) < TS_RECENT_LIFETIME;
-        valid && value.wrapping_sub(self.ts_recent).cast_signed() < 0
+        let replay = i32::from(cx.rtt.follows_linux());
+        valid && value.wrapping_sub(self.ts_recent).cast_signed() < -replay
+    }
+
+    /// Whether a segment is an old one by PAWS, but no older than `most`.
+    pub(crate) fn is_older_by_at_most(&self, header: &TcpHeader, most: Span) -> bool {
+        header.options.timestamps.is_some_and(|Timestamps { value, .. }| {
+            u64::from(self.ts_recent.wrapping_sub(value)) <= most.as_nanos() / 1_000_000
+        })
     }
 
     /// RFC 7323 section 4.3: from a segment that touches what was acknowledged last.
     pub(crate) fn take_timestamp(&mut self, now: Time, header: &TcpHeader, start: u64) {
         if let Some(Timestamps { value, .. }) = header.options.timestamps
             && start <= self.last_ack_sent
+            && (value.wrapping_sub(self.ts_recent).cast_signed() >= 0
+                || now.since(self.ts_recent_at) >= TS_RECENT_LIFETIME)
         {
             (self.ts_recent, self.ts_recent_at) = (value, now);
         }

@@ -52,6 +52,9 @@ static NOTHING: Beyond =
 /// How many arrivals out of order the report of SACK blocks can tell apart: as many as it has blocks.
 const RECENT: usize = voxpath_wire::tcp::SackBlocks::MAX;
 
+/// How many of them an acknowledgment is expected to carry, since some are lost (TCP_SACK_BLOCKS_EXPECTED).
+const EXPECTED: usize = 2;
+
 impl Reassembly {
     /// An empty buffer that expects the octet `next`.
     pub(crate) fn new(capacity: u32, next: u64) -> Self {
@@ -146,20 +149,16 @@ impl Reassembly {
         beyond.before.iter().cloned().chain(present.into_iter().flatten())
     }
 
-    /// Keeps the report as it is for the next time it is told, if octets beyond the gap are about to come that belong to neither of the
-    /// two blocks told first; whether it does.
+    /// Whether octets that are about to come beyond the gap belong to neither of the two blocks told first. Where they belong to none of them, the
+    /// report is kept as it is for the next time it is told.
     pub(crate) fn keep_report(&mut self, from: u64, to: u64) -> bool {
         let Some(beyond) = self.beyond.as_mut().filter(|_| from > self.next) else { return false };
-        let touches = |block: &Range<u64>| from <= block.end && block.start <= to;
-        let mut recent = beyond.blocks();
-        let far = [recent.next(), recent.next()]
-            .iter()
-            .all(|block| block.as_ref().is_some_and(|block| !touches(block)));
-        drop(recent);
-        if far {
+        let touches = |block: Range<u64>| from <= block.end && block.start <= to;
+        let (at, told) = (beyond.blocks().position(touches), beyond.blocks().count());
+        if at.is_none() && told >= EXPECTED {
             beyond.before = beyond.blocks().collect();
         }
-        far
+        at.unwrap_or(told) >= EXPECTED
     }
 
     /// The report was told.
