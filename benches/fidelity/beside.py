@@ -48,6 +48,9 @@ LATE_US, LATE_DEVIATION_US = 30, 20
 """How late a network in real time delivers on a quiet machine (`deliveries` of a run's fidelity.json)."""
 LATE_START_US = 40
 """By how much later than the flow before it, beside `LATE_US`, a flow of a real host begins at most."""
+CLOCK_US = 4_000
+"""A jiffy (HZ 250): by up to so much more all flows begin, because the clocks of hosts, which count milliseconds
+and jiffies, are in any phase when a run begins."""
 DRAWS = 4
 """Simulated runs for each of the kernel's, with the same decisions of loss and delay and other starts."""
 FLOOR_S = LATE_NS / 1e9
@@ -142,15 +145,17 @@ def values(frame: pl.DataFrame) -> dict[int, dict[str, float]]:
     return found
 
 
-def as_late_as_real(data: Mapping[str, Any], draw: int) -> dict[str, Any]:
-    """A scenario whose constant delays vary as they do in real time, and whose flows start as late as hosts start them, by this draw."""
+def as_late_as_real(data: Mapping[str, Any], draw: int, run: int) -> dict[str, Any]:
+    """A scenario whose constant delays vary as they do in real time, and whose flows start as late as hosts start them, by this draw for a run."""
     changed = copy.deepcopy(dict(data))
     link = changed["topology"]["link"]
     if isinstance(link["delay"], str):
         late = _engine.parse_span(link["delay"]) // 1000 + LATE_US
         link["delay"] = {"kind": "normal", "mean": f"{late} us", "deviation": f"{LATE_DEVIATION_US} us"}
+    phase = random.Random(f"clock {draw} {run}").randrange(CLOCK_US)  # noqa: S311
     for number, flow in enumerate(changed["flows"]):
-        late = number * LATE_US + random.Random(f"{draw} {number}").randrange(LATE_START_US)  # noqa: S311
+        late = number * LATE_US + random.Random(f"{draw} {run} {number}").randrange(LATE_START_US)  # noqa: S311
+        late += phase
         flow["start"] = f"{_engine.parse_span(flow.get('start', '0 s')) // 1000 + late} us"
     return changed
 
@@ -161,9 +166,15 @@ def simulated(asked: tuple[Case, Sequence[int]]) -> dict[tuple[int, int], dict[s
     found: dict[tuple[int, int], dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for draw in range(DRAWS):
-            document = Case(case.name, case.group, as_late_as_real(case.data, draw)).document
+            questions = [
+                Question(
+                    Case(case.name, case.group, as_late_as_real(case.data, draw, run)).document,
+                    range(run, run + 1),
+                )
+                for run in replications
+            ]
             backend = SimBackend(Path(folder))
-            backend.answer([Question(document, range(run, run + 1)) for run in replications])
+            backend.answer(questions)
             runs = values(pl.concat(backend.frames, how="vertical_relaxed"))
             found |= {(draw, run): one for run, one in runs.items()}
     return found
