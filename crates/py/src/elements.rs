@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use voxpath_apps::{App, Over, ProcessApp};
 use voxpath_net::element::loss::{BitErrorForm, Chance, Loss};
-use voxpath_net::element::{Capacity, DelayVariation, Queueing};
+use voxpath_net::element::{Capacity, DelayVariation, Middlebox, Queueing};
 use voxpath_rtc::rate::RateSettings;
 
 /// The kinds of a family of elements, of applications, of processes or of rate controls, as plans name them.
@@ -21,6 +21,7 @@ pub(crate) fn kinds(family: &str) -> PyResult<&'static [&'static str]> {
         "queues" => Queueing::KINDS,
         "capacities" => Capacity::KINDS,
         "delays" => DelayVariation::KINDS,
+        "middleboxes" => Middlebox::KINDS,
         _ => return Err(PyValueError::new_err(format!("no family of elements is called {family:?}"))),
     })
 }

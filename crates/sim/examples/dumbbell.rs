@@ -117,6 +117,7 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
         limits: voxpath_sim::plan::Limits::default(),
         events: vec![],
         interfaces: vec![],
+        middleboxes: vec![],
         programs: vec![],
         processes: vec![],
         relays: vec![],

@@ -15,11 +15,13 @@ use crate::world::World;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use voxpath_apps::{DatagramMachine, FlowContext, Machine, ProcessContext};
-use voxpath_net::routing::DirectionId;
+use voxpath_net::element::middlebox::Chain;
+use voxpath_net::routing::{DirectionId, Way};
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
 use voxpath_units::Time;
@@ -44,7 +46,9 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         Edge::Real { .. } => plan.real_hosts(),
     };
     let ways = Ways::of(plan);
+    let translated = translated(plan, &ways);
     let addresses = addresses(plan, &ways);
+    let middleboxes = middleboxes(plan, seed, &addresses);
     let mut tap = Tap::new();
     for sink in sinks::wanted(plan, seed, observe, &addresses) {
         tap.attach(sink);
@@ -55,6 +59,7 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
         tap,
         nodes: nodes(plan, &real),
         links: links(plan, seed, edge == Edge::Real { steered: true }),
+        middleboxes,
         mtus: plan.links.iter().flat_map(|link| [link.mtu.unwrap_or(u32::MAX); 2]).collect(),
         far_ends: plan.links.iter().flat_map(|link| [link.b, link.a]).collect(),
         ways,
@@ -73,7 +78,15 @@ pub(crate) fn world(plan: &Plan, seed: Seed, observe: &Observe, edge: Edge) -> W
     let first_addresses = first_addresses(plan);
     let mut endpoints: Vec<Endpoint> = (0..)
         .zip(&plan.flows)
-        .flat_map(|(i, flow)| endpoints(plan, i, labels(plan, i, flow, &first_addresses), first_target, seed))
+        .flat_map(|(i, flow)| {
+            endpoints(
+                plan,
+                i,
+                labels(plan, i, flow, &first_addresses, translated[i as usize]),
+                first_target,
+                seed,
+            )
+        })
         .collect();
     if observe.rtc {
         for endpoint in &mut endpoints {
@@ -154,7 +167,44 @@ fn addresses(plan: &Plan, ways: &Ways) -> Vec<Address> {
         };
         (0..).zip(&planned.addresses).map(address).collect::<Vec<_>>()
     };
-    (0..).zip(&plan.nodes).flat_map(of).collect()
+    let own = (0..).zip(&plan.nodes).flat_map(of);
+    let outside = plan.outside().enumerate().map(|(i, (ip, link))| Address {
+        ip,
+        node: plan.links[link as usize].a,
+        place: ways.outside(i),
+        is_up: true,
+        leaving: None,
+    });
+    own.chain(outside).collect()
+}
+
+/// Whether the end that answers a flow sees another address than that of the end that opens it, by flow.
+fn translated(plan: &Plan, ways: &Ways) -> Vec<bool> {
+    let outside: Vec<(IpAddr, u32)> = plan.outside().collect();
+    let is_translated = |flow: &Flow| {
+        let Some([from, to]) = ends(plan, flow).filter(|_| !outside.is_empty()) else { return false };
+        let is_v4 = plan.nodes[from.0 as usize].addresses[from.1 as usize].is_ipv4();
+        let path = ways.path(from, to).unwrap_or_default();
+        outside.iter().any(|&(ip, link)| ip.is_ipv4() == is_v4 && path.contains(&Way::Ab.of(link)))
+    };
+    plan.flows.iter().map(is_translated).collect()
+}
+
+fn middleboxes(plan: &Plan, seed: Seed, addresses: &[Address]) -> Vec<Option<Box<Chain>>> {
+    if plan.middleboxes.is_empty() {
+        return Vec::new();
+    }
+    let addresses: Arc<[IpAddr]> = addresses.iter().map(|address| address.ip).collect();
+    let chain = |(i, link): (u32, &plan::Link)| {
+        let mut of = plan.middleboxes.iter().filter(move |placed| placed.link == i).peekable();
+        of.peek()?;
+        let settings = of.map(|placed| (&placed.which, &placed.set));
+        let directions = Way::BOTH.map(|way| way.of(i));
+        let places = directions.map(|direction| Place::Link(direction.0));
+        let target = target(directions[0].0);
+        Some(Box::new(Chain::new(settings, &link.name, seed, &addresses, target, places)))
+    };
+    (0..).zip(&plan.links).map(chain).collect()
 }
 
 /// The index of each node's first address among [`addresses`].
@@ -169,12 +219,16 @@ fn first_addresses(plan: &Plan) -> Vec<u32> {
 }
 
 /// What the packets of a flow's ends are addressed with.
-fn labels(plan: &Plan, index: u32, flow: &Flow, first: &[u32]) -> [Label; 2] {
+fn labels(plan: &Plan, index: u32, flow: &Flow, first: &[u32], translated: bool) -> [Label; 2] {
     let [from, to] = ends(plan, flow).expect("a plan was checked for its addresses");
     let id = |(node, address): End| AddressId(first[node as usize] + address);
     let (label, [client, server]) = (FlowId(index), ports_of(index));
     let client = (id(from), client);
     match flow.through {
+        None if translated => [
+            Label::of(label, FourTuple { local: client, remote: (id(to), server) }),
+            Label::waiting(label, id(to), server),
+        ],
         None => {
             let server = (id(to), server);
             [

@@ -220,6 +220,8 @@ pub struct SubflowOf {
     pub number: u32,
     /// The addresses of this end and of the other.
     pub between: [IpAddr; 2],
+    /// The connection goes on as TCP.
+    pub is_fallback: bool,
 }
 
 impl ConnectionRow {
@@ -282,6 +284,14 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
             "peer_address",
             Meaning::name("TCP", "Of Multipath TCP: the other end's address; else empty."),
             Of::Text(|row| of_subflow(row, 1)),
+        ),
+        (
+            "fallback",
+            Meaning::count(
+                "TCP",
+                "Of Multipath TCP: 1 if the connection went on as TCP, since options do not pass (RFC 8684 section 3.7), else 0.",
+            ),
+            Of::OptU64(|row| row.subflow.map(|subflow| subflow.is_fallback.into())),
         ),
         of_end!(
             "opened_ns",
@@ -391,8 +401,9 @@ pub(crate) fn of_subflows<'a>(
 ) -> impl Iterator<Item = ConnectionRow> + use<'a> {
     (1..).zip(multipath.subflows()).map(|(number, (subflow, counters))| {
         let found = ConnectionEnd::counted(counters, Some(subflow.tcp()));
+        let is_fallback = multipath.is_fallback();
         let between = [subflow.local.ip(), subflow.remote.ip()];
-        ConnectionRow::new(endpoint, Some(SubflowOf { number, between }), found)
+        ConnectionRow::new(endpoint, Some(SubflowOf { number, between, is_fallback }), found)
     })
 }
 

@@ -278,6 +278,11 @@ impl Multipath {
         self.connection.as_ref()?.ended()
     }
 
+    /// Whether the connection goes on as TCP.
+    pub(crate) fn is_fallback(&self) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.is_fallback())
+    }
+
     /// Its subflows, and what was counted of each.
     pub(crate) fn subflows(&self) -> impl Iterator<Item = (&Subflow, &Counters)> {
         let subflows = self.connection.iter().flat_map(|connection| connection.subflows());

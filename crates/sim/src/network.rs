@@ -4,12 +4,14 @@ use crate::address::{Address, Label};
 use crate::bucket::Bucket;
 use crate::plan::NodeKind;
 use crate::ways::Ways;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::ops::Range;
+use voxpath_net::element::middlebox::Chain;
 use voxpath_net::packet::{Packet, Transport};
-use voxpath_net::routing::DirectionId;
+use voxpath_net::routing::{DirectionId, Way};
 use voxpath_net::tap::{Action, Place};
 use voxpath_net::{AddressId, EventQueue, Handle, Link, Pool, Tap, Ticket};
 use voxpath_units::Time;
@@ -26,6 +28,8 @@ pub(crate) struct Network {
     pub(crate) nodes: Vec<Node>,
     /// Each direction of each link; its target is its index.
     pub(crate) links: Vec<Link>,
+    /// What stands on each link; none at all if there is nothing on any.
+    pub(crate) middleboxes: Vec<Option<Box<Chain>>>,
     /// The largest packet that each direction takes.
     pub(crate) mtus: Vec<u32>,
     /// The node at the far end of each direction.
@@ -125,6 +129,12 @@ impl Network {
     /// A direction of a link was woken: delivers its next packet. The packet itself, and the host that it is
     /// for, if it has reached that.
     pub(crate) fn deliver(&mut self, now: Time, ticket: Ticket, direction: usize) -> Option<(u32, Packet)> {
+        if let Some(Some(chain)) = self.middleboxes.get(direction / 2)
+            && chain.is_due(now, ticket)
+        {
+            self.let_go(now, (direction / 2) as u32);
+            return None;
+        }
         let link = &mut self.links[direction];
         let packet = link.wake(now, ticket, &mut self.pool, &mut self.events, &mut self.tap)?;
         self.tap.packet(now, Place::Link(direction as u32), Action::Delivered, &self.pool[&packet]);
@@ -166,7 +176,36 @@ impl Network {
             return self.refuse(now, at, &packet, IcmpHeader::TooBig { mtu });
         }
         self.nodes[at as usize].forwarded += 1;
+        let Some(Some(chain)) = self.middleboxes.get_mut(direction.link() as usize) else {
+            return self.put(now, direction, packet);
+        };
+        let packet = self.pool.take(packet);
+        for packet in chain.handle(now, direction.way(), packet, &mut self.events, &mut self.tap) {
+            let packet = self.pool.insert(packet);
+            self.put(now, direction, packet);
+        }
+    }
+
+    /// The middleboxes of a link let go of what they held.
+    #[cold]
+    fn let_go(&mut self, now: Time, link: u32) {
+        let Some(Some(chain)) = self.middleboxes.get_mut(link as usize) else { return };
+        let packets = chain.handle_timeout(now, &mut self.events, &mut self.tap);
+        for (way, packets) in Way::BOTH.into_iter().zip(packets) {
+            for packet in packets {
+                let packet = self.pool.insert(packet);
+                self.put(now, way.of(link), packet);
+            }
+        }
+    }
+
+    fn put(&mut self, now: Time, direction: DirectionId, packet: Handle) {
         let link = &mut self.links[direction.index()];
         link.send(now, packet, &mut self.pool, &mut self.events, &mut self.tap);
+    }
+
+    /// Packets that middleboxes hold.
+    pub(crate) fn held_by_middleboxes(&self) -> u64 {
+        self.middleboxes.iter().flatten().map(|chain| chain.held()).sum()
     }
 }

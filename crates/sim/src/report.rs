@@ -19,6 +19,8 @@ use voxpath_apps::{
     StreamMachine, Told, Work,
 };
 use voxpath_net::element::Count;
+use voxpath_net::element::middlebox::Met;
+use voxpath_net::routing::Way;
 use voxpath_net::table::{Meaning, Of, Table, TableOf};
 use voxpath_net::tap::Output;
 use voxpath_tcp::Ended;
@@ -119,18 +121,27 @@ impl Books {
         let link_sum = |of: fn(&voxpath_net::link::Counts) -> u64| {
             network.links.iter().map(|link| of(&link.counts())).sum::<u64>()
         };
+        let middle_sum = |of: fn(&Met) -> u64| {
+            let chains = network.middleboxes.iter().flatten();
+            chains
+                .flat_map(|chain| Way::BOTH.into_iter().flat_map(|way| chain.met(way)))
+                .map(|met| of(&met))
+                .sum::<u64>()
+        };
         let whole = Count {
             entered: sum(|node| node.sent),
             left: sum(|node| node.delivered),
             dropped: sum(|node| node.discarded)
-                + link_sum(|counts| counts.elements().iter().map(|(_, count)| count.dropped).sum()),
-            duplicated: link_sum(|counts| counts.duplication.duplicated),
+                + link_sum(|counts| counts.elements().iter().map(|(_, count)| count.dropped).sum())
+                + middle_sum(|met| met.count.dropped),
+            duplicated: link_sum(|counts| counts.duplication.duplicated)
+                + middle_sum(|met| met.count.duplicated),
             marked: 0,
         };
         // A packet whose loss is decided but lies ahead counts in its queue and is no longer in the pool.
         let doomed: u64 = network.links.iter().map(|link| link.doomed()).sum();
         let unborn: u64 = network.links.iter().map(|link| link.unborn()).sum();
-        let held = network.pool.len() as u64 + doomed - unborn;
+        let held = network.pool.len() as u64 + doomed - unborn + network.held_by_middleboxes();
         self.check("network", "whole", whole, held);
         Verdict {
             valid: self.problems.is_empty(),
@@ -168,7 +179,7 @@ pub(crate) static ELEMENTS: TableOf<ElementRow> = TableOf {
             "element",
             Meaning::name(
                 "scenario",
-                "queue, serialiser, loss, corruption, duplication, delay; host, router.",
+                "The kinds of middleboxes; queue, serialiser, loss, corruption, duplication, delay; host, router.",
             ),
             Of::Text(|row| row.element.into()),
         ),
@@ -181,14 +192,17 @@ pub(crate) static ELEMENTS: TableOf<ElementRow> = TableOf {
         ("packets_out", Meaning::count("element", "Packets passed on."), Of::U64(|row| row.count.left)),
         (
             "packets_dropped",
-            Meaning::count("element", "Packets that ended here."),
+            Meaning::count(
+                "element",
+                "Packets that ended here, in a middlebox also those whose data went on in another one.",
+            ),
             Of::U64(|row| row.count.dropped),
         ),
         (
             "packets_marked",
             Meaning::count(
                 "element",
-                "Packets that were changed here: marked by a queue as having met congestion (ECN), or damaged by corruption. They count among the others too.",
+                "Packets that were changed here: marked by a queue as having met congestion (ECN), changed by a middlebox, or damaged by corruption. They count among the others too.",
             ),
             Of::U64(|row| row.count.marked),
         ),
@@ -206,6 +220,11 @@ fn elements(plan: &Plan, world: &World, books: &mut Books) -> Table {
         let place = format!("{} {}", plan.links[i / 2].name, DIRECTIONS[i % 2]);
         let counts = link.counts();
         books.packet_hops += counts.delay.left;
+        if let Some(Some(chain)) = world.network.middleboxes.get(i / 2) {
+            for Met { kind, count, held } in chain.met(Way::BOTH[i % 2]) {
+                rows.push(ElementRow { place: place.clone(), element: kind, count, held });
+            }
+        }
         for ((element, count), held) in counts.elements().into_iter().zip(link.held().elements()) {
             rows.push(ElementRow { place: place.clone(), element, count, held });
         }

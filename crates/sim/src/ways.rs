@@ -16,20 +16,25 @@ pub(crate) struct Ways {
     pub(crate) routes: Routes,
     /// Which of [`Graph::interfaces`] an address is at.
     attached: BTreeMap<End, usize>,
+    /// How many of [`Graph::interfaces`], the last ones, are of addresses of middleboxes.
+    outside: usize,
 }
 
 impl Ways {
     /// The plan's indices must be valid.
     pub(crate) fn of(plan: &Plan) -> Self {
+        let interfaces = plan.interfaces.iter().map(|interface| (interface.node, interface.link));
+        let outside = plan.outside().map(|(_, link)| (plan.links[link as usize].a, link));
         let graph = Graph {
             forwards: plan.nodes.iter().map(|node| node.kind == NodeKind::Router).collect(),
             links: plan.links.iter().map(|link| (link.a, link.b)).collect(),
-            interfaces: plan.interfaces.iter().map(|interface| (interface.node, interface.link)).collect(),
+            interfaces: interfaces.chain(outside).collect(),
         };
         let routes = Routes::shortest(&graph);
         let end = |(i, interface): (usize, &plan::Interface)| ((interface.node, interface.address), i);
         let attached = plan.interfaces.iter().enumerate().map(end).collect();
-        let mut ways = Self { graph, routes, attached };
+        let outside = plan.outside().count();
+        let mut ways = Self { graph, routes, attached, outside };
         for route in &plan.routes {
             ways.set(route.node, route.to, route.link);
         }
@@ -60,6 +65,11 @@ impl Ways {
     pub(crate) fn leaving(&self, end: End) -> Option<DirectionId> {
         let (node, link) = self.graph.interfaces[self.interface(end)?];
         Some(self.graph.leaving(node, link))
+    }
+
+    /// Where the address is that stands for what is behind a link, of those of [`Plan::outside`].
+    pub(crate) fn outside(&self, index: usize) -> u32 {
+        self.graph.place(self.graph.interfaces.len() - self.outside + index)
     }
 
     fn interface(&self, end: End) -> Option<usize> {

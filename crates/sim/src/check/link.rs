@@ -1,7 +1,7 @@
 //! Links, and the addresses that hosts have at them.
 
 use super::Checker;
-use crate::plan::{LinkChange, LinkEvent, NodeKind, Way};
+use crate::plan::{LinkChange, LinkEvent, Middlebox, NodeKind, Way};
 use alloc::collections::BTreeSet;
 use alloc::format;
 use core::net::IpAddr;
@@ -62,6 +62,35 @@ impl Checker<'_> {
             }
         }
     }
+
+    pub(super) fn middleboxes(&mut self) {
+        let plan = self.plan;
+        let mut taken: BTreeSet<IpAddr> =
+            plan.nodes.iter().flat_map(|node| &node.addresses).copied().collect();
+        for (i, placed) in plan.middleboxes.iter().enumerate() {
+            let path = format!("middleboxes[{i}]");
+            if placed.link as usize >= plan.links.len() {
+                self.fail(format_args!("{path}.link"), "there is no such link");
+            }
+            let mut root = self.root();
+            let mut place = root.at("middleboxes");
+            let mut place = place.at(i);
+            placed.which.check(&mut place.at("which"));
+            placed.set.check(&mut place.at("set"));
+            if placed.set.needs_both_ways() && placed.which.way.is_some() {
+                place
+                    .at("which")
+                    .at("way")
+                    .fail("one direction undoes what the other does: this kind of middlebox looks at both");
+            }
+            if let Middlebox::Translate(translate) = &placed.set
+                && !taken.insert(translate.address)
+            {
+                place.at("set").at("address").fail("is somebody's address already");
+            }
+        }
+    }
+
     pub(super) fn link_event(&mut self, i: usize, change: &LinkEvent) {
         let LinkEvent { link, direction, set } = change;
         let Some(link) = self.plan.links.get(*link as usize) else {

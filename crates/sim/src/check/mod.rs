@@ -33,6 +33,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     checker.addresses();
     checker.links();
     checker.interfaces();
+    checker.middleboxes();
     checker.flows();
     checker.processes();
     checker.timeline();
@@ -41,6 +42,7 @@ pub fn check(plan: &Plan) -> Vec<Problem> {
     // Indices that dangle would only panic in the search for paths.
     if checker.problems.is_empty() {
         checker.routes();
+        checker.translations();
     }
     checker.size();
     checker.problems

@@ -2,10 +2,11 @@
 
 use super::Checker;
 use crate::plan::{Direction, NodeKind, Plan, Route};
-use crate::ways::{End, Ways, between, opened};
+use crate::ways::{End, Ways, between, ends, opened};
 use alloc::format;
 use alloc::vec::Vec;
-use voxpath_net::routing::{DirectionId, NoPath};
+use core::net::IpAddr;
+use voxpath_net::routing::{DirectionId, NoPath, Way};
 
 impl Checker<'_> {
     pub(super) fn routes(&mut self) {
@@ -67,6 +68,30 @@ impl Checker<'_> {
             }
         }
         needs_time
+    }
+
+    /// Whoever is behind a middlebox that translates is not reached by his own address.
+    pub(super) fn translations(&mut self) {
+        let plan = self.plan;
+        let outside: Vec<(IpAddr, u32)> = plan.outside().collect();
+        if outside.is_empty() {
+            return;
+        }
+        let ways = Ways::of(plan);
+        for (i, flow) in plan.flows.iter().enumerate() {
+            let Some([from, to]) = ends(plan, flow) else { continue };
+            let is_v4 = plan.nodes[to.0 as usize].addresses[to.1 as usize].is_ipv4();
+            let path = ways.path(from, to).unwrap_or_default();
+            let back =
+                |&&(ip, link): &&(IpAddr, u32)| ip.is_ipv4() == is_v4 && path.contains(&Way::Ba.of(link));
+            if let Some((_, link)) = outside.iter().find(back) {
+                let name = &plan.links[*link as usize].name;
+                let message = format!(
+                    "is behind the link {name:?}, which translates addresses: only who is behind it opens flows"
+                );
+                self.fail(format_args!("flows[{i}].to"), message);
+            }
+        }
     }
 
     pub(super) fn route(&mut self, path: &str, route: &Route) {

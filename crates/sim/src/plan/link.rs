@@ -4,7 +4,8 @@ use super::{Draw, Plan};
 use alloc::format;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
-use voxpath_net::routing::DirectionId;
+use voxpath_net::element::middlebox::{Middlebox, Which};
+use voxpath_net::routing::Way;
 use voxpath_net::{Direction, LinkChange};
 
 /// A bidirectional link.
@@ -52,25 +53,18 @@ pub struct LinkEvent {
     pub set: LinkChange,
 }
 
-/// One of a link's directions, named as in [`DIRECTIONS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// From `a` to `b`.
-    Ab,
-    /// From `b` to `a`.
-    Ba,
-}
-
-impl Way {
-    /// The direction of `link`.
-    pub(crate) fn of(self, link: u32) -> DirectionId {
-        DirectionId::new(link, self == Self::Ab)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        DIRECTIONS[usize::from(self == Self::Ba)]
-    }
+/// A middlebox on a link.
+///
+/// Those of a link stand in the order in which packets from its first node meet them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkMiddlebox {
+    /// Index of the link.
+    pub link: u32,
+    /// Which packets it looks at.
+    pub which: Which,
+    /// What it does with them.
+    pub set: Middlebox,
 }
 
 impl LinkEvent {

@@ -20,7 +20,7 @@ pub use address::AddressEvent;
 pub(crate) use event::is_up_at_first;
 pub use event::{Change, Event};
 pub use flow::{Flow, FlowEvent, MptcpEnd, Through, Transport};
-pub use link::{DIRECTIONS, Interface, Link, LinkEvent, Way};
+pub use link::{DIRECTIONS, Interface, Link, LinkEvent, LinkMiddlebox};
 pub use node::{HostEdge, Node, NodeKind};
 pub use process::{MptcpEnds, Process, ProcessEvent};
 pub use program::Program;
@@ -42,14 +42,17 @@ pub use voxpath_apps::{App, Over, ProcessApp};
 pub use voxpath_net::element::capacity::{self, Capacity};
 pub use voxpath_net::element::delay::{self, DelayVariation};
 pub use voxpath_net::element::loss::{self, Loss};
+pub use voxpath_net::element::middlebox::{self, Middlebox};
 pub use voxpath_net::element::queue::{self, Queueing};
 pub use voxpath_net::element::{Draw, Framing, Reorder};
+pub use voxpath_net::routing::Way;
 pub use voxpath_net::{Direction, LinkChange};
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use voxpath_tcp::Config as TcpConfig;
 use voxpath_units::Time;
@@ -77,6 +80,9 @@ pub struct Plan {
     pub links: Vec<Link>,
     /// Addresses that belong to one of their host's links.
     pub interfaces: Vec<Interface>,
+    /// What stands on links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middleboxes: Vec<LinkMiddlebox>,
     /// Static routes that replace the shortest path.
     pub routes: Vec<Route>,
     /// Conversations between two hosts each.
@@ -126,6 +132,14 @@ pub struct Observe {
 const STACKS: usize = 16;
 
 impl Plan {
+    /// Addresses to which middleboxes translate, and their links.
+    pub(crate) fn outside(&self) -> impl Iterator<Item = (IpAddr, u32)> {
+        self.middleboxes.iter().filter_map(|placed| match &placed.set {
+            Middlebox::Translate(translate) => Some((translate.address, placed.link)),
+            _ => None,
+        })
+    }
+
     /// Has ends with the same parameters share them, so that ten thousand flows of two kinds of host hold two sets.
     pub fn share_stacks(&mut self) {
         let mut known: VecDeque<Arc<TcpConfig>> = VecDeque::new();

@@ -226,7 +226,7 @@ impl World {
 
     /// Whether all flows are done and no packet will be delivered any more.
     pub(crate) fn is_idle(&self) -> bool {
-        self.busy == 0 && self.network.pool.is_empty()
+        self.busy == 0 && self.network.pool.is_empty() && self.network.held_by_middleboxes() == 0
     }
 
     /// A packet has reached its host.

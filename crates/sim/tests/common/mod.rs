@@ -54,6 +54,7 @@ pub fn pipe(ab: Direction, ba: Direction) -> Plan {
         nodes: vec![host("client", 1), host("server", 2)],
         links: vec![Link { mtu: None, name: "pipe".into(), a: 0, b: 1, ab, ba }],
         interfaces: vec![],
+        middleboxes: vec![],
         routes: vec![],
         flows: vec![],
     }

@@ -72,6 +72,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
                     nodes,
                     links: links.collect(),
                     interfaces: vec![],
+                    middleboxes: vec![],
                     routes: vec![],
                     flows: flows.collect(),
                 };
