@@ -1,6 +1,7 @@
 """Links: what happens to packets between two nodes, per direction.
 
-A packet meets, in this order: queue, serialiser, loss, corruption, duplication, reordering, delay line.
+A packet meets, in this order: middleboxes, queue, serialiser, loss, corruption, duplication, reordering,
+delay line.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from voxpath.scenario.elements.capacities import LinkRate
 from voxpath.scenario.elements.capacities.trace import TracedRate
 from voxpath.scenario.elements.delays import Delay
 from voxpath.scenario.elements.losses import Loss
+from voxpath.scenario.elements.middleboxes import Middlebox
 from voxpath.scenario.elements.queues import Queue
 from voxpath.scenario.planning import plan
 from voxpath.scenario.quantities import PositiveSize, PositiveSpan, Probability
@@ -94,6 +96,12 @@ class Link(LinkValues):
         None,
         description="The largest IP packet that it takes, in both directions; any without it. Larger ones are"
         " refused, and their sender is told. Hosts fit their segments to their own links.",
+    )
+    middleboxes: tuple[Middlebox, ...] = Field(
+        (),
+        strict=False,
+        description="What stands on it and changes packets, in front of the queue in both directions; in the "
+        "order in which packets that go up meet them.",
     )
     up: LinkValues | None = Field(None, description="Values of this direction alone.")
     down: LinkValues | None = Field(None, description="Values of this direction alone.")

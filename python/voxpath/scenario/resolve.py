@@ -22,7 +22,7 @@ from voxpath.scenario.links import Directions
 from voxpath.scenario.links import planned as planned_link
 from voxpath.scenario.model import Host, Scenario
 from voxpath.scenario.mptcp import Mptcp, MptcpSocket
-from voxpath.scenario.planning import Origin, Origins
+from voxpath.scenario.planning import Origin, Origins, outside, plan
 from voxpath.scenario.problems import Path
 from voxpath.scenario.processes.table import Among, Passed
 from voxpath.scenario.timeline import Timeline, new_addresses, times
@@ -96,6 +96,9 @@ def resolve(scenario: Scenario, base: FilePath = FilePath()) -> tuple[Plan, _Fau
             "interfaces": _attached(network, homes, indices, origins),
             "routes": _routes(network, indices, origins),
         }
+        # Plans of before have no such key, and keep their identity.
+        if middleboxes := _middleboxes(network, origins, traces, problems):
+            data["middleboxes"] = middleboxes
     chains = _Chains(scenario, indices, problems)
     data["flows"], by_name = _flows(
         scenario, network, data["nodes"], homes, traces, chains, origins, problems
@@ -242,6 +245,22 @@ def _links(
             }
         )
     return links
+
+
+def _middleboxes(
+    network: Network, origins: Origins, traces: Traces, problems: _Faults
+) -> list[dict[str, Any]]:
+    planned: list[dict[str, Any]] = []
+    for index, link in enumerate(network.links):
+        for number, box in enumerate(link.values.middleboxes):
+            place = (*link.origin, "middleboxes", number)
+            faults: _Faults = []
+            settings = plan(box, traces, faults)
+            problems.extend(((*place, *path), message) for path, message in faults)
+            origins["middleboxes", len(planned)] = Origin((place,))
+            origins["middleboxes", len(planned), "set"] = Origin((place,), box)
+            planned.append({"link": index, "which": outside(box, "which", traces, None), "set": settings})
+    return planned
 
 
 def _attached(

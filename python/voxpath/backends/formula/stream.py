@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voxpath.backends.formula.problems import NotApplicableError
-from voxpath.backends.formula.wire import Hop, need_plain, wire_time
+from voxpath.backends.formula.wire import Hop, need_no_middlebox, need_plain, wire_time
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6
 from voxpath.scenario.apps import APPS
@@ -70,6 +70,7 @@ def stream_of(plan: Plan, index: int, path: Path, rival: str | None, links: Mapp
         raise NotApplicableError("it is no stream of datagrams at a constant rate")
     if "through" in flow:
         raise NotApplicableError("it goes through processes: the forms are of one path")
+    need_no_middlebox(plan, path)
     hops = directions(plan, path.there)
     need_plain(hops)
     return Stream(

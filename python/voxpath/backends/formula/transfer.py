@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from voxpath.backends.formula.problems import NotApplicableError
 from voxpath.backends.formula.timeout import Timer
-from voxpath.backends.formula.wire import Hop, loses, loss_probability, need_plain, propagation, wire_time
+from voxpath.backends.formula.wire import (
+    Hop,
+    loses,
+    loss_probability,
+    need_no_middlebox,
+    need_plain,
+    propagation,
+    wire_time,
+)
 from voxpath.backends.path import directions
 from voxpath.scenario.addresses import is_v6
 from voxpath.scenario.apps import APPS
@@ -176,6 +184,7 @@ def transfer_of(plan: Plan, index: int, path: Path, rival: str | None = None) ->
         raise NotApplicableError(f"it shares a link with {rival}")
     if flow["transport"]["kind"] == "mptcp":
         raise NotApplicableError("it goes over several subflows: the forms are of one connection")
+    need_no_middlebox(plan, path)
     client, server = flow["transport"]["client"], flow["transport"]["server"]
     sender, receiver = (server, client) if known.asked else (client, server)
     there, back = (path.back, path.there) if known.asked else path

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.backends.formula.problems import NotApplicableError
+
+if TYPE_CHECKING:
+    from voxpath.backends.path import Path
+    from voxpath.scenario.resolve import Plan
 
 Hop = Mapping[str, Any]
 """One direction of a link, `Direction` in `crates/net/src/link/direction.rs`."""
@@ -40,6 +44,17 @@ def packet_error_rate(bit_error_rate: float, size: int, form: str = "exact") -> 
     of Sarkar et al. 2022; near the exact form only while 8 size BER is far below 1.
     """
     return _engine.packet_error_rate(bit_error_rate, size, form)
+
+
+def need_no_middlebox(plan: Plan, path: Path) -> None:
+    """Raises where a middlebox stands on a path.
+
+    Raises:
+        NotApplicableError: One does.
+    """
+    links = {link for link, _ in (*path.there, *path.back)}
+    if any(placed["link"] in links for placed in plan.data.get("middleboxes", ())):
+        raise NotApplicableError("a middlebox on the way changes packets: the forms know links alone")
 
 
 def need_plain(hops: Iterable[Hop]) -> None:
