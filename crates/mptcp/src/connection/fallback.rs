@@ -55,9 +55,13 @@ impl Connection {
             Handshake::Join { .. } if syn => self.reset(id, reason::SPECIFIC),
             Handshake::JoinExpected { .. } => self.reset(id, reason::SPECIFIC),
             Handshake::Done if self.ended.is_none() => {
-                // Options do not pass any more. One that misses is none: answers from TIME-WAIT have none either.
-                subflow.plain += 1;
+                // Options do not pass any more. One that misses is none: answers from TIME-WAIT have none either. Data tells by its mapping, which
+                // may have come with the first of several pieces of a segment.
                 let fin = received.flags.contains(TcpFlags::FIN);
+                if received.len > 0 && !fin {
+                    return;
+                }
+                subflow.plain += 1;
                 if self.is_alone(id) {
                     if fin || self.subflows[id].plain >= PLAIN {
                         self.fall_back(id);

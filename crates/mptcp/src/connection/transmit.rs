@@ -21,6 +21,9 @@ const JOIN_ACK: u32 = 24;
 /// Octets that there are for them beside timestamps.
 const ROOM: u32 = 28;
 
+/// Expiries after which a SYN leaves without MP_CAPABLE: two retransmissions have it (`net.mptcp.syn_retrans_before_tcp_fallback`).
+const PLAIN_SYN: u32 = 3;
+
 impl Connection {
     fn number_len(&self) -> u32 {
         if self.config.long_numbers { 8 } else { 4 }
@@ -129,6 +132,8 @@ impl Connection {
         if syn {
             return match self.subflows[id].handshake {
                 Handshake::Capable if ack => capable(CapableForm::SynAck { key: self.key.0 }),
+                // Section 3.1: whoever drops the SYN may do so for its option.
+                Handshake::Capable if self.subflows[id].tcp.counters().timeouts >= PLAIN_SYN => None,
                 Handshake::Capable => capable(CapableForm::Syn),
                 Handshake::Join { ours } => {
                     let token = self.their_key?.token();
