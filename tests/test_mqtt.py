@@ -165,3 +165,20 @@ def test_the_same_run_gives_the_same_bytes(tmp_path):
 def test_what_cannot_be_is_refused_with_its_place(publisher, subscriber, told, tmp_path):
     with pytest.raises(ScenarioError, match=told):
         Run(tmp_path, publisher, subscriber)
+
+
+def test_a_broker_and_a_subscriber_that_need_to_wake_up_are_as_late_as_that(tmp_path):
+    took = []
+    for wake in ("0 us", "700 us"):
+        text = NETWORK.replace("LOSS", "0 %").replace("SOCKET", "").replace("DURATION", "")
+        text = text.replace("PUBLISHER", 'size = "100 B", messages = 3, interval = "1 s"')
+        text = text.replace(", SUBSCRIBER", "").replace(", BROKER", "")
+        text = text.replace('host = "cloud"\n', f'host = "cloud"\nwake = "{wake}"\n')
+        text = text.replace('host = "office"\n', f'host = "office"\nwake = "{wake}"\n')
+        path = tmp_path / "wake.toml"
+        path.write_text(text)
+        (run,) = api.run(path, out=tmp_path / "runs", backends=["sim"]).folders
+        rows = pl.read_parquet(run / "publications.parquet")
+        assert rows["deliveries"].to_list() == [1, 1, 1]
+        took.append(rows["last_delivered_ns"] - rows["published_ns"])
+    assert (took[1] - took[0]).to_list() == [2 * 700_000] * 3

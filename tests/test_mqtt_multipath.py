@@ -1,4 +1,4 @@
-"""MQTT and proxies over Multipath TCP: subflows of processes, simulated and the kernel's, and what is refused."""
+"""Processes over Multipath TCP: their subflows, simulated and the kernel's, and what is refused."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def test_connections_end_with_a_killed_broker_and_come_again(tmp_path):
     assert opened.filter(pl.col("subflow") == 1).height >= 2
 
 
-@pytest.mark.parametrize(("broker", "clients"), [(MPTCP, ""), ("", MPTCP), ('transport = { kind = "tcp" }', "")])
+@pytest.mark.parametrize(
+    ("broker", "clients"), [(MPTCP, ""), ("", MPTCP), ('transport = { kind = "tcp" }', "")]
+)
 def test_who_speaks_multipath_tcp_alone_falls_back_to_tcp(broker, clients, tmp_path):
     made = run(text(broker, clients), tmp_path)
     assert table(made, "publications")["deliveries"].to_list() == [1] * 6

@@ -41,6 +41,7 @@ fn split() -> Plan {
         simulated: false,
         tcp: Arc::new(linux()),
         mptcp: None,
+        wake_ns: 0,
         app: ProcessApp::Proxy(Proxy { buffer_bytes: 65_536, forwards }),
     });
     plan

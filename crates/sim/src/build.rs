@@ -24,7 +24,7 @@ use voxpath_net::element::middlebox::Chain;
 use voxpath_net::routing::{DirectionId, Way};
 use voxpath_net::tap::Place;
 use voxpath_net::{AddressId, EventQueue, FlowId, Link, Pool, Seed, Tap, Target};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::Seq;
 
 /// What is around the world.
@@ -143,6 +143,7 @@ fn processes(plan: &Plan, network: &Network, seed: Seed, first_target: u32) -> V
             Stacks { tcp: process.tcp.clone(), mptcp: process.mptcp.clone() },
             seed,
             target(first_target + i),
+            Span::from_nanos(process.wake_ns),
         )
     };
     (0..).zip(&plan.processes).map(running).collect()

@@ -19,7 +19,7 @@ use voxpath_apps::Stream;
 use voxpath_apps::process::{Event, ListenerId, Process, SocketId, Sockets};
 use voxpath_net::{FlowId, Seed, Target};
 use voxpath_tcp::Config;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::Seq;
 
@@ -35,6 +35,8 @@ pub(crate) struct Running {
     pub(crate) stacks: Stacks,
     pub(crate) seed: Seed,
     pub(crate) target: Target,
+    /// From what happens at a socket until it runs.
+    pub(crate) wake: Span,
     /// The earliest wake-up that the event queue holds for it.
     pub(crate) armed: Option<Time>,
     /// Whether the world waits for it.
@@ -61,6 +63,7 @@ impl Running {
         stacks: Stacks,
         seed: Seed,
         target: Target,
+        wake: Span,
     ) -> Self {
         Self {
             works: machine.work().is_some(),
@@ -71,6 +74,7 @@ impl Running {
             stacks,
             seed,
             target,
+            wake,
             armed: None,
             busy: false,
             events: VecDeque::new(),

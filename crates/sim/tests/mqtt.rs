@@ -105,7 +105,15 @@ fn plan_over(layers: &Value, versions: [bool; 2], qos: u8, in_flight: u16, persi
     {
         let app: ProcessApp = serde_json::from_value(app).expect("settings");
         let tcp = Profile::Linux.config().into();
-        plan.processes.push(Process { name: name.into(), node, simulated: false, tcp, mptcp: None, app });
+        plan.processes.push(Process {
+            name: name.into(),
+            node,
+            simulated: false,
+            tcp,
+            mptcp: None,
+            wake_ns: 0,
+            app,
+        });
     }
     plan
 }
@@ -179,9 +187,11 @@ proptest! {
         in_flight in 1..5_u16,
         over in any::<[bool; 2]>(),
         multipath in any::<[bool; 3]>(),
+        wake_us in prop_oneof![Just(0_u64), 1..50_000_u64],
         troubles in prop::collection::vec(trouble(), 0..8),
     ) {
         let mut plan = plan_over(&layers(over), versions, qos, in_flight, true);
+        plan.processes.iter_mut().for_each(|process| process.wake_ns = wake_us * 1000);
         for (process, _) in plan.processes.iter_mut().zip(multipath).filter(|(_, over)| *over) {
             let end = MptcpEnd { tcp: process.tcp.clone(), mptcp: Default::default(), backups: vec![] };
             process.mptcp = Some(MptcpEnds { client: end.clone().into(), server: end.into() });

@@ -51,6 +51,7 @@ fn through(plan: &mut Plan, transport: Transport, app: impl Into<voxpath_sim::pl
                 simulated: false,
                 tcp: Arc::new(Profile::Linux.config()),
                 mptcp: None,
+                wake_ns: 0,
                 app: ProcessApp::Proxy(Proxy { buffer_bytes: 65_536, forwards: vec![forward] }),
             }),
         }

@@ -460,6 +460,7 @@ def _processes(
                 "simulated": process.simulated,
                 "tcp": _stack(host, [host.tcp, process.tcp], v6=False, mtu=mtu),
                 **({"mptcp": over} if over else {}),
+                **({"wake_ns": process.wake} if process.wake else {}),
                 "app": app,
             }
         )

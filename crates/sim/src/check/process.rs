@@ -25,6 +25,7 @@ impl Checker<'_> {
                 Some(_) => {}
             }
             self.tcp(&format!("{path}.tcp"), &process.tcp);
+            self.span(format_args!("{path}.wake_ns"), process.wake_ns);
             if let Some(MptcpEnds { client, server }) = &process.mptcp {
                 for (end, key) in [(client, "client"), (server, "server")] {
                     self.mptcp(&format!("{path}.mptcp.{key}"), end, process.node);

@@ -22,8 +22,15 @@ pub struct Process {
     /// Where its connections go over Multipath TCP, with what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mptcp: Option<MptcpEnds>,
+    /// How long it takes from what happens at a socket until it runs, unless it runs already.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wake_ns: u64,
     /// What it does.
     pub app: ProcessApp,
+}
+
+const fn is_zero(span: &u64) -> bool {
+    *span == 0
 }
 
 /// What the connections of a process over Multipath TCP have.

@@ -9,7 +9,7 @@ use voxpath_apps::ProcessMachine;
 use voxpath_apps::process::{Event, Process, SocketId};
 use voxpath_mptcp::joins;
 use voxpath_net::packet::Packet;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::TcpFlags;
 
 impl World {
@@ -60,7 +60,6 @@ impl World {
     /// Something happened at a socket of a process: lets it do what it can.
     pub(crate) fn run_owner(&mut self, now: Time, index: usize, process: u32) {
         let running = &mut self.processes[process as usize];
-        running.touched.insert(index as u32);
         let socket = SocketId(index as u32);
         let kind = &mut self.sockets.endpoints[index].kind;
         let is_established = kind.is_established();
@@ -73,7 +72,25 @@ impl World {
         } else {
             running.tell(Event::Ready(socket));
         }
-        self.with_process(now, process, |machine, sockets| machine.drive(now, sockets));
+        if running.wake == Span::ZERO {
+            running.touched.insert(index as u32);
+            return self.with_process(now, process, |machine, sockets| machine.drive(now, sockets));
+        }
+        // Its host acknowledges meanwhile.
+        self.busy += usize::from(!core::mem::replace(&mut running.busy, true));
+        let at = now + running.wake;
+        self.arm_process(process, at);
+        self.flush(now, index);
+    }
+
+    /// Enters a process's wake-up unless the event queue has an earlier one.
+    fn arm_process(&mut self, process: u32, at: Time) {
+        let running = &mut self.processes[process as usize];
+        if running.armed.is_none_or(|armed| at < armed) {
+            let at = at.max(self.network.events.now());
+            running.armed = Some(at);
+            self.network.events.push(at, running.target);
+        }
     }
 
     fn with_process(
@@ -92,12 +109,8 @@ impl World {
         running.machine = Some(machine);
         self.busy = self.busy + usize::from(busy) - usize::from(running.busy);
         running.busy = busy;
-        if let Some(at) = next
-            && running.armed.is_none_or(|armed| at < armed)
-        {
-            let at = at.max(self.network.events.now());
-            running.armed = Some(at);
-            self.network.events.push(at, running.target);
+        if let Some(at) = next {
+            self.arm_process(process, at);
         }
         while let Some(endpoint) = self.processes[process as usize].touched.pop_first() {
             self.flush(now, endpoint as usize);

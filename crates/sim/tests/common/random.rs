@@ -128,6 +128,7 @@ fn add_process(plan: &mut Plan, node: u32, tcp: Config, draw: &mut dyn Draw) {
         simulated: false,
         tcp: tcp.clone(),
         mptcp,
+        wake_ns: draw.below(2) * draw.below(MS),
         app,
     });
 }

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from voxpath.scenario.elements.kinds import OneOf, tables_in
 from voxpath.scenario.mptcp import Mptcp
 from voxpath.scenario.processes.table import ProcessTable
-from voxpath.scenario.quantities import Name
+from voxpath.scenario.quantities import Name, Span
 from voxpath.scenario.table import Table, faults
 from voxpath.scenario.tcp import Socket
 
@@ -36,6 +36,11 @@ class Process(Table):
         None,
         description="What its connections go over, TCP without it: `client` is those that it opens, "
         "`server` those that it accepts.",
+    )
+    wake: Span = Field(
+        0,
+        description="How long it takes from what happens at one of its sockets until it runs, in `sim`; "
+        "some 50 us to 150 us of a program on Linux.",
     )
     app: Annotated[ProcessTable, OneOf(tuple(PROCESSES.values()))] = Field(description="What it does.")
 

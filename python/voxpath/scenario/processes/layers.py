@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ SERVER_FLIGHT = 371
 class LayersTable(ProcessTable):
     """A process whose connections may go over TLS 1.3 and WebSocket; both ends have to say so."""
 
-    CONNECTS = ("client",)
+    CONNECTS: ClassVar[tuple[Literal["client", "server"], ...]] = ("client",)
 
     tls: bool = Field(
         False,
