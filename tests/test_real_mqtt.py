@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -57,13 +60,35 @@ def table(folder, name: str) -> pl.DataFrame:
     return pl.read_parquet(folder / f"{name}.parquet")
 
 
-@pytest.mark.parametrize(("qos", "version"), [(0, "3.1.1"), (2, "5")])
-def test_our_clients_speak_to_mosquitto(qos, version, tmp_path):
-    assert shutil.which("mosquitto"), "mosquitto is missing: make setup installs it"
-    conf = tmp_path / "mosquitto.conf"
-    conf.write_text("listener 1883\nallow_anonymous true\n")
-    path = tmp_path / "mosquitto.toml"
-    program = f'[hosts.cloud]\nprofile = "linux"\nrun = ["mosquitto", "-c", "{conf}"]\nlistens = 1883\n'
+# amqtt takes a second or two to start.
+BROKERS = {
+    "mosquitto": "listener 1883\nallow_anonymous true\n",
+    "amqtt": """
+listeners:
+  default: { type: tcp, bind: "0.0.0.0:1883" }
+plugins:
+  amqtt.plugins.authentication.AnonymousAuthPlugin: { allow_anonymous: true }
+""",
+}
+
+
+def configured(broker: str, folder) -> list[str]:
+    """The command of a broker of others."""
+    program = shutil.which(broker) or shutil.which(broker, path=str(Path(sys.executable).parent))
+    assert program, f"{broker} is missing: make setup installs it"
+    conf = folder / f"{broker}.yaml"
+    conf.write_text(BROKERS[broker])
+    return [program, "-c", str(conf)]
+
+
+@pytest.mark.parametrize(
+    ("broker", "qos", "version"),
+    [("mosquitto", 0, "3.1.1"), ("mosquitto", 2, "5"), ("amqtt", 0, "3.1.1"), ("amqtt", 2, "3.1.1")],
+)
+def test_our_clients_speak_to_brokers_of_others(broker, qos, version, tmp_path):
+    path = tmp_path / "others.toml"
+    command = json.dumps(configured(broker, tmp_path))
+    program = f'[hosts.cloud]\nprofile = "linux"\nrun = {command}\nlistens = 1883\n'
     path.write_text(NETWORK + program + CLIENTS.replace("QOS", str(qos)).replace("VERSION", version))
     (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
     published = table(run, "publications")
@@ -73,7 +98,8 @@ def test_our_clients_speak_to_mosquitto(qos, version, tmp_path):
     took = published["last_delivered_ns"] - published["published_ns"]
     # Two links of 5 ms each; how much later is the machine's affair.
     assert took.min() > 10_000_000
-    assert table(run, "deliveries")["qos"].to_list() == [qos] * 10
+    # amqtt sends at the QoS of the subscription, also where the message had a lower one.
+    assert table(run, "deliveries")["qos"].to_list() == [2 if broker == "amqtt" else qos] * 10
 
 
 def test_mosquittos_clients_speak_to_our_broker(tmp_path):
@@ -164,7 +190,14 @@ def test_a_broker_that_was_stopped_comes_back_with_what_it_stored(backend, tmp_p
 def test_the_network_counts_what_connections_of_real_clients_send(tmp_path):
     """The same bytes by layer as in a simulated run, unless the kernel retransmitted."""
     path = tmp_path / "wire.toml"
-    broker = '[hosts.cloud]\nprofile = "linux"\n[[processes]]\nname = "broker"\nhost = "cloud"\napp = { kind = "broker" }\n'
+    broker = """
+[hosts.cloud]
+profile = "linux"
+[[processes]]
+name = "broker"
+host = "cloud"
+app = { kind = "broker" }
+"""
     path.write_text(NETWORK + broker + CLIENTS.replace("QOS", "1").replace("VERSION", "5"))
     found = {}
     for backend in ("sim", "real"):
