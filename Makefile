@@ -15,7 +15,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -61,6 +61,8 @@ help:
 	@echo 'make mahimahi     packet-delivery traces in exec, the simulator and mm-link: five minutes; TRACES="a.up b.down" adds some (docs/measured/mahimahi.md)'
 	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench-mqtt   a broker of 10 000 clients and 10^6 messages on one core: some minutes (docs/measured/mqtt-crowd.md)'
+	@echo 'make bench-sealed what sealing and opening cost in time: a minute (docs/measured/sealed.md)'
+	@echo 'make study-mqtt   the study thapa2023 in full, on real hosts too, on a machine that does nothing else: half an hour; it can be interrupted (docs/measured/thapa2023.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
 	@echo 'make bench-call   a call of 60 s beside its datagrams in ns-3, and a thousand calls in one run'
@@ -336,6 +338,12 @@ mqtt: setup
 
 bench-mqtt: setup
 	$(BIN)/python benches/mqtt/crowd.py
+
+bench-sealed: setup
+	$(BIN)/python benches/sealed/run.py
+
+study-mqtt: setup
+	$(BIN)/python benches/mqtt/study.py
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator

@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from voxpath.scenario import from_dict
 from voxpath.sealed import Grant, Identity, Opener, Owner, Refused, Role, Sealer, verify
-from voxpath.sealed.objects import overhead
+from voxpath.sealing import overhead
 
 TOPIC = "ward/7/heart"
 LATER = 1_000
@@ -150,3 +151,15 @@ def test_who_opened_what_is_accounted_for(ward):
             verify(wrong, ward.nurse.public)
     with pytest.raises(Refused, match="not the reader's"):
         verify([dataclasses.replace(receipts[0], at=9)], ward.nurse.public)
+
+
+def test_publishers_of_scenarios_send_bodies_that_are_as_long_as_sealed_ones(ward):
+    app = {"kind": "publisher", "broker": "server", "topic": "a", "size": ["1 B", "1 kB"], "sealed": True}
+    process = {"name": "device", "host": "client", "app": {**app, "messages": 2}}
+    made = {
+        "name": "sealed",
+        "topology": {"kind": "pipe", "link": {"delay": "1 ms"}},
+        "processes": [process],
+    }
+    sizes = from_dict(made).plan.data["processes"][0]["app"]["sizes"]
+    assert sizes == [len(ward.sealer(ward.device).seal(bytes(size), 0)) for size in (1, 1000)]

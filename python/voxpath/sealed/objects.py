@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,21 +11,12 @@ from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from voxpath.sealed.owner import Grant, Identity, Public, Refused, Role
+from voxpath.sealing import HEAD, NONCE, SIGNATURE, TAG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_HEAD = struct.Struct("!BIQB")
 _VERSION = 1
-_SIGNATURE = 64
-_TAG = 16
-_NONCE = 12
-"""Random, as SP 800-38D section 8.2.2 has it: good for 2^32 objects of a key."""
-
-
-def overhead(name: str) -> int:
-    """Bytes that sealing adds to an object of the publisher of this name."""
-    return _HEAD.size + len(name.encode()) + _NONCE + _TAG + _SIGNATURE
 
 
 class Sealer:
@@ -54,9 +44,9 @@ class Sealer:
             raise Refused(f"the right to publish {self._grant.topic!r} is over")
         self._number += 1
         name = self._one.name.encode()
-        head = _HEAD.pack(_VERSION, self._grant.epoch, self._number, len(name)) + name
+        head = HEAD.pack(_VERSION, self._grant.epoch, self._number, len(name)) + name
         bound = head + self._grant.topic.encode()
-        nonce = secrets.token_bytes(_NONCE)
+        nonce = secrets.token_bytes(NONCE)
         sealed = nonce + self._cipher.encrypt(nonce, body, bound)
         return head + sealed + self._one.signing.sign(bound + sealed)
 
@@ -125,21 +115,21 @@ class Opener:
         """
         if now >= self._grant.until:
             raise Refused(f"the right to read {self._grant.topic!r} is over")
-        if len(sealed) < _HEAD.size + _NONCE + _TAG + _SIGNATURE:
+        if len(sealed) < HEAD.size + NONCE + TAG + SIGNATURE:
             raise Refused("it is too short for a sealed object")
-        version, epoch, number, length = _HEAD.unpack_from(sealed)
-        name = sealed[_HEAD.size : _HEAD.size + length].decode(errors="replace")
+        version, epoch, number, length = HEAD.unpack_from(sealed)
+        name = sealed[HEAD.size : HEAD.size + length].decode(errors="replace")
         publisher = self._publishers.get(name)
         if version != _VERSION or publisher is None:
             raise Refused("it is of nobody who may publish here")
         if epoch != self._grant.epoch:
             raise Refused(f"it is sealed with key {epoch} of the topic, this is key {self._grant.epoch}")
-        head = sealed[: _HEAD.size + length]
-        body, signature = sealed[len(head) : -_SIGNATURE], sealed[-_SIGNATURE:]
+        head = sealed[: HEAD.size + length]
+        body, signature = sealed[len(head) : -SIGNATURE], sealed[-SIGNATURE:]
         bound = head + self._grant.topic.encode()
         try:
             publisher.signing.verify(signature, bound + body)
-            opened = self._cipher.decrypt(body[:_NONCE], body[_NONCE:], bound)
+            opened = self._cipher.decrypt(body[:NONCE], body[NONCE:], bound)
         except (InvalidSignature, InvalidTag):
             raise Refused("it was altered, or is of another topic") from None
         if number <= self._last.get(name, 0):

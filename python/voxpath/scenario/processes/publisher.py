@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,11 @@ from voxpath.scenario.processes.mqtt import (
     Wire,
 )
 from voxpath.scenario.quantities import Several, Size, Span
+from voxpath.sealing import overhead
+
+if TYPE_CHECKING:
+    from voxpath.scenario.problems import Path
+    from voxpath.scenario.processes.table import Among
 
 _Body = Annotated[Size, Field(le=268_000_000)]
 
@@ -42,6 +47,11 @@ class Publisher(ClientsTable):
     size: _Body | Annotated[tuple[_Body, ...], Field(strict=False, min_length=1)] = default(
         "100 B", "Body of each message; or a list, of which messages take one after the other, over and over."
     )
+    sealed: bool = Field(
+        False,
+        description="Whether bodies travel as sealed objects of `voxpath.sealed`, whose publisher has the "
+        "process's name: what sealing adds is added to each `size`.",
+    )
     interval: Span = default(
         "1 s",
         "From one message of a client to its next one; 0 s is as soon as the one before was sent, and "
@@ -55,6 +65,13 @@ class Publisher(ClientsTable):
     expiry: Seconds | None = Field(
         None, description="After which a message that waits is of no use; version 5."
     )
+
+    def planned(self, among: Among, faults: list[tuple[Path, str]]) -> dict[str, Any]:
+        """The publisher as a plan holds it."""
+        plan = super().planned(among, faults)
+        if self.sealed:
+            plan["sizes"] = [size + overhead(among.name) for size in plan["sizes"]]
+        return plan
 
     def own(self) -> dict[str, Any]:
         """What is a publisher's alone."""
