@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -66,3 +68,13 @@ def test_more_loss_is_not_better_on_the_whole():
 def test_what_cannot_be_counted_is_refused(settings: dict[str, str], told: str):
     with pytest.raises(CallError, match=told):
         many(PERFECT, ENCODED, [0], **settings)
+
+
+def test_a_process_that_judges_imports_nothing_that_makes_calls():
+    script = (
+        "import sys; import voxpath.voice.call.verdict, voxpath.voice.call.echo; "
+        "heavy = ('polars', 'pydantic', 'scipy.signal', 'voxpath.scenario'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

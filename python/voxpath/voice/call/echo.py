@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpath.voice.aec.rooms import Place, Room, RoomsError
 from voxpath.voice.call import emodel
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import resampled
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.document import Cell
+    from voxpath.voice.aec.rooms import Place
     from voxpath.voice.call.emodel import Connection
     from voxpath.voice.call.recording import Recording
 
@@ -33,20 +33,22 @@ class Desk:
     """Where somebody speaks hands-free.
 
     Attributes:
-        room: Around it.
+        size: Of the room, in metres.
+        decay_s: Seconds in which its sound decays by 60 dB.
         loudspeaker: Its place in the room.
         microphone: Its place.
     """
 
-    room: Room
+    size: Place
+    decay_s: float
     loudspeaker: Place
     microphone: Place
 
 
 ROOMS: Mapping[str, Desk] = {
-    "booth": Desk(Room((1.5, 1.5, 2.2), 0.15), (0.6, 1.1, 1.1), (0.8, 0.9, 1.1)),
-    "office": Desk(Room((5.0, 4.0, 2.7), 0.4), (2.0, 1.5, 0.8), (2.3, 1.6, 0.8)),
-    "meeting-room": Desk(Room((8.0, 6.0, 3.0), 0.6), (3.5, 3.0, 0.8), (4.5, 3.2, 0.8)),
+    "booth": Desk((1.5, 1.5, 2.2), 0.15, (0.6, 1.1, 1.1), (0.8, 0.9, 1.1)),
+    "office": Desk((5.0, 4.0, 2.7), 0.4, (2.0, 1.5, 0.8), (2.3, 1.6, 0.8)),
+    "meeting-room": Desk((8.0, 6.0, 3.0), 0.6, (3.5, 3.0, 0.8), (4.5, 3.2, 0.8)),
 }
 """Rooms by name; sizes, decays and places are our choice."""
 
@@ -104,9 +106,13 @@ class Loudspeaker:
         Raises:
             CallError: The room cannot be computed.
         """
+        from voxpath.voice.aec.rooms import Room, RoomsError
+
         desk = ROOMS[self.room]
         try:
-            ((made,),) = desk.room.responses([desk.loudspeaker], [desk.microphone], rate_hz)
+            ((made,),) = Room(desk.size, desk.decay_s).responses(
+                [desk.loudspeaker], [desk.microphone], rate_hz
+            )
         except RoomsError as error:
             raise CallError(str(error)) from None
         late = made[_LIBRARY_LATE:]

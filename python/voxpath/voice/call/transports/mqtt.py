@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import polars as pl
-
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import polars as pl
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
@@ -68,6 +68,8 @@ class Mqtt:
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of publications; speech begins when the broker has accepted the speaker."""
+        import polars as pl
+
         rows = rows.filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
         found = Arrivals.nothing(way)
         number = rows.get_column("message").cast(pl.Int64).to_numpy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import polars as pl
 
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
@@ -13,6 +12,8 @@ from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import polars as pl
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
@@ -49,6 +50,8 @@ class Rtp:
         The end that answers begins to speak when it hears of the call.
         """
         end = "client" if way.name == "there" else "server"
+        import polars as pl
+
         rows = rows.filter(
             pl.col("flow").cast(pl.String) == VOICE, pl.col("end") == end, pl.col("media") == "audio"
         )

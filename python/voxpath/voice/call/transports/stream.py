@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import polars as pl
-
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import polars as pl
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
@@ -62,6 +62,8 @@ class Stream:
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of messages."""
+        import polars as pl
+
         rows = rows.filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
         found = Arrivals.nothing(way)
         sent = [number for number, size in enumerate(way.sizes) if size]
