@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from test_voice_call import BAD, PERFECT
+from voxpath.scenario.one_link import link
 from voxpath.voice.call import call, delay
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
@@ -47,6 +48,13 @@ def test_nothing_is_concealed_on_a_perfect_network_and_all_without_one():
     (nothing,) = many(one_link({"loss": "100 %"}, "nothing"), ENCODED, [0])
     assert nothing.concealed == 1
     assert nothing.judged.rating.mos == pytest.approx(1.2, abs=0.05)
+
+
+def test_a_listener_that_loses_its_connection_does_not_hold_up_the_call():
+    table = link({"": {"delay": "40 ms", "loss": "5 %", "burst": "5 packets"}, "up": {}, "down": {}})
+    bursts = one_link(table, "bursts")
+    runs = many(bursts, ENCODED, range(30), over="mqtt", buffer="100 ms", seed=1)
+    assert max(run.concealed for run in runs) > 0.5
 
 
 def test_more_loss_is_not_better_on_the_whole():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
 
+_PATIENCE_NS = 10_000_000_000
+"""For a speaker who is connected late."""
 _BROKER, _ROUTER = "broker", "router"
 
 
@@ -64,7 +66,9 @@ class Mqtt:
                     },
                 },
             ]
-        return with_flows(network, processes=processes)
+        # A listener whose connection is lost keeps on trying, so the run does not end by itself.
+        ends = max(way.end_ns for way in ways) + _PATIENCE_NS + TAIL_NS
+        return {**with_flows(network, processes=processes), "duration": f"{ends} ns"}
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of publications; speech begins when the broker has accepted the speaker."""
