@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,13 +11,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from test_voice_call import BAD, save
 from voxpath import api
-from voxpath.voice.call import call, datagrams, kernel
+from voxpath.voice.call import call, datagrams, kernel, streams
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
 from voxpath.voice.call.network import one_link
+from voxpath.voice.call.player import Fate
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import read
 from voxpath.voice.call.transports.base import NEVER
@@ -57,19 +61,17 @@ def test_over_the_kernel_what_is_lost_is_what_the_network_decided(tmp_path: Path
     assert network.min() >= 20
 
 
-def test_a_receiver_that_is_not_ours_reads_our_packets_by_their_description(tmp_path: Path):
-    encoded = CODECS["opus"].encode(read(shortened(tmp_path)), Wish())
+@pytest.mark.parametrize("codec", ["opus", "g711"])
+def test_a_receiver_that_is_not_ours_reads_our_packets_by_their_description(codec: str, tmp_path: Path):
+    encoded = CODECS[codec].encode(read(shortened(tmp_path)), Wish())
     document = kernel.planned(one_link({"delay": "20 ms"}, "no loss"), None)
     frames, description = tmp_path / "frames", tmp_path / "voice.sdp"
-    ticks = encoded.frame_ns * 48_000 // 1_000_000_000
+    ticks = {"opus": 960, "g711": 160}[codec]
+    assert ticks == encoded.frame_ns * encoded.clock_hz // 1_000_000_000
     frames.write_text("\n".join([f"{ticks} {encoded.frame_ns}", *(one.hex() for one in encoded.frames)]))
     with api.real(document) as net:
         address = net.addresses["server"][0]
-        description.write_text(
-            f"v=0\no=- 0 0 IN IP4 {address}\ns=voice\nc=IN IP4 {address}\nt=0 0\n"
-            f"m=audio {kernel.PORT} RTP/AVP {datagrams.PAYLOAD_TYPE}\n"
-            f"a=rtpmap:{datagrams.PAYLOAD_TYPE} opus/48000/2\n"
-        )
+        description.write_text(kernel.description(encoded, address))
         theirs = net.host("server").popen(
             [sys.executable, "-c", FFMPEG, str(description)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -92,7 +94,55 @@ def test_a_receiver_that_is_not_ours_reads_our_packets_by_their_description(tmp_
     assert set(np.diff([pts for pts, _ in read_by_them][1:])) == {ticks}
 
 
-def test_only_rtp_goes_over_the_kernel(tmp_path: Path):
-    for more in ({"over": "tcp"}, {"redundancy": 1}):
-        with pytest.raises(CallError, match="by rtp, without redundancy"):
+def test_over_a_connection_of_the_kernel_all_frames_come(tmp_path: Path):
+    there, back = call(
+        LOSSY, (shortened(tmp_path), shortened(tmp_path)), over="tcp", backend="real", out=tmp_path / "runs"
+    ).talks
+    for talk in (there, back):
+        assert (talk.arrivals.complete != NEVER).all()
+        network = (talk.arrivals.complete - talk.arrivals.sent) / 1e6
+        assert network.min() >= 20
+        # What comes after a segment that was lost waits for it.
+        assert (np.diff(talk.arrivals.complete) >= 0).all()
+        assert network.max() > 40
+        assert talk.heard.count(Fate.LOST) == 0
+
+
+def test_frames_cross_a_connection_on_loopback_as_they_are(tmp_path: Path):
+    encoded = CODECS["opus"].encode(read(shortened(tmp_path)), Wish(dtx=True))
+    frames = tmp_path / "frames"
+    frames.write_text("\n".join([f"960 {encoded.frame_ns}", *(one.hex() for one in encoded.frames)]))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    program = [sys.executable, streams.__file__]
+    with frames.open("rb") as given:
+        speaker = subprocess.Popen([*program, "send", "127.0.0.1", port], stdin=given, stdout=subprocess.PIPE)
+        told = subprocess.run(
+            [*program, "receive", "127.0.0.1", port, "20"], stdout=subprocess.PIPE, check=True
+        ).stdout
+        sent = json.loads(speaker.communicate()[0])
+    came = json.loads(told)
+    assert {number: bytes.fromhex(content) for number, _, content in came} == {
+        number: frame for number, frame in enumerate(encoded.frames) if frame
+    }
+    assert len(sent["sent"]) == len(encoded.frames)
+    assert all(at >= sent["sent"][number] for number, at, _ in came)
+
+
+@given(st.lists(st.binary(max_size=40), max_size=12), st.lists(st.integers(1, 60), min_size=1, max_size=30))
+def test_packets_are_found_however_a_stream_is_cut(frames: list[bytes], cuts: list[int]):
+    whole = b"".join(streams.framed(number, 160 * number, frame) for number, frame in enumerate(frames))
+    pieces = []
+    for cut in cuts:
+        pieces.append(whole[:cut])
+        whole = whole[cut:]
+    found = list(streams.packets_of(iter([*pieces, whole])))
+    assert [one[datagrams.HEADER.size :] for one in found] == frames
+    assert [datagrams.number_of(one) for one in found] == list(range(len(frames)))
+
+
+def test_what_does_not_go_over_the_kernel_is_refused(tmp_path: Path):
+    for more in ({"over": "mqtt"}, {"redundancy": 1}):
+        with pytest.raises(CallError, match="by rtp or tcp, without redundancy"):
             call(BAD, backend="real", out=tmp_path, **more)

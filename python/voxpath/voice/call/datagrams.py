@@ -12,44 +12,42 @@ import socket
 import struct
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PAYLOAD_TYPE = 96
 SSRC = 0x766F7870
-_HEADER = struct.Struct("!BBHII")
+HEADER = struct.Struct("!BBHII")
+"""Of RTP, without extensions."""
 _VERSION = 0x80
-_LEAD_S = 1.5
+LEAD_S = 1.5
 """From its start to the first frame."""
-_LATE_S = 0.01
+LATE_S = 0.01
 """A packet that leaves later than this after it was due was not sent in time."""
 
 
 def packet(number: int, timestamp: int, frame: bytes) -> bytes:
     """A packet of RTP (RFC 3550 section 5.1); the first one is marked as the begin of a talk spurt."""
     marker = 0x80 if number == 0 else 0
-    return (
-        _HEADER.pack(_VERSION, marker | PAYLOAD_TYPE, number & 0xFFFF, timestamp & 0xFFFFFFFF, SSRC) + frame
-    )
+    return HEADER.pack(_VERSION, marker | PAYLOAD_TYPE, number & 0xFFFF, timestamp & 0xFFFFFFFF, SSRC) + frame
 
 
 def number_of(datagram: bytes) -> int | None:
     """The sequence number of one of our packets; none of anything else."""
-    if len(datagram) < _HEADER.size:
+    if len(datagram) < HEADER.size:
         return None
-    version, _, number, _, ssrc = _HEADER.unpack_from(datagram)
+    version, _, number, _, ssrc = HEADER.unpack_from(datagram)
     return int(number) if (version, ssrc) == (_VERSION, SSRC) else None
 
 
 def send(address: str, port: int) -> None:
     """Sends what the input has: a line with the ticks and nanoseconds of a frame, then a frame a line."""
-    ticks, frame_ns = map(int, sys.stdin.readline().split())
-    frames = [bytes.fromhex(line) for line in sys.stdin]
-    begin = time.monotonic_ns() + int(_LEAD_S * 1e9)
+    ticks, frame_ns, frames = frames_of(sys.stdin)
+    begin = time.monotonic_ns() + int(LEAD_S * 1e9)
     times: list[int] = []
-    with socket.socket(_family(address), socket.SOCK_DGRAM) as out:
+    with socket.socket(family(address), socket.SOCK_DGRAM) as out:
         out.connect((address, port))
         for number, frame in enumerate(frames):
             due = begin + number * frame_ns
@@ -58,7 +56,7 @@ def send(address: str, port: int) -> None:
             times.append(time.monotonic_ns())
             if frame:
                 out.send(packet(number, number * ticks, frame))
-    late = sum(at - begin - number * frame_ns > _LATE_S * 1e9 for number, at in enumerate(times))
+    late = sum(at - begin - number * frame_ns > LATE_S * 1e9 for number, at in enumerate(times))
     sys.stdout.write(
         json.dumps(
             {"captured": [begin + n * frame_ns for n in range(len(frames))], "sent": times, "late": late}
@@ -69,7 +67,7 @@ def send(address: str, port: int) -> None:
 def receive(address: str, port: int, seconds: float) -> None:
     """Tells when each packet came, and what was in it, until nothing has come for so long."""
     came: list[tuple[int, int, str]] = []
-    with socket.socket(_family(address), socket.SOCK_DGRAM) as here:
+    with socket.socket(family(address), socket.SOCK_DGRAM) as here:
         here.bind((address, port))
         here.settimeout(seconds)
         while True:
@@ -79,11 +77,18 @@ def receive(address: str, port: int, seconds: float) -> None:
                 break
             at, number = time.monotonic_ns(), number_of(datagram)
             if number is not None:
-                came.append((number, at, datagram[_HEADER.size :].hex()))
+                came.append((number, at, datagram[HEADER.size :].hex()))
     sys.stdout.write(json.dumps(came))
 
 
-def _family(address: str) -> socket.AddressFamily:
+def frames_of(lines: TextIO) -> tuple[int, int, list[bytes]]:
+    """Ticks and nanoseconds of a frame, and the frames; an empty one is not sent."""
+    ticks, frame_ns = map(int, lines.readline().split())
+    return ticks, frame_ns, [bytes.fromhex(line) for line in lines]
+
+
+def family(address: str) -> socket.AddressFamily:
+    """Of an address as it is written."""
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpath.voice.call import datagrams
+from voxpath.voice.call import datagrams, streams
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import NEVER, Arrivals
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 PORT = 5004
 """Of RTP, by RFC 3551 section 8; the second direction has the next even one."""
-_MEDIA_HZ = 48_000
-"""Ticks of the RTP clock of Opus (RFC 7587)."""
 _PATIENCE_S = 5.0
+CARRIERS = {"rtp": datagrams, "tcp": streams}
+"""By the names of transports: the programs that take frames from one host to another."""
 
 
-def planned(network: Network, seed: int | None) -> Document:
+def planned(network: Network, seed: int | None, over: str = "rtp") -> Document:
     """The network with real hosts at its ends.
 
     Raises:
@@ -41,14 +41,14 @@ def planned(network: Network, seed: int | None) -> Document:
     hosts = dict(network.data.get("hosts", {}))
     for name in (network.here, network.there):
         hosts[name] = {**hosts.get(name, {}), "real": True}
-    data: dict[str, Any] = {**network.data, "hosts": hosts, "name": f"a voice by RTP: {network.told}"}
+    data: dict[str, Any] = {**network.data, "hosts": hosts, "name": f"a voice by {over}: {network.told}"}
     if seed is not None:
         data["seed"] = seed
     return from_dict(data, network.told, network.base)
 
 
 def carry(
-    document: Document, ways: Sequence[Way], coded: Sequence[Encoded], out: Path
+    document: Document, ways: Sequence[Way], coded: Sequence[Encoded], out: Path, over: str = "rtp"
 ) -> tuple[list[Arrivals], Path]:
     """Sends the frames of each direction from host to host, in real time.
 
@@ -61,13 +61,15 @@ def carry(
     """
     from voxpath.api import real
 
-    program = [sys.executable, datagrams.__file__]
+    program = [sys.executable, str(CARRIERS[over].__file__)]
     with tempfile.TemporaryDirectory() as scratch, real(document, out=out) as net:
         running = []
         for index, (way, encoded) in enumerate(zip(ways, coded, strict=True)):
-            address, port = net.addresses[way.to][0], str(PORT + 2 * index)
+            # Of a byte stream, the listener opens the connection.
+            host = way.to if over == "rtp" else way.from_
+            address, port = net.addresses[host][0], str(PORT + 2 * index)
             frames = Path(scratch, f"{way.name}.frames")
-            ticks = encoded.frame_ns * _MEDIA_HZ // 1_000_000_000
+            ticks = encoded.frame_ns * encoded.clock_hz // 1_000_000_000
             lines = [f"{ticks} {encoded.frame_ns}", *(frame.hex() for frame in encoded.frames)]
             frames.write_text("\n".join(lines) + "\n")
             listener = net.host(way.to).popen(
@@ -104,3 +106,25 @@ def _arrivals(came: list[tuple[int, int, str]], sent: dict[str, Any], encoded: E
         if complete[index] == NEVER:
             complete[index] = at
     return Arrivals(captured, left, complete)
+
+
+def description(encoded: Encoded, address: str, port: int = PORT) -> str:
+    """The session description (SDP, RFC 8866) by which others read our RTP.
+
+    Args:
+        encoded: What is sent.
+        address: Of the listener.
+        port: Of the listener.
+    """
+    kind = "IP6" if ":" in address else "IP4"
+    lines = [
+        "v=0",
+        f"o=- 0 0 IN {kind} {address}",
+        "s=voxpath",
+        f"c=IN {kind} {address}",
+        "t=0 0",
+        f"m=audio {port} RTP/AVP {datagrams.PAYLOAD_TYPE}",
+        f"a=rtpmap:{datagrams.PAYLOAD_TYPE} {encoded.rtp}",
+        f"a=ptime:{encoded.frame_ns / 1e6:g}",
+    ]
+    return "".join(f"{line}\r\n" for line in lines)

@@ -155,10 +155,12 @@ class _Sender:
             for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
         ]
         if self.backend == "real":
-            if self.transport.name != "rtp" or self.wants.redundancy:
-                raise CallError("over the kernel a voice goes by rtp, without redundancy")
-            document = kernel.planned(network, self.seed)
-            came, folder = kernel.carry(document, ways, coded, self.out)
+            over = self.transport.name
+            if over not in kernel.CARRIERS or self.wants.redundancy:
+                names = " or ".join(kernel.CARRIERS)
+                raise CallError(f"over the kernel a voice goes by {names}, without redundancy")
+            document = kernel.planned(network, self.seed, over)
+            came, folder = kernel.carry(document, ways, coded, self.out, over)
         else:
             document = planned(network, self.transport, ways, self.wants, self.seed)
             folder = _run(document, self.out, self.force)

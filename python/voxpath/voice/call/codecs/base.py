@@ -44,6 +44,7 @@ class Encoded:
         frames: Octets of each; empty where nothing is sent.
         lookahead: Samples by which the decoder's output is late: encoder and decoder together.
         copies: Whether each frame's packet carries a copy of the frame before.
+        rtp: The name of the encoding and its clock, as an SDP's rtpmap has them.
     """
 
     told: str
@@ -53,6 +54,12 @@ class Encoded:
     frames: Sequence[bytes]
     lookahead: int
     copies: Sequence[bool]
+    rtp: str = "L16/8000"
+
+    @property
+    def clock_hz(self) -> int:
+        """Ticks of RTP's clock."""
+        return int(self.rtp.split("/")[1])
 
     @property
     def frame_ns(self) -> int:

@@ -74,7 +74,9 @@ class G711:
         # The concealment's output is late, so a frame more is needed for the end of the recording.
         if len(frames) * frame < len(values) + lookahead:
             frames.append(compress(np.zeros(frame, np.int16)))
-        return Encoded(told, RATE_HZ, len(values), frame, frames, lookahead, [False] * len(frames))
+        return Encoded(
+            told, RATE_HZ, len(values), frame, frames, lookahead, [False] * len(frames), "PCMU/8000"
+        )
 
     def decoder(self, encoded: Encoded) -> AbstractContextManager[Decoder]:
         """With concealment."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
 _FRAMES_NS = (2_500_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000, 60_000_000)
+RTP = "opus/48000/2"
+"""Whatever is in it (RFC 7587 section 7)."""
 _LEAST, _MOST = 6_000, 510_000
 _EXPECTED_LOSS = 0.1
 """That the encoder prepares for where it may make copies: it makes none if it expects no loss. Our choice; a
@@ -60,7 +62,9 @@ class Opus:
         told = (
             f"Opus ({opus.version()}), {bitrate / 1000:g} kbit/s, {frame_ns / 1e6:g} ms, {', '.join(extras)}"
         )
-        return Encoded(told, rate, stream.samples, stream.frame, stream.packets, stream.lookahead, copies)
+        return Encoded(
+            told, rate, stream.samples, stream.frame, stream.packets, stream.lookahead, copies, RTP
+        )
 
     def decoder(self, encoded: Encoded) -> AbstractContextManager[Decoder]:
         """Of libopus."""

@@ -45,7 +45,8 @@ class Pcm:
         frames = [part.astype(">i2").tobytes() for part in parts]
         told = f"PCM, {recording.rate_hz} samples/s of 16 bits, {1000 * frame / recording.rate_hz:g} ms"
         samples = len(recording.values)
-        return Encoded(told, recording.rate_hz, samples, frame, frames, 0, [False] * len(frames))
+        rtp = f"L16/{recording.rate_hz}"
+        return Encoded(told, recording.rate_hz, samples, frame, frames, 0, [False] * len(frames), rtp)
 
     def decoder(self, encoded: Encoded) -> AbstractContextManager[Decoder]:
         """Nothing is remembered."""
