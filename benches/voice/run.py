@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxpath.backends.real.session import RealError
 from voxpath.results.intervals import summarise
 from voxpath.scenario.one_link import link
 from voxpath.voice.call import call, verdict
@@ -29,6 +30,7 @@ from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import judge
 from voxpath.voice.call.measures.pesq import Pesq
 from voxpath.voice.call.network import one_link
+from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import read
 from voxpath.voice.call.transports import TRANSPORTS
 from voxpath.voice.call.wav import write
@@ -153,6 +155,27 @@ def heard(task: tuple[Network, str], listen: Path | None) -> Heard:
 Cells = dict[tuple[str, str], list["Counted"]]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """All that the page is made of.
+
+    Attributes:
+        cells: Calls by their counts, by network and transport.
+        ones: A decoded call of each of these.
+        over_grid: Calls by their counts, by delay, loss and transport.
+        took_s: How long the latter took.
+        jobs: By how many processes.
+        real: The table of calls over the kernel; empty without them.
+    """
+
+    cells: Cells
+    ones: Mapping[tuple[str, str], Heard]
+    over_grid: Mapping[tuple[int, float, str], Sequence[Counted]]
+    took_s: float
+    jobs: int
+    real: Sequence[str]
+
+
 def head(names: Iterable[str], first: str = "network") -> list[str]:
     """The first lines of a table."""
     names = list(names)
@@ -226,19 +249,26 @@ def grid(cells: Mapping[tuple[int, float, str], Sequence[Counted]]) -> list[str]
 
 
 def checks(cells: Cells) -> list[str]:
-    """R of calls over the kernel, beside what the simulator has of the same network."""
+    """R of calls over the kernel, beside what the simulator has of the same network; or why there is none."""
     lines = ["| network | R over the kernel | R of the simulator, least to most |", "| --- | --- | --- |"]
     for name in CHECKED:
-        with tempfile.TemporaryDirectory() as out:
-            made = call(
-                NETWORKS[name], over="rtp", codec=CODEC, buffer=BUFFER, seed=SEED, backend="real", out=out
-            )
-        found = judge(Evidence(made.talks[0], made.codec, False))
-        if found is None:
-            raise RuntimeError("G.113 has G.711")
         simulated = [run.judged.rating.r for run in cells[name, "rtp"]]
-        lines.append(f"| {name} | {found.rating.r:.1f} | {min(simulated):.1f} to {max(simulated):.1f} |")
+        try:
+            found = over_the_kernel(NETWORKS[name])
+        except (CallError, RealError) as error:
+            found = f"none: {error}"
+        lines.append(f"| {name} | {found} | {min(simulated):.1f} to {max(simulated):.1f} |")
     return lines
+
+
+def over_the_kernel(network: Network) -> str:
+    """R of a call in real time."""
+    with tempfile.TemporaryDirectory() as out:
+        made = call(network, over="rtp", codec=CODEC, buffer=BUFFER, seed=SEED, backend="real", out=out)
+    found = judge(Evidence(made.talks[0], made.codec, False))
+    if found is None:
+        raise RuntimeError("G.113 has G.711")
+    return f"{found.rating.r:.1f}"
 
 
 def shown(found: Iterable[Any], what: str) -> Iterator[Any]:
@@ -279,17 +309,27 @@ def main() -> int:
         begun = time.monotonic()
         over_grid = dict(zip(spots, shown(pool.map(counted, links), "map"), strict=True))
         took = time.monotonic() - begun
-    runs = len(DELAYS_MS) * len(LOSSES) * sum(mapped.values())
     real = [] if options.no_real else checks(cells)
+    measured = Measured(cells, ones, over_grid, took, options.jobs, real)
+    options.page.write_text("\n".join(page_of(measured)), "utf-8")
+    return 0
+
+
+def page_of(measured: Measured) -> list[str]:
+    """The page's lines."""
+    cells, ones, over_grid, real = measured.cells, measured.ones, measured.over_grid, measured.real
+    of_cells, of_map = (sum(len(runs) for runs in some.values()) for some in (cells, over_grid))
+    replications = len(next(iter(cells.values())))
+    often = ", ".join(f"{over} {len(over_grid[DELAYS_MS[0], LOSSES[0], over])}" for over in MAPPED)
     page = [
         "# One voice: which transport for which network",
         "",
-        f"`make one-voice` writes this page, from {len(places) * options.replications + runs} simulated calls. Each sends the package's sample of 10 s in G.711 (frames of 20 ms,",
+        f"`make one-voice` writes this page, from {of_cells + of_map} simulated calls. Each sends the package's sample of 10 s in G.711 (frames of 20 ms,",
         f"concealment of Appendix I) to a jitter buffer of {BUFFER}; R and MOS-CQE are ITU-T G.107's, with Ie and Bpl of G.113. The E-model hears delay and",
         "losses; it does not hear which sound was lost.",
         "",
         "## Transports and networks",
-        f"MOS-CQE with its interval of 95 % over {options.replications} replications; mean delay, mouth to ear; what was concealed. Bold is the best, and what is within 0.05 of it.",
+        f"MOS-CQE with its interval of 95 % over {replications} replications; mean delay, mouth to ear; what was concealed. Bold is the best, and what is within 0.05 of it.",
         "Names between backquotes are presets, whose sources are in `scenario/one_link.py`.",
         "",
         *matrix(cells),
@@ -304,8 +344,8 @@ def main() -> int:
         *disagreement(ones),
         "",
         "## Delay and loss",
-        f"One link with a constant delay and independent losses: the transport with the best median R of {options.grid_replications} replications (mqtt: {mapped['mqtt']}), and that R; those within 1 of it, too.",
-        f"{runs} runs, in {took:.0f} s by {options.jobs} processes of a machine that did other things, too.",
+        f"One link with a constant delay and independent losses: the transport with the best median R of its replications ({often}), and that R; those within 1 of it, too.",
+        f"{of_map} runs, in {measured.took_s:.0f} s by {measured.jobs} processes of a machine that did other things, too.",
         "",
         *grid(over_grid),
         "",
@@ -318,8 +358,7 @@ def main() -> int:
             *real,
             "",
         ]
-    options.page.write_text("\n".join(page), "utf-8")
-    return 0
+    return page
 
 
 if __name__ == "__main__":
