@@ -343,7 +343,7 @@ bench-sealed: setup
 	$(BIN)/python benches/sealed/run.py
 
 study-mqtt: setup
-	$(BIN)/python benches/mqtt/study.py
+	$(BIN)/python benches/study.py thapa2023
 
 bench-real: setup bench-setup
 	make --silent -C benches/peers all tap-creator

@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "runs"
 
 
-def answered(name: str, *, quick: bool = False, out: Path = RUNS, kept: bool = False) -> Answer:
+def answered(
+    name: str, *, quick: bool = False, out: Path = RUNS, kept: bool = False, simulated: bool = False
+) -> Answer:
     """What a study finds with all of its backends. Runs are kept, so that it goes on where it was interrupted.
 
     Args:
@@ -31,13 +33,19 @@ def answered(name: str, *, quick: bool = False, out: Path = RUNS, kept: bool = F
         quick: As `voxpath study --quick`.
         out: Directory of the runs.
         kept: Makes no runs on real hosts: takes those that are there.
+        simulated: Asks for none on real hosts at all.
 
     Raises:
         RealError: No real hosts here.
     """
     study = load(name)
     with answering(name, out, kept=kept) as ask:
-        return study.run(ask, quick)
+        return study.run(
+            lambda questions, named: ask(
+                questions, [one for one in named if one != RealBackend.name or not simulated]
+            ),
+            quick,
+        )
 
 
 @contextmanager

@@ -9,9 +9,10 @@ import argparse
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from page import machine
-from studies import ROOT, answered, save_report, section_lines
+from studies import ROOT, RUNS, answered, save_report, section_lines
 
 from voxpath import _engine
 from voxpath.backends.real.session import RealError
@@ -36,6 +37,7 @@ PAGES = {
     "hoang2017": Page(
         "Does receiver-side congestion control serve a call, and share with TCP?", "study-hoang"
     ),
+    "thapa2023": Page("The same data by a socket and by MQTT", "study-mqtt"),
 }
 
 
@@ -47,13 +49,22 @@ def main() -> int:
     parser.add_argument(
         "--kept", action="store_true", help="make no runs on real hosts, take those that are there"
     )
+    parser.add_argument("--simulated", action="store_true", help="no runs on real hosts; the page says so")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="directory of the runs")
     options = parser.parse_args()
     page, on = PAGES[options.name], machine()
     try:
-        answer = answered(options.name, quick=options.quick, kept=options.kept)
+        answer = answered(
+            options.name,
+            quick=options.quick,
+            out=options.runs,
+            kept=options.kept,
+            simulated=options.simulated,
+        )
     except RealError as error:
         sys.stderr.write(f"no real hosts here: {error}\n")
         return 1
+    without = " There were no runs on real hosts (`--simulated`)." if options.simulated else ""
     found = "\n".join(f"- {one}" for one in answer.report.answer)
     asked = ", ".join(
         f"{name} {value}" for name, value in answer.report.origin if name not in ("command", "engine")
@@ -61,7 +72,7 @@ def main() -> int:
     text = f"""# {page.title}
 
 Written by `make {page.target}`; do not edit. The page shows the study [{options.name}](../../python/voxpath/studies/{options.name}/README.md), which explains its settings,
-with {asked}. Measured on {on}; engine {_engine.BUILD}.
+with {asked}.{without} Measured on {on}; engine {_engine.BUILD}.
 
 {found}
 
