@@ -1,10 +1,11 @@
 //! From a plan to a world.
 
 use crate::address::{Address, FourTuple, Label};
-use crate::endpoint::{Counters, Endpoint, Kind, Owner, Socket, Tcp};
+use crate::endpoint::{Endpoint, Kind, Socket, Tcp};
 use crate::limits::Limits;
 use crate::multipath::Multipath;
 use crate::network::{Network, Node};
+use crate::owner::{Counters, Owner};
 use crate::plan::{self, DIRECTIONS, Flow, Observe, Plan, Through};
 use crate::processes::{Running, Stacks};
 use crate::sinks;

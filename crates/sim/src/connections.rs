@@ -1,9 +1,10 @@
 //! TCP connections: what came of each end, and those that programs on real hosts have over the network, as it sees them
 //! pass.
 
-use crate::endpoint::{Counters as Packets, Endpoint, Kind};
+use crate::endpoint::{Endpoint, Kind};
 use crate::multipath::Multipath;
 use crate::outside::Account;
+use crate::owner::Counters as Packets;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

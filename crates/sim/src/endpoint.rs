@@ -3,16 +3,14 @@
 use crate::address::{Address, FourTuple, Label};
 use crate::multipath::Multipath;
 use crate::outside::{Account, Outside};
+use crate::owner::{Counters, Owner};
 use crate::sinks::Watched;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
-use voxpath_apps::{
-    DatagramApplication, DatagramMachine, Datagrams, Machine, Record, Stream, StreamApplication,
-    StreamMachine,
-};
+use voxpath_apps::{DatagramApplication, DatagramMachine, Datagrams, Machine, Record, Stream, StreamMachine};
 use voxpath_net::{AddressId, Ecn, Target};
 use voxpath_tcp::{Config, Connection, Ended, State};
 use voxpath_units::Time;
@@ -112,16 +110,6 @@ impl Endpoint {
             Kind::Outside(_) | Kind::Datagram(_) | Kind::Vacant => None,
         }
     }
-}
-
-/// Packets of one endpoint.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Counters {
-    pub(crate) packets_sent: u64,
-    /// Bytes of them, and of the data in them; of TCP.
-    pub(crate) ip_bytes_sent: u64,
-    pub(crate) data_bytes_sent: u64,
-    pub(crate) established_at: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -226,52 +214,6 @@ impl Kind {
 pub(crate) struct Tcp {
     pub(crate) socket: Socket,
     pub(crate) owner: Owner,
-}
-
-/// Who drives a connection.
-#[derive(Debug)]
-pub(crate) enum Owner {
-    /// An application with this one socket.
-    Application(StreamApplication),
-    /// A process.
-    Process {
-        process: u32,
-        /// The listener that accepted it, as long as the process does not know of it.
-        accepted_at: Option<u32>,
-    },
-    /// The process that had it gave it back: it goes on to its end.
-    Nobody,
-}
-
-impl Owner {
-    /// The application of an end of a flow.
-    fn application(self) -> StreamApplication {
-        match self {
-            Self::Application(application) => application,
-            Self::Process { .. } | Self::Nobody => unreachable!("an end of a flow has an application"),
-        }
-    }
-
-    /// The process that it is.
-    pub(crate) const fn process(&self) -> Option<u32> {
-        match self {
-            Self::Process { process, .. } => Some(*process),
-            Self::Application(_) | Self::Nobody => None,
-        }
-    }
-
-    /// Whether it is this process.
-    pub(crate) fn is(&self, process: u32) -> bool {
-        self.process() == Some(process)
-    }
-
-    /// What its application saw.
-    pub(crate) fn record(&self) -> Option<&Record> {
-        match self {
-            Self::Application(application) => Some(application.record()),
-            Self::Process { .. } | Self::Nobody => None,
-        }
-    }
 }
 
 /// A UDP socket of a process.

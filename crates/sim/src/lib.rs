@@ -20,6 +20,7 @@ mod limits;
 mod multipath;
 mod network;
 pub mod outside;
+mod owner;
 mod paths;
 pub mod plan;
 mod processes;

@@ -1,7 +1,7 @@
 //! One end of a flow over Multipath TCP: a connection, its subflows' addresses and ports, and the application that drives it.
 
 use crate::address::{Address, FourTuple, Label};
-use crate::endpoint::{Counters, Owner};
+use crate::owner::{Counters, Owner};
 use crate::plan::MptcpEnd;
 use crate::sinks::Watched;
 use alloc::boxed::Box;

@@ -1,10 +1,11 @@
 //! Processes on simulated hosts, and their sockets.
 
 use crate::address::{Address, FourTuple, Label};
-use crate::endpoint::{self, Kind, Owner, Socket, Tcp, Udp};
+use crate::endpoint::{self, Kind, Socket, Tcp, Udp};
 use crate::multipath::{self, Multipath};
 use crate::network::Network;
 use crate::outside::OutsideProcess;
+use crate::owner::Owner;
 use crate::plan::{MptcpEnd, MptcpEnds};
 use crate::sockets::{Bound, Listener, Port, SocketTable};
 use alloc::boxed::Box;

@@ -7,7 +7,8 @@
 
 use crate::address::{Address, FourTuple, Label};
 use crate::connections::{self, ConnectionRow};
-use crate::endpoint::{Counters, Endpoint, Kind};
+use crate::endpoint::{Endpoint, Kind};
+use crate::owner::Counters;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use voxpath_apps::process::ListenerId;

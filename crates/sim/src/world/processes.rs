@@ -2,7 +2,8 @@
 
 use super::World;
 use crate::address::{FourTuple, Label};
-use crate::endpoint::{Kind, Owner};
+use crate::endpoint::Kind;
+use crate::owner::Owner;
 use crate::processes::{ProcessSockets, end_of};
 use crate::sockets::{Bound, Listener, Port};
 use voxpath_apps::ProcessMachine;
