@@ -117,10 +117,7 @@ fn add_process(plan: &mut Plan, node: u32, tcp: Config, draw: &mut dyn Draw) {
         flow.through = Some(Through { first: Peer { node, port }, port: peer.port });
     }
     let tcp = Arc::new(tcp);
-    let end = || {
-        let mptcp = Arc::new(voxpath_mptcp::Config::default());
-        Arc::new(MptcpEnd { tcp: tcp.clone(), mptcp, backups: vec![] })
-    };
+    let end = || Arc::new(MptcpEnd { tcp: tcp.clone(), mptcp: Arc::default(), backups: vec![] });
     let mptcp = (draw.below(2) == 1).then(|| MptcpEnds { client: end(), server: end() });
     plan.processes.push(Process {
         name: "process".into(),
