@@ -6,7 +6,6 @@ The start of `voxpath --help`, what `voxpath exec` adds to a command, and with `
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import subprocess
@@ -59,7 +58,6 @@ def main() -> int:
     options = parser.parse_args()
     where = machine()
     voxpath = str(Path(sys.executable).with_name("voxpath"))
-    load = os.getloadavg()[0]
     started = [took(voxpath, "--help") for _ in range(TIMES)]
     bare = statistics.median(took("true").wall for _ in range(TIMES))
     behind = [took(voxpath, "exec", "--delay", "1 ms", "--", "true") for _ in range(TIMES)]
@@ -81,15 +79,15 @@ def main() -> int:
             f"| {what} | {least:.3f} s | {median:.3f} s | {processor:.3f} s | under {bar:g} s | {yes} |"
         )
         sys.stdout.write(lines[-1] + "\n")
-    options.out.write_text(_PAGE.format(where=where, rows="\n".join(lines), times=TIMES, load=f"{load:.1f}"))
+    options.out.write_text(_PAGE.format(where=where, rows="\n".join(lines), times=TIMES))
     return int(failed > 0)
 
 
 _PAGE = """# What a first use costs
 
 `make bench-front` writes this page. Measured on: {where}. Each command ran {times} times, `make demo` once, in a clone of its own: without an
-environment and a build, with the package registries' caches of the machine. The least time counts, since other work of a machine only ever adds: {load} processes wanted a processor when it began
-(load average), and processor time, the least too, is what hardly depends on them.
+environment and a build, with the package registries' caches of the machine. The least time counts, since other work of a machine only ever adds;
+processor time, the least too, hardly depends on it.
 
 | what | least | median | processor time | bar | reached |
 | --- | --- | --- | --- | --- | --- |
