@@ -64,7 +64,7 @@ def main() -> int:
     behind = [one._replace(wall=one.wall - bare) for one in behind]
     rows = [
         ("`voxpath --help`", started, HELP_S),
-        ("`voxpath exec --delay '1 ms' -- true`, above `true`", behind, EXEC_S),
+        ("`voxpath exec` of `true` over 1 ms, above `true`", behind, EXEC_S),
     ]
     if options.demo:
         rows.append(("`make demo` in a fresh clone", [demo()], DEMO_S))
