@@ -188,8 +188,10 @@ def test_a_directory_that_cannot_keep_a_run_is_refused_before_the_command_runs(v
 
 
 def test_a_run_without_connections_names_no_series_to_be_shown(voxpath):
-    called = voxpath("exec", "--delay", "0 ms", "--report", "page.html", "--out", "kept", "--", "true")
+    link = ("--delay", "5 ms", "--jitter", "1 ms")
+    called = voxpath("exec", *link, "--report", "page.html", "--out", "kept", "--", "true")
     assert called.code == 0
+    assert "(its jitter aside)" in Path("page.html").read_text()
     (run,) = Path("kept").iterdir()
     assert "series" not in plain(voxpath("show", run).out).partition("tables:")[0]
 

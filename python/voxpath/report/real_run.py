@@ -15,8 +15,9 @@ from voxpath.results.kept import table
 from voxpath.results.kept import tables_of as kept_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Any
 
     import polars as pl
 
@@ -54,11 +55,11 @@ def report_of_run(document: Document, folder: Path) -> Report:
         answer=[said] if (said := told([("", folder)])) else [],
         sections=sections,
         origin=[("backend", "real"), ("engine", _engine.BUILD_REAL), ("seed", str(document.scenario.seed))],
-        lead=Lead(_sentence(looks, seconds), timeline or network),
+        lead=Lead(_sentence(looks, seconds, document.plan.data), timeline or network),
     )
 
 
-def _sentence(looks: pl.DataFrame | None, seconds: float) -> str:
+def _sentence(looks: pl.DataFrame | None, seconds: float, plan: Mapping[str, Any]) -> str:
     if looks is None or looks.is_empty():
         return f"The network ran for {seconds:.3g} s."
     last = looks.group_by("link", maintain_order=True).last()
@@ -70,9 +71,12 @@ def _sentence(looks: pl.DataFrame | None, seconds: float) -> str:
     ]
     dropped, lost = int(last.get_column("dropped").sum()), int(last.get_column("lost").sum())
     longest = float(looks.get_column("delay_ns").max() or 0) / 1e6  # type: ignore[arg-type]
+    # A look at a link sees what a delay varies around.
+    varies = any(link[way]["delay_variation"] is not None for link in plan["links"] for way in ("ab", "ba"))
+    aside = " (its jitter aside)" if varies else ""
     return (
-        f"In {seconds:.3g} s the links carried {' and '.join(parts)}; a packet took up to {longest:.3g} ms, "
-        f"{dropped} found no room in a queue, and {lost} were lost."
+        f"In {seconds:.3g} s the links carried {' and '.join(parts)}; a packet took up to {longest:.3g} ms"
+        f"{aside}, {dropped} found no room in a queue, and {lost} were lost."
     )
 
 
