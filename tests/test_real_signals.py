@@ -149,7 +149,8 @@ def test_an_interrupt_reaches_a_command_at_a_terminal_once(by_key: bool, tmp_pat
 def test_no_thread_of_ours_takes_a_signal_that_is_the_commands(mark: dict[str, str], tmp_path: Path):
     """The kernel gives a signal to any thread that does not block it; it would count when that one runs."""
     environment = {**mark, halts.VARIABLE: "foreground.waits"}
-    running = process("exec", "--", "true", cwd=tmp_path, environment=environment)
+    # The page is served by threads.
+    running = process("exec", "--live", "--", "true", cwd=tmp_path, environment=environment)
     halted(mark)
     wanted = sum(1 << (number - 1) for number in interrupts.ENDING)
     masks = [

@@ -215,7 +215,7 @@ def _texts(given: dict[str, Any], link: str) -> dict[str, dict[str, str]]:
 
 
 def _action() -> ModuleType:
-    """Its imports start threads, which are not to take signals that are for a command."""
+    """Its imports may start threads, which are not to take signals that are for a command."""
     from voxpath import interrupts
 
     with interrupts.blocked():

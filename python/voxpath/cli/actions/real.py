@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from voxpath import _engine, texts
+from voxpath import _engine, interrupts, texts
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real import foreground
 from voxpath.backends.real.internet import gateway
@@ -136,7 +136,8 @@ def _run(document: Document, host: str, command: Sequence[str] | None, options: 
             watch = Watch(network, meter)
             steering = Steering(document, network.session)
             if options.live:
-                from voxpath.cli.actions import live_page
+                with interrupts.blocked():
+                    from voxpath.cli.actions import live_page
 
                 address = live.enter_context(live_page.served(live_page.Live(watch, steering)))
                 _say(f"live: {address}")
