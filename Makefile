@@ -15,7 +15,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -38,6 +38,8 @@ help:
 	@echo 'make webrtc       our libwebrtc beside calls of two Chromium browsers: half an hour of a machine that does nothing else; RUNS=3 (docs/measured/webrtc.md)'
 	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/measured/grid.md)'
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
+	@echo 'make mptcp-grid   our Multipath TCP beside a recorded kernel in 48 cells of two paths: some minutes (docs/measured/mptcp.md)'
+	@echo 'make mptcp-grid-record  adds to that record what is missing to MPTCP_RUNS=8 runs a cell'
 	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
 	@echo 'make differential-record  records the first DIFFERENTIAL=100 scenarios of SEED=1; it can be interrupted'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/measured/formulas.md)'
@@ -263,6 +265,12 @@ classes: setup
 
 classes-record: setup
 	$(BIN)/python benches/fidelity/classes.py --record $${CLASSES_RUNS:-8} --at-once $${GRID_AT_ONCE:-4}
+
+mptcp-grid: setup
+	$(BIN)/python benches/fidelity/mptcp.py
+
+mptcp-grid-record: setup
+	$(BIN)/python benches/fidelity/mptcp.py --record $${MPTCP_RUNS:-8} --at-once $${GRID_AT_ONCE:-4}
 
 differential: setup
 	$(BIN)/python benches/fidelity/differential.py
