@@ -6,8 +6,13 @@ use common::{Host, host, linux, run_on, with_real};
 use std::sync::Arc;
 use voxpath_host::Kind;
 use voxpath_mptcp::{Config, Opens, PathManagement, Scheduling};
+use voxpath_sim::plan::middlebox::{
+    AlterData, Coalesce, DropUnknownOptions, OptionsOn, RewriteSequence, Segments, Split, StripOptions,
+    Translate, Which,
+};
 use voxpath_sim::plan::{
-    App, Direction, Download, Interface, Link, MptcpEnd, Node, NodeKind, Plan, Transport, loss,
+    App, Direction, Download, Interface, Link, LinkMiddlebox, Middlebox, MptcpEnd, Node, NodeKind, Plan,
+    Transport, loss,
 };
 use voxpath_sim::{Observe, Report};
 
@@ -63,8 +68,12 @@ fn plan(config: &Config, octets: u64) -> Plan {
 
 /// Runs it with one end real.
 fn run(is_client_real: bool, config: &Config, octets: u64) -> Report {
+    run_plan(is_client_real, config, &plan(config, octets))
+}
+
+fn run_plan(is_client_real: bool, config: &Config, plan: &Plan) -> Report {
     let real = [is_client_real, !is_client_real];
-    let mut plan = with_real(&plan(config, octets), real);
+    let mut plan = with_real(plan, real);
     plan.nodes[2].simulated = true;
     let mut hosts: Vec<Option<Host>> = (0..3).map(|_| None).collect();
     let index = usize::from(!is_client_real);
@@ -117,5 +126,107 @@ fn the_kernel_agrees_on_checksums_and_reads_half_numbers() {
 fn the_kernel_understands_every_scheduler() {
     for &(_, scheduler) in Scheduling::ALL {
         check(false, &Config { scheduler, ..Config::default() });
+    }
+}
+
+/// The links of [`plan`].
+const WIFI: u32 = 0;
+const LTE: u32 = 1;
+
+/// What came of a megabyte each way behind middleboxes: whether our end fell back, and how many octets it sent by each subflow.
+#[track_caller]
+fn behind(is_client_real: bool, config: &Config, links: &[u32], set: &Middlebox) -> (bool, Vec<u64>) {
+    let octets = 1_000_000;
+    let mut plan = plan(config, octets);
+    for &link in links {
+        let set = match set {
+            // Each has an address of its own.
+            Middlebox::Translate(translate) => {
+                Translate { address: [192, 0, 2, 1 + link as u8].into(), ..translate.clone() }.into()
+            }
+            other => other.clone(),
+        };
+        plan.middleboxes.push(LinkMiddlebox { link, which: Which::default(), set });
+    }
+    let report = run_plan(is_client_real, config, &plan);
+    let name = format!("real client {is_client_real}, {links:?}, {set:?}");
+    assert_eq!(common::status(&report, 0), "completed", "{name}");
+    assert_eq!(common::flow(&report, "bytes_delivered", 0), octets, "{name}");
+    assert_eq!(common::flow(&report, "bytes_wrong", 0), 0, "{name}");
+    let fallback = common::values(&report, "connections", "fallback");
+    let bytes = common::values(&report, "connections", "bytes_delivered");
+    let ours: Vec<_> = (0..fallback.len()).filter(|&row| fallback[row].is_some()).collect();
+    let fell = ours.iter().all(|&row| fallback[row] == Some(1));
+    (fell, ours.iter().map(|&row| bytes[row].unwrap_or(0)).collect())
+}
+
+fn strip(segments: Segments) -> Middlebox {
+    StripOptions { options: vec![30], segments }.into()
+}
+
+fn checksums() -> Config {
+    Config { checksum: true, ..Config::default() }
+}
+
+#[test]
+fn the_kernel_and_we_go_on_as_tcp_where_options_do_not_pass() {
+    for is_client_real in [false, true] {
+        for segments in [Segments::Syn, Segments::Rest, Segments::All] {
+            let (fell, octets) = behind(is_client_real, &Config::default(), &[WIFI], &strip(segments));
+            assert!(fell && octets[0] >= 1_000_000, "{is_client_real}, {segments:?}: {octets:?}");
+        }
+        let drop = DropUnknownOptions { known: vec![] }.into();
+        let (fell, octets) = behind(is_client_real, &Config::default(), &[WIFI], &drop);
+        assert!(fell && octets[0] >= 1_000_000, "{is_client_real}: {octets:?}");
+    }
+}
+
+#[test]
+fn the_kernel_and_we_do_without_a_subflow_whose_options_do_not_pass() {
+    let boxes = [
+        strip(Segments::Syn),
+        strip(Segments::Rest),
+        strip(Segments::All),
+        DropUnknownOptions { known: vec![] }.into(),
+    ];
+    for is_client_real in [false, true] {
+        for set in &boxes {
+            let (fell, octets) = behind(is_client_real, &Config::default(), &[LTE], set);
+            assert!(!fell && octets[0] >= 1_000_000, "{is_client_real}, {set:?}: {octets:?}");
+        }
+    }
+}
+
+#[test]
+fn the_kernel_and_we_keep_both_subflows_where_mappings_hold() {
+    let boxes: [Middlebox; 4] = [
+        RewriteSequence { offset: None, sack: true }.into(),
+        Translate { address: [192, 0, 2, 9].into(), forget_ns: None }.into(),
+        Split { size_bytes: 500, options: OptionsOn::Each }.into(),
+        Split { size_bytes: 500, options: OptionsOn::First }.into(),
+    ];
+    for is_client_real in [false, true] {
+        for set in &boxes {
+            let (fell, octets) = behind(is_client_real, &checksums(), &[WIFI, LTE], set);
+            assert!(!fell && octets.len() == 2, "{is_client_real}, {set:?}: {octets:?}");
+            assert!(octets.iter().all(|&octets| octets > 50_000), "{is_client_real}, {set:?}: {octets:?}");
+        }
+    }
+}
+
+#[test]
+fn the_kernel_and_we_leave_a_subflow_whose_data_is_changed() {
+    let alter = AlterData { first: 20, every: Some(10) }.into();
+    for is_client_real in [false, true] {
+        let (fell, octets) = behind(is_client_real, &checksums(), &[LTE], &alter);
+        assert!(!fell && octets[0] > 500_000, "{is_client_real}: {octets:?}");
+    }
+}
+
+#[test]
+fn the_kernel_and_we_lose_no_octet_where_segments_are_joined() {
+    let join = Coalesce { size_bytes: 4_000, wait_ns: MS }.into();
+    for is_client_real in [false, true] {
+        behind(is_client_real, &Config::default(), &[LTE], &join);
     }
 }
