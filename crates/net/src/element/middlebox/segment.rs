@@ -174,7 +174,7 @@ impl Segment {
                 kept.extend_from_slice(&self.head[option]);
             }
         }
-        while kept.len() % 4 != 0 {
+        while !kept.len().is_multiple_of(4) {
             kept.push(kind::NO_OPERATION);
         }
         self.head.truncate(BASE_LEN);
