@@ -10,6 +10,7 @@ pub mod corpus;
 pub mod edge;
 pub mod endurance;
 pub mod link;
+pub mod mptcp;
 pub mod mqtt;
 pub mod mutate;
 pub mod plan;
@@ -33,10 +34,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "coap", run: coap::run },
     Target { name: "edge", run: edge::run },
     Target { name: "link", run: link::run },
+    Target { name: "mptcp", run: mptcp::run },
     Target { name: "mqtt", run: mqtt::run },
     Target { name: "plan", run: plan::run },
     Target { name: "rtp", run: rtp::run },

@@ -44,6 +44,11 @@ fn link() {
 }
 
 #[test]
+fn mptcp() {
+    hold("mptcp");
+}
+
+#[test]
 fn mqtt() {
     hold("mqtt");
 }
@@ -75,7 +80,7 @@ fn wire() {
 
 #[test]
 fn every_target_has_a_test_here() {
-    let names = ["coap", "edge", "link", "mqtt", "plan", "rtp", "script", "tcp", "wire"];
+    let names = ["coap", "edge", "link", "mptcp", "mqtt", "plan", "rtp", "script", "tcp", "wire"];
     assert_eq!(TARGETS.map(|target| target.name), names);
 }
 
