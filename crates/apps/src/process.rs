@@ -40,6 +40,15 @@ pub enum Event {
     Ready(SocketId),
 }
 
+impl Event {
+    /// The socket at which it happened.
+    pub const fn socket(self) -> SocketId {
+        match self {
+            Self::Accepted { socket, .. } | Self::Ready(socket) => socket,
+        }
+    }
+}
+
 /// The sockets of a process, on its host.
 pub trait Sockets {
     /// What happened next; none if the process has heard of everything.

@@ -251,6 +251,8 @@ impl Sockets for ProcessSockets<'_> {
     }
 
     fn release(&mut self, socket: SocketId) {
+        // A process that needs a moment to wake up may not have heard yet of what happened there.
+        self.running.events.retain(|event| event.socket() != socket);
         match &mut self.table.endpoints[socket.0 as usize].kind {
             Kind::Tcp(tcp) => tcp.give_back(),
             Kind::Mptcp(multipath) => multipath.give_back(),
