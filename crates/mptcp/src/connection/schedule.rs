@@ -29,6 +29,7 @@ impl Connection {
         let mut candidates = core::mem::take(&mut self.candidates);
         candidates.clear();
         candidates.extend((0..self.subflows.len()).filter_map(|id| self.candidate(id)));
+        self.scheduler.begin();
         loop {
             let Some((chunk, pick)) = self.pick(now, &candidates) else {
                 // Who has caught up with the others may take what is new.

@@ -1,4 +1,4 @@
-//! The scheduler of Linux since 5.17 (`mptcp_subflow_get_send()` in net/mptcp/protocol.c).
+//! The scheduler of Linux since 6.6, which forgets what is left of a burst (`mptcp_subflow_get_send()` in net/mptcp/protocol.c).
 
 use super::{Candidate, Chunk, Pick, Scheduler};
 use alloc::collections::BTreeMap;
@@ -43,6 +43,11 @@ impl Kernel {
 }
 
 impl Scheduler for Kernel {
+    fn begin(&mut self) {
+        // All subflows are looked at each time that something is pushed (mptcp_sched_get_send()).
+        self.burst = None;
+    }
+
     fn pick(&mut self, _now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick> {
         if chunk.carried != 0 {
             // mptcp_subflow_get_retrans(): whoever has nothing queued, and was silent least.
@@ -68,6 +73,9 @@ impl Scheduler for Kernel {
                     .min_by_key(lingers)
                     .or_else(|| backups.min_by_key(lingers))
                     .or_else(|| candidates.iter().min_by_key(lingers))?;
+                if !Self::has_memory(best) {
+                    return None;
+                }
                 let burst = BURST.min(chunk.window);
                 let average =
                     self.rates.get(&best.subflow).copied().unwrap_or_else(|| Self::pacing_rate(best));

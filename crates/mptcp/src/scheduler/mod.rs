@@ -154,6 +154,9 @@ pub trait Scheduler: core::fmt::Debug + Send {
     /// Who carries `chunk`, or its beginning; none waits until something changes.
     fn pick(&mut self, now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick>;
 
+    /// Something has changed, and what can be sent is scheduled.
+    fn begin(&mut self) {}
+
     /// The other end's window was blocked, and what blocks it retransmitted.
     fn blocked(&mut self) {}
 
