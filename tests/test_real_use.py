@@ -267,7 +267,7 @@ def test_files_of_hosts_are_made_without_a_directory_that_others_write_to(tmp_pa
         (["--publish", "a:b"], "'a:b' names no port"),
         (["--reorder", "1 %"], "write '1 % by 5 ms'"),
         (["--capture"], "--capture needs --out"),
-        (["--preset", "lan"], "--preset: 'lan' is none; allowed: dsl"),
+        (["--preset", "lan"], "--preset: 'lan' is none; allowed: 5g, dsl"),
         (["--down-jitter", "3 ms"], "--down-jitter: varies the delay: give --delay, too"),
         (["--delay", "3 ms", "--jitter", "3"], '--jitter: "3" has no unit'),
         (["--burst", "4 packets"], "--burst: is the length of bursts of loss"),
