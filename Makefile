@@ -4,18 +4,20 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := .stamps
-PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients libcoap3-bin slirp4netns)
+PROGRAMS := $(addprefix $(STAMPS)/,iproute2 iputils-ping curl tshark chromium iperf3 praat pocketsphinx-testdata asterisk-core-sounds-en-g722 asterisk-core-sounds-en mosquitto mosquitto-clients libcoap3-bin slirp4netns mptcpize)
 STUDIES := $(notdir $(patsubst %/README.md,%,$(wildcard python/voxpath/studies/*/README.md)))
 # Tools of the environment must not come from elsewhere.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH        := $(CURDIR)/$(BIN):$(PATH)
+# Else every program that a test starts compiles the package once more: a quarter of a second.
+export PYTHONDONTWRITEBYTECODE :=
 
 RUNS_OF_MILLION ?= 1000000
 
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -35,7 +37,8 @@ help:
 	@echo 'make grid-record  adds to that record what is missing to GRID_RUNS=30 runs a cell: an hour or more by GRID_AT_ONCE=4, on a machine that does nothing else; it can be interrupted'
 	@echo 'make grid-sample  measures some cells of the record again'
 	@echo 'make rmcat        every rate control in the test cases of RFC 8867, with figures: some minutes (docs/measured/rmcat.md, scenarios/rmcat)'
-	@echo 'make webrtc       our libwebrtc beside calls of two Chromium browsers: half an hour of a machine that does nothing else; RUNS=3 (docs/measured/webrtc.md)'
+	@echo 'make webrtc       our libwebrtc beside recorded calls of two Chromium browsers (docs/measured/webrtc.md)'
+	@echo 'make webrtc-record  adds to that record what is missing to RUNS=3 calls in each network: half an hour of a machine that does nothing else'
 	@echo 'make classes      what the grid does not have, beside a recorded kernel: requests, reordering, jitter, queues (docs/measured/grid.md)'
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
 	@echo 'make mptcp-grid   our Multipath TCP beside a recorded kernel in 48 cells of two paths: some minutes (docs/measured/mptcp.md)'
@@ -65,17 +68,18 @@ help:
 	@echo 'make bench-mqtt   a broker of 10 000 clients and 10^6 messages on one core: some minutes (docs/measured/mqtt-crowd.md)'
 	@echo 'make bench-sealed what sealing and opening cost in time: a minute (docs/measured/sealed.md)'
 	@echo 'make study-mqtt   the study thapa2023 in full, on real hosts too, on a machine that does nothing else: half an hour; it can be interrupted (docs/measured/thapa2023.md)'
-	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
+	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-mptcp, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
 	@echo 'make bench-call   a call of 60 s beside its datagrams in ns-3, and a thousand calls in one run'
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
+	@echo 'make bench-mptcp  what two subflows cost beside one TCP flow of the same rate, and what a connection of two holds'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make million      the working region of ramli2018 with RUNS_OF_MILLION=1000000 runs, killed five times on its way (docs/measured/million.md): a day or more; 10000 to try it'
 	@echo 'make clean        removes what make has built'
 
 # Packages come while the engine is compiled, which takes one processor longer than anything else.
 setup: $(STAMPS)/maturin
-	@$(MAKE) --silent -j3 $(STAMPS)/compiled $(STAMPS)/python $(PROGRAMS)
+	@$(MAKE) --silent -j3 $(STAMPS)/compiled $(STAMPS)/python $(STAMPS)/objects-server $(PROGRAMS)
 	@$(MAKE) --silent $(STAMPS)/engine
 
 $(STAMPS):
@@ -95,6 +99,7 @@ $(STAMPS)/mosquitto: SERVES := the tests hold what our MQTT puts on the wire aga
 $(STAMPS)/mosquitto-clients: SERVES := the same, of mosquitto_pub
 $(STAMPS)/libcoap3-bin: SERVES := its CoAP client and server speak to ours
 $(STAMPS)/slirp4netns: SERVES := voxpath exec --internet reaches the networks of the machine by it
+$(STAMPS)/mptcpize: SERVES := programs open sockets of Multipath TCP by it, in a tutorial
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
 
 # One after the other, since a package manager locks out another.
@@ -113,19 +118,38 @@ $(PROGRAMS): | $(STAMPS)
 	fi
 
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+LOCKED_PIP := $(PIP) --require-hashes --requirement
+# Lines of the lock file for some packages. pip fails where what they depend on is not among them.
+locked = awk -v wanted='$(1)' 'BEGIN { split(wanted, names); for (i in names) keep[names[i]] } \
+	/^[^ ]/ { split($$0, parts, "=="); shown = parts[1] in keep } shown' requirements.lock
+# What the package depends on, and what that depends on.
+DEPENDENCIES := annotated-types click markdown-it-py mdurl numpy plotille polars polars-runtime-32 pydantic pydantic-core \
+	pygments rich scipy typing-extensions typing-inspection
 
 # The tool that builds the engine comes before all other packages, so that it need not wait for them.
 $(STAMPS)/maturin: requirements.lock | $(STAMPS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'setup: Python 3.11 or later is needed; say which one: make PYTHON=python3.12 ...'; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
-	@sed -n '/^maturin==/,/[^\]$$/p' requirements.lock > $@.txt
-	@$(PIP) --require-hashes --requirement $@.txt
+	@$(call locked,maturin) > $@.txt
+	@$(LOCKED_PIP) $@.txt
 	@touch $@
 
-$(STAMPS)/python: requirements.lock $(STAMPS)/maturin
+$(STAMPS)/dependencies: requirements.lock $(STAMPS)/maturin
+	@$(call locked,$(DEPENDENCIES)) > $@.txt
+	@$(LOCKED_PIP) $@.txt
+	@touch $@
+
+$(STAMPS)/python: requirements.lock $(STAMPS)/dependencies
 	@echo 'setup: Python environment with the pinned packages, in $(VENV)'
-	@$(PIP) --require-hashes --requirement requirements.lock
+	@$(LOCKED_PIP) requirements.lock
+	@touch $@
+
+# In an environment of its own: what a server of objects needs is not to be mixed with ours.
+$(STAMPS)/objects-server: tests/objects/requirements.lock | $(STAMPS)
+	@echo 'setup: a server of objects in the manner of S3, which the tests send runs through'
+	@$(PYTHON) -m venv $(STAMPS)/objects
+	@$(STAMPS)/objects/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
 $(STAMPS)/compiled: $(ENGINE_SOURCES) $(STAMPS)/maturin
@@ -133,7 +157,7 @@ $(STAMPS)/compiled: $(ENGINE_SOURCES) $(STAMPS)/maturin
 	@$(BIN)/maturin develop --release --locked --quiet --skip-install
 	@touch $@
 
-$(STAMPS)/engine: $(STAMPS)/compiled $(STAMPS)/python
+$(STAMPS)/engine: $(STAMPS)/compiled $(STAMPS)/dependencies
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@rm -f $(STAMPS)/engine-develop
 	@touch $@
@@ -142,9 +166,10 @@ fast: setup
 	crates/trained.sh engine
 	@touch $(STAMPS)/engine
 
+# Without what the tests need. The engine that is there will do; else one that is compiled in a fraction of the time.
 demo: $(STAMPS)/maturin
-	@$(MAKE) --silent -j2 $(STAMPS)/compiled $(STAMPS)/python
-	@$(MAKE) --silent $(STAMPS)/engine
+	@$(MAKE) --silent --question $(STAMPS)/engine || { \
+		$(MAKE) --silent -j2 $(STAMPS)/compiled-develop $(STAMPS)/dependencies && $(MAKE) --silent $(STAMPS)/engine-develop; }
 	@echo 'demo: the downloads of Sarkar et al. 2022 under loss, simulated, beside the published tables'
 	$(BIN)/voxpath study sarkar2022 --quick
 	@echo 'demo: open sarkar2022.html in a browser; $(BIN)/voxpath new writes a scenario of your own'
@@ -163,8 +188,12 @@ check: $(STAMPS)/python
 	@echo 'check: the fast part holds'
 
 # In the place of the release build, which `make setup` makes again.
-$(STAMPS)/engine-develop: $(ENGINE_SOURCES) $(STAMPS)/python
-	@echo 'check: building the engine for development'
+$(STAMPS)/compiled-develop: $(ENGINE_SOURCES) $(STAMPS)/maturin
+	@echo 'setup: building the engine for development (a minute the first time); make setup builds the one that is faster'
+	@$(BIN)/maturin develop --profile develop --locked --quiet --skip-install
+	@touch $@
+
+$(STAMPS)/engine-develop: $(STAMPS)/compiled-develop $(STAMPS)/dependencies
 	@PIP_QUIET=1 $(BIN)/maturin develop --profile develop --locked --quiet
 	@rm -f $(STAMPS)/engine
 	@touch $@
@@ -259,6 +288,9 @@ rmcat: setup
 
 webrtc: setup
 	$(BIN)/python benches/webrtc/run.py
+
+webrtc-record: setup
+	$(BIN)/python benches/webrtc/run.py --record $${RUNS:-3}
 
 classes: setup
 	$(BIN)/python benches/fidelity/classes.py
@@ -386,6 +418,9 @@ soak-aec:
 
 bench-scale: setup
 	$(BIN)/python benches/scale.py
+
+bench-mptcp: setup
+	$(BIN)/python benches/subflows.py
 
 speech-extras: setup $(STAMPS)/speech-extras
 	$(BIN)/pytest -m extras tests/test_speech_recognisers.py

@@ -13,6 +13,7 @@ PAGE = ROOT / "docs" / "measured" / "benchmarks.md"
 PEERS = "The dumbbell beside ns-3, ns-2 and SimPy"
 HOP = "What a hop costs"
 SCALE = "Many flows, idle flows, observed flows"
+SUBFLOWS = "Two subflows beside one flow"
 SWEEPS = "Sweeps, and the start of the command line"
 ECHO = "Echo cancellers"
 
@@ -20,6 +21,7 @@ SECTIONS = {
     PEERS: "make bench",
     HOP: "make bench",
     SCALE: "make bench-scale",
+    SUBFLOWS: "make bench-mptcp",
     SWEEPS: "make bench-sweep",
     ECHO: "make bench-aec",
 }

@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT / "benches" / "peers"))
 
 import measure  # noqa: E402 - folders of programs, not packages
 import scale  # noqa: E402
-from page import HOP, PAGE, PEERS, SCALE, SWEEPS, measured_on, renew  # noqa: E402
+import subflows  # noqa: E402
+from page import HOP, PAGE, PEERS, SCALE, SUBFLOWS, SWEEPS, measured_on, renew  # noqa: E402
 from sweep import run as sweep  # noqa: E402
 
 LEAST_TIMES_LESS_CPU = {
@@ -132,20 +133,22 @@ def main() -> int:
         return 1
     hop = sh("cargo", "bench", "--quiet", "--locked", "-p", "voxpath-net", "--bench", "hop")
     sys.stdout.write(hop)
-    swept, scaled = None, None
+    swept, scaled, paired = None, None, None
     if not (options.case or options.only):
         # Each section as soon as it is known: a part that fails takes none of the others along.
         renew(PEERS, peers_section(where, tables, verdicts, options.rounds))
         renew(HOP, hop_section(where, hop))
         scaled = scale.measure()
         renew(SCALE, scaled.section)
+        paired = subflows.measure()
+        renew(SUBFLOWS, paired.section)
         swept = sweep.measure(options.rounds)
         renew(SWEEPS, swept.section())
         sys.stdout.write(f"written: {PAGE.relative_to(ROOT)}\n")
     for verdict in verdicts:
         state = "holds" if verdict.holds else "DOES NOT HOLD"
         sys.stdout.write(f"{verdict.case}: {verdict.what}: {verdict.reached:.3g}: {state}\n")
-    parts = [part for part in (scaled, swept) if part is not None]
+    parts = [part for part in (scaled, paired, swept) if part is not None]
     for line in (line for part in parts for line in part.verdicts()):
         sys.stdout.write(f"{line}\n")
     return 0 if all(verdict.holds for verdict in verdicts) and all(part.holds for part in parts) else 1

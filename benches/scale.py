@@ -6,19 +6,24 @@ the simulation without its set-up. Rounds take turns, medians are of ratios with
 """
 # SPDX-License-Identifier: Apache-2.0
 
+from __future__ import annotations
+
 import json
 import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benches"))
 
 from page import SCALE, measured_on, renew  # noqa: E402 - a folder of programs, not a package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 ROUNDS = 5
 CROWDS = ((10, 20), (100, 4), (1000, 1), (10_000, 1))
@@ -48,6 +53,12 @@ class Scale:
 
     section: str
     bars: list[Bar]
+
+    @classmethod
+    def of(cls, text: str, bars: list[Bar]) -> Scale:
+        """A section of this text, which ends with what the bars say."""
+        judged = "".join(f"| {bar.what} | {bar.reached} | {'yes' if bar.holds else 'NO'} |\n" for bar in bars)
+        return cls(f"{text}\n| bar | reached | holds |\n| --- | ---: | --- |\n{judged}", bars)
 
     @property
     def holds(self) -> bool:
@@ -173,7 +184,6 @@ def measure() -> Scale:
         f"| {flows} | {one.hop_ns:.0f} | {one.held / 1e6:.0f} | {one.load_ns:.0f} | {one.hop_ns / one.load_ns:.0f} |"
         for flows, one in crowds.items()
     )
-    judged = "\n".join(f"| {bar.what} | {bar.reached} | {'yes' if bar.holds else 'NO'} |" for bar in bars)
     section = f"""The dumbbell with 10 Mbit/s for each flow, all started within half a second; processor time of the simulation alone. An idle
 flow has exchanged an octet each way. Its memory is the growth of the process with {IDLE} of them: both ends and the simulation's own copy of the plan, without the caller's copy. "Unused" is compared with a build
 without taps; "everything" is every packet at every link and every change of every connection. `make bench-scale` renews this section alone.
@@ -185,21 +195,17 @@ Measured on: {where}.
 {lines}
 
 The address of each load is read by the load before it, anywhere in as much memory. Data that is in no cache costs this much each time.
-
-| bar | reached | holds |
-| --- | ---: | --- |
-{judged}
 """
-    return Scale(section, bars)
+    return Scale.of(section, bars)
 
 
-def main() -> int:
-    """The command line."""
+def command(title: str, measure: Callable[[], Scale]) -> int:
+    """Measures, renews the section of the page that has this title, and prints it; 1 if a bar is missed."""
     found = measure()
-    renew(SCALE, found.section)
+    renew(title, found.section)
     sys.stdout.write(found.section)
     return 0 if found.holds else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(SCALE, measure))

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Every check, those of Rust and of Python at the same time. A test has to pass beside others; one that does not costs no whole run, though: what failed
-# is run once more with nothing beside it, counts if it fails again, and is told at the end if it does not.
+# Every check, those of Rust and of Python at the same time, and Python's tests two files at a time. A test has to pass beside others; one that does not
+# costs no whole run, though: what failed is run once more with nothing beside it, counts if it fails again, and is told at the end if it does not.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 of_rust() { make --silent check-rust purity; }
-of_python() { make --silent lint && pytest "$@"; }
 
 of_rust &
 rust=$!
-of_python
+make --silent lint && pytest --numprocesses 2 --dist loadfile
 python=$?
 wait "$rust"
 rust=$?
@@ -22,7 +21,7 @@ if [ "$rust" != 0 ]; then
 fi
 if [ "$python" != 0 ]; then
     echo 'test: the checks of Python failed: what failed once more, alone'
-    of_python --last-failed --last-failed-no-failures none || exit 1
+    make --silent lint && pytest --last-failed --last-failed-no-failures none || exit 1
     late="$late Python"
 fi
 [ -z "$late" ] || echo "test: a fault to mend, see above: failed beside others and passed alone, in$late"

@@ -282,15 +282,29 @@ _TREE = TUTORIAL_BUILD / "tree"
 """One for all pages: in one target directory cargo mistakes the build of one tree for that of another."""
 
 
+OWN_CONGESTION_CONTROL = "-own-congestion-control.md"
+
+
+def edits_the_tree(name: str) -> bool:
+    """Whether a page changes our sources, so that it is followed in a copy of them."""
+    return name.endswith(("/extending.md", OWN_CONGESTION_CONTROL))
+
+
 def session_of(page: Path, scratch: Path) -> Session:
     """Where a page is followed: in an empty directory with our scenarios, or in a copy of the tree."""
-    if page.name.endswith("-own-congestion-control.md"):
+    if page.name.endswith(OWN_CONGESTION_CONTROL):
         return _copy_of_the_tree()
-    if page.name == "extending.md":
+    if edits_the_tree(str(page)):
         return _extended(page)
     (scratch / "scenarios").symlink_to(ROOT / "scenarios")
     (scratch / ".venv").symlink_to(sys.prefix)
     return Session(scratch)
+
+
+def follow(page: Path, session: Session) -> None:
+    """Follows every block of a page."""
+    for block in blocks(page.read_text(), page.name):
+        session.follow(block)
 
 
 def _extended(page: Path) -> Session:

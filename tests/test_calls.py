@@ -125,6 +125,58 @@ def test_tshark_sees_the_arrivals_that_were_reported(ends):
     assert dissect(came, "rtcp.rtpfb.transportcc_bad", "frame.number") == []
 
 
+def test_tshark_sees_the_header_extensions_that_were_meant(ends):
+    folder, _, _ = ends
+    names = ("frame.time_relative", "rtp.p_type", "rtp.ext.rfc5285.id", "rtp.ext.rfc5285.data")
+    packets = dissect(folder / "captures" / "client.pcapng", "ip.src == 10.0.0.1 && rtp", *names)
+    told = [
+        (float(at), kind, dict(zip(ids.split(","), data.split(","), strict=True)))
+        for at, kind, ids, data in packets
+    ]
+    # Numbers of all packets follow each other, of whatever source.
+    numbers = [int(of["3"], 16) for _, _, of in told]
+    assert all((b - a) % 65536 == 1 for a, b in itertools.pairwise(numbers))
+    # Seconds modulo 64, in units of 2^-18 s.
+    (begin, _, first) = told[0]
+    for at, _, of in told:
+        passed = (int(of["2"], 16) - int(first["2"], 16)) % 2**24
+        assert abs(passed - (at - begin) * 2**18) <= 1.5, at
+    # Somebody speaks, 30 dB below overload; video has no loudness.
+    levels = {of.get("1") for _, kind, of in told if kind == "111"}
+    assert levels == {"9e"}
+    assert {of.get("1") for _, kind, of in told if kind == "96"} == {None}
+
+
+def test_tshark_sees_who_is_there_what_is_asked_for_and_who_leaves(ends):
+    folder, _, _ = ends
+    sent, came = (folder / "captures" / f"{end}.pcapng" for end in ("client", "server"))
+    named = dissect(sent, "ip.src == 10.0.0.1 && rtcp.pt == 202", "rtcp.sdes.type", "rtcp.sdes.text")
+    assert {kind for kinds, _ in named for kind in kinds.split(",")} == {"1", "0"}, "canonical names alone"
+    names = {text for _, texts in named for text in texts.split(",")}
+    others = dissect(sent, "ip.src == 10.0.0.2 && rtcp.pt == 202", "rtcp.sdes.text")
+    assert len(names) == 1
+    assert names.isdisjoint(text for (texts,) in others for text in texts.split(","))
+    left = dissect(sent, "ip.src == 10.0.0.1 && rtcp.pt == 203", "frame.time_relative")
+    assert [9.9 < float(at) < 10.5 for (at,) in left] == [True], left
+    # What is asked for was sent, and had not come.
+    video = "ip.src == 10.0.0.1 && rtp.p_type == 96"
+    was_sent = {int(seq) for (seq,) in dissect(sent, video, "rtp.seq")}
+    had_come = [(int(frame), int(seq)) for frame, seq in dissect(came, video, "frame.number", "rtp.seq")]
+    asked = dissect(
+        came, "ip.src == 10.0.0.2 && rtcp.rtpfb.nack_pid", "frame.number", "rtcp.rtpfb.nack_pid",
+        "rtcp.rtpfb.nack_blp",
+    )  # fmt: skip
+    assert asked
+    for frame, bases, masks in asked:
+        lost = {int(base) for base in bases.split(",")}
+        # A mask without bits is shown for the packet, not for each pair.
+        for base, mask in zip(bases.split(","), masks.split(","), strict=False):
+            bits = int(mask, 0)
+            lost |= {(int(base) + 1 + bit) % 65536 for bit in range(16) if bits >> bit & 1}
+        assert lost <= was_sent
+        assert lost.isdisjoint(seq for number, seq in had_come if number < int(frame))
+
+
 def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
     control = '{ kind = "gcc", side = "receiver" }'
     folder = run(voxpath, tmp_path, control, "", "--capture", "server", "--observe", "rtc")
@@ -152,6 +204,12 @@ def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
             "contradicts rate",
         ),
         ('{ kind = "call", audio = { rate = "1 Mbit/s" } }', "audio", "6 to 510 kbit/s"),
+        ('{ kind = "call", video = { sizes = "none.txt" } }', "video", "'none.txt' cannot be read"),
+        (
+            '{ kind = "call", video = { sizes = "none.txt" }, back = "none" }',
+            "video",
+            "'none.txt' cannot be read",
+        ),
         ('{ kind = "call", video = {}, parity = "16 packets" }', "parity", "15"),
         ('{ kind = "call", video = {}, rate = { min = "2 Mbit/s" } }', "rate", "between min_bps and max_bps"),
     ],

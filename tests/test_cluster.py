@@ -87,6 +87,7 @@ def test_workers_with_another_current_directory_write_to_the_store_of_the_comman
 ):
     called = voxpath("sweep", small, "--out", "runs", "--dask", cluster.address)
     assert called.code == 0, called.err
+    assert "the cluster's dashboard: http://127.0.0.1:" in called.err
     assert len(list((tmp_path / "runs").glob("*/verdict.json"))) == 4
     assert not (elsewhere / "runs").exists()
 
@@ -147,10 +148,10 @@ def test_a_sweep_whose_scheduler_is_lost_ends_and_says_so(cluster: Cluster, smal
 def test_a_cluster_that_lost_its_workers_is_waited_for_in_the_open_and_until_ctrl_c(
     cluster: Cluster, small: Path, tmp_path: Path
 ):
-    small.write_text(SMALL + "[sweep]\nreplications = 1000\n")
+    small.write_text(SMALL + "[sweep]\nreplications = 10000\n")
     tool = Tool(tmp_path, "sweep", small, "--out", "there", "--dask", cluster.address, halt_at="run.noted")
     try:
-        # After the first run, and before most of the others are handed out.
+        # After the first run, and before most others are handed out, however long it takes to see that.
         tool.halted()
         cluster.scale(0)
         told = ""

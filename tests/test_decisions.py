@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from voxpath.document import Check, Checks, Section
-from voxpath.results.decisions import above, all_of, below, minus, negated, within
+from voxpath.results.decisions import above, all_of, below, between, minus, near, negated, within
 from voxpath.results.intervals import Summary, summarise
 from voxpath.studies.base import checks_of, held, shown
 
@@ -42,6 +42,26 @@ def test_two_means_are_held_against_each_other_by_their_difference():
 )
 def test_what_lies_between_two_limits(ends: tuple[float, float], decided: bool | None):
     assert within(ends, 0.75, 1.25) is decided
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("share", "spread", "decided"),
+    [(0.95, 0.0, True), (1.08, 0.0, True), (0.8, 0.0, False), (1.2, 0.0, False), (1.08, 0.2, None)],
+)
+def test_a_share_of_a_mean_is_a_bound_with_its_spread(sign: int, share: float, spread: float, decided):
+    reference = [sign * one for one in (90.0, 100.0, 110.0, 95.0, 105.0)]
+    off = (-1, 1, 0, 1, -1)
+    values = [share * one + 100 * spread * by for one, by in zip(reference, off, strict=True)]
+    assert near(values, reference, 0.1) is decided
+
+
+def test_a_bound_that_is_not_known_decides_nothing():
+    # 4 is within 10 % of 40, but of a mean that may be 0 as well that is not known.
+    assert near([40.0, 44.0, 4.0], [100.0, -60.0, 80.0], 0.1) is None
+    assert between(SURE, Summary(5, -0.69, 0.26)) is between(Summary(5, -0.69, 0.26), SURE) is True
+    assert between(SURE, SURE) is False
+    assert between(SURE, UNSURE) is None
 
 
 def test_claims_are_joined():

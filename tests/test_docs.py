@@ -12,7 +12,18 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import ROOT
-from pages import Block, PageError, Session, blocks, matches, renew, session_of, targets
+from pages import (
+    Block,
+    PageError,
+    Session,
+    blocks,
+    edits_the_tree,
+    follow,
+    matches,
+    renew,
+    session_of,
+    targets,
+)
 from voxpath.cli.main import cli
 
 PAGES = [
@@ -27,13 +38,8 @@ SAMPLE = ROOT / "python/voxpath/voice/call/sample.flac"
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
-def follow(page: Path, session: Session) -> None:
-    for block in blocks(page.read_text(), page.name):
-        session.follow(block)
-
-
-# `tests/test_extending.py` follows this one, in the tree that it needs for more.
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/extending.md"])
+# `tests/test_extending.py` follows the others: there is one copy of the tree.
+@pytest.mark.parametrize("name", [name for name in NAMES if not edits_the_tree(name)])
 def test_a_page_is_followed(name: str, tmp_path: Path):
     follow(ROOT / name, session_of(ROOT / name, tmp_path))
 
@@ -57,8 +63,9 @@ def help_examples() -> list[str]:
         example
         for command in (cli, *cli.commands.values())
         for example in re.findall(r"^  voxpath (.*)$", command.epilog or "", re.MULTILINE)
-        # These wait for people, or for servers: tests/test_real_use.py; or need recordings: docs/aec.md.
-        if example.split()[0] not in {"exec", "shell", "aec", "replay"}
+        # These wait for people, or for servers: tests/test_real_use.py and test_measuring.py; or need
+        # recordings: docs/aec.md.
+        if example.split()[0] not in {"exec", "shell", "aec", "measure", "replay"}
     ]
 
 

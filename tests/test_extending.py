@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 
 from conftest import PATIENCE_S, ROOT, Called, process, without_progress
-from pages import Session, blocks, files_of, session_of
+from pages import Session, blocks, edits_the_tree, files_of, follow, session_of
 
 PAGE = ROOT / "docs" / "extending.md"
+OTHERS = [page for page in (ROOT / "docs").rglob("*.md") if edits_the_tree(str(page)) and page != PAGE]
 
 HEAD = """\
 name = "all of them"
@@ -107,6 +108,12 @@ def intervals(runs: Path) -> list[int]:
     return table(runs, "datagrams")["sent_ns"].diff().drop_nulls().to_list()
 
 
+# Before the copy of the tree is that of the page above.
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
+def test_other_pages_that_edit_the_tree_are_followed(page: Path, tmp_path: Path):
+    follow(page, session_of(page, tmp_path))
+
+
 def test_each_part_takes_no_more_files_than_it_says():
     said = dict(re.findall(r"^\| \[(.*?)\]\(#.*?\) \| (.*?) \|", PAGE.read_text(), re.MULTILINE))
     found = {title.lower(): files_of(diff) for title, diff in diffs().items()}
@@ -139,8 +146,7 @@ def test_each_diff_applies_to_the_tree_by_itself(title: str):
 
 
 def test_the_page_is_followed(extended: Session):
-    for block in blocks(PAGE.read_text(), PAGE.name):
-        extended.follow(block)
+    follow(PAGE, extended)
 
 
 def test_property_tests_draw_what_was_added(extended: Session):

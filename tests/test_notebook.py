@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import voxpath
+from voxpath.results.problems import StoreError
 
 SWEEP = '\n[sweep]\n"topology.link.loss" = ["0 %", "2 %"]\n"topology.link.delay" = ["5 ms", "9 ms"]\n'
 
@@ -25,6 +26,13 @@ def test_a_result_has_its_tables_and_a_summary(result):
     values = result.flows["completion_s"]
     assert (row["mean"], row["median"], row["n"]) == (pytest.approx(values.mean()), values.median(), 3)
     assert row["mean_low"] < row["mean"] < row["mean_high"]
+
+
+def test_a_result_of_formulas_alone_has_no_table_but_a_summary(small: Path, tmp_path: Path):
+    result = voxpath.run(small, out=tmp_path, backends=["formula"])
+    with pytest.raises(StoreError, match="there is no run that could have a table 'flows'"):
+        result.table("flows")
+    assert result.summary.height == len(result.rows) > 0
 
 
 def test_a_result_of_two_backends_has_a_summary_of_each(small: Path, tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import io
+import itertools
 import math
 import struct
 import wave
@@ -205,6 +206,54 @@ def test_numbers_are_written_for_programs():
         "1e-09",
         "1.23457e+07",
     ]
+
+
+@pytest.mark.parametrize("counts", [[0.0, 0.0], [0.0, 2.0], [3.0, 40_000.0]])
+def test_an_axis_of_counts_has_whole_ticks_and_one_of_zeros_begins_at_zero(
+    counts: list[float], tmp_path: Path
+):
+    times = [0.25, 0.75]
+    plot = Plot("Losses", "", Axis("time", "s"), Axis("losses"), [Curve("lost", times, counts)])
+    report = dataclasses.replace(REPORT, lead=None, sections=[Section("Lost", [plot])])
+    script = """
+      const written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+        written.push([this.textAlign, text]);
+        return write.call(this, text, ...where);
+      };
+      document.getElementById("theme").click(); await pause();
+      return written;
+    """
+    written = browse(render(report), script, tmp_path)
+    assert {"losses", "0.5"} <= {text for _, text in written}, "time is not counted"
+    beside = [text for align, text in written if align == "right"]
+    assert "0" in beside
+    assert len(beside) > 1
+    assert [text for text in beside if "." in text or text.startswith("−")] == []
+
+
+def test_labels_of_a_narrow_logarithmic_axis_do_not_run_into_each_other(tmp_path: Path):
+    sizes = [10.0**power for power in range(12)]
+    plot = Plot("Time", "", Axis("payload", "B", "log"), Axis("time", "s"), [Curve("a", sizes, sizes)])
+    report = dataclasses.replace(REPORT, lead=None, sections=[Section("Narrow", [plot])])
+    script = """
+      const written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+        const { e, f } = this.getTransform();
+        const { width } = this.measureText(text);
+        if (this.textAlign === "center" && text) written.push([y + f, x + e, width, text]);
+        return write.call(this, text, x, y, ...more);
+      };
+      document.getElementById("theme").click(); await pause();
+      return written;
+    """
+    written = browse(render(report), script, tmp_path, width=500)
+    (row,) = {round(y) for y, _, _, text in written if text == "10"}
+    labels = sorted((x - width / 2, x + width / 2, text) for y, x, width, text in written if round(y) == row)
+    assert {"1", "10", "100"} <= {text for _, _, text in labels}
+    assert all(end < start for (_, end, _), (start, _, _) in itertools.pairwise(sorted(set(labels))))
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,13 @@ axe.run(document, { resultTypes: ["violations"] }).then((found) => JSON.stringif
   .map((fault) => [fault.id, ...fault.nodes.slice(0, 3).map((node) => node.html.slice(0, 120))].join(" | "))))
 """
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+FITTED = """
+[...document.querySelectorAll(".uplot")].every((plot) => {
+  const [inside, around] = [plot, plot.parentElement].map((element) => element.getBoundingClientRect().width);
+  return Math.abs(inside - around) < 1 || around < 240;
+})
+"""
+"""Whether every plot has the width of its place: it takes it a frame after the place has it."""
 
 
 def pages(small: Path, tmp_path: Path) -> dict[str, str]:
@@ -105,7 +112,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
                         # What a page asks for is there a moment later.
                         await browser.until("!document.querySelector('main:empty')")
                         key = f"{name} {width} {scheme}"
-                        wrong[key] = await faults(browser)
+                        at_once = await browser.value(WIDE)
+                        await browser.until(FITTED)
+                        wrong[key] = [f"is {at_once} pixels too wide at first"] if at_once > 0 else []
+                        wrong[key] += await faults(browser)
                 wrong[f"{name} 1300 dark"] += [
                     str(event["params"])
                     for event in browser.events

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import threading
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from conftest import PATIENCE_S
@@ -19,7 +21,7 @@ from voxpath.backends.real import fidelity, starvation
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.configuration import configurations
 from voxpath.backends.real.session import RealError
-from voxpath.results.frames import of_run, parquet, together
+from voxpath.results.frames import frame, of_run, parquet, together
 from voxpath.results.identity import Observe
 from voxpath.results.outcome import Found, Outcome
 from voxpath.scenario import Document, from_dict
@@ -35,6 +37,35 @@ def document(tcp: dict[str, Any] | None = None, loss: str = "0 %") -> Document:
             "flows": [{"app": {"kind": "download", "request": "100 B", "response": "10 kB"}}],
         }
     )
+
+
+def test_tables_come_from_another_process_as_they_were():
+    plan = document(loss="20 %").plan.json
+    _, ((_, tables),), _ = _engine.run([(plan, range(3))], Observe(tcp=True, packets=True).json)
+    frames = {name: frame(columns) for name, columns in tables.items()}
+    kinds = {dtype for one in frames.values() for dtype in one.schema.values()}
+    assert kinds >= {pl.UInt32, pl.UInt64, pl.Float64, pl.String}
+    assert any(one.null_count().sum_horizontal().sum() for one in frames.values())
+    for name, columns in tables.items():
+        assert frame(pickle.loads(pickle.dumps(columns))).equals(frames[name])
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ([("x", "UInt64", 2, None, [bytes(15)])], "at least 16 bytes"),
+        ([("x", "UInt64", 9, b"\xff", [bytes(72)])], "got 1 needed 2"),
+        ([("x", "Utf8View", 1, None, [bytes([200, 0, 0, 0, *bytes(12)])])], "buffer index"),
+        ([("x", "UInt65", 0, None, [])], "'UInt65'"),
+        (
+            [(name, "UInt64", rows, None, [bytes(8 * rows)]) for name, rows in (("x", 1), ("y", 2))],
+            "same length",
+        ),
+    ],
+)
+def test_what_is_no_table_is_refused(columns: list[Any], told: str):
+    with pytest.raises(ValueError, match=told):
+        _engine.Columns(columns)
 
 
 class FakeNetwork:
@@ -209,6 +240,42 @@ def test_what_it_cannot_be_told_is_refused(tcp: dict[str, Any], said: str):
         told(tcp)
 
 
+def to_one_listener(**second: Any) -> Document:
+    """Two voices that end at one host, the second one with these keys of TCP."""
+    app = {
+        "kind": "voice",
+        "blocks": 12,
+        "block": "500 B",
+        "interval": "25 ms",
+        "partial": "100 B",
+        "answer": "750 B",
+    }
+    return from_dict(
+        {
+            "name": "two voices",
+            "topology": {"kind": "pipe", "link": {"delay": "50 ms"}},
+            "hosts": {"client": {"profile": "linux"}, "server": {"profile": "linux"}},
+            "flows": [
+                {"name": "first", "app": app},
+                {"name": "second", "app": app, "transport": {"kind": "tcp"} | second},
+            ],
+        }
+    )
+
+
+def test_each_connection_of_one_listener_is_as_its_flow_asks(tmp_path: Path):
+    backend = RealBackend(tmp_path)
+    backend.answer([Question(to_one_listener(nagle=False))])
+    first, second = backend.frames[0].sort("flow")["partial_p50_ns"]
+    # With Nagle's algorithm a partial answer waits until the one before it is acknowledged.
+    assert first > second + 20_000_000
+
+
+def test_buffers_of_one_listener_are_one():
+    with pytest.raises(UnanswerableError, match=r"'first' and 'second' .* have one receive_"):
+        configurations(to_one_listener(receive_buffer="30 kB").plan.data)
+
+
 def faithful(p99_ms: float, max_ms: float) -> dict[str, Any]:
     late = {"p99_ns": int(p99_ms * 1e6), "max_ns": int(max_ms * 1e6)}
     return {"deliveries": late, "devices": [], "packets_refused": 0}
@@ -286,6 +353,19 @@ def test_run_queues_are_looked_at_down_to_the_last_thread(tmp_path: Path):
     queues.look([("client", 10)], now=4.0)
     reaped = 3 * 10**9 // os.sysconf("SC_CLK_TCK")
     assert queues.used_ns == 8 + 4 + 91 + 101 + reaped, "also what children used that have ended"
+
+
+def test_what_a_server_waited_before_it_listened_does_not_count(tmp_path: Path):
+    task = tmp_path / "10/task/10"
+    task.mkdir(parents=True)
+    (task / "children").write_text("")
+    (task / "schedstat").write_text("5 700 1\n")
+    queues = starvation.RunQueues(tmp_path)
+    queues.begin([("server", 10)])
+    (task / "schedstat").write_text("9 750 2\n")
+    queues.look([("server", 10)], now=1.0)
+    assert queues.waited_ns == {"server": 50}
+    assert queues.used_ns == 9
 
 
 def test_stolen_time_and_what_others_used_are_shares_of_all(tmp_path: Path):

@@ -36,6 +36,7 @@ from voxpath.backends.real.programs import end
 from voxpath.backends.real.relays import HOST, REACH
 from voxpath.backends.real.session import RealError, Session
 from voxpath.cli.main import cli
+from voxpath.results.problems import StoreError
 from voxpath.scenario import from_dict, read
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root the ways in differ: test_real_robust")
@@ -447,10 +448,45 @@ def test_programs_run_from_python(tmp_path: Path):
     assert of_the_run(result.problems) == []
     assert result.valid == (not result.problems)
     assert result.tables["elements"]["packets_in"].sum() > 0
+    assert set(result.table("elements")["run"]) == {result.folders[0].name}
+    assert result.table("elements").drop("run").equals(result.tables["elements"])
     assert list(result.captures) == ["server"]
     assert [json.loads((folder / "verdict.json").read_text())["valid"] for folder in result.folders] == [
         result.valid
     ]
+
+
+PAGE = {"name": "page", "app": {"kind": "download", "request": "1 B", "response": "20 kB"}}
+
+
+def shows_its_page(result: voxpath_package.Result) -> None:
+    """Holds a result of one real run of the page against its own flows."""
+    (row,) = result.summary.filter(metric="completion_s", estimator="real").to_dicts()
+    assert row["mean"] == pytest.approx(result.flows["completion_s"][0])
+    (data,) = result.plot("completion_s").to_dict()["datasets"].values()
+    assert [one["mean"] for one in data] == [pytest.approx(row["mean"])]
+    assert "<td>page</td>" in result._repr_html_()
+
+
+def test_a_real_network_gives_a_result_like_others():
+    with voxpath_package.real({**two_hosts(), "flows": [PAGE]}) as net:
+        net.wait()
+        result = net.finish()
+    shows_its_page(result)
+    assert result.folders == []
+    assert result.table("flows").drop("run").equals(result.tables["flows"])
+    with pytest.raises(StoreError, match="the run has no table 'flow'; did you mean 'flows'"):
+        result.table("flow")
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_dictionary_and_a_file_run_on_real_hosts(is_file: bool, tmp_path: Path):
+    scenario = {**two_hosts(), "flows": [PAGE]}
+    (tmp_path / "page.toml").write_text(from_dict(scenario).text)
+    source = tmp_path / "page.toml" if is_file else scenario
+    result = voxpath_package.run(source, backends=["real"], out=tmp_path)
+    shows_its_page(result)
+    assert result.table("flows")["run"].to_list() == [result.folders[0].name]
 
 
 def test_an_error_in_the_block_ends_everything():

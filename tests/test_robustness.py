@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, without_progress
+from conftest import PATIENCE_S, SMALL, without_progress
 from processes import Tool, WorkerStarts, until
-from voxpath import halts
+from voxpath import files, halts
 from voxpath.results.packs import Packs
 
 
@@ -158,3 +159,100 @@ def test_a_fault_of_toml_names_its_key(text: str, says: str, voxpath, tmp_path: 
     called = voxpath("run", "bad.toml")
     assert called.code == 2
     assert f"\nbad.toml:{says}" in called.err
+
+
+def shell(command: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What a shell makes of a line in which `voxpath` is ours."""
+    script = f'voxpath() {{ "{sys.executable}" -m voxpath "$@"; }}; {command}'
+    return subprocess.run(
+        ["bash", "-c", script], cwd=cwd, env={**os.environ, **environment},
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+    )  # fmt: skip
+
+
+RUN = "voxpath run small.toml --backend sim"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "err"),
+    [
+        (f"{RUN} >&-", 1, "Error: cannot write the output: Bad file descriptor\n"),
+        (f"{RUN} <&-", 0, ""),
+        (f"{RUN} 2>&-", 0, ""),
+        (f"{RUN} | true; exit ${{PIPESTATUS[0]}}", 1, ""),
+        (f"{RUN} 2>&1 | true; exit ${{PIPESTATUS[0]}}", 1, ""),
+        ("voxpath run nothing.toml 2>&1 | true; exit ${PIPESTATUS[0]}", 1, ""),
+    ],
+)
+def test_streams_that_are_closed_or_have_no_reader_are_no_accident(
+    command: str, code: int, err: str, small: Path
+):
+    # Whoever reads a pipe may be gone before, or after, the first line.
+    done = shell(command, small.parent)
+    assert done.returncode in ({0, 2, code} if "| true" in command else {code}), done
+    assert without_progress(done.stderr) == err
+
+
+def test_another_alphabet_gets_question_marks_and_the_same_json(small: Path):
+    latin = {"PYTHONIOENCODING": "ascii"}
+    small.write_text(small.read_text().replace('"small"', '"smöll ✓"'), "utf-8")
+    done = shell(f"{RUN} --replications 2", small.parent, **latin)
+    assert (done.returncode, without_progress(done.stderr)) == (0, "")
+    assert done.stdout.startswith("sm?ll ?: mean")
+    told = json.loads(shell("voxpath list --json", small.parent, **latin).stdout)
+    assert [one["scenario"] for one in told["scenarios"]] == ["smöll ✓"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        (("sweep", "swept.toml", "--save", "a.csv"), 2, "Invalid value for --save: a.csv is a directory"),
+        (("compare", "small.toml", "--save", "/proc/x.csv"), 2, "--save: cannot write to /proc"),
+        (("run", "small.toml", "--formulas", "leaves.py"), 2, "leaves.py:1: SystemExit: 7"),
+        (("show", "**"), 2, "Error: ** is no run"),
+        (("show", "[a"), 2, "Error: [a is no run"),
+        (("replay", "words.pcap", "--save", "r.toml"), 2, "no packet of UDP or TCP is in it"),
+        (("call", "--heard", "a.csv"), 2, "a.csv is no recording: its name ends in .wav"),
+        (("exec", "--out", "small.toml", "--", "true"), 2, "--out: small.toml is not a directory"),
+        (("exec", "--", "./small.toml"), 126, "Permission denied"),
+        (("run", "-"), 2, "-: there is no such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_nobody_should_write_is_answered(
+    command: tuple[str, ...], code: int, says: str, voxpath, tmp_path: Path
+):
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "swept.toml").write_text(SMALL + "[sweep]\nreplications = 1\n")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(7)\n")
+    (tmp_path / "words.pcap").write_text("hello\n")
+    (tmp_path / "a.csv").mkdir()
+    (tmp_path / "runs").mkdir()
+    called = voxpath(*command)
+    assert called.code == code, called
+    assert says in called.err
+    assert list((tmp_path / "runs").iterdir()) == [], "nothing was run"
+
+
+def test_a_frame_that_cannot_be_written_after_all_is_told_and_leaves_nothing(
+    voxpath, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(files._WRITERS, ".csv", full)
+    called = voxpath("compare", small, "--save", "flows.csv")
+    assert called.code == 1
+    assert called.err == "Error: cannot write flows.csv: No space left on device\n"
+    assert "results:" in called.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", small.name]
+
+
+def test_a_file_that_no_command_has_spoken_of_is_named(voxpath, small: Path, monkeypatch: pytest.MonkeyPatch):
+    def unreadable(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "runs")
+
+    monkeypatch.setattr("voxpath.cli.actions.store.listed", unreadable)
+    (small.parent / "runs").mkdir()
+    called = voxpath("list")
+    assert (called.code, called.err) == (1, "Error: runs: Permission denied\n")

@@ -137,7 +137,7 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
     (folder,) = (tmp_path / "runs").iterdir()
     written = {path.stem: pl.read_parquet(path).columns for path in folder.glob("*.parquet")}
     described = {table: list(columns) for table, columns in dictionary().items() if table != "series_metrics"}
-    # Of browsers, CoAP, forwarding servers and iperf_siri this scenario has nothing.
+    # Of browsers, CoAP, forwarding servers, iperf_siri and Multipath TCP this scenario has nothing.
     assert described.keys() - written.keys() == {
         "browsers",
         "coap",
@@ -146,6 +146,8 @@ def test_every_column_is_in_the_metric_dictionary_and_the_other_way_round(
         "leg_frames",
         "leg_seconds",
         "legs",
+        "multipath",
+        "readings",
     }
     for table, columns in written.items():
         assert set(columns) <= set(described[table]), table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from browser import browse
-from reports import REPORT
+from reports import LADDER, MAP, NETWORK, REPORT
+from voxpath.document import Axis, Curve, Lead, Plot
 from voxpath.report.html import render
 from voxpath.report.site import INDEX, NoPageError, Page, site
+from voxpath.report.thumbnail import thumbnail
 from voxpath.results.listing import listed
 
 SWEPT = """
@@ -143,3 +146,25 @@ def test_the_search_shows_what_has_all_of_its_words(tmp_path: Path):
       return found;
     """
     assert browse(site("t", pages)[INDEX], script, tmp_path) == [3, 2, 1, 0, "0 pages"]
+
+
+@pytest.mark.parametrize(("values", "depth"), [([0.0, 0.0], 142.0), ([0.0, 2.0], 142.0), ([5.0, 5.0], 75.0)])
+def test_a_card_draws_nothing_at_all_on_its_axis(values: list[float], depth: float):
+    plot = Plot("Losses", "", Axis("time", "s"), Axis("losses"), [Curve("lost", [0.0, 1.0], values)])
+    found = re.search(r'd="M8\.0 ([0-9.]+)L', thumbnail(plot))
+    assert found is not None
+    assert float(found[1]) == depth
+
+
+@pytest.mark.parametrize("part", [NETWORK, LADDER, MAP])
+def test_a_card_has_the_colours_of_its_page(part, tmp_path: Path):
+    page = render(dataclasses.replace(REPORT, lead=Lead("It takes a moment.", part)))
+    index = site("t", [Page("Runs", "a", page)])[INDEX]
+    # What no style speaks of is black, which the page has nowhere but on light cells of a map.
+    script = """
+      const shapes = [...document.querySelectorAll(".card svg :is(rect, path, circle, text:not(.black))")];
+      return [shapes.length, shapes.filter((shape) => getComputedStyle(shape).fill == "rgb(0, 0, 0)").length];
+    """
+    count, black = browse(index, script, tmp_path)
+    assert count > 3
+    assert black == 0

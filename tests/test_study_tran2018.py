@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from voxpath.document import Checks
-from voxpath.studies.tran2018 import compare, measures, networks, printed
+from voxpath.studies.tran2018 import compare, difference, measures, networks, printed
 from voxpath.studies.tran2018.printed import MOBILE, MOBILITIES, STATIONARY
 from voxpath.studies.tran2018.questions import PUBLISHED, QUICK, Effort, Requests, questions
 
@@ -77,6 +77,43 @@ def test_statistics_by_hand():
     assert measures.of_one(requests([], [], []), measures.mean) is None
 
 
+def regions(delays_s: dict[str, float], octets: dict[str, float]) -> difference.Regions:
+    """Two paths at one place of the map, where each scheduler always takes as long."""
+    effort = difference.Effort(4, 0, (0,), (0,), ())
+    found = difference.Regions(effort, {}, {})
+    found._simulated = {
+        difference.Place(0, 0, name): difference.Answers(
+            np.full((4, 5), delays_s.get(name, 1.0)), np.full(4, octets.get(name, 100.0))
+        )
+        for name in difference.TRANSPORTS
+    }
+    return found
+
+
+def test_who_is_best_and_what_copies_are_worth_by_hand():
+    found = regions({"blest": 0.2, "redundant": 0.1, "ecf": 0.2}, {"redundant": 250.0})
+    assert difference.best(found, 0, 0) == ("redundant", [])
+    others = [name for name in difference.MULTIPATH if name != "redundant"]
+    assert difference.best(found, 0, 0, others) == ("blest", ["ecf"])
+    (row,) = difference.worth(found)
+    assert (row.other, row.delay, row.octets) == ("blest", 0.5, 2.5)
+    assert row.saved_ms == pytest.approx(100)
+    told = difference.answer(found)[1]
+    assert "worth its octets at 1 of 1" in told
+    assert "2.50 times the octets" in told
+    assert "at 0 of 1" in difference.answer(regions({"redundant": 0.95}, {}))[1]
+
+
+def test_the_map_has_thousands_of_runs_and_the_kernel_is_asked_on_it():
+    places = difference.places(difference.FULL)
+    assert len(places) * difference.FULL.runs > 5000
+    assert {(place.delay_ms, place.loss) for place in places} >= set(difference.CHECKED)
+    document = difference._document(difference.Place(50, 2, "ecf"))
+    (first, second) = document.plan.data["links"][:2]
+    assert [link["ab"]["delay_ns"] / 1e6 for link in (first, second)] == [25, 75]
+    assert [link["ab"]["loss"]["p"] for link in (first, second)] == pytest.approx([0.025, 0.005])
+
+
 def test_table_one_is_asked_for_as_it_is_printed():
     printed_items = printed.correlations()
     assert len(printed_items) == 2 * len(PUBLISHED)
@@ -95,6 +132,8 @@ def test_a_small_study_judges_every_sentence_and_correlation(
         return found[0]
 
     monkeypatch.setattr(compare, "QUICK", FEW)
+    apart = difference.Effort(2, 1, (0, 100), (0,), ((100, 0),))
+    monkeypatch.setattr(difference, "QUICK", apart)
     monkeypatch.setattr("voxpath.studies.tran2018.STUDY", replace(compare.STUDY, run=keep))
     called = voxpath("study", "tran2018", "--quick")
     assert called.code == 0, called.err
@@ -106,8 +145,18 @@ def test_a_small_study_judges_every_sentence_and_correlation(
         if isinstance(part, Checks)
         for check in part.checks
     ]
-    assert {check.claim for check in checks} == set(printed.published()["claims"].values())
+    claims = [check.claim for check in checks]
+    (beside,) = set(claims) - set(printed.published()["claims"].values())
+    assert len(claims) == 1 + len(printed.published()["claims"])
+    assert "100 ms longer" in beside, "the kernel was asked at a point of the map"
     assert len(answer.comparisons) == 10
     assert all(item.verdict != "no answer" for item in answer.comparisons)
     assert len(answer.table.rows) == 10
-    assert "Figure 6: response delay, mobile nodes" in (tmp_path / "tran2018.html").read_text("utf-8")
+    page = (tmp_path / "tran2018.html").read_text("utf-8")
+    for title in (
+        "Figure 6: response delay, mobile nodes",
+        "95th percentile of response delay",
+        "Energy of two LTE radios",
+        "Redundant is worth its octets at",
+    ):
+        assert title in page

@@ -24,7 +24,7 @@ from voxpath.voice.call.codecs.pcm import Pcm
 from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import one_link
-from voxpath.voice.call.player import Fate, play
+from voxpath.voice.call.player import MISSING, Fate, Heard, play
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import Recording, read
 from voxpath.voice.call.stretch import shifted
@@ -107,6 +107,19 @@ def test_redundant_frames_fill_gaps_and_only_rtp_has_them(tmp_path: Path):
     assert one.count(Fate.LOST) < none.count(Fate.LOST)
     with pytest.raises(CallError, match="redundancy is RTP's"):
         call(BAD, over="tcp", redundancy=1, out=tmp_path)
+
+
+def test_lost_packets_are_asked_for_and_played_where_the_buffer_waits_for_a_round_trip(tmp_path: Path):
+    def heard(buffer: str, nack: bool) -> Heard:
+        return call(BAD, codec="pcm", buffer=buffer, nack=nack, out=tmp_path).talks[0].heard
+
+    long, short = ({nack: heard(buffer, nack) for nack in (False, True)} for buffer in ("300 ms", "20 ms"))
+    assert long[True].count(*MISSING) < long[False].count(*MISSING) / 4
+    # What comes after a round trip is too late, and not lost.
+    assert short[True].count(Fate.LOST) < short[False].count(Fate.LOST) / 4
+    assert short[True].count(Fate.LATE) > short[False].count(Fate.LATE)
+    with pytest.raises(CallError, match="nack is RTP's"):
+        call(BAD, over="mqtt", nack=True, out=tmp_path)
 
 
 @pytest.mark.parametrize("over", ["tcp", "websocket", "mptcp", "mqtt"])

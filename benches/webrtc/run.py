@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """`make webrtc`: our rate control `libwebrtc` in simulated calls, beside calls of two Chromium browsers across the same networks.
 
-Browsers call each other in real time, some ten minutes for each of RUNS=3 replications; runs are kept in runs/, so that it goes on where
-it was interrupted. `--kept` makes no call of browsers: it takes those that are there. Writes docs/measured/webrtc.md.
+`--record N` (`make webrtc-record`) adds what is missing to N calls of browsers in each network, in real time, to browsers.jsonl: some six minutes
+for each network and three calls, on a machine that does nothing else. Without it our calls are simulated and laid beside the record, and
+docs/measured/webrtc.md is written.
 """
 # SPDX-License-Identifier: Apache-2.0
 
 import argparse
 import json
-import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -29,6 +30,8 @@ from voxpath.sweeps.workers import Workers
 from voxpath.webrtc.chromium import version
 
 PAGE = ROOT / "docs" / "measured" / "webrtc.md"
+RECORD = Path(__file__).with_name("browsers.jsonl")
+"""A line for each call of browsers: the network, the replication, what was measured, on which machine and by which Chromium."""
 SIMULATED = 20
 """Replications."""
 
@@ -46,7 +49,7 @@ BARS = {
 _HEAD = """# Our `libwebrtc` beside a call of two browsers
 
 Written by `make webrtc`; do not edit. Two Chromium browsers call each other on real hosts, and our call with `control = "libwebrtc"` is
-simulated, across the same networks. Measured on {machine}; {browser}; engine {build}.
+simulated, across the same networks. The browsers' calls are a record (`make webrtc-record`), measured on {machine}; {browser}. Ours are of engine {build}.
 
 - **Network**: {delay} ms each way, {queue} ms of drop-tail queue at the first capacity, 10 Mbit/s back. The TCP transfer is simulated in both.
 - **Chromium**: {codec}, {size} at {fps} frames a second of a moving scene with grain, `maxBitrate` {most} kbit/s; Opus both ways, of noise; no field trial set.
@@ -55,7 +58,7 @@ simulated, across the same networks. Measured on {machine}; {browser}; engine {b
 - **Queueing delay**: of every packet on the video's way, from the bottleneck's queue until its first bit is sent.
 - **Down and back**: until the estimate is below 1.1 of 0.5 Mbit/s, and above 0.8 of 2 Mbit/s.
 
-Means of {runs} calls of browsers and of {simulated} simulated ones, with 95 % intervals. A call of browsers in which frames were missing, or
+Means of the recorded calls of browsers and of {simulated} simulated ones, with 95 % intervals. A call of browsers in which frames were missing, or
 which Chromium says the processor limited, is shown below and not counted.
 
 """
@@ -64,18 +67,21 @@ which Chromium says the processor limited, is shown below and not counted.
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "3")))
-    parser.add_argument("--kept", action="store_true", help="make no calls of browsers")
+    parser.add_argument(
+        "--record", type=int, metavar="RUNS", help="record calls of browsers until each network has so many"
+    )
     parser.add_argument("--out", type=Path, default=RUNS)
     parser.add_argument("--only", choices=CASES, nargs="*", help="some networks; the page is only printed")
     options = parser.parse_args()
     names = options.only or list(CASES)
-    measured_on = page.machine()
-    ours = {name: simulated(name, options.out) for name in names}
-    theirs = {name: browsers(name, options.runs, options.out, kept=options.kept) for name in names}
+    if options.record is not None:
+        record(names, options.record, options.out)
+        return 0
+    theirs = {name: [call for call in recorded() if call["case"] == name] for name in names}
+    ours = {name: [told_of(run) for run in simulated(name, options.out)] for name in names}
     head = _HEAD.format(
-        machine=measured_on,
-        browser=version(),
+        machine="; ".join(dict.fromkeys(call["machine"] for calls in theirs.values() for call in calls)),
+        browser="; ".join(dict.fromkeys(call["browser"] for calls in theirs.values() for call in calls)),
         build=_engine.BUILD,
         delay=DELAY_MS,
         queue=QUEUE_MS,
@@ -83,7 +89,6 @@ def main() -> int:
         size=SIZE,
         fps=FPS,
         most=MAX_KBPS,
-        runs=options.runs,
         simulated=SIMULATED,
     )
     text = head + "\n".join(lines(names, theirs, ours)) + "\n"
@@ -95,6 +100,28 @@ def main() -> int:
     return 0
 
 
+def told_of(run: Measured) -> dict[str, Any]:
+    """What is compared, as the record has it."""
+    return {key: getattr(run, key) for key in (*BARS, "problem")}
+
+
+def recorded() -> list[dict[str, Any]]:
+    """The record."""
+    return [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
+
+
+def record(names: Sequence[str], runs: int, out: Path) -> None:
+    """Adds the calls of browsers that are missing, each as soon as it is there."""
+    there = {(call["case"], call["run"]) for call in recorded()}
+    measured_on = page.machine()
+    for name in names:
+        missing = [number for number in range(runs) if (name, number) not in there]
+        for number, run in browsers(name, missing, out):
+            call = {"case": name, "run": number, **told_of(run), "machine": measured_on, "browser": version()}
+            with RECORD.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(call) + "\n")
+
+
 def simulated(name: str, out: Path) -> list[Measured]:
     """Our calls in a case."""
     document = scenario(name, browsers=False)
@@ -103,21 +130,22 @@ def simulated(name: str, out: Path) -> list[Measured]:
     return [measured(name, outcome.folder) for outcome in backend.outcomes[0]]
 
 
-def browsers(name: str, runs: int, out: Path, *, kept: bool) -> list[Measured]:
-    """Calls of browsers in a case: those whose packets were in time."""
+def browsers(name: str, numbers: Sequence[int], out: Path) -> Iterator[tuple[int, Measured]]:
+    """Calls of browsers in a network, with their replication: those whose packets were in time."""
     document = scenario(name, browsers=True)
     backend = RealBackend(
-        out, observation(document, ("packets",), ()), attempts=0 if kept else ATTEMPTS, on_done=lambda _: None
+        out, observation(document, ("packets",), ()), attempts=ATTEMPTS, on_done=lambda _: None
     )
-    backend.answer([Question(document, range(runs))])
-    # A browser that starts late has not ended when the run has, which says nothing of what it did before.
-    identities = [
-        Identity(document.plan.json, "real", number, _engine.BUILD_REAL, backend.observe, machine=machine())
-        for number in range(runs)
-    ]
-    found = [out / identity.name for identity in identities if kept_up(out / identity.name)]
-    sys.stderr.write(f"{CASES[name].title}: {len(found)} of {runs} calls of browsers\n")
-    return [measured(name, folder) for folder in found]
+    for number in numbers:
+        backend.answer([Question(document, range(number, number + 1))])
+        identity = Identity(
+            document.plan.json, "real", number, _engine.BUILD_REAL, backend.observe, machine=machine()
+        )
+        # A browser that starts late has not ended when the run has, which says nothing of what it did before.
+        if kept_up(out / identity.name):
+            yield number, measured(name, out / identity.name)
+        else:
+            sys.stderr.write(f"{CASES[name].title}, call {number}: the network was late\n")
 
 
 def kept_up(folder: Path) -> bool:
@@ -127,14 +155,16 @@ def kept_up(folder: Path) -> bool:
 
 
 def lines(
-    names: Sequence[str], theirs: dict[str, list[Measured]], ours: dict[str, list[Measured]]
+    names: Sequence[str],
+    theirs: Mapping[str, Sequence[dict[str, Any]]],
+    ours: Mapping[str, Sequence[dict[str, Any]]],
 ) -> Iterator[str]:
     """The page."""
     rows, met, judged = [], 0, 0
     for name in names:
-        counted = [run for run in theirs[name] if run.problem is None]
+        counted = [run for run in theirs[name] if run["problem"] is None]
         for key, (title, bar) in BARS.items():
-            values = [[getattr(run, key) for run in runs] for runs in (counted, ours[name])]
+            values = [[run[key] for run in runs] for runs in (counted, ours[name])]
             if not all(values) or any(value is None for side in values for value in side):
                 continue
             there, here = (summarise(side) for side in values)
@@ -154,8 +184,8 @@ def lines(
         [
             [
                 CASES[name].title,
-                *("" if getattr(run, key) is None else f"{getattr(run, key):.4g}" for key in BARS),
-                run.problem or "",
+                *("" if run[key] is None else f"{run[key]:.4g}" for key in BARS),
+                run["problem"] or "",
             ]
             for name in names
             for run in theirs[name]

@@ -1,13 +1,13 @@
 //! Any bytes as CoAP messages; and a server that strangers feed, beside a client that keeps the rules and is fed as well.
 //!
 //! Whatever comes, nothing panics, a message that was understood is the one that is emitted again, and what the server keeps is
-//! bounded. In the end a body of the client still comes, block by block, once.
+//! bounded. In the end a body of the client still comes, block by block, once, and comes back to it when it asks and observes.
 
 use crate::source::Source;
 use bytes::Bytes;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use voxpath_coap::{
-    Block, Client, ClientSettings, Code, Ended, Kind, Message, Outcome, Server, ServerSettings,
+    Block, Client, ClientSettings, Code, Ended, Kind, Message, Outcome, Server, ServerSettings, Transmission,
 };
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -39,55 +39,102 @@ fn below(limit: Span) -> Span {
 }
 
 fn feed(source: &mut Source<'_>) {
-    let settings = ServerSettings { body: LARGEST, exponent: source.u8() % 7, kept: KEPT };
-    let mut server = Server::new(settings);
+    let transmission = Transmission { ack_timeout: Span::from_secs(2), max_retransmit: 4 };
+    let mut server = Server::new(ServerSettings {
+        body: LARGEST,
+        exponent: source.u8() % 7,
+        kept: KEPT,
+        confirmable: source.bit(),
+        transmission,
+        first_id: source.u16(),
+    });
+    let path = vec![String::from("honest")];
     let mut client = Client::new(ClientSettings {
         confirmable: source.bit(),
-        path: vec!["honest".into()],
+        path: path.clone(),
         block: Block { number: 0, more: false, exponent: source.u8() % 7 },
-        ack_timeout: Span::from_secs(2),
-        max_retransmit: 4,
+        body: LARGEST,
+        transmission,
         first_id: source.u16(),
     });
     let mut now = Time::ZERO;
+    let mut is_observing = false;
     while !source.is_empty() {
-        match source.below(6) {
+        match source.below(9) {
             0 => now += Span::from_millis(source.u16().into()),
-            1 => client.submit(now, 0, Payload::pattern(1, 0, source.u8().into()), &mut below),
+            1 => client.put(now, 0, Payload::pattern(1, 0, source.u8().into()), &mut below),
             // Whoever answers in the server's name: nothing is promised of the exchange then.
-            2 => {
+            2 | 3 => {
                 let forged = if source.bit() { response(source) } else { any(source) };
                 client.receive(now, &forged, &mut below);
             }
-            3 => client.advance(now, &mut below),
+            4 => client.advance(now, &mut below),
+            5 => client.get(now, 1, &mut below),
+            6 if !is_observing => {
+                client.observe(now, 2, &mut below);
+                is_observing = true;
+            }
+            6 => {
+                server.update(now, &path, Payload::pattern(1, 0, source.u8().into()), None, &mut below);
+                server.advance(now, &mut below);
+            }
             _ => {
                 let stranger = from(CLIENT + 1 + u16::from(source.u8() % 4));
                 let datagram = if source.bit() { request(source) } else { any(source) };
-                server.receive(now, stranger, &datagram);
+                server.receive(now, stranger, &datagram, &mut below);
             }
         }
-        // The client's own datagrams are lost so far.
+        // What both say is lost so far.
         while client.poll_transmit().is_some() {}
-        assert!(server.kept() <= 2 * KEPT, "what is kept is bounded");
+        while server.poll_transmit().is_some() {}
+        while client.poll_content().is_some() {}
+        assert!(server.kept() <= 4 * KEPT, "what is kept is bounded");
     }
-    // Exchanges that were begun are given up.
-    while let Some(due) = client.poll_timeout() {
+    // Exchanges that were begun are given up, and notifications, too.
+    client.leave(now, &mut below);
+    while let Some(due) = Time::earliest([client.poll_timeout(), server.poll_timeout()]) {
         now = now.max(due);
         client.advance(now, &mut below);
+        server.advance(now, &mut below);
         while client.poll_transmit().is_some() {}
+        while server.poll_transmit().is_some() {}
     }
     while client.poll_ended().is_some() {}
     while server.poll_received().is_some() {}
+    // Strangers may have all the places that there are.
+    server.forget_all();
     let body = Payload::pattern(1, 0, LARGEST);
-    client.submit(now, 7, body.clone(), &mut below);
-    while let Some(request) = client.poll_transmit() {
-        if let Some(answer) = server.receive(now, from(CLIENT), &request) {
+    client.put(now, 7, body.clone(), &mut below);
+    client.get(now, 8, &mut below);
+    talk(now, &mut client, &mut server);
+    client.observe(now, 9, &mut below);
+    talk(now, &mut client, &mut server);
+    let ended: Vec<Ended> = core::iter::from_fn(|| client.poll_ended()).collect();
+    assert_eq!(ended, [7, 8].map(|key| Ended { key, outcome: Outcome::Done }));
+    let came: Vec<Payload> = core::iter::from_fn(|| server.poll_received()).map(|it| it.body).collect();
+    assert_eq!(came, core::slice::from_ref(&body), "whoever keeps the rules is served, once");
+    let back: Vec<Payload> = core::iter::from_fn(|| client.poll_content()).map(|it| it.body).collect();
+    assert_eq!(back, [body.clone(), body]);
+    assert_eq!(server.observations(), 1);
+}
+
+/// Carries what both have to say, without a loss.
+fn talk(now: Time, client: &mut Client, server: &mut Server) {
+    loop {
+        let mut is_quiet = true;
+        while let Some(request) = client.poll_transmit() {
+            is_quiet = false;
+            server.receive(now, from(CLIENT), &request, &mut below);
+        }
+        while let Some((to, answer)) = server.poll_transmit() {
+            is_quiet = false;
+            assert_eq!(to, from(CLIENT), "nobody else observes");
             client.receive(now, &answer, &mut below);
         }
+        if is_quiet {
+            return;
+        }
     }
-    assert_eq!(client.poll_ended(), Some(Ended { key: 7, outcome: Outcome::Done }));
-    let came: Vec<Payload> = core::iter::from_fn(|| server.poll_received()).map(|it| it.body).collect();
-    assert_eq!(came, [body], "whoever keeps the rules is served, once");
 }
 
 fn any(source: &mut Source<'_>) -> Payload {
@@ -98,12 +145,14 @@ fn any(source: &mut Source<'_>) -> Payload {
 /// A request that is right, so that what is in it is looked at.
 fn request(source: &mut Source<'_>) -> Payload {
     let kind = source.pick(&[Kind::Confirmable, Kind::NonConfirmable]);
-    let code = source.pick(&[Code::PUT, Code::POST, Code(1), Code(4)]);
+    let code = source.pick(&[Code::PUT, Code::POST, Code::GET, Code(4)]);
     let mut message = Message::new(kind, code, source.u8().into(), vec![source.u8()]);
     message.path = vec![source.pick(&["honest", "a", ""]).into()];
     let number = u32::from(source.u8() % 4);
     let block = Block { number, more: source.bit(), exponent: source.u8() % 7 };
-    message.block = source.bit().then_some(block);
+    message.block1 = source.bit().then_some(block);
+    message.block2 = source.bit().then_some(block);
+    message.observe = source.bit().then(|| u32::from(source.u8() % 3));
     let len = if source.bit() { block.size() } else { source.u8().into() };
     message.payload = Payload::pattern(2, u64::from(number) * 16, len);
     message.emit()
@@ -112,11 +161,18 @@ fn request(source: &mut Source<'_>) -> Payload {
 /// An answer to one of the client's first requests, or nearly.
 fn response(source: &mut Source<'_>) -> Payload {
     let kind = source.pick(&[Kind::Acknowledgement, Kind::Confirmable, Kind::NonConfirmable, Kind::Reset]);
-    let code = source.pick(&[Code::EMPTY, Code::CHANGED, Code::CONTINUE, Code::METHOD_NOT_ALLOWED]);
+    let code =
+        source.pick(&[Code::EMPTY, Code::CHANGED, Code::CONTENT, Code::CONTINUE, Code::METHOD_NOT_ALLOWED]);
     let id = source.u16();
     let token = if code == Code::EMPTY { Vec::new() } else { id.to_be_bytes().to_vec() };
     let mut message = Message::new(kind, code, id, token);
-    let block = Block { number: 0, more: true, exponent: source.u8() % 7 };
-    message.block = (code != Code::EMPTY && source.bit()).then_some(block);
+    let block = Block { number: u32::from(source.u8() % 3), more: source.bit(), exponent: source.u8() % 7 };
+    if code == Code::CONTENT {
+        message.observe = source.bit().then(|| source.u16().into());
+        message.block2 = source.bit().then_some(block);
+        message.payload = Payload::pattern(1, block.offset(), block.size());
+    } else if code != Code::EMPTY {
+        message.block1 = source.bit().then_some(block);
+    }
     message.emit()
 }

@@ -77,7 +77,13 @@ fn session(source: &mut Source<'_>) {
         packet_bytes: 1200,
         queue_ns: 1_000_000_000,
         buffer: Buffer::Adaptive { quantile: 0.95, least_ns: 0, most_ns: 1_000_000_000 },
-        repair: Repair { nack: true, parity_packets: Some(4), redundant_frames: 1, inband: true },
+        repair: Repair {
+            nack: true,
+            audio_nack: true,
+            parity_packets: Some(4),
+            redundant_frames: 1,
+            inband: true,
+        },
         circuit_breaker: true,
         data: source.bit().then(|| DataChannel {
             bytes: 1 + u32::from(source.u8()) * 16,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxpath import _engine
 from voxpath.cli.main import cli
-from voxpath.report.shell import CARD
+from voxpath.report.shell import CARD, asset
 from voxpath.results.metrics import dictionary
 from voxpath.scenario.schema import schema
 from voxpath.studies import NAMES
@@ -197,6 +197,14 @@ _API = """# Python
 """
 
 
+def _card(picture: str) -> str:
+    """A picture with the style of reports, in a tree of its own: neither the site's style nor ours meets the other."""
+    style = (asset("style.css") + asset("site.css")).replace(":root", ":host")
+    drawn = f'<div class="card"><div class="picture">{picture}</div></div>'
+    inside = f"<style>{style}</style>{drawn}".replace("\n", " ")
+    return f'<div style="max-width: 24rem"><template shadowrootmode="open">{inside}</template></div>'
+
+
 def studies(sources: Path, folder: Path | None) -> str:
     """The page of all studies, with the pictures of those whose reports are there.
 
@@ -221,7 +229,7 @@ def studies(sources: Path, folder: Path | None) -> str:
         )
         picture = re.search(rf'<template id="{CARD}">(.*?)</template>', text, re.DOTALL)
         if picture is not None:
-            parts.append(f"```{{raw}} html\n<div>{picture[1]}</div>\n```\n")
+            parts.append(f"```{{raw}} html\n{_card(picture[1])}\n```\n")
     return "\n".join(parts)
 
 

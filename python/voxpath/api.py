@@ -104,6 +104,7 @@ def run(
     options.CAPTURE,
     options.JOBS,
     options.DASK,
+    options.SHARDS,
     options.FORCE,
     options.FORMULAS,
     options.BACKENDS,
@@ -117,6 +118,7 @@ def sweep(
     capture: Collection[str] = options.CAPTURE.default,
     jobs: int = options.JOBS.default,
     dask: str | None = options.DASK.default,
+    shards: str | None = options.SHARDS.default,
     force: bool = options.FORCE.default,
     formulas: Formulas | Path | str | None = options.FORMULAS.default,
     backends: Sequence[str] = options.BACKENDS.default,
@@ -141,12 +143,18 @@ def sweep(
 
     document = _document(source)
     observed = observation(document, observe, capture)
-    asked = _backends(backends, Path(out), observed, Workers(jobs, dask), force, formulas)
+    asked = _backends(backends, Path(out), observed, Workers(jobs, dask, shards), force, formulas)
     return _answers([document], replications, asked)
 
 
 @options.takes(
-    options.REPLICATIONS, options.OUT, options.JOBS, options.DASK, options.FORMULAS, options.BACKENDS
+    options.REPLICATIONS,
+    options.OUT,
+    options.JOBS,
+    options.DASK,
+    options.SHARDS,
+    options.FORMULAS,
+    options.BACKENDS,
 )
 def compare(
     *sources: Source,
@@ -154,6 +162,7 @@ def compare(
     out: Path | str = options.OUT.default,
     jobs: int = options.JOBS.default,
     dask: str | None = options.DASK.default,
+    shards: str | None = options.SHARDS.default,
     formulas: Formulas | Path | str | None = options.FORMULAS.default,
     backends: Sequence[str] = options.BACKENDS.default,
 ) -> Answers:
@@ -180,7 +189,7 @@ def compare(
     kept = [_is_kept(source) for source in sources]
     runs = [Path(str(source)) for source, is_kept in zip(sources, kept, strict=True) if is_kept]
     documents = [_document(source) for source, is_kept in zip(sources, kept, strict=True) if not is_kept]
-    asked = _backends(backends, Path(out), Observe(), Workers(jobs, dask), False, formulas)
+    asked = _backends(backends, Path(out), Observe(), Workers(jobs, dask, shards), False, formulas)
     found = _answers(documents, replications, asked)
     return Answers([*found.variants, *kept_runs(runs)])
 
@@ -222,6 +231,7 @@ def real(
     options.OBSERVE,
     options.JOBS,
     options.DASK,
+    options.SHARDS,
     options.FORCE,
     options.BACKENDS,
 )
@@ -235,6 +245,7 @@ def write_report(
     observe: Collection[str] = options.OBSERVE.default,
     jobs: int = options.JOBS.default,
     dask: str | None = options.DASK.default,
+    shards: str | None = options.SHARDS.default,
     force: bool = options.FORCE.default,
     backends: Sequence[str] = options.BACKENDS.default,
 ) -> Path:
@@ -270,6 +281,7 @@ def write_report(
         observe=observe,
         jobs=jobs,
         dask=dask,
+        shards=shards,
         force=force,
         backends=backends,
     )

@@ -8,6 +8,7 @@ EXTRAS = {
     "notebook": "charts of results: .plot()",
     "pandas": "frames of results for pandas",
     "dask": "sweeps on a cluster: --dask",
+    "objects": "runs of a cluster through an object store: --shards",
     "call": "voxpath call: a recording through a network, and its measures",
     "speech": "voxpath speech: recognition as a service",
     "speech-sherpa": "its recogniser sherpa-onnx",

@@ -17,18 +17,23 @@ from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from io import BufferedWriter
     from pathlib import PurePath
 
     import polars as pl
 
-_WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
-    ".csv": lambda frame, path: frame.write_csv(path),
-    ".json": lambda frame, path: frame.write_json(path),
-    ".parquet": lambda frame, path: frame.write_parquet(path),
+_WRITERS: dict[str, Callable[[pl.DataFrame, BufferedWriter], object]] = {
+    ".csv": lambda frame, file: frame.write_csv(file),
+    ".json": lambda frame, file: frame.write_json(file),
+    ".parquet": lambda frame, file: frame.write_parquet(file),
 }
 
 FORMATS = tuple(_WRITERS)
 """Endings of files with a frame."""
+
+
+class WriteError(ValueError):
+    """A file that cannot be written."""
 
 
 def regular(path: Path | str) -> BinaryIO:
@@ -110,32 +115,53 @@ def examples() -> dict[str, Path]:
 
 
 def check(path: Path) -> None:
-    """Refuses a file that `save` could not write.
+    """Refuses a file that `save` could not write, by writing beside it what it would.
 
     Raises:
-        ValueError: Its name says no format that is known, or its directory is not there.
+        ValueError: Its name says no format that is known, or nothing can be written there.
     """
     from voxpath.names import did_you_mean
 
     if path.suffix not in _WRITERS:
         raise ValueError(f"{path.name!r} says no format; {did_you_mean(path.suffix, _WRITERS)}")
-    if not path.parent.is_dir():
-        raise ValueError(f"there is no directory {path.parent}")
+    _check_place(path)
 
 
 def save(frame: pl.DataFrame, path: Path) -> None:
-    """Writes a frame."""
-    _WRITERS[path.suffix](frame, path)
+    """Writes a frame whole or not at all.
+
+    Raises:
+        WriteError: It cannot be written, or not in this format.
+    """
+    from polars.exceptions import PolarsError
+
+    try:
+        _write(path, lambda file: _WRITERS[path.suffix](frame, file))
+    except PolarsError as error:
+        raise WriteError(f"cannot write {path}: {error}") from None
 
 
 def check_page(path: Path) -> None:
-    """Refuses a page that `save_page` could not write, by writing beside it what it would.
+    """Refuses a page that `save_page` could not write, likewise.
 
     Raises:
         ValueError: Its name is no page's, or nothing can be written there.
     """
     if path.suffix != ".html":
         raise ValueError(f"{path.name!r} is no page: its name ends in .html")
+    _check_place(path)
+
+
+def save_page(text: str, path: Path) -> None:
+    """Writes a page whole or not at all.
+
+    Raises:
+        WriteError: It cannot be written.
+    """
+    _write(path, lambda file: file.write(text.encode()))
+
+
+def _check_place(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"{path} is a directory")
     if not path.parent.is_dir():
@@ -147,19 +173,16 @@ def check_page(path: Path) -> None:
         raise ValueError(f"cannot write to {path.parent}: {error.strerror or error}") from None
 
 
-def save_page(text: str, path: Path) -> None:
-    """Writes a page whole or not at all.
-
-    Raises:
-        ValueError: It cannot be written.
-    """
+def _write(path: Path, write: Callable[[BufferedWriter], object]) -> None:
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         # A new file: others may have put a link there, where the directory is everybody's.
-        with partial.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with partial.open("xb") as file:
+            write(file)
         partial.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise ValueError(f"cannot write {path}: {error.strerror or error}") from None
+        if isinstance(error, OSError):
+            raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+        raise

@@ -65,7 +65,7 @@ def load(path: Path | str) -> Formulas:
         raise FormulaError(f"{path} cannot be read: {error.strerror or error}") from None
     except SyntaxError as error:
         raise FormulaError(f"{path}:{error.lineno}: {error.msg}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FormulaError(f"{_place(error, path)}: {_said(error)}") from error
     lists = [module.__dict__.get(name, ()) for name in _LISTS]
     for name, found in zip(_LISTS, lists, strict=True):
@@ -81,11 +81,11 @@ def load(path: Path | str) -> Formulas:
     return own
 
 
-def _place(error: Exception, path: Path) -> str:
+def _place(error: BaseException, path: Path) -> str:
     """The line of the file that was executed when it went wrong."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((f"{path}:{frame.lineno}" for frame in frames if frame.filename == str(path)), str(path))
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return str(error) if isinstance(error, FormulaError) else f"{type(error).__name__}: {error}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,18 @@ INTERRUPTED = 130
 ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
+def behind(error: BaseException) -> bool:
+    """Whether an error is an interrupt, or came of one.
+
+    Python interrupts its own libraries at any line. `threading` then releases a lock that it has released
+    before, and fails with another error while the interrupt is on its way.
+    """
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__cause__ or found.__context__
+    return found is not None
+
+
 @contextlib.contextmanager
 def blocked() -> Iterator[None]:
     """The kernel keeps these signals until the end of the context.
@@ -29,3 +42,24 @@ def blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Ctrl-C takes effect at the end of the context; processes that are started inside never hear of it.
+
+    They inherit that the signal is blocked. That alone would not do here: the kernel gives the signal to
+    another thread, and Python then interrupts the main one, which may have started a worker by half.
+    """
+    heard: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if main else None
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        if heard:
+            signal.raise_signal(signal.SIGINT)

@@ -164,6 +164,13 @@ DASK: Option[str | None] = Option(
     "Run on a Dask cluster: a scheduler's address, or local:2 for two processes here.",
     None,
 )
+SHARDS: Option[str | None] = Option(
+    "shards",
+    Text("WHERE"),
+    "How runs come from workers of a cluster that do not see the directory of the runs: 'return', with their "
+    "answers, or through an object store, such as s3://bucket/sweep.",
+    None,
+)
 FORCE: Option[bool] = Option("force", Flag(), "Make runs anew that are there already.", False)
 FORMULAS: Option[Formulas | Path | str | None] = Option(
     "formulas",
@@ -256,6 +263,7 @@ CALL: tuple[Option[Any], ...] = (
         "sim",
     ),
     Option("redundancy", Whole(0, 3), "So many earlier frames in each packet of RTP (RFC 2198).", 0),
+    Option("nack", Flag(), "Whether lost packets of RTP are asked for again (RFC 4585, RFC 4588).", False),
     Option(
         "room",
         Text("NAME"),

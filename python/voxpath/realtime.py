@@ -14,6 +14,8 @@ from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.network import Network
 from voxpath.backends.real.programs import LISTENING_S, end
 from voxpath.backends.real.session import RealError
+from voxpath.names import did_you_mean
+from voxpath.results.problems import StoreError
 from voxpath.results.result import Result
 
 if TYPE_CHECKING:
@@ -48,6 +50,19 @@ class RealResult(Result):
     tables: Mapping[str, pl.DataFrame]
     captures: Mapping[str, bytes]
     fidelity: Mapping[str, Any]
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table of the run, kept or not: `run`, which is empty unless it is kept, then its columns.
+
+        Raises:
+            StoreError: The run has no such table.
+        """
+        import polars as pl
+
+        if name not in self.tables:
+            raise StoreError(f"the run has no table {name!r}; {did_you_mean(name, sorted(self.tables))}")
+        run = self.folders[0].name if self.folders else ""
+        return self.tables[name].select(pl.lit(run).alias("run"), pl.all())
 
 
 class RealHost:

@@ -82,6 +82,9 @@ _COLUMNS = (
     ("layers", ("leg_layers_mean",), 1.0),
     ("window back s", ("window_recovery_s",), 1.0),
     ("messages", ("messages_published", "messages_received", "messages_in", "coap_messages"), 1.0),
+    ("readings", ("coap_readings",), 1.0),
+    ("age ms", ("coap_age_p50_ns",), 1e-6),
+    ("age ms, p95", ("coap_age_p95_ns",), 1e-6),
     ("undelivered", ("messages_undelivered", "coap_undelivered"), 1.0),
     ("again", ("messages_duplicated", "messages_again", "coap_duplicates"), 1.0),
     ("dropped", ("messages_dropped",), 1.0),
@@ -112,6 +115,7 @@ _SPARE = (
     "response ms, p95",
     "partial ms",
     "update ms",
+    "age ms, p95",
 )
 """What a narrow terminal leaves out, the least important first."""
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.table import Table
 
+from voxpath import interrupts
 from voxpath.columns import fit
 from voxpath.texts import safe
 
@@ -50,6 +51,11 @@ def complain(text: str) -> None:
 def warn(text: str) -> None:
     """Says on standard error what deserves a look."""
     click.echo(f"Warning: {safe(text)}", err=True)
+
+
+def tell(text: str) -> None:
+    """Says on standard error where something is to be seen."""
+    click.echo(safe(text), err=True)
 
 
 class _Console(Console):
@@ -177,11 +183,14 @@ class Progress:
         self._task = self._bar.add_task(description, total=total, pace="")
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        # It starts a thread, and hides the cursor until it has ended.
+        with interrupts.deferred():
+            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        with interrupts.deferred():
+            self._bar.stop()
 
     @property
     def done(self) -> str:

@@ -1,6 +1,8 @@
-//! The option Block1 (RFC 7959 section 2.2): which part of a body a request carries.
+//! The options Block1 and Block2 (RFC 7959 section 2.2): which part of a body a request or a response carries.
 
+use crate::uint::{emit_uint, parse_uint};
 use alloc::vec::Vec;
+use voxpath_wire::Payload;
 
 /// A block: its number, whether more follow, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct Block {
 }
 
 impl Block {
+    /// SZX of 1024 octets.
+    pub const LARGEST: u8 = 6;
     /// Numbers are below this.
     pub const MOST: u32 = 1 << 20;
 
@@ -32,20 +36,60 @@ impl Block {
         self.number as u64 * self.size() as u64
     }
 
-    /// The value of the option, as short as it can be (RFC 7252 section 3.2).
+    /// As large, or as small as whoever takes it wants it.
+    pub(crate) fn at_most(self, exponent: u8) -> Self {
+        Self { exponent: self.exponent.min(exponent), ..self }
+    }
+
+    /// The part of a body that it is, and the block as it is told: whether more follow.
+    pub(crate) fn cut(self, body: &Payload) -> (Self, Payload) {
+        let offset = u32::try_from(self.offset()).unwrap_or(u32::MAX).min(body.len());
+        let left = body.len() - offset;
+        (Self { more: left > self.size(), ..self }, body.slice(offset, left.min(self.size())))
+    }
+
+    /// The value of the option.
     pub(crate) fn emit(self) -> Vec<u8> {
-        let value = self.number << 4 | u32::from(self.more) << 3 | u32::from(self.exponent);
-        let bytes = value.to_be_bytes();
-        bytes.into_iter().skip_while(|&byte| byte == 0).collect()
+        emit_uint(self.number << 4 | u32::from(self.more) << 3 | u32::from(self.exponent))
     }
 
     /// The block that a value means; SZX 7 is reserved.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
-        if value.len() > 3 {
-            return None;
-        }
-        let value = value.iter().fold(0, |value, &byte| value << 8 | u32::from(byte));
+        let value = parse_uint(value, 3)?;
         let exponent = (value & 7) as u8;
         (exponent < 7).then_some(Self { number: value >> 4, more: value & 8 != 0, exponent })
+    }
+}
+
+/// A body of which blocks come one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    parts: Vec<Payload>,
+    octets: u32,
+}
+
+impl Assembly {
+    /// Octets that are there.
+    pub(crate) const fn octets(&self) -> u32 {
+        self.octets
+    }
+
+    /// Whether a block is the next one, and full unless it is the last (section 2.4).
+    pub(crate) fn takes(&self, block: Block, payload: &Payload) -> bool {
+        let is_full = payload.len() == block.size();
+        u64::from(self.octets) == block.offset() && (is_full || !block.more && payload.len() < block.size())
+    }
+
+    /// Takes the next block.
+    pub(crate) fn push(&mut self, payload: &Payload) {
+        self.octets += payload.len();
+        if !self.parts.last_mut().is_some_and(|last| last.try_extend(payload)) {
+            self.parts.push(payload.clone());
+        }
+    }
+
+    /// The body.
+    pub(crate) fn whole(self) -> Payload {
+        Payload::rope(self.parts)
     }
 }

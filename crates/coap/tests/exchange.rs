@@ -10,20 +10,33 @@ use voxpath_wire::Payload;
 
 const FROM: SocketAddr = SocketAddr::new(core::net::IpAddr::V4(core::net::Ipv4Addr::new(10, 0, 0, 1)), 5683);
 
+const TRANSMISSION: Transmission = Transmission { ack_timeout: Span::from_secs(2), max_retransmit: 4 };
+
 fn client(confirmable: bool, block: u32) -> Client {
     let exponent = Block::exponent_of(block).unwrap();
     Client::new(ClientSettings {
         confirmable,
         path: vec!["field".into(), "data".into()],
         block: Block { number: 0, more: false, exponent },
-        ack_timeout: Span::from_secs(2),
-        max_retransmit: 4,
+        body: 1 << 20,
+        transmission: TRANSMISSION,
         first_id: 65_530,
     })
 }
 
 fn server() -> Server {
-    Server::new(ServerSettings { body: 1 << 20, exponent: 6, kept: 1000 })
+    server_of(1 << 20, 1000)
+}
+
+fn server_of(body: u32, kept: usize) -> Server {
+    let (confirmable, transmission) = (true, TRANSMISSION);
+    Server::new(ServerSettings { body, exponent: 6, kept, confirmable, transmission, first_id: 0 })
+}
+
+/// The answer to a datagram, if there is one.
+fn asked(server: &mut Server, now: Time, datagram: &Payload) -> Option<Payload> {
+    server.receive(now, FROM, datagram, &mut |_| Span::ZERO);
+    server.poll_transmit().map(|(_, answer)| answer)
 }
 
 /// What became of bodies, and what the server got, with what happens to each datagram: lost, once, or twice.
@@ -36,7 +49,7 @@ fn run(
     let mut below = |limit: Span| Span::from_nanos(limit.as_nanos() / 2);
     let mut now = Time::ZERO;
     for (key, &size) in (0..).zip(sizes) {
-        client.submit(now, key, Payload::pattern(7, u64::from(key) << 32, size), &mut below);
+        client.put(now, key, Payload::pattern(7, u64::from(key) << 32, size), &mut below);
     }
     let (mut ended, mut bodies) = (Vec::new(), Vec::new());
     let mut steps = 0;
@@ -45,7 +58,7 @@ fn run(
         assert!(steps < 100_000, "it goes on for ever");
         while let Some(datagram) = client.poll_transmit() {
             for _ in 0..fates() {
-                if let Some(answer) = server.receive(now, FROM, &datagram) {
+                if let Some(answer) = asked(server, now, &datagram) {
                     for _ in 0..fates() {
                         client.receive(now, &answer, &mut below);
                     }
@@ -70,12 +83,12 @@ fn run(
 #[test]
 fn a_small_body_is_one_request_and_one_answer_with_the_octets_of_the_standard() {
     let mut it = client(true, 1024);
-    it.submit(Time::ZERO, 0, Payload::bytes(b"hello".as_slice().into()), &mut |_| Span::ZERO);
+    it.put(Time::ZERO, 0, Payload::bytes(b"hello".as_slice().into()), &mut |_| Span::ZERO);
     let mut bytes = Vec::new();
     it.poll_transmit().unwrap().write_to(&mut bytes);
     // Version 1, CON, a token of two octets; PUT; identifier; token; two segments of Uri-Path; marker; body.
     assert_eq!(bytes, b"\x42\x03\xff\xfa\xff\xfa\xb5field\x04data\xffhello");
-    let answer = server().receive(Time::ZERO, FROM, &Payload::bytes(bytes.into())).unwrap();
+    let answer = asked(&mut server(), Time::ZERO, &Payload::bytes(bytes.into())).unwrap();
     let mut bytes = Vec::new();
     answer.write_to(&mut bytes);
     assert_eq!(bytes, b"\x62\x44\xff\xfa\xff\xfa");
@@ -98,7 +111,7 @@ fn a_large_body_is_blocks_and_stays_a_pattern() {
 fn silence_is_asked_again_four_times_at_doubled_intervals() {
     let mut it = client(true, 1024);
     let mut below = |_| Span::ZERO;
-    it.submit(Time::ZERO, 3, Payload::Empty, &mut below);
+    it.put(Time::ZERO, 3, Payload::Empty, &mut below);
     let mut at = Vec::new();
     while let Some(due) = it.poll_timeout() {
         at.push(due.as_nanos() / 1_000_000_000);
@@ -112,12 +125,12 @@ fn silence_is_asked_again_four_times_at_doubled_intervals() {
 
 #[test]
 fn a_block_out_of_order_and_a_body_too_large_are_refused() {
-    let mut it = Server::new(ServerSettings { body: 100, exponent: 6, kept: 10 });
+    let mut it = server_of(100, 10);
     let mut ask = |id: u16, number: u32, more: bool, len: u32| {
         let mut request = Message::new(Kind::Confirmable, Code::PUT, id, vec![]);
-        request.block = Some(Block { number, more, exponent: 2 });
+        request.block1 = Some(Block { number, more, exponent: 2 });
         request.payload = Payload::pattern(0, 0, len);
-        Message::parse(&it.receive(Time::ZERO, FROM, &request.emit()).unwrap()).unwrap().code
+        Message::parse(&asked(&mut it, Time::ZERO, &request.emit()).unwrap()).unwrap().code
     };
     assert_eq!(ask(0, 1, true, 64), Code::REQUEST_ENTITY_INCOMPLETE);
     assert_eq!(ask(1, 0, true, 64), Code::CONTINUE);
@@ -131,16 +144,17 @@ fn a_block_out_of_order_and_a_body_too_large_are_refused() {
 fn what_a_server_does_not_know_is_answered_as_the_standard_says() {
     let mut it = server();
     let mut ask = |bytes: &'static [u8]| {
-        let answer = it.receive(Time::ZERO, FROM, &Payload::bytes(bytes.into()))?;
+        let answer = asked(&mut it, Time::ZERO, &Payload::bytes(bytes.into()))?;
         let mut out = Vec::new();
         answer.write_to(&mut out);
         Some(out)
     };
-    // A ping is reset; a critical option of 9 is bad; GET is no method here; an acknowledgment is not answered.
+    // A ping is reset; a critical option of 9 is bad; what is not there is not found, DELETE is no method here; an acknowledgment is not answered.
     assert_eq!(ask(b"\x40\x00\x00\x01").unwrap(), b"\x70\x00\x00\x01");
     assert_eq!(ask(b"\x40\x03\x00\x02\x90").unwrap(), b"\x60\x82\x00\x02");
     assert_eq!(ask(b"\x50\x03\x00\x03\x90"), None);
-    assert_eq!(ask(b"\x40\x01\x00\x04").unwrap(), b"\x60\x85\x00\x04");
+    assert_eq!(ask(b"\x40\x01\x00\x04").unwrap(), b"\x60\x84\x00\x04");
+    assert_eq!(ask(b"\x40\x04\x00\x07").unwrap(), b"\x60\x85\x00\x07");
     assert_eq!(ask(b"\x60\x44\x00\x05"), None);
     assert_eq!(ask(b"\xc0\x03\x00\x06"), None);
 }
@@ -176,11 +190,11 @@ proptest! {
     fn no_datagram_makes_either_panic(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..30)) {
         let mut it = client(true, 1024);
         let mut below = |_| Span::ZERO;
-        it.submit(Time::ZERO, 0, Payload::pattern(0, 0, 3000), &mut below);
+        it.put(Time::ZERO, 0, Payload::pattern(0, 0, 3000), &mut below);
         let mut other = server();
         for bytes in datagrams {
             let datagram = Payload::bytes(bytes.into());
-            other.receive(Time::ZERO, FROM, &datagram);
+            asked(&mut other, Time::ZERO, &datagram);
             it.receive(Time::ZERO, &datagram, &mut below);
         }
     }
@@ -193,7 +207,10 @@ proptest! {
     ) {
         let mut message = Message::new(Kind::NonConfirmable, Code(code), id, token);
         message.path = path;
-        message.block = Some(Block { number, more, exponent });
+        message.block1 = Some(Block { number, more, exponent });
+        message.block2 = Some(Block { number: Block::MOST - 1 - number, more: !more, exponent });
+        (message.observe, message.max_age) = (Some(number), Some(u32::from(id) << 16));
+        message.etag = (!message.token.is_empty()).then(|| message.token.clone());
         message.payload = Payload::pattern(3, 5, len);
         prop_assert_eq!(Message::parse(&message.emit()), Some(message));
     }

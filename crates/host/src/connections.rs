@@ -208,15 +208,14 @@ impl Listed {
 
 /// What the kernel says of an end; `is_client` says that it sent the first SYN.
 fn end_of(info: TcpInfo, is_client: bool) -> ConnectionEnd {
-    let span = |micros: u32| Span::from_micros(micros.into());
     ConnectionEnd {
         bytes_delivered: Some(info.delivered_bytes(is_client)),
         data_segments_sent: info.data_segments_out.map(u64::from),
         retransmissions: Some(info.total_retransmissions.into()),
         timeouts: info.total_timeouts.map(u64::from),
-        srtt: Some(info.rtt_us).filter(|&rtt| rtt > 0).map(span),
-        min_rtt: info.min_rtt_us.map(span),
-        cwnd_bytes: Some(u64::from(info.cwnd) * u64::from(info.mss)),
+        srtt: info.srtt(),
+        min_rtt: info.min_rtt(),
+        cwnd_bytes: Some(info.cwnd_bytes()),
         ..ConnectionEnd::default()
     }
 }
@@ -296,6 +295,8 @@ mod tests {
             is_answered: true,
             last_sent: Time::ZERO,
             sent: Default::default(),
+            real: [true, true],
+            subflow: None,
         };
         // Nobody answers: no socket is waited for.
         let refused = Connection { client: ends[1], is_answered: false, ..seen };

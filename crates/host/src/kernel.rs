@@ -9,7 +9,7 @@ use crate::error::{Context, HostError};
 use crate::kernel_settings as settings;
 use crate::live::wait;
 use crate::namespace::Namespace;
-use crate::run::{real_time_scheduling, spent};
+use crate::run::{LOOP_PRIORITY, hurry, spent};
 use crate::sockets::set_tcp_options;
 use crate::tcp_info::tcp_info;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -19,9 +19,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect,
     listen, recv, send, shutdown, socket_with, sockopt,
 };
-use rustix::thread::set_current_timer_slack;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroU64;
 use std::time::Duration;
 use voxpath_script::{
     Call, Endpoint, Failure, OURS, Observed, Peer, Phase, Script, Sent, Stack, State, THEIRS,
@@ -99,8 +97,7 @@ fn attempt(script: &Script, config: &Config) -> Result<Attempt, HostError> {
         settings::route(config),
     ))?;
     namespace.inside(|| {
-        let _ = set_current_timer_slack(NonZeroU64::new(1));
-        real_time_scheduling();
+        hurry(LOOP_PRIORITY);
         let waited_before = spent().waited;
         let mut kernel = Kernel::new(device, config.clone(), script.tolerance)?;
         let ran = voxpath_script::run(script, Stack::Kernel, &mut kernel, Peer::new(IRS, None));

@@ -26,6 +26,7 @@ mod kernel_settings;
 mod lateness;
 mod live;
 mod marks;
+mod mptcp_info;
 mod namespace;
 mod processes;
 mod relay;

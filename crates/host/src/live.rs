@@ -99,7 +99,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(clock: Clock, devices: Vec<Option<Device>>, alarm: Alarm) -> Result<Self, HostError> {
+    pub(crate) fn new(devices: Vec<Option<Device>>, alarm: Alarm) -> Result<Self, HostError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).context(|| "make an epoll instance".into())?;
         let watch = || "watch a device".to_owned();
         for (host, device) in (0_u64..).zip(&devices) {
@@ -113,7 +113,7 @@ impl Live {
         let is_ready = vec![false; devices.len()];
         let ready = VecDeque::new();
         Ok(Self {
-            clock,
+            clock: Clock::start(),
             epoll,
             devices,
             ready,
@@ -125,6 +125,11 @@ impl Live {
             active: false,
             watched: Span::ZERO,
         })
+    }
+
+    /// The run goes by this clock.
+    pub(crate) const fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
     }
 
     /// Whether idle processors are kept awake while packets are on their way.

@@ -105,7 +105,6 @@ impl Processes {
     /// # Errors
     /// The kernel refuses an epoll instance, or a descriptor.
     pub(crate) fn new(
-        clock: Clock,
         hosts: &[Option<Namespace>],
         outside: Vec<(OutsideProcess, ProcessMachine)>,
     ) -> Result<Self, HostError> {
@@ -115,7 +114,7 @@ impl Processes {
             .context(|| "watch an eventfd".into())?;
         let table = Table { epoll, places: Vec::new(), free: Vec::new(), held: Vec::new() };
         let works = outside.iter().map(|(_, machine)| machine.work().is_some()).collect();
-        let mut processes = Self { clock, alarm, running: Vec::new(), works, table };
+        let mut processes = Self { clock: Clock::start(), alarm, running: Vec::new(), works, table };
         for (outside, machine) in outside {
             let host = hosts[outside.host as usize].as_ref().expect("a process outside is on a real host");
             let host = host.try_clone()?;
@@ -138,11 +137,17 @@ impl Processes {
         self.alarm.clone()
     }
 
-    /// Drives every process until `stop`, and gives them back; `busy` says whether a run has to wait for one.
+    /// Drives every process until `stop`, by a clock that has just begun, and gives them back; `busy` says whether a run has to wait for one.
     ///
     /// # Errors
     /// The kernel does not let us wait, or refuses a socket.
-    pub(crate) fn run(mut self, stop: &AtomicBool, busy: &AtomicBool) -> Result<Processed, HostError> {
+    pub(crate) fn run(
+        mut self,
+        clock: Clock,
+        stop: &AtomicBool,
+        busy: &AtomicBool,
+    ) -> Result<Processed, HostError> {
+        self.clock = clock;
         while !stop.load(Ordering::Acquire) {
             let works = self.running.iter().any(Running::is_busy);
             // Whatever they wrote is waited for; the kernel does not tell when it is acknowledged.

@@ -7,7 +7,8 @@
 
 use crate::error::{Context, HostError};
 use crate::namespace::Namespace;
-use rustix::net::sockopt::set_socket_linger;
+use rustix::net::sockopt::{set_socket_linger, set_socket_reuseaddr};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::BTreeMap;
 use std::io;
@@ -21,6 +22,8 @@ use std::time::Duration;
 /// How long a conversation in datagrams may be silent before it is forgotten (RFC 4787 section 4.3: two minutes at
 /// least).
 const SILENCE: Duration = Duration::from_secs(120);
+/// Connections that wait to be accepted, at most.
+const BACKLOG: i32 = 128;
 /// The longest datagram.
 const LONGEST: usize = 65_507;
 
@@ -29,6 +32,8 @@ const LONGEST: usize = 65_507;
 pub enum Relayed {
     /// TCP connections.
     Connections,
+    /// Connections of Multipath TCP, and of TCP from whoever does not speak it.
+    Multipath,
     /// UDP datagrams; those between the same two ends are a conversation.
     Datagrams,
 }
@@ -113,9 +118,20 @@ impl Relay {
 fn listen(relayed: Relayed, address: SocketAddr, whose: &str) -> Result<Listening, HostError> {
     match relayed {
         Relayed::Connections => TcpListener::bind(address).map(Listening::Connections),
+        Relayed::Multipath => listen_multipath(address).map(Listening::Connections),
         Relayed::Datagrams => UdpSocket::bind(address).map(Listening::Datagrams),
     }
     .context(|| format!("listen at {address} of {whose}"))
+}
+
+/// As `TcpListener::bind`.
+fn listen_multipath(address: SocketAddr) -> io::Result<TcpListener> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::MPTCP))?;
+    set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)?;
+    net::listen(&socket, BACKLOG)?;
+    Ok(TcpListener::from(socket))
 }
 
 fn connections(listener: &TcpListener, target: SocketAddr, counts: &Arc<Counts>) {

@@ -8,12 +8,12 @@ use crate::error::HostError;
 use crate::live::{Alarm, Live};
 use crate::namespace::Namespace;
 use crate::processes::{Processed, Processes};
-use crate::sockets::{Harvest, Shared, Sockets};
+use crate::sockets::{self, Harvest, Shared, Sockets};
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use voxpath_sim::plan::LinkEvent;
@@ -24,8 +24,11 @@ use voxpath_units::{Span, Time};
 const SAMPLE_EVERY: Span = Span::from_millis(10);
 /// How long whoever changes links waits for the loop, which looks many times a second.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Real-time priority of the loop, the lowest that has effect.
-const PRIORITY: i32 = 1;
+/// Real-time priority of the threads that send and receive on hosts, the lowest that has effect: else a program of others keeps them from a
+/// processor until the next jiffy, which is four milliseconds.
+const ENDS_PRIORITY: i32 = 1;
+/// That of the loop, which nobody but the kernel is to keep waiting.
+pub(crate) const LOOP_PRIORITY: i32 = 2;
 
 /// How the loop's thread is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub struct Outcome {
     pub samples: Vec<ConnectionSample>,
     /// What came of each of these connections.
     pub connections: Vec<ConnectionReport>,
+    /// The names of the plan's flows.
+    pub flow_names: Vec<String>,
     /// Why nothing is known of them.
     pub unwatched: Option<HostError>,
     /// How the loop was scheduled.
@@ -133,6 +138,27 @@ pub struct Run {
     clock: Clock,
 }
 
+/// Where the threads of a run wait for each other: its time zero is when the last of them is ready.
+struct Start {
+    threads: Barrier,
+    clock: OnceLock<Clock>,
+}
+
+impl Start {
+    /// Waits for the others; the run's clock, which has just begun.
+    fn begin(&self) -> Clock {
+        self.threads.wait();
+        *self.clock.get_or_init(Clock::start)
+    }
+
+    /// The same on a thread of hosts' ends.
+    fn begin_ends(&self) -> Clock {
+        hurry(ENDS_PRIORITY);
+        sockets::warm_up();
+        self.begin()
+    }
+}
+
 /// What the loop's thread hands back.
 struct Turned {
     world: RealTime,
@@ -155,7 +181,6 @@ impl Run {
     ) -> Result<Self, HostError> {
         let (hosts, devices): (Vec<_>, Vec<_>) = hosts.into_iter().map(Option::unzip).unzip();
         let outside = world.take_outside();
-        let clock = Clock::start();
         let flows = outside.iter().filter_map(|end| Some((end.local, end.remote?))).collect();
         let sampled = observe_tcp.then_some(SAMPLE_EVERY);
         let connections = Connections::new(&hosts, flows);
@@ -166,9 +191,9 @@ impl Run {
         // They wait at their ports before anybody connects.
         let processes = match processes.is_empty() {
             true => None,
-            false => Some(Processes::new(clock, &hosts, processes)?),
+            false => Some(Processes::new(&hosts, processes)?),
         };
-        let sockets = Sockets::new(clock, &hosts, outside, sampled)?;
+        let sockets = Sockets::new(&hosts, outside, sampled)?;
         let board = Arc::new(Board {
             sockets: Shared::default(),
             stop: AtomicBool::new(false),
@@ -184,29 +209,33 @@ impl Run {
         board.sockets.busy.store(sockets.busy(), Ordering::Release);
         let alarm = Alarm::new()?;
         let alarms = [alarm.clone(), sockets.alarm()];
-        let live = Live::new(clock, devices, alarm)?;
+        let live = Live::new(devices, alarm)?;
         let [its, theirs, watching] = [(); 3].map(|()| Arc::clone(&board));
         let spawned = |name: &str| thread::Builder::new().name(name.into());
         let failed = |error| HostError::new("start a thread", error);
+        let threads = 3 + usize::from(processes.is_some()) + usize::from(connections.is_ok());
+        let start = Arc::new(Start { threads: Barrier::new(threads), clock: OnceLock::new() });
+        let signal = Arc::clone(&start);
         let world = spawned("voxpath-net")
             .spawn(move || {
-                let turned = turn(world, live, &its);
+                let turned = turn(world, live, &signal, &its);
                 its.has_ended.store(true, Ordering::Release);
                 turned
             })
             .map_err(failed)?;
+        let signal = Arc::clone(&start);
         let sockets = spawned("voxpath-apps")
             .spawn(move || {
-                let ran = sockets.run(&theirs.sockets);
+                let ran = sockets.run(signal.begin_ends(), &theirs.sockets);
                 theirs.has_ended.store(true, Ordering::Release);
                 ran
             })
             .map_err(failed)?;
         let processes = processes
             .map(|processes| {
-                let (alarm, board) = (processes.alarm(), Arc::clone(&board));
+                let (alarm, board, signal) = (processes.alarm(), Arc::clone(&board), Arc::clone(&start));
                 let run = move || {
-                    let ran = processes.run(&board.sockets.stop, &board.processes_busy);
+                    let ran = processes.run(signal.begin_ends(), &board.sockets.stop, &board.processes_busy);
                     if ran.is_err() {
                         board.has_ended.store(true, Ordering::Release);
                     }
@@ -218,11 +247,13 @@ impl Run {
             .map_err(failed)?;
         let connections = match connections {
             Ok(connections) => {
-                let watch = move || connections.watch(clock, sampled, &watching.stop);
+                let signal = Arc::clone(&start);
+                let watch = move || connections.watch(signal.begin(), sampled, &watching.stop);
                 Ok(spawned("voxpath-watch").spawn(watch).map_err(failed)?)
             }
             Err(error) => Err(error),
         };
+        let clock = start.begin();
         Ok(Self { hosts, board, world, sockets, processes, connections, observe_tcp, alarms, clock })
     }
 
@@ -314,6 +345,7 @@ impl Run {
         for (at, flow, end, metric, value) in samples {
             world.sample(at, (flow, end, 0), metric, value);
         }
+        let flow_names = world.flow_names().map(String::from).collect();
         let strays = world.strays();
         let kept_awake = live.keeps_awake();
         let report = world.finish(ended, outside, processes, &held);
@@ -325,6 +357,7 @@ impl Run {
             devices,
             samples: watched,
             connections,
+            flow_names,
             unwatched,
             scheduling,
             kept_awake,
@@ -340,10 +373,9 @@ fn join<T>(thread: JoinHandle<T>) -> T {
 }
 
 /// What the loop's thread does.
-fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, HostError> {
-    // An ordinary thread is woken up to 50 µs late to save power.
-    let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let scheduling = real_time_scheduling();
+fn turn(mut world: RealTime, mut live: Live, start: &Start, board: &Board) -> Result<Turned, HostError> {
+    let scheduling = hurry(LOOP_PRIORITY);
+    live.begin(start.begin());
     let mut timing = Timing::default();
     let ended = drive(&mut world, &mut live, &mut timing, |now, world, _| {
         board.now_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -368,9 +400,10 @@ fn turn(mut world: RealTime, mut live: Live, board: &Board) -> Result<Turned, Ho
     Ok(Turned { world, timing, live, ended, scheduling, spent: spent() })
 }
 
-/// Asks for SCHED_FIFO, which needs a privilege.
-pub(crate) fn real_time_scheduling() -> Scheduling {
-    let parameters = libc::sched_param { sched_priority: PRIORITY };
+/// Has this thread be woken when it wants to, and not up to 50 µs later to save power; and asks for SCHED_FIFO, which needs a privilege.
+pub(crate) fn hurry(priority: i32) -> Scheduling {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one `sched_param`, which outlives the call; 0 is the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
         0 => Scheduling::Fifo,
@@ -390,4 +423,26 @@ pub(crate) fn spent() -> Spent {
     // Neither is negative: the kernel counts from the thread's start.
     let kernel = usage.ru_stime.tv_sec as u64 * 1_000_000 + usage.ru_stime.tv_usec as u64;
     Spent { processor, kernel: Span::from_micros(kernel), waited }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_zero_is_when_the_last_thread_is_ready() {
+        let start = Start { threads: Barrier::new(3), clock: OnceLock::new() };
+        let begun = Clock::start();
+        let (ready, clocks) = thread::scope(|scope| {
+            let others = [(); 2].map(|()| scope.spawn(|| start.begin()));
+            thread::sleep(Duration::from_millis(20));
+            let ready = begun.now();
+            let last = start.begin();
+            let [first, second] = others.map(|other| other.join().expect("it only waits"));
+            (ready, [first, second, last])
+        });
+        let origins = clocks.map(|clock| clock.origin_ns());
+        assert_eq!(origins, [origins[0]; 3]);
+        assert!(origins[0] >= begun.origin_ns() + ready.as_nanos());
+    }
 }

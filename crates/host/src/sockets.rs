@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::error::{Context, HostError};
 use crate::live::{Alarm, wait};
 use crate::marks::{self, Came};
+use crate::mptcp_info::mptcp_info;
 use crate::namespace::Namespace;
 use crate::run::{Spent, spent};
 use crate::tcp_info::{TcpInfo, tcp_info};
@@ -18,8 +19,10 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind,
     connect, ipproto, listen, recv, send, shutdown, socket_with,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use voxpath_apps::{DatagramMachine, Datagrams, Machine, Stream, StreamMachine};
 use voxpath_sim::outside::Outside;
@@ -34,6 +37,18 @@ const PIECE: usize = 64 << 10;
 /// Octets that are written at a time. A message is written whole, as its program would: the end of one write leaves as a small segment where
 /// the window is open, and Nagle's algorithm then holds the end of the next.
 const WRITE: usize = 256 << 10;
+thread_local! {
+    /// What is being written: as that of a program, it is in memory that is there already. New memory costs a page fault for each 4 KiB.
+    static WRITTEN: RefCell<Vec<u8>> = RefCell::new(vec![1; WRITE + ROUNDING]);
+}
+/// What a pattern takes of memory for a moment beside its octets.
+const ROUNDING: usize = 16;
+
+/// Has the memory there that this thread writes from.
+pub(crate) fn warm_up() {
+    WRITTEN.with_borrow(|_| ());
+}
+
 /// How often one machine is driven before the others have their turn.
 const TURNS: usize = 16;
 /// How much of its schedule a sender of datagrams that is late catches up with at a time.
@@ -72,12 +87,21 @@ pub struct Sockets {
     clock: Clock,
     epoll: OwnedFd,
     ends: Vec<End>,
-    listeners: Vec<(SocketAddr, OwnedFd)>,
+    listeners: Vec<Listener>,
     /// The server's end that a connection from the second address to the first one is for, or from anybody.
     answering: BTreeMap<(SocketAddr, Option<SocketAddr>), usize>,
     ready: VecDeque<usize>,
     alarm: Alarm,
     sampling: Option<Sampling>,
+}
+
+/// What takes connections for all flows that end at its address.
+#[derive(Debug)]
+struct Listener {
+    local: SocketAddr,
+    socket: OwnedFd,
+    /// What it was told, and those that it takes have from it.
+    told: Arc<Config>,
 }
 
 #[derive(Debug)]
@@ -117,7 +141,6 @@ impl Sockets {
     /// # Errors
     /// The kernel refuses a socket or one of its options.
     pub fn new(
-        clock: Clock,
         hosts: &[Option<Namespace>],
         outside: Vec<Outside>,
         sample: Option<Span>,
@@ -127,7 +150,7 @@ impl Sockets {
         epoll::add(&epoll, alarm.descriptor(), EventData::new_u64(ALARM), EventFlags::IN)
             .context(|| "watch an eventfd".into())?;
         let mut sockets = Self {
-            clock,
+            clock: Clock::start(),
             epoll,
             ends: Vec::new(),
             listeners: Vec::new(),
@@ -136,15 +159,17 @@ impl Sockets {
             alarm,
             sampling: sample.map(|every| Sampling { every, next: Time::ZERO, samples: Vec::new() }),
         };
+        let multipath: BTreeSet<SocketAddr> =
+            outside.iter().filter(|outside| outside.is_multipath).map(|outside| outside.local).collect();
         for outside in outside {
             let index = sockets.ends.len();
             let host = hosts[outside.host as usize].as_ref().expect("an end outside is on a real host");
             let mut phase = Phase::Waiting;
             let socket = match (&outside.machine, outside.end) {
                 // A client is bound now, so that nobody takes its port, and connects when its flow starts.
-                (Machine::Stream(_), 0) => Some(stream_socket(host, &outside)?),
+                (Machine::Stream(_), 0) => Some(stream_socket(host, &outside, outside.is_multipath)?),
                 (Machine::Stream(_), _) => {
-                    sockets.listen(host, &outside)?;
+                    sockets.listen(host, &outside, multipath.contains(&outside.local))?;
                     sockets.answering.insert((outside.local, outside.remote), index);
                     None
                 }
@@ -185,22 +210,25 @@ impl Sockets {
         self.ends.iter().filter(|end| end.is_busy()).count()
     }
 
-    fn listen(&mut self, host: &Namespace, outside: &Outside) -> Result<(), HostError> {
-        if self.listeners.iter().any(|(address, _)| *address == outside.local) {
+    /// Listens for this flow and all others that end there. A socket of Multipath TCP takes connections of TCP too, but not the other way round.
+    fn listen(&mut self, host: &Namespace, outside: &Outside, is_multipath: bool) -> Result<(), HostError> {
+        if self.listeners.iter().any(|listener| listener.local == outside.local) {
             return Ok(());
         }
-        let socket = stream_socket(host, outside)?;
+        let socket = stream_socket(host, outside, is_multipath)?;
         listen(&socket, 4096).context(|| format!("listen at {}", outside.local))?;
         watch(&self.epoll, &socket, LISTENER + self.listeners.len() as u64)?;
-        self.listeners.push((outside.local, socket));
+        let told = outside.tcp.clone().expect("TCP has parameters");
+        self.listeners.push(Listener { local: outside.local, socket, told });
         Ok(())
     }
 
-    /// Drives every end until [`Shared::stop`]; what became of them, and what was sampled.
+    /// Drives every end until [`Shared::stop`], by a clock that has just begun; what became of them, and what was sampled.
     ///
     /// # Errors
     /// The kernel does not let us wait.
-    pub fn run(mut self, shared: &Shared) -> Result<Harvest, HostError> {
+    pub fn run(mut self, clock: Clock, shared: &Shared) -> Result<Harvest, HostError> {
+        self.clock = clock;
         loop {
             let now = self.clock.now();
             self.start_what_is_due(now);
@@ -224,7 +252,7 @@ impl Sockets {
             })?;
             for (data, flags) in events {
                 match data.checked_sub(LISTENER) {
-                    Some(listener) => self.accept(listener as usize),
+                    Some(listener) => self.accept(listener as usize)?,
                     None => self.handle(data as usize, flags),
                 }
             }
@@ -265,8 +293,8 @@ impl Sockets {
         }
     }
 
-    fn accept(&mut self, listener: usize) {
-        let (local, socket) = &self.listeners[listener];
+    fn accept(&mut self, listener: usize) -> Result<(), HostError> {
+        let Listener { local, socket, told } = &self.listeners[listener];
         // A connection that was given up before it was accepted is none.
         while let Ok((accepted, peer)) = acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
@@ -281,6 +309,10 @@ impl Sockets {
                 continue;
             }
             let end = &mut self.ends[index];
+            // Before any data, of which it decides when it leaves.
+            if let Some(asked) = end.outside.tcp.as_ref().filter(|&asked| asked != told) {
+                set_tcp_options(&accepted, *local, asked)?;
+            }
             end.socket = Some(accepted);
             end.phase = Phase::Open;
             end.outside.account.established_at = Some(self.clock.now());
@@ -288,6 +320,7 @@ impl Sockets {
                 self.ready.push_back(index);
             }
         }
+        Ok(())
     }
 
     fn handle(&mut self, index: usize, flags: EventFlags) {
@@ -374,7 +407,15 @@ impl End {
     /// Takes over what the kernel counted.
     fn close_books(&mut self) {
         let account = &mut self.outside.account;
-        let Some(info) = self.socket.as_ref().and_then(tcp_info) else { return };
+        let Some(socket) = &self.socket else { return };
+        if self.outside.is_multipath {
+            account.multipath = Some(mptcp_info(socket));
+        }
+        let Some(info) = tcp_info(socket) else { return };
+        account.bytes_delivered = Some(info.delivered_bytes(self.outside.end == 0));
+        account.srtt = info.srtt();
+        account.min_rtt = info.min_rtt();
+        account.cwnd_bytes = Some(info.cwnd_bytes());
         account.packets_sent = info.segments_out.into();
         account.data_segments_sent = info.data_segments_out.map(u64::from);
         account.retransmissions = Some(info.total_retransmissions.into());
@@ -513,20 +554,24 @@ impl Stream for Socket<'_> {
         if data.is_empty() || self.writable() == 0 {
             return 0;
         }
-        let mut bytes = Vec::new();
-        data.slice(0, data.len().min(WRITE as u32)).write_to(&mut bytes);
-        match send(self.socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(taken) => {
-                self.state.blocked = taken < bytes.len();
+        let sent = WRITTEN.with_borrow_mut(|bytes| {
+            bytes.clear();
+            data.slice(0, data.len().min(WRITE as u32)).write_to(bytes);
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            (bytes.len(), send(self.socket, bytes, flags))
+        });
+        match sent {
+            (len, Ok(taken)) => {
+                self.state.blocked = taken < len;
                 self.state.moved = true;
                 // No more than a piece.
                 taken as u32
             }
-            Err(Errno::AGAIN) => {
+            (_, Err(Errno::AGAIN)) => {
                 self.state.blocked = true;
                 0
             }
-            Err(errno) => {
+            (_, Err(errno)) => {
                 self.state.failed = Some(errno);
                 0
             }
@@ -627,8 +672,8 @@ pub(crate) fn bound_with(
 }
 
 /// A TCP socket with what the plan asks of its stack and the kernel sets by socket.
-fn stream_socket(host: &Namespace, outside: &Outside) -> Result<OwnedFd, HostError> {
-    let protocol = outside.is_multipath.then_some(ipproto::MPTCP);
+fn stream_socket(host: &Namespace, outside: &Outside, is_multipath: bool) -> Result<OwnedFd, HostError> {
+    let protocol = is_multipath.then_some(ipproto::MPTCP);
     let socket = bound_with(host, SocketType::STREAM, protocol, outside.local)?;
     let asked = outside.tcp.as_ref().expect("TCP has parameters");
     set_tcp_options(&socket, outside.local, asked)?;
@@ -641,9 +686,7 @@ pub(crate) fn set_tcp_options(socket: &OwnedFd, local: SocketAddr, asked: &Confi
     let option = |name: &'static str| move || format!("set {name} at {local}");
     let congestion = asked.congestion.name();
     sockopt::set_tcp_congestion(socket, congestion).context(option("TCP_CONGESTION"))?;
-    if !asked.nagle {
-        sockopt::set_tcp_nodelay(socket, true).context(option("TCP_NODELAY"))?;
-    }
+    sockopt::set_tcp_nodelay(socket, !asked.nagle).context(option("TCP_NODELAY"))?;
     if asked.receive_buffer != usual.receive_buffer {
         let size = asked.receive_buffer as usize;
         sockopt::set_socket_recv_buffer_size(socket, size).context(option("SO_RCVBUF"))?;

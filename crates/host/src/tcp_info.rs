@@ -2,6 +2,7 @@
 
 use rustix::fd::{AsFd, AsRawFd};
 use std::mem::{MaybeUninit, offset_of, size_of};
+use voxpath_units::Span;
 
 /// `TCP_INFINITE_SSTHRESH`: no loss yet.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -141,6 +142,21 @@ impl TcpInfo {
         let sent =
             self.bytes_sent.zip(self.bytes_retransmitted).map(|(sent, again)| sent.saturating_sub(again));
         sent.map_or(acked, |sent| acked.min(sent))
+    }
+
+    /// The smoothed round-trip time; none without a sample.
+    pub(crate) fn srtt(self) -> Option<Span> {
+        Some(self.rtt_us).filter(|&rtt| rtt > 0).map(|rtt| Span::from_micros(rtt.into()))
+    }
+
+    /// The shortest round trip.
+    pub(crate) fn min_rtt(self) -> Option<Span> {
+        self.min_rtt_us.map(|rtt| Span::from_micros(rtt.into()))
+    }
+
+    /// The congestion window.
+    pub(crate) fn cwnd_bytes(self) -> u64 {
+        u64::from(self.cwnd) * u64::from(self.mss)
     }
 
     /// The time series of the kernel's connections, under the names of the simulator's.

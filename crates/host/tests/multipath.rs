@@ -89,6 +89,13 @@ fn run_plan(is_client_real: bool, config: &Config, plan: &Plan) -> Report {
     run_on(&plan, hosts, &Observe::default()).report
 }
 
+/// The rows of our end in `connections`.
+fn ours(report: &Report, is_client_real: bool) -> Vec<usize> {
+    let our_end = if is_client_real { "server" } else { "client" };
+    let ends = common::texts(report, "connections", "end");
+    (0..ends.len()).filter(|&row| ends[row] == our_end).collect()
+}
+
 #[track_caller]
 fn check(is_client_real: bool, config: &Config) {
     let octets = 10_000_000;
@@ -98,13 +105,17 @@ fn check(is_client_real: bool, config: &Config) {
     assert_eq!(common::flow(&report, "bytes_delivered", 0), octets, "{name}");
     assert_eq!(common::flow(&report, "bytes_wrong", 0), 0, "{name}");
     // Our end tells of its subflows: it has sent by both.
-    let subflows = common::values(&report, "connections", "subflow");
     let bytes = common::values(&report, "connections", "bytes_delivered");
-    let ours: Vec<_> = (0..subflows.len()).filter(|&row| subflows[row].is_some()).collect();
+    let ours = ours(&report, is_client_real);
     assert_eq!(ours.len(), 2, "{name}");
     for row in ours {
         assert!(bytes[row] > Some(octets / 20), "{name}: {bytes:?}");
     }
+    // Both ends know the same of the connection: the kernel by MPTCP_INFO.
+    let whole = |of: &str| common::values(&report, "multipath", of);
+    assert_eq!(whole("fallback"), [Some(0); 2], "{name}");
+    let (acked, received) = (whole("bytes_acked"), whole("bytes_received"));
+    assert_eq!([acked[0], acked[1]], [received[1], received[0]], "{name}");
 }
 
 #[test]
@@ -155,7 +166,7 @@ fn behind(is_client_real: bool, config: &Config, links: &[u32], set: &Middlebox)
     assert_eq!(common::flow(&report, "bytes_wrong", 0), 0, "{name}");
     let fallback = common::values(&report, "connections", "fallback");
     let bytes = common::values(&report, "connections", "bytes_delivered");
-    let ours: Vec<_> = (0..fallback.len()).filter(|&row| fallback[row].is_some()).collect();
+    let ours = ours(&report, is_client_real);
     let fell = ours.iter().all(|&row| fallback[row] == Some(1));
     (fell, ours.iter().map(|&row| bytes[row].unwrap_or(0)).collect())
 }

@@ -10,6 +10,7 @@
 //! | `scheduler/` | which subflow carries what: a file each |
 //! | `cc/` | congestion control of several subflows together: a file each |
 //! | `path_manager.rs` | which subflows there should be |
+//! | `oracle.rs` | which of them are to be doubted |
 //! | `sender.rs`, `receiver.rs` | the two halves of the data level |
 //! | `sequence.rs` | the data sequence: octets numbered from 0, 64-bit numbers on the wire |
 //! | `keys.rs` | keys, and what is derived from them: token, initial data sequence number, HMAC |
@@ -26,6 +27,7 @@ mod config;
 mod connection;
 pub mod keys;
 mod mappings;
+mod oracle;
 mod path_manager;
 mod reassembly;
 mod receiver;

@@ -46,6 +46,8 @@ pub enum When {
     AtOnce,
     /// When every subflow has ended, or had a timeout and was not heard since. Who has sent nothing cannot know.
     OnFailure,
+    /// When the oracle doubts a subflow (`oracle.rs`): who sends knows it a second after the path fails, or while it gets worse.
+    OnDoubt,
     /// When a second has passed in which data moved or was not acknowledged, and less moved than the bound.
     OnLowThroughput,
 }
@@ -260,6 +262,16 @@ impl PathManager {
     /// No subflow is known to carry anything.
     pub(crate) fn note_failure(&mut self) {
         self.has_begun |= self.management.joins == When::OnFailure;
+    }
+
+    /// Whether an oracle is asked.
+    pub(crate) fn has_oracle(&self) -> bool {
+        self.management.joins == When::OnDoubt
+    }
+
+    /// The oracle doubts a subflow.
+    pub(crate) fn note_doubt(&mut self) {
+        self.has_begun = true;
     }
 
     /// The next subflow to open, which counts as tried then.

@@ -42,6 +42,10 @@ pub struct Subflow {
     pub(crate) is_reaped: bool,
     /// Nothing was heard of it since a timeout.
     pub(crate) silent: bool,
+    /// The oracle has found it bad once.
+    pub(crate) was_bad: bool,
+    /// The oracle has seen that its retransmission timeout is long.
+    pub(crate) has_long_timeout: bool,
     /// When data or a data ACK that was new to the connection came last.
     pub(crate) last_news: Option<Time>,
     /// When its window was halved last for holding up the others.
@@ -113,6 +117,8 @@ impl Subflow {
             reinjected: 1,
             is_reaped: false,
             silent: false,
+            was_bad: false,
+            has_long_timeout: false,
             last_news: None,
             penalised: None,
             helped: 0,

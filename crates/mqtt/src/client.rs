@@ -109,6 +109,8 @@ pub enum ClientEvent {
     Subscribed(Vec<Reason>),
     /// The connection has taken the last octet of a message.
     Sent(u64),
+    /// The connection was lost before it had taken a message of QoS 0, which is not sent again.
+    Lost(u64),
     /// A message was acknowledged, or refused.
     Acknowledged(u64, Reason),
     /// A message has come.
@@ -127,6 +129,14 @@ enum State {
     Ended,
 }
 
+/// A message whose packet the connection has not taken whole.
+#[derive(Debug, Clone, Copy)]
+struct Unwritten {
+    end: u64,
+    token: u64,
+    qos: Qos,
+}
+
 /// A client.
 #[derive(Debug)]
 pub struct Client {
@@ -139,8 +149,8 @@ pub struct Client {
     made: u64,
     given: u64,
     written: u64,
-    /// Tokens of messages by the octet behind their packet.
-    unwritten: VecDeque<(u64, u64)>,
+    /// Messages by the octet behind their packet.
+    unwritten: VecDeque<Unwritten>,
     waiting: VecDeque<Outgoing>,
     sender: Sender<Outgoing>,
     /// Messages of QoS 2 are handed over when they are released, as mosquitto's and paho's clients do.
@@ -271,7 +281,8 @@ impl Client {
         self.aliases_here.clear();
         self.sender.disconnected();
         // What is not written of QoS 0 is lost; of the others it is sent again.
-        self.unwritten.clear();
+        let lost = self.unwritten.drain(..).filter(|it| it.qos == Qos::AtMostOnce);
+        self.events.extend(lost.map(|it| ClientEvent::Lost(it.token)));
     }
 
     /// Takes in what has come.
@@ -348,8 +359,8 @@ impl Client {
     /// The connection has taken all that was given out and not given back.
     pub fn wrote(&mut self, now: Time) {
         self.written = self.given;
-        while let Some((_, token)) = self.unwritten.pop_front_if(|(end, _)| *end <= self.written) {
-            self.events.push_back(ClientEvent::Sent(token));
+        while let Some(it) = self.unwritten.pop_front_if(|it| it.end <= self.written) {
+            self.events.push_back(ClientEvent::Sent(it.token));
         }
         self.pump(now);
     }
@@ -514,7 +525,7 @@ impl Client {
         }
         self.counts.body_sent += u64::from(payload.len());
         self.send(now, &Packet::Publish(Publish { dup, qos, retain, topic, id, properties, payload }));
-        self.unwritten.push_back((self.made, token));
+        self.unwritten.push_back(Unwritten { end: self.made, token, qos });
     }
 
     /// The number that stands for a topic, if one can, and whether the broker knows that already.

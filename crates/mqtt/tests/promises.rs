@@ -7,8 +7,9 @@ use common::{World, message, settings, token_of};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use voxpath_mqtt::broker::BrokerSettings;
-use voxpath_mqtt::{Qos, Version};
-use voxpath_units::Span;
+use voxpath_mqtt::{Client, ClientEvent, Outgoing, Properties, Qos, Version};
+use voxpath_units::{Span, Time};
+use voxpath_wire::Payload;
 
 const TOPICS: [&str; 3] = ["a", "a/b", "c/d/e"];
 const LEVELS: [Qos; 3] = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
@@ -115,4 +116,27 @@ proptest! {
         let acknowledged: usize = (0..2).map(|it| world.clients[it].acknowledged.len()).sum();
         prop_assert_eq!(acknowledged, sent.iter().filter(|(_, _, qos)| *qos > 0).count());
     }
+}
+
+#[test]
+fn a_client_tells_of_messages_of_qos_0_that_a_lost_connection_did_not_take() {
+    let mut client = Client::new(settings(Version::V311, "one").into(), [].into());
+    let publish = |client: &mut Client, token, qos| {
+        let topic = "a".into();
+        let (payload, properties) = (Payload::pattern(0, 0, 100), Properties::default());
+        client.publish(Time::ZERO, Outgoing { token, topic, qos, retain: false, payload, properties });
+    };
+    client.connected(Time::ZERO);
+    client.handle_input(Time::ZERO, Payload::bytes(b"\x20\x02\0\0".as_slice().into()));
+    (0..3).zip(LEVELS).for_each(|(token, qos)| publish(&mut client, token, qos));
+    // CONNECT is taken, and the first octets of the first message.
+    client.poll_transmit();
+    let first = client.poll_transmit().expect("a message");
+    client.untake(first.slice(10, first.len() - 10));
+    client.wrote(Time::ZERO);
+    client.disconnected();
+    let told: Vec<ClientEvent> = core::iter::from_fn(|| client.poll_event()).collect();
+    assert_eq!(told, [ClientEvent::Connected { session_present: false }, ClientEvent::Lost(0)]);
+    // The others are sent again, so nothing is told of them.
+    assert_eq!(client.backlog(), 2);
 }

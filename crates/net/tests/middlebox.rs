@@ -18,7 +18,7 @@ use voxpath_net::{EventQueue, Seed, Tap, Target};
 use voxpath_units::check::Check;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
-use voxpath_wire::ip::{IpHeader, Protocol};
+use voxpath_wire::ip::{Ecn, IpHeader, Protocol};
 use voxpath_wire::packet::{ChecksumStatus, emit_tcp, emit_udp, parse_packet};
 use voxpath_wire::tcp::{SackBlock, Seq, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use voxpath_wire::udp::UdpHeader;
@@ -289,6 +289,19 @@ fn segments_that_follow_each_other_are_joined_for_a_while() {
         assert_eq!(rig.send(Way::Ab, sent(&fin)).len(), 2);
         assert_eq!(rig.chain.held(), 0);
     }
+}
+
+#[test]
+fn a_segment_that_met_congestion_is_not_joined_to_one_that_did_not() {
+    let mut rig = Rig::new(&[Coalesce { size_bytes: 1_000, wait_ns: 1_000 }.into()]);
+    let marked = Packet { ecn: Ecn::Ce, ..data(400, 100) };
+    assert_eq!(rig.send(Way::Ab, data(0, 400)).len(), 0);
+    let first = rig.one(Way::Ab, marked);
+    assert_eq!((first.ecn, first.payload.len()), (Ecn::NotEct, 400));
+    // The next one is marked as it is.
+    assert_eq!(rig.send(Way::Ab, Packet { ecn: Ecn::Ce, ..data(500, 100) }).len(), 0);
+    let [up, _] = rig.pass(Span::from_nanos(2_000));
+    assert_eq!((up[0].ecn, up[0].payload.len()), (Ecn::Ce, 200));
 }
 
 #[test]

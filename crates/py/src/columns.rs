@@ -5,10 +5,12 @@
 use crate::error::value_error;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::ffi::to_ffi;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StructArray, UInt32Array, UInt64Array};
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
+use arrow_array::{
+    Array, ArrayRef, Float64Array, RecordBatch, StructArray, UInt32Array, UInt64Array, make_array,
+};
+use arrow_data::ArrayData;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyType};
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -20,27 +22,45 @@ const ARRAY: &CStr = c"arrow_array";
 /// The column that tells of which run a row is.
 const RUN: &str = "run";
 
+/// A column as it is pickled, in Arrow's columnar format: its name, its data type, its length, its validity bitmap and its buffers.
+/// <https://arrow.apache.org/docs/format/Columnar.html>
+type Pickled<B> = (String, String, usize, Option<B>, Vec<B>);
+
+/// What makes a table again: the type, and its argument.
+type Reduced<'py> = (Bound<'py, PyType>, (Vec<Pickled<Bound<'py, PyBytes>>>,));
+
 /// A table: one record batch.
 #[pyclass(frozen, module = "voxpath._engine")]
 pub(crate) struct Columns(RecordBatch);
 
 #[pymethods]
 impl Columns {
-    /// A table from a stream of Arrow's IPC format with one record batch.
+    /// A table from columns as they are pickled; `ValueError` where their buffers are not valid.
     #[new]
-    #[pyo3(signature = (ipc, /))]
-    fn new(ipc: &[u8]) -> PyResult<Self> {
-        let mut batches = StreamReader::try_new(ipc, None).map_err(value_error)?;
-        batches.next().ok_or_else(|| value_error("there is no table"))?.map(Self).map_err(value_error)
+    #[pyo3(signature = (columns, /))]
+    fn new(columns: Vec<Pickled<PyBackedBytes>>) -> PyResult<Self> {
+        let columns = columns.into_iter().map(|(name, data_type, length, validity, buffers)| {
+            let data = ArrayData::builder(data_type.parse().map_err(value_error)?)
+                .len(length)
+                .null_bit_buffer(validity.as_deref().map(Into::into))
+                .buffers(buffers.iter().map(|buffer| (&**buffer).into()).collect());
+            Ok((name, make_array(data.build().map_err(value_error)?)))
+        });
+        Self::batch(columns.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Pickles it as such a stream: a run in real time comes from another process.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, (Bound<'py, PyBytes>,))> {
+    /// Pickles it: a run in real time comes from another process.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py> {
+        let bytes = |bytes: &[u8]| PyBytes::new(slf.py(), bytes);
         let batch = &slf.get().0;
-        let mut ipc = Vec::new();
-        let mut writer = StreamWriter::try_new(&mut ipc, &batch.schema()).map_err(value_error)?;
-        writer.write(batch).and_then(|()| writer.finish()).map_err(value_error)?;
-        Ok((slf.get_type(), (PyBytes::new(slf.py(), &ipc),)))
+        let columns = batch.schema_ref().fields().iter().zip(batch.columns()).map(|(field, column)| {
+            let data = column.to_data();
+            assert_eq!(data.offset(), 0, "a column of the engine is not a part of another");
+            let validity = data.nulls().map(|nulls| bytes(&nulls.inner().sliced()));
+            let buffers = data.buffers().iter().map(|buffer| bytes(buffer)).collect();
+            (field.name().clone(), data.data_type().to_string(), data.len(), validity, buffers)
+        });
+        (slf.get_type(), (columns.collect(),))
     }
 
     /// Arrow's schema and array as capsules.
@@ -71,6 +91,10 @@ impl Columns {
 
     fn with(mut columns: Vec<(&'static str, ArrayRef)>, table: Table) -> PyResult<Self> {
         columns.extend(table.columns.into_iter().map(|column| (column.name, array(column.data))));
+        Self::batch(columns)
+    }
+
+    fn batch(columns: Vec<(impl AsRef<str>, ArrayRef)>) -> PyResult<Self> {
         // What may be absent is nullable, be it absent or not: the same table has the same schema in every run.
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
             .map(Self)

@@ -12,7 +12,10 @@ use voxpath_host::{
     ConnectionReport, ConnectionSample, Device, HostError, Kind, Namespace, Relayed, Run, Scheduling,
 };
 use voxpath_sim::plan::Change;
-use voxpath_sim::{CONNECTIONS, Column, ConnectionEnd, ConnectionRow, Data, Observe, RealTime, Table};
+use voxpath_sim::{
+    CONNECTIONS, Column, Connection, ConnectionEnd, ConnectionRow, Data, Observe, Part, RealTime, SubflowOf,
+    Table, Whole,
+};
 use voxpath_units::Time;
 
 fn os_error(error: HostError) -> PyErr {
@@ -160,6 +163,7 @@ impl Relay {
 fn relayed(transport: &str) -> PyResult<Relayed> {
     match transport {
         "tcp" => Ok(Relayed::Connections),
+        "mptcp" => Ok(Relayed::Multipath),
         "udp" => Ok(Relayed::Datagrams),
         _ => Err(value_error(format!("{transport:?} is no transport that can be relayed"))),
     }
@@ -248,17 +252,19 @@ impl RealRun {
         changed.map(Time::as_nanos).map_err(refused)
     }
 
-    /// Ends the run: what the simulator's `run` gives, with programs' connections and their values over time as two more
-    /// tables, and as JSON how faithful it was.
+    /// Ends the run: what the simulator's `run` gives, with programs' connections, subflows and values over time as three
+    /// more tables, and as JSON how faithful it was.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Outcome<'py>, String)> {
         self.run()?;
         let Some(run) = self.0.take() else { unreachable!("it was there a moment ago") };
         let found = py.detach(|| run.finish()).map_err(os_error)?;
         let faithful = fidelity(&found);
         let (tables, verdict, captures) = outcome(py, found.report)?;
-        for (name, table) in
-            [("programs", connections(&found.connections)), ("samples", samples(&found.samples))]
-        {
+        for (name, table) in [
+            ("programs", connections(&found.connections)),
+            ("subflows", subflows(&found.connections, &found.flow_names)),
+            ("samples", samples(&found.samples)),
+        ] {
             tables.set_item(name, Columns::of(table)?)?;
         }
         Ok(((tables, verdict, captures), faithful))
@@ -273,16 +279,55 @@ const fn edge(kind: Kind) -> &'static str {
     }
 }
 
-/// The TCP connections of programs, a row for each end; hosts are called by their addresses.
+/// The ends of a connection, as tables call it.
+fn title(seen: &Connection) -> String {
+    format!("{} > {}", seen.client, seen.server)
+}
+
+/// Subflows of Multipath TCP: the ends of each, its number, and what they are a part of: a flow, or else the connection of a program by its ends.
+fn subflows(reports: &[ConnectionReport], flows: &[String]) -> Table {
+    let parts: Vec<(&Connection, Part)> =
+        reports.iter().filter_map(|report| Some((&report.seen, report.seen.subflow?))).collect();
+    let texts = |of: &dyn Fn(&Connection, Part) -> String| {
+        Data::Text(parts.iter().map(|&(seen, part)| of(seen, part)).collect())
+    };
+    let flow = |part: Part| match part.of {
+        Whole::Flow(flow) => flows[flow as usize].clone(),
+        Whole::Connection(_) => String::new(),
+    };
+    let first = |part: Part| match part.of {
+        Whole::Flow(_) => String::new(),
+        Whole::Connection(index) => title(&reports[index].seen),
+    };
+    let columns = [
+        ("ends", texts(&|seen, _| title(seen))),
+        ("number", Data::U64(parts.iter().map(|(_, part)| part.number.into()).collect())),
+        ("flow", texts(&|_, part| flow(part))),
+        ("connection", texts(&|_, part| first(part))),
+    ];
+    let columns = columns.into_iter().map(|(name, data)| Column { name, data }).collect();
+    Table { name: "subflows", columns }
+}
+
+/// The TCP connections of programs, a row for each end; hosts are called by their addresses. A simulated end of a subflow has its row elsewhere.
 fn connections(reports: &[ConnectionReport]) -> Table {
     let (mut rows, mut titles, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
     for (flow, report) in (0..).zip(reports) {
         let seen = &report.seen;
-        titles.push(format!("{} > {}", seen.client, seen.server));
-        for (end, (address, found)) in (0..).zip([seen.client, seen.server].into_iter().zip(report.ends)) {
+        titles.push(title(seen));
+        let ends = [[seen.client, seen.server], [seen.server, seen.client]];
+        for (end, ([address, peer], found)) in (0..).zip(ends.into_iter().zip(report.ends)) {
+            if seen.subflow.is_some() && !seen.real[end as usize] {
+                continue;
+            }
+            let subflow = seen.subflow.map(|Part { number, .. }| SubflowOf {
+                number,
+                between: [address.ip(), peer.ip()],
+                is_fallback: None,
+            });
             let (opened, last_sent) = (Some(seen.opened), Some(seen.last_sent));
             let found = ConnectionEnd { opened, last_sent, ..found.unwrap_or_default() };
-            rows.push(ConnectionRow { flow, end, host: hosts.len() as u32, subflow: None, found });
+            rows.push(ConnectionRow { flow, end, host: hosts.len() as u32, subflow, found });
             hosts.push(address.ip().to_string());
         }
     }

@@ -3,6 +3,7 @@
 use crate::data::DataChannel;
 use crate::rate::{Bounds, RateSettings};
 use crate::receive::Buffer;
+use crate::record::Media;
 use crate::repair::{parity, redundancy};
 use crate::source::{Audio, Video};
 use serde::{Deserialize, Serialize};
@@ -41,12 +42,29 @@ pub struct Sends {
 pub struct Repair {
     /// Lost packets of video are asked for, and sent again (RFC 4585, RFC 4588).
     pub nack: bool,
+    /// Lost packets of audio, likewise.
+    pub audio_nack: bool,
     /// One parity packet for each so many packets of a frame of video (RFC 8627).
     pub parity_packets: Option<u32>,
     /// So many earlier frames in each packet of audio (RFC 2198).
     pub redundant_frames: u32,
     /// Each frame of audio tells the one before at a lower quality; the encoder makes room for it (Opus's in-band correction).
     pub inband: bool,
+}
+
+impl Repair {
+    /// Whether lost packets of a medium are asked for.
+    pub(crate) fn asks_again(&self, media: Media) -> bool {
+        match media {
+            Media::Audio => self.audio_nack,
+            Media::Video => self.nack,
+        }
+    }
+
+    /// Whether packets of a medium have earlier frames in them.
+    pub(crate) fn is_redundant(&self, media: Media) -> bool {
+        media == Media::Audio && self.redundant_frames > 0
+    }
 }
 
 /// Earlier frames in a packet of audio at most.
@@ -113,6 +131,7 @@ impl Sends {
             buffer: Buffer::sample(draw),
             repair: Repair {
                 nack: draw.bit(),
+                audio_nack: draw.bit(),
                 parity_packets: draw.bit().then(|| 1 + draw.below(parity::MOST.into()) as u32),
                 redundant_frames: draw.below(2) as u32,
                 inband: draw.bit(),

@@ -54,7 +54,7 @@ fn sends(layered: bool, control: RateSettings, nack: bool) -> Sends {
         packet_bytes: 1200,
         queue_ns: 2_000_000_000,
         buffer: Buffer::Fixed { delay_ns: 200_000_000 },
-        repair: Repair { nack, redundant_frames: 1, ..Repair::default() },
+        repair: Repair { nack, audio_nack: nack, redundant_frames: 1, ..Repair::default() },
         circuit_breaker: false,
         data: None,
     }

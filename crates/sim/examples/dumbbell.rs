@@ -3,16 +3,20 @@
 //! `cargo run --release --example dumbbell -- --flows 100 --rate-mbps 1000 --duration-s 10`
 //!
 //! What peers have not: `--within-ms MS`, all flows start within that time; `--idle N`, as many more flows between two hosts
-//! of their own, open, but silent after one exchange; `--observe packets|tcp|all`, what is recorded; and in the line `cpu_s`,
-//! what the simulation itself had of a processor, `rss_bytes`, what the process held at its end, and with `--loads 1` `load_ns`,
-//! what a load costs that waits for the one before, anywhere in as much memory.
+//! of their own, open, but silent after one exchange; `--subflows N`, flows and idle flows go over Multipath TCP with as many
+//! subflows, for each of which there is a bottleneck of its own with its part of the rate; `--observe packets|tcp|all`, what is
+//! recorded; and in the line `cpu_s`, what the simulation itself had of a processor, `rss_bytes`, what the process held at its end,
+//! `subflows`, how many carried something, and with `--loads 1` `load_ns`, what a load costs that waits for the one before, anywhere
+//! in as much memory.
 // A command line ends in a panic where a library would not.
 #![allow(clippy::disallowed_methods, clippy::expect_used)]
 
+use std::sync::Arc;
 use std::time::Duration;
+use voxpath_mptcp as mptcp;
 use voxpath_sim::plan::{
-    App, Bulk, Direction, Download, Flow, Framing, Link, Loss, Node, NodeKind, Plan, Queueing, Transport,
-    VERSION,
+    App, Bulk, Direction, Download, Flow, Framing, Interface, Link, Loss, MptcpEnd, Node, NodeKind, Plan,
+    Queueing, Transport, VERSION,
 };
 use voxpath_sim::{Data, Observe, Report, Simulation};
 use voxpath_tcp::{Config, Congestion, Profile};
@@ -32,8 +36,9 @@ fn main() {
         0 => STAGGER_NS,
         within => within * 1_000_000 / u64::from(flows.max(1)),
     };
-    let mut plan = dumbbell(flows, rate_bps, duration_s * 1_000_000_000, stagger_ns);
-    add_idle(&mut plan, argument("--idle", 0));
+    let subflows: u32 = argument("--subflows", 0);
+    let mut plan = dumbbell(flows, rate_bps, duration_s * 1_000_000_000, stagger_ns, subflows);
+    add_idle(&mut plan, argument("--idle", 0), subflows);
     let observe = observe(&argument::<String>("--observe", "nothing".into()));
     let mut simulation = Simulation::new(plan, 0, &observe).expect("the plan is valid");
     let begun = cpu();
@@ -47,10 +52,11 @@ fn main() {
     println!(
         "{{\"simulator\": \"voxpath\", \"flows\": {flows}, \"goodput_bps\": {}, \"packet_hops\": {}, \
          \"events\": {}, \"sim_seconds\": {duration_s}, \"peak_rss_bytes\": {peak_rss_bytes}, \"cpu_s\": {cpu_s}, \
-         \"rss_bytes\": {rss_bytes}, \"load_ns\": {load_ns:.1}}}",
+         \"rss_bytes\": {rss_bytes}, \"load_ns\": {load_ns:.1}, \"subflows\": {}}}",
         bytes_delivered(&report) as f64 * 8.0 / duration_s as f64,
         report.verdict.packet_hops,
         report.verdict.events,
+        subflows_used(&report),
     );
 }
 
@@ -63,28 +69,48 @@ fn argument<T: std::str::FromStr>(name: &str, default: T) -> T {
     }
 }
 
-fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Plan {
-    let host = |name: String, i: u32| Node {
+/// A host with so many addresses, the first of them the one of this number.
+fn host(name: String, number: u32, addresses: u32) -> Node {
+    Node {
         simulated: false,
         real: false,
         edge: None,
         name,
         kind: NodeKind::Host,
-        addresses: vec![std::net::Ipv4Addr::from(0x0a00_0001 + i).into()],
+        addresses: (0..addresses).map(|i| std::net::Ipv4Addr::from(number + (i << 20)).into()).collect(),
+    }
+}
+
+fn router(name: String) -> Node {
+    Node { simulated: false, real: false, edge: None, name, kind: NodeKind::Router, addresses: vec![] }
+}
+
+/// TCP without subflows, else Multipath TCP: whoever opens joins from each of its addresses.
+fn transport(config: &Config, subflows: u32) -> Transport {
+    if subflows == 0 {
+        return Transport::tcp(config.clone(), config.clone());
+    }
+    let end = |opens| {
+        let paths = mptcp::PathManagement { opens, ..mptcp::PathManagement::default() };
+        let mptcp = mptcp::Config { paths, ..mptcp::Config::default() };
+        Arc::new(MptcpEnd { tcp: Arc::new(config.clone()), mptcp: Arc::new(mptcp), backups: vec![] })
     };
-    let router = |name: &str| Node {
-        simulated: false,
-        real: false,
-        edge: None,
-        name: name.into(),
-        kind: NodeKind::Router,
-        addresses: vec![],
-    };
-    let mut nodes = vec![router("left"), router("right")];
+    Transport::Mptcp { client: end(mptcp::Opens::PerInterface), server: end(mptcp::Opens::Nothing) }
+}
+
+fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64, subflows: u32) -> Plan {
+    let mut nodes = Vec::new();
     let mut links = Vec::new();
+    let mut interfaces = Vec::new();
+    let paths = subflows.max(1);
+    let rate_bps = rate_bps / u64::from(paths);
     // One bandwidth-delay product of 1500-byte packets, over the 40 ms of the whole path.
     let product = (rate_bps as f64 * 0.040 / 8.0 / 1500.0) as u32;
-    links.push(link("bottleneck", 0, 1, direction(rate_bps, BOTTLENECK_DELAY_NS, product)));
+    for path in 0..paths {
+        nodes.extend([router(format!("left{path}")), router(format!("right{path}"))]);
+        let bottleneck = direction(rate_bps, BOTTLENECK_DELAY_NS, product);
+        links.push(link(&format!("bottleneck{path}"), 2 * path, 2 * path + 1, bottleneck));
+    }
     let access = || direction(ACCESS_BPS, ACCESS_DELAY_NS, ACCESS_QUEUE);
     let config = Config {
         congestion: Congestion::Reno,
@@ -96,10 +122,15 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
     let mut planned = Vec::new();
     for i in 0..flows {
         let (sender, receiver) = (nodes.len() as u32, nodes.len() as u32 + 1);
-        nodes.push(host(format!("sender{i}"), 2 * i));
-        nodes.push(host(format!("receiver{i}"), 2 * i + 1));
-        links.push(link(&format!("left{i}"), sender, 0, access()));
-        links.push(link(&format!("right{i}"), 1, receiver, access()));
+        nodes.push(host(format!("sender{i}"), 0x0a00_0001 + 2 * i, paths));
+        nodes.push(host(format!("receiver{i}"), 0x0a00_0002 + 2 * i, 1));
+        for path in 0..paths {
+            if subflows > 0 {
+                interfaces.push(Interface { node: sender, address: path, link: links.len() as u32 });
+            }
+            links.push(link(&format!("left{i}.{path}"), sender, 2 * path, access()));
+            links.push(link(&format!("right{i}.{path}"), 2 * path + 1, receiver, access()));
+        }
         planned.push(Flow {
             through: None,
             from_address: None,
@@ -109,14 +140,14 @@ fn dumbbell(flows: u32, rate_bps: u64, duration_ns: u64, stagger_ns: u64) -> Pla
             from: sender,
             to: receiver,
             start_ns: u64::from(i) * stagger_ns,
-            transport: Transport::tcp(config.clone(), config.clone()),
+            transport: transport(&config, subflows),
             app: App::Bulk(Bulk { bytes: None }),
         });
     }
     Plan {
         limits: voxpath_sim::plan::Limits::default(),
         events: vec![],
-        interfaces: vec![],
+        interfaces,
         middleboxes: vec![],
         programs: vec![],
         processes: vec![],
@@ -163,6 +194,21 @@ fn bytes_delivered(report: &Report) -> u64 {
     }
 }
 
+/// Subflows by which data was acknowledged.
+fn subflows_used(report: &Report) -> usize {
+    let table =
+        report.tables.iter().find(|table| table.name == "connections").expect("a table of connections");
+    let of = |name: &str| {
+        let column = table.columns.iter().find(|column| column.name == name).expect("a column of it");
+        match &column.data {
+            Data::OptU64(values) => values.clone(),
+            other => panic!("{name} has whole numbers, or none: {other:?}"),
+        }
+    };
+    let used = |(subflow, delivered): (&Option<u64>, &Option<u64>)| subflow.is_some() && *delivered > Some(0);
+    of("subflow").iter().zip(&of("bytes_delivered")).filter(|&pair| used(pair)).count()
+}
+
 /// A figure of this process's memory, as the kernel has it.
 fn status_bytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells a process about itself");
@@ -207,21 +253,21 @@ fn observe(what: &str) -> Observe {
 }
 
 /// Flows of which nothing is heard once they have exchanged one octet.
-fn add_idle(plan: &mut Plan, count: u32) {
+fn add_idle(plan: &mut Plan, count: u32, subflows: u32) {
     if count == 0 {
         return;
     }
-    let host = |name: &str, last: u8| Node {
-        simulated: false,
-        real: false,
-        edge: None,
-        name: name.into(),
-        kind: NodeKind::Host,
-        addresses: vec![std::net::Ipv4Addr::new(10, 200, 0, last).into()],
-    };
+    let paths = subflows.max(1);
     let from = plan.nodes.len() as u32;
-    plan.nodes.extend([host("silent", 1), host("deaf", 2)]);
-    plan.links.push(link("idle", from, from + 1, direction(ACCESS_BPS, ACCESS_DELAY_NS, ACCESS_QUEUE)));
+    plan.nodes.extend([host("silent".into(), 0x0ac8_0001, paths), host("deaf".into(), 0x0ac8_0002, 1)]);
+    for path in 0..paths {
+        let link_index = plan.links.len() as u32;
+        let way = direction(ACCESS_BPS, ACCESS_DELAY_NS, ACCESS_QUEUE);
+        plan.links.push(link(&format!("idle{path}"), from, from + 1, way));
+        if subflows > 0 {
+            plan.interfaces.push(Interface { node: from, address: path, link: link_index });
+        }
+    }
     let config = Profile::Linux.config();
     plan.flows.extend((0..count).map(|i| Flow {
         through: None,
@@ -232,7 +278,7 @@ fn add_idle(plan: &mut Plan, count: u32) {
         from,
         to: from + 1,
         start_ns: u64::from(i) * 10_000,
-        transport: Transport::tcp(config.clone(), config.clone()),
+        transport: transport(&config, subflows),
         app: App::Download(Download {
             request_bytes: 1,
             response_bytes: 1,

@@ -29,6 +29,28 @@ pub struct Connection {
     pub last_sent: Time,
     /// What the client sent, and what the server did.
     pub sent: [Sent; 2],
+    /// Whether the client's host is a real one, and the server's.
+    pub real: [bool; 2],
+    /// Which subflow of which connection it is, if it is one of Multipath TCP.
+    pub subflow: Option<Part>,
+}
+
+/// Which connection of Multipath TCP a subflow is a part of, and which part: 1 is the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The connection.
+    pub of: Whole,
+    /// In the order in which the network saw their first packets, from 1 on.
+    pub number: u32,
+}
+
+/// A connection of Multipath TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whole {
+    /// That of a flow, by its index in the plan.
+    Flow(u32),
+    /// That which began with the connection at this place among those of programs.
+    Connection(usize),
 }
 
 /// Packets of one end of a connection, as the network saw them.
@@ -48,10 +70,15 @@ pub(crate) struct Connections {
     /// Two entries for each: one for each direction.
     by_ends: BTreeMap<(SocketAddr, SocketAddr), usize>,
     seen: Vec<Connection>,
+    /// Connections of Multipath TCP, by the host that has to be told this token (RFC 8684 section 3.2).
+    tokens: BTreeMap<(u32, u32), Whole>,
+    /// How many subflows each of them had so far.
+    subflows: BTreeMap<Whole, u32>,
 }
 
 impl Connections {
-    /// Notes a segment that a host sends, of so many bytes with data in so many. What does not begin with a SYN is no connection.
+    /// Notes a segment that a real host sends to one that is real or not, of so many bytes with data in so many. What does not begin with a SYN
+    /// is no connection.
     pub(crate) fn note(
         &mut self,
         now: Time,
@@ -59,6 +86,7 @@ impl Connections {
         to: SocketAddr,
         flags: TcpFlags,
         [ip_bytes, data_bytes]: [u32; 2],
+        is_real: bool,
     ) {
         let opens = flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK);
         let index = match self.by_ends.get(&(from, to)) {
@@ -72,6 +100,8 @@ impl Connections {
                     is_answered: false,
                     last_sent: now,
                     sent: [Sent::default(); 2],
+                    real: [true, is_real],
+                    subflow: None,
                 });
                 self.seen.len() - 1
             }
@@ -90,6 +120,59 @@ impl Connections {
     pub(crate) fn sent(&self, from: SocketAddr, to: SocketAddr) -> Option<Sent> {
         let connection = &self.seen[*self.by_ends.get(&(from, to))?];
         Some(connection.sent[usize::from(from == connection.server)])
+    }
+
+    /// The host has answered who opens a connection of Multipath TCP: subflows that join it name this token there. `flow` is whose it is, if it
+    /// is that of a flow.
+    pub(crate) fn learn(&mut self, host: u32, token: u32, flow: Option<u32>, ends: (SocketAddr, SocketAddr)) {
+        let whole = match (flow, self.by_ends.get(&ends)) {
+            (Some(flow), _) => Whole::Flow(flow),
+            (None, Some(&index)) => {
+                let whole = Whole::Connection(index);
+                self.seen[index].subflow = Some(Part { of: whole, number: 1 });
+                whole
+            }
+            (None, None) => return,
+        };
+        self.tokens.insert((host, token), whole);
+    }
+
+    /// Somebody joins the connection that has this token at a host, or else the one that `known` tells; which it is.
+    pub(crate) fn join(
+        &mut self,
+        (host, token): (u32, u32),
+        known: impl FnOnce() -> Option<u32>,
+        ends: (SocketAddr, SocketAddr),
+    ) -> Option<Whole> {
+        let of = self.tokens.get(&(host, token)).copied().or_else(|| known().map(Whole::Flow))?;
+        let connection = &mut self.seen[*self.by_ends.get(&ends)?];
+        if connection.subflow.is_none() {
+            let count = self.subflows.entry(of).or_insert(1);
+            *count += 1;
+            connection.subflow = Some(Part { of, number: *count });
+        }
+        Some(of)
+    }
+
+    /// Whether what began between these ends is a connection of Multipath TCP.
+    pub(crate) fn is_multipath(&self, from: SocketAddr, to: SocketAddr) -> bool {
+        self.by_ends.get(&(from, to)).is_some_and(|&index| self.seen[index].subflow.is_some())
+    }
+
+    /// The subflows that have joined the connection which began between these ends: of each its own ends, in that order, and its number.
+    pub(crate) fn joined(
+        &self,
+        from: SocketAddr,
+        to: SocketAddr,
+    ) -> impl Iterator<Item = ([SocketAddr; 2], u32)> {
+        let whole = self.by_ends.get(&(from, to)).copied();
+        let turned = whole.is_some_and(|index| self.seen[index].client != from);
+        self.seen.iter().filter_map(move |connection| {
+            let part = connection.subflow.filter(|part| part.number > 1)?;
+            let ends = [connection.client, connection.server];
+            let ends = if turned { [ends[1], ends[0]] } else { ends };
+            (Some(part.of) == whole.map(Whole::Connection)).then_some((ends, part.number))
+        })
     }
 
     /// All of them, in the order in which they were opened.
@@ -185,9 +268,13 @@ impl ConnectionEnd {
     pub(crate) fn outside(account: &Account) -> Self {
         Self {
             established: account.established_at,
+            bytes_delivered: account.bytes_delivered,
             data_segments_sent: account.data_segments_sent,
             retransmissions: account.retransmissions,
             timeouts: account.timeouts,
+            srtt: account.srtt,
+            min_rtt: account.min_rtt,
+            cwnd_bytes: account.cwnd_bytes,
             ..Self::default()
         }
     }
@@ -221,8 +308,8 @@ pub struct SubflowOf {
     pub number: u32,
     /// The addresses of this end and of the other.
     pub between: [IpAddr; 2],
-    /// The connection goes on as TCP.
-    pub is_fallback: bool,
+    /// The connection goes on as TCP; none where that is not known.
+    pub is_fallback: Option<bool>,
 }
 
 impl ConnectionRow {
@@ -292,7 +379,7 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
                 "TCP",
                 "Of Multipath TCP: 1 if the connection went on as TCP, since options do not pass (RFC 8684 section 3.7), else 0.",
             ),
-            Of::OptU64(|row| row.subflow.map(|subflow| subflow.is_fallback.into())),
+            Of::OptU64(|row| row.subflow?.is_fallback.map(u64::from)),
         ),
         of_end!(
             "opened_ns",
@@ -358,7 +445,7 @@ pub static CONNECTIONS: TableOf<ConnectionRow> = TableOf {
 /// The table of what connections of processes had links carry. Its lists of names are those of [`CONNECTIONS`].
 pub(crate) static WIRE: TableOf<ConnectionRow> = TableOf {
     name: "wire",
-    about: "One row per end of every connection of a publisher, subscriber or broker, and of Multipath TCP per subflow: what it had its links carry, by layers. Of real hosts it is what the network saw them send; subflows of the kernel that join have no row.",
+    about: "One row per end of every connection of a publisher, subscriber or broker, and of Multipath TCP per subflow: what it had its links carry, by layers. Of real hosts it is what the network saw them send.",
     columns: &[
         (
             "flow",
@@ -402,7 +489,7 @@ pub(crate) fn of_subflows<'a>(
 ) -> impl Iterator<Item = ConnectionRow> + use<'a> {
     (1..).zip(multipath.subflows()).map(|(number, (subflow, counters))| {
         let found = ConnectionEnd::counted(counters, Some(subflow.tcp()));
-        let is_fallback = multipath.is_fallback();
+        let is_fallback = Some(multipath.is_fallback());
         let between = [subflow.local.ip(), subflow.remote.ip()];
         ConnectionRow::new(endpoint, Some(SubflowOf { number, between, is_fallback }), found)
     })
@@ -424,13 +511,13 @@ mod tests {
     #[test]
     fn a_connection_is_from_its_first_syn_to_the_last_packet_of_either_end() {
         let mut connections = Connections::default();
-        connections.note(ms(1), CLIENT, SERVER, TcpFlags::SYN, [60, 0]);
+        connections.note(ms(1), CLIENT, SERVER, TcpFlags::SYN, [60, 0], true);
         // Lost, and sent again.
-        connections.note(ms(1001), CLIENT, SERVER, TcpFlags::SYN, [60, 0]);
+        connections.note(ms(1001), CLIENT, SERVER, TcpFlags::SYN, [60, 0], true);
         assert!(!connections.all()[0].is_answered);
-        connections.note(ms(1011), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK, [60, 0]);
-        connections.note(ms(1021), CLIENT, SERVER, TcpFlags::ACK, [152, 100]);
-        connections.note(ms(1500), SERVER, CLIENT, TcpFlags::FIN | TcpFlags::ACK, [52, 0]);
+        connections.note(ms(1011), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK, [60, 0], true);
+        connections.note(ms(1021), CLIENT, SERVER, TcpFlags::ACK, [152, 100], true);
+        connections.note(ms(1500), SERVER, CLIENT, TcpFlags::FIN | TcpFlags::ACK, [52, 0], true);
         let client = Sent { packets: 3, ip_bytes: 272, data_bytes: 100 };
         let server = Sent { packets: 2, ip_bytes: 112, data_bytes: 0 };
         assert_eq!(
@@ -444,18 +531,46 @@ mod tests {
             is_answered: true,
             last_sent: ms(1500),
             sent: [client, server],
+            real: [true, true],
+            subflow: None,
         };
         assert_eq!(connections.all(), [seen]);
     }
 
     #[test]
+    fn a_subflow_joins_the_connection_whose_token_it_names_at_its_host() {
+        let mut connections = Connections::default();
+        let other = SocketAddr::new(core::net::Ipv4Addr::new(10, 0, 0, 9).into(), 40_000);
+        let third = SocketAddr::new(core::net::Ipv4Addr::new(10, 0, 0, 10).into(), 40_000);
+        connections.note(ms(1), CLIENT, SERVER, TcpFlags::SYN, [60, 0], true);
+        connections.learn(7, 99, None, (SERVER, CLIENT));
+        for (client, at) in [(other, 2), (third, 3)] {
+            connections.note(ms(at), client, SERVER, TcpFlags::SYN, [60, 0], true);
+        }
+        let nobody = || None;
+        assert_eq!(connections.join((8, 99), nobody, (other, SERVER)), None, "another host has that token");
+        // A SYN that comes again joins once.
+        for _ in 0..2 {
+            let whole = connections.join((7, 99), nobody, (other, SERVER));
+            assert_eq!(whole, Some(Whole::Connection(0)));
+        }
+        let own = Some(Part { of: Whole::Connection(0), number: 1 });
+        assert_eq!(connections.all()[0].subflow, own);
+        let joined = |from, to| connections.joined(from, to).collect::<Vec<_>>();
+        assert_eq!(joined(CLIENT, SERVER), [([other, SERVER], 2)]);
+        assert_eq!(joined(SERVER, CLIENT), [([SERVER, other], 2)]);
+        assert_eq!(connections.join((7, 5), || Some(3), (third, SERVER)), Some(Whole::Flow(3)));
+        assert_eq!(connections.all()[2].subflow, Some(Part { of: Whole::Flow(3), number: 2 }));
+    }
+
+    #[test]
     fn who_refuses_has_no_socket_and_what_begins_without_a_syn_is_no_connection() {
         let mut connections = Connections::default();
-        connections.note(ms(1), SERVER, CLIENT, TcpFlags::ACK, [40, 0]);
-        connections.note(ms(2), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK, [40, 0]);
+        connections.note(ms(1), SERVER, CLIENT, TcpFlags::ACK, [40, 0], true);
+        connections.note(ms(2), SERVER, CLIENT, TcpFlags::SYN | TcpFlags::ACK, [40, 0], true);
         assert_eq!(connections.all(), []);
-        connections.note(ms(3), CLIENT, SERVER, TcpFlags::SYN, [40, 0]);
-        connections.note(ms(4), SERVER, CLIENT, TcpFlags::RST | TcpFlags::ACK, [40, 0]);
+        connections.note(ms(3), CLIENT, SERVER, TcpFlags::SYN, [40, 0], true);
+        connections.note(ms(4), SERVER, CLIENT, TcpFlags::RST | TcpFlags::ACK, [40, 0], true);
         assert_eq!((connections.all().len(), connections.all()[0].is_answered), (1, false));
     }
 }

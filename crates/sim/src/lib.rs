@@ -35,7 +35,7 @@ mod world;
 
 pub use batch::{Batch, Group, Joined};
 pub use check::check;
-pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, Sent, SubflowOf};
+pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, Part, Sent, SubflowOf, Whole};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};
 pub use realtime::{LinkState, RealTime, Strays};
@@ -54,7 +54,7 @@ use world::World;
 
 /// What a report's tables can be, and what each column of theirs means; behind them stands what the series tell of.
 pub fn tables() -> Vec<&'static dyn Described> {
-    let mut tables: Vec<&'static dyn Described> = vec![&report::FLOWS, &CONNECTIONS];
+    let mut tables: Vec<&'static dyn Described> = vec![&report::FLOWS, &CONNECTIONS, &multipath::MULTIPATH];
     tables.extend(App::all_tables().into_iter().map(|table| -> &dyn Described { table }));
     tables.extend(ProcessApp::all_tables().into_iter().map(|table| -> &dyn Described { table }));
     tables.push(&connections::WIRE);

@@ -1,6 +1,7 @@
 //! One end of a flow over Multipath TCP: a connection, its subflows' addresses and ports, and the application that drives it.
 
 use crate::address::{Address, FourTuple, Label};
+use crate::outside;
 use crate::owner::{Counters, Owner};
 use crate::plan::MptcpEnd;
 use crate::sinks::Watched;
@@ -13,6 +14,7 @@ use core::net::{IpAddr, SocketAddr};
 use voxpath_apps::{Stream, StreamMachine};
 use voxpath_mptcp::{Connection, Key, LocalAddress, Opening, Setup, Subflow, SubflowId, joins};
 use voxpath_net::packet::Packet;
+use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_net::{Ecn, Seed};
 use voxpath_tcp::{Config as TcpConfig, Ended, Metrics};
 use voxpath_units::Time;
@@ -283,6 +285,24 @@ impl Multipath {
         self.connection.as_ref().is_some_and(|connection| connection.is_fallback())
     }
 
+    /// What came of the whole connection.
+    pub(crate) fn found(&self) -> Found {
+        let Some(connection) = &self.connection else { return Found::default() };
+        let counters = connection.counters();
+        let known = outside::Multipath {
+            is_fallback: connection.is_fallback(),
+            bytes_acked: Some(connection.octets_acknowledged()),
+            bytes_received: Some(connection.octets_received()),
+            bytes_reinjected: Some(counters.octets_reinjected),
+        };
+        Found {
+            known: Some(known),
+            bytes_duplicate: Some(counters.octets_duplicate),
+            penalties: Some(counters.penalties.into()),
+            timeouts: Some(counters.timeouts.into()),
+        }
+    }
+
     /// Its subflows, and what was counted of each.
     pub(crate) fn subflows(&self) -> impl Iterator<Item = (&Subflow, &Counters)> {
         let subflows = self.connection.iter().flat_map(|connection| connection.subflows());
@@ -311,6 +331,81 @@ impl Multipath {
         &self.labels
     }
 }
+
+/// What came of a connection at one of its ends; none where its stack does not say.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// What every stack tells.
+    pub(crate) known: Option<outside::Multipath>,
+    /// Octets of data that came again, on whichever subflow.
+    bytes_duplicate: Option<u64>,
+    /// Windows of subflows that were halved for holding up the others.
+    penalties: Option<u64>,
+    /// Expiries of the timer of the data level.
+    timeouts: Option<u64>,
+}
+
+impl Found {
+    /// What a kernel tells of one of its own.
+    pub(crate) fn of_kernel(known: Option<outside::Multipath>) -> Self {
+        Self { known, ..Self::default() }
+    }
+}
+
+/// A row of [`MULTIPATH`]: indices into the lists of flows, ends and hosts, and what the end found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MultipathRow {
+    pub(crate) flow: u32,
+    pub(crate) end: u32,
+    pub(crate) host: u32,
+    pub(crate) found: Found,
+}
+
+/// The table of connections of Multipath TCP. Its lists of names are those of flows, of ends, and of hosts.
+pub(crate) static MULTIPATH: TableOf<MultipathRow> = TableOf {
+    name: "multipath",
+    about: "One row per end of every flow over Multipath TCP: the connection that its subflows in `connections` make up. A number that the end's stack does not tell has no value; on real hosts it is the kernel's (MPTCP_INFO).",
+    columns: &[
+        ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
+        ("end", Meaning::name("scenario", "client, which opened it, or server."), Of::Name(1, |row| row.end)),
+        ("host", Meaning::name("scenario", "Host of this end."), Of::Name(2, |row| row.host)),
+        (
+            "fallback",
+            Meaning::count("TCP", "1 if the connection went on as TCP (RFC 8684 section 3.7), else 0."),
+            Of::OptU64(|row| row.found.known.map(|known| known.is_fallback.into())),
+        ),
+        (
+            "bytes_acked",
+            Meaning::bytes("TCP", "Data of this end that the other end has acknowledged at the data level."),
+            Of::OptU64(|row| row.found.known?.bytes_acked),
+        ),
+        (
+            "bytes_received",
+            Meaning::bytes("TCP", "Data that came to this end, each octet counted once, in order."),
+            Of::OptU64(|row| row.found.known?.bytes_received),
+        ),
+        (
+            "bytes_reinjected",
+            Meaning::bytes("TCP", "Data of this end that it gave to a second subflow, for whatever reason."),
+            Of::OptU64(|row| row.found.known?.bytes_reinjected),
+        ),
+        (
+            "bytes_duplicate",
+            Meaning::bytes("TCP", "Data that came again to this end, on whichever subflow."),
+            Of::OptU64(|row| row.found.bytes_duplicate),
+        ),
+        (
+            "penalties",
+            Meaning::count("TCP", "Windows of subflows that were halved for holding up the others."),
+            Of::OptU64(|row| row.found.penalties),
+        ),
+        (
+            "timeouts",
+            Meaning::count("TCP", "Expiries of the retransmission timer of the data level."),
+            Of::OptU64(|row| row.found.timeouts),
+        ),
+    ],
+};
 
 fn ends_of(label: &Label, addresses: &[Address]) -> [SocketAddr; 2] {
     let FourTuple { local, remote } = label.tuple();

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use voxpath_apps::Machine;
 use voxpath_tcp::{Config, Ended};
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 
 /// One end of a flow, to be run on a real host.
 #[derive(Debug)]
@@ -77,10 +77,33 @@ pub struct Account {
     pub ended: Option<Ended>,
     /// Packets sent, acknowledgments too.
     pub packets_sent: u64,
+    /// Its own data that has arrived, retransmissions counted once.
+    pub bytes_delivered: Option<u64>,
     /// Segments sent that carry data, retransmissions too.
     pub data_segments_sent: Option<u64>,
     /// Segments sent again.
     pub retransmissions: Option<u64>,
     /// Expiries of the retransmission timer.
     pub timeouts: Option<u64>,
+    /// The smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// The shortest round trip.
+    pub min_rtt: Option<Span>,
+    /// The congestion window.
+    pub cwnd_bytes: Option<u64>,
+    /// Of Multipath TCP: what is known of the whole connection.
+    pub multipath: Option<Multipath>,
+}
+
+/// A connection of Multipath TCP as one of its ends sees it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Multipath {
+    /// It goes on as TCP.
+    pub is_fallback: bool,
+    /// Octets of data that the other end has acknowledged at the data level.
+    pub bytes_acked: Option<u64>,
+    /// Octets of data that came in order.
+    pub bytes_received: Option<u64>,
+    /// Octets of data that were sent again at the data level.
+    pub bytes_reinjected: Option<u64>,
 }

@@ -9,7 +9,7 @@
 //! 4. [`RealTime::poll_timeout`] says when to come back.
 
 use crate::build::Edge;
-use crate::connections::{Connection, ConnectionEnd, ConnectionRow, Connections};
+use crate::connections::{Connection, ConnectionEnd, ConnectionRow, Connections, SubflowOf, Whole};
 use crate::emit::emit;
 use crate::endpoint::Kind;
 use crate::outside::{Held, Outside, OutsideProcess};
@@ -23,6 +23,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use voxpath_apps::ProcessMachine;
+use voxpath_mptcp::Key;
 use voxpath_net::packet::{Frame, Packet, Transport};
 use voxpath_net::routing::DirectionId;
 use voxpath_net::tap::{Action, Place};
@@ -30,6 +31,8 @@ use voxpath_net::{AddressId, FlowId, Seed};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::packet::{ChecksumStatus, parse_packet};
+use voxpath_wire::tcp::TcpFlags;
+use voxpath_wire::tcp::mptcp::{Capable, CapableForm, Join, MptcpOption};
 
 /// A world whose clock is outside.
 #[derive(Debug)]
@@ -38,7 +41,9 @@ pub struct RealTime {
     world: World,
     /// The flow of the plan that a packet from the first address to the second one belongs to.
     flows: BTreeMap<(SocketAddr, SocketAddr), FlowId>,
-    /// Of programs.
+    /// The same of subflows that have joined a flow's first one.
+    joined: BTreeMap<(SocketAddr, SocketAddr), FlowId>,
+    /// Of programs, and subflows that have joined.
     connections: Connections,
     strays: Strays,
     /// IP identification of simulated packets, counted up as hosts do.
@@ -120,6 +125,7 @@ impl RealTime {
             plan,
             world,
             flows,
+            joined: BTreeMap::new(),
             connections: Connections::default(),
             strays: Strays::default(),
             identification: 0,
@@ -196,12 +202,48 @@ impl RealTime {
                 packet.flow = flow;
             } else if let Some(tcp) = packet.tcp() {
                 let bytes = [packet.len, packet.payload.len()];
-                self.connections.note(now, ends.0, ends.1, tcp.flags, bytes);
+                let node = network.addresses[dst.0 as usize].node;
+                let is_real = network.nodes[node as usize].real;
+                self.connections.note(now, ends.0, ends.1, tcp.flags, bytes, is_real);
             }
+            self.hear_multipath(&mut packet, ends);
         }
+        let network = &mut self.world.network;
         network.tap.packet(now, Place::Host(host), Action::Sent, &packet);
         network.enter(now, host, packet);
         self.world.hear_own(now);
+    }
+
+    /// What a segment says of Multipath TCP: which connection has which token, and which one it joins. A subflow of a flow is that flow's.
+    fn hear_multipath(&mut self, packet: &mut Packet, ends: (SocketAddr, SocketAddr)) {
+        if let Some(&flow) = self.joined.get(&ends) {
+            packet.flow = flow;
+            return;
+        }
+        let Some(header) = packet.tcp().filter(|header| header.flags.contains(TcpFlags::SYN)) else { return };
+        let flows = self.plan.flows.len() as u32;
+        let World { network, sockets, .. } = &self.world;
+        let node = |id: AddressId| network.addresses[id.0 as usize].node;
+        let options: Vec<MptcpOption> = header.options.mptcp().flatten().collect();
+        for option in options {
+            match option {
+                MptcpOption::Capable(Capable { form: CapableForm::SynAck { key }, .. }) => {
+                    let flow = Some(packet.flow.0).filter(|&flow| flow < flows);
+                    self.connections.learn(node(packet.src), Key(key).token(), flow, ends);
+                }
+                MptcpOption::Join(Join::Syn { token, .. }) => {
+                    let host = node(packet.dst);
+                    let simulated =
+                        || sockets.by_token(host, token).map(|end| end / 2).filter(|&flow| flow < flows);
+                    if let Some(Whole::Flow(flow)) = self.connections.join((host, token), simulated, ends) {
+                        self.joined.extend([(ends, FlowId(flow)), ((ends.1, ends.0), FlowId(flow))]);
+                        packet.flow = FlowId(flow);
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Whose packet it is and for whom; the host that stands for the Internet has every address that nobody has.
@@ -287,6 +329,11 @@ impl RealTime {
         self.connections.all()
     }
 
+    /// The names of the plan's flows.
+    pub fn flow_names(&self) -> impl Iterator<Item = &str> {
+        self.plan.flows.iter().map(|flow| flow.name.as_str())
+    }
+
     /// Frames of real hosts that went nowhere.
     pub const fn strays(&self) -> Strays {
         self.strays
@@ -328,18 +375,26 @@ impl RealTime {
     fn held(&self, held: &[Held]) -> Vec<ConnectionRow> {
         let opened: BTreeMap<[SocketAddr; 2], u32> =
             held.iter().filter(|it| it.has_opened).map(|it| (it.ends, it.process)).collect();
-        let row = |&Held { process, ends: [local, remote], has_opened }: &Held| {
-            let sent = self.connections.sent(local, remote)?;
+        let rows = |&Held { process, ends: [local, remote], has_opened }: &Held| {
             let opener = if has_opened { Some(process) } else { opened.get(&[remote, local]).copied() };
             let sockets = &self.world.sockets;
-            Some(ConnectionRow {
-                flow: opener.map_or(sockets.no_flow(), |opener| sockets.flow_of(opener)).0,
-                end: end_of(process, has_opened).into(),
-                host: self.world.processes[process as usize].node(),
-                subflow: None,
-                found: ConnectionEnd::seen(sent),
+            let joined = self.connections.joined(local, remote);
+            let first = self.connections.is_multipath(local, remote).then_some(1);
+            let all = core::iter::once(([local, remote], first))
+                .chain(joined.map(|(ends, number)| (ends, Some(number))));
+            all.filter_map(move |([local, remote], number)| {
+                let sent = self.connections.sent(local, remote)?;
+                let between = [local.ip(), remote.ip()];
+                let subflow = number.map(|number| SubflowOf { number, between, is_fallback: None });
+                Some(ConnectionRow {
+                    flow: opener.map_or(sockets.no_flow(), |opener| sockets.flow_of(opener)).0,
+                    end: end_of(process, has_opened).into(),
+                    host: self.world.processes[process as usize].node(),
+                    subflow,
+                    found: ConnectionEnd::seen(sent),
+                })
             })
         };
-        held.iter().filter_map(row).collect()
+        held.iter().flat_map(rows).collect()
     }
 }

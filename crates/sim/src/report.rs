@@ -1,8 +1,9 @@
 //! What a run leaves behind: tables, captures, and whether it can be trusted.
 
-use crate::connections::{self, CONNECTIONS, ConnectionEnd, ConnectionRow, WIRE};
+use crate::connections::{self, CONNECTIONS, ConnectionEnd, ConnectionRow, SubflowOf, WIRE};
 use crate::endpoint::{Endpoint, Kind};
 use crate::limits::Limit;
+use crate::multipath::{Found, MULTIPATH, MultipathRow};
 use crate::plan::{DIRECTIONS, Flow, NodeKind, Plan};
 use crate::sinks::{ends, flow_names, node_names};
 use crate::sockets::SocketTable;
@@ -77,6 +78,7 @@ pub(crate) fn report_at(plan: &Plan, mut world: World, ended: Time, limit: Optio
     let flows = flows(plan, &world, &names, ended, &mut books);
     let mut tables = vec![flows];
     tables.extend(connections(plan, &world.sockets));
+    tables.extend(multipath(plan, &world.sockets));
     tables.extend(entities(plan, &world, &names, ended));
     tables.extend(process_tables(plan, &world, &names));
     tables.push(elements(plan, &world, &mut books));
@@ -488,7 +490,7 @@ fn connections(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
         if let Kind::Mptcp(multipath) = &endpoint.kind {
             rows.extend(connections::of_subflows(endpoint, multipath));
         } else if let Some(found) = End::of(endpoint).connection {
-            rows.push(ConnectionRow::new(endpoint, None, found));
+            rows.push(ConnectionRow::new(endpoint, first_subflow(endpoint), found));
         }
     }
     rows.extend(sockets.closed());
@@ -496,6 +498,30 @@ fn connections(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
     let any = plan.flows.iter().any(|flow| flow.transport.carries() == Over::Stream);
     (any || !rows.is_empty())
         .then(|| CONNECTIONS.fill(&rows, &[&flow_names(plan), &ends(plan), &node_names(plan)]))
+}
+
+/// The kernel's own connection of a flow is the first subflow, where the flow is over Multipath TCP.
+fn first_subflow(endpoint: &Endpoint) -> Option<SubflowOf> {
+    let Kind::Outside(Some(outside)) = &endpoint.kind else { return None };
+    let remote = outside.remote.filter(|_| outside.is_multipath)?;
+    let is_fallback = outside.account.multipath.map(|found| found.is_fallback);
+    Some(SubflowOf { number: 1, between: [outside.local.ip(), remote.ip()], is_fallback })
+}
+
+/// The connections of flows over Multipath TCP, if there are any.
+fn multipath(plan: &Plan, sockets: &SocketTable) -> Option<Table> {
+    let rows: Vec<_> = sockets.flows().iter().flatten().filter_map(multipath_row).collect();
+    (!rows.is_empty()).then(|| MULTIPATH.fill(&rows, &[&flow_names(plan), &ends(plan), &node_names(plan)]))
+}
+
+/// Of an end of a flow; none if it is of no connection of Multipath TCP.
+fn multipath_row(endpoint: &Endpoint) -> Option<MultipathRow> {
+    let found = match &endpoint.kind {
+        Kind::Mptcp(multipath) => multipath.found(),
+        Kind::Outside(Some(outside)) if outside.is_multipath => Found::of_kernel(outside.account.multipath),
+        _ => return None,
+    };
+    Some(MultipathRow { flow: endpoint.label.flow.0, end: endpoint.end.into(), host: endpoint.node, found })
 }
 
 /// The tables of what flows consist of, those that their applications have rows in.

@@ -7,6 +7,7 @@ use common::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use voxpath_sim::plan::{
     Change, Event, Link, LinkChange, LinkEvent, MptcpEnd, MptcpEnds, Plan, Process, ProcessApp, ProcessEvent,
     Way, loss,
@@ -272,6 +273,38 @@ fn a_publisher_that_is_stopped_for_good_is_not_waited_for() {
     // At 5, 8 seconds and what connecting took.
     assert_eq!(numbers(&report, "publications", "deliveries"), [1, 1]);
     assert_eq!(status(&report, PUBLISHER as usize), "unfinished");
+}
+
+#[test]
+fn a_publisher_does_not_wait_for_messages_of_qos_0_that_its_connection_lost() {
+    let mut plan = plan([false, false], 0, 4, true);
+    plan.duration_ns = None;
+    for process in &mut plan.processes {
+        match &mut process.app {
+            ProcessApp::Subscriber(subscriber) => subscriber.messages = None,
+            ProcessApp::Publisher(publisher) => {
+                (publisher.interval_ns, publisher.messages) = (100 * MS, Some(300));
+                // It does not hear by itself that the broker is gone, so its buffer fills up.
+                publisher.clients.keep_alive_s = 0;
+                Arc::make_mut(&mut process.tcp).send_buffer = 20_000;
+            }
+            _ => {}
+        }
+    }
+    // The broker is killed behind a link that is cut, so its reset does not come before the next segment is sent.
+    let cut = |at: u64, up| {
+        let change = |direction| Change::Link(LinkEvent { link: 0, direction, set: LinkChange::Up { up } });
+        [Way::Ab, Way::Ba].map(|way| Event { at_ns: at * SECOND, change: change(way) })
+    };
+    plan.events = cut(10, false).into_iter().chain(stop_and_start(BROKER, 12, Some(13))).collect();
+    plan.events.extend(cut(40, true));
+    let report = went(&plan);
+    assert_eq!(status(&report, PUBLISHER as usize), "completed");
+    let deliveries = numbers(&report, "publications", "deliveries");
+    let came: u64 = deliveries.iter().sum();
+    assert!(deliveries.len() == 300 && (50..300).contains(&came), "{came} came");
+    let Data::OptU64(sent) = column(table(&report, "publications"), "sent_ns") else { panic!("times") };
+    assert!(sent.iter().any(Option::is_none), "the buffer took all");
 }
 
 /// When the first message was at the broker, and what the publisher's end put on the wire.

@@ -40,7 +40,8 @@ mod shared;
 pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};
-pub use owner::{Mapping, Owner, Received};
+pub use owner::{Mapping, Owner, Received, Receiving};
+pub use receiver::{Packets, ReceiveMemory, first_room};
 pub use sender::SendBuffer;
 
 use voxpath_wire::tcp::Seq;

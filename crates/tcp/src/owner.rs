@@ -11,7 +11,9 @@
 //!
 //! A connection without an owner pays a null pointer for all of this.
 
+use crate::receiver::Packets;
 use alloc::collections::VecDeque;
+use voxpath_units::Span;
 use voxpath_wire::tcp::{ForeignOptions, TcpFlags, TcpHeader};
 
 /// What an owner asks of a connection.
@@ -24,6 +26,19 @@ pub struct Owner {
     pub ack_options: u32,
     /// Likewise of a segment with data: a segment carries less for them (RFC 6691 section 2).
     pub data_options: u32,
+}
+
+/// What an owner has to know to choose the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receiving {
+    /// Octets that the window announced last still has.
+    pub announced: u32,
+    /// The largest window that full segments have shown that this connection has room for (`rcv_ssthresh`).
+    pub limit: u32,
+    /// The round trip as the receiver sees it, once it has (`rcv_rtt_est`).
+    pub round_trip: Option<Span>,
+    /// What full segments come in, once one came.
+    pub packets: Option<Packets>,
 }
 
 /// Octets that were written in one piece, and what their owner calls them.

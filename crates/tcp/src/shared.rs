@@ -156,6 +156,9 @@ fn window_shift(buffer: u32) -> u8 {
     (0..MAX_WINDOW_SHIFT).find(|&shift| buffer >> shift <= MAX_UNSCALED_WINDOW).unwrap_or(MAX_WINDOW_SHIFT)
 }
 
+/// What the timestamp clock counts. Linux takes no round trip for shorter that it tells (tcp_rtt_tsopt_us()).
+pub(crate) const TICK: Span = Span::from_millis(1);
+
 /// The timestamp clock: milliseconds (RFC 7323 section 5.4), from 1 so that 0 can mean none.
 pub(crate) const fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32 + 1

@@ -5,6 +5,8 @@ Exit codes: 0 done, 1 a run failed, 2 bad input (nothing has been written), 130 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import sys
@@ -12,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from voxpath import interrupts
 from voxpath.cli.about import doctor, schema
 from voxpath.cli.aec import aec
 from voxpath.cli.call import call
+from voxpath.cli.measure import measure
 from voxpath.cli.new import new
 from voxpath.cli.parts import BAD_INPUT, FAILED, Group
 from voxpath.cli.real import exec_, shell
@@ -49,6 +53,7 @@ COMMANDS = (
     vowels,
     speech,
     webrtc,
+    measure,
     tcp_script,
     schema,
     doctor,
@@ -59,11 +64,15 @@ _LEAVE_AT_ONCE = ([exec_.name], [shell.name])
 
 def main() -> None:
     """Runs the command line of this process, and ends it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal of another alphabet, or a name that is no text: a question mark is better than no answer.
+        sys.stdout.reconfigure(errors="replace")
     code = run_command(sys.argv[1:])
     if code == INTERRUPTED or sys.argv[1:2] in _LEAVE_AT_ONCE:
         # Everything has been put away; taking the interpreter down would take longer than that.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            with contextlib.suppress(OSError):
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 
@@ -79,21 +88,48 @@ def run_command(arguments: Sequence[str]) -> int:
         error.show(told)
         click.echo(texts.safe(told.getvalue()), err=True, nl=False)
         return BAD_INPUT
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("voxpath: interrupted", err=True)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain of it again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        # Standard output, such as a full disk; what is left in its buffer would be tried again at the exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        click.echo(f"Error: cannot write the output: {error.strerror or error}", err=True)
-        return FAILED
+    except BaseException as error:
+        if interrupts.behind(error) or isinstance(error, click.Abort):
+            click.echo("voxpath: interrupted", err=True)
+            return INTERRUPTED
+        if isinstance(error, OSError) and _is_of_output(error):
+            return FAILED
+        if _is_of_file(error):
+            return FAILED
+        raise
     return result if isinstance(result, int) else 0
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether standard output cannot be written; then it is said, where anybody is left to hear it."""
+    if error.filename is not None or error.errno not in _OF_OUTPUT:
+        return False
+    gone = isinstance(error, BrokenPipeError)
+    if not gone:
+        click.echo(f"Error: cannot write the output: {error.strerror or error}", err=True)
+    # What is left in a buffer would be tried again at the exit. A pipe may be that of both.
+    for stream in filter(None, (sys.stdout, sys.stderr) if gone else (sys.stdout,)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return True
+
+
+_OF_OUTPUT = {errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT, errno.EBADF}
+"""What comes of writing where nothing can be written."""
+
+
+def _is_of_file(error: BaseException) -> bool:
+    """Whether a file cannot be had, of which no command has said it; then it is said."""
+    from voxpath import terminal
+    from voxpath.files import WriteError
+
+    if isinstance(error, OSError):
+        named = "" if error.filename is None else f"{error.filename}: "
+        terminal.complain(f"{named}{error.strerror or error}")
+    elif isinstance(error, WriteError):
+        terminal.complain(str(error))
+    else:
+        return False
+    return True
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -52,7 +52,7 @@ Examples:
 @save("the flows of all runs, with a column for each axis")
 @option(options.OUT)
 @JOBS
-@takes(options.DASK, options.FORCE)
+@takes(options.DASK, options.SHARDS, options.FORCE)
 @JSON
 def sweep(scenario: Path, **given: Any) -> int:
     """Runs every cell of the [sweep] of a SCENARIO, and goes on where it was interrupted.
@@ -78,7 +78,7 @@ Examples:
 @save("the summary")
 @option(options.OUT)
 @JOBS
-@takes(options.DASK, options.FORCE)
+@takes(options.DASK, options.SHARDS, options.FORCE)
 @JSON
 def compare(sources: tuple[Path, ...], **given: Any) -> int:
     """Lays SOURCES side by side: scenarios, the cells of their sweeps, and folders of runs.
@@ -113,7 +113,7 @@ Examples:
 )
 @takes(options.FORMULAS, options.OUT)
 @JOBS
-@takes(options.DASK, options.FORCE)
+@takes(options.DASK, options.SHARDS, options.FORCE)
 def report(scenario: Path, **given: Any) -> int:
     """Writes one HTML page about a SCENARIO or its sweep: tables, figures, formulas beside the simulator.
 

@@ -28,19 +28,24 @@ def thumbnail(part: Part | None) -> str:
         case Plot():
             return _plot(part)
         case Map():
-            return heatmap.draw(replace(part, panels=part.panels[:1]))
+            return _figure("map", heatmap.draw(replace(part, panels=part.panels[:1])))
         case Network():
-            return network.draw(part)
+            return _figure("network", network.draw(part))
         case Ladder():
-            return ladder.draw(part)
+            return _figure("ladder", ladder.draw(part))
         case Scatter():
-            return plane.scatter(part)
+            return _figure("scatter", plane.scatter(part))
         case Outlines():
-            return plane.outlines(part)
+            return _figure("outlines", plane.outlines(part))
         case Spectrogram():
-            return plane.spectrogram(part)
+            return _figure("spectrogram", plane.spectrogram(part))
         case _:
             return ""
+
+
+def _figure(kind: str, drawn: str) -> str:
+    """A diagram within what the style sheet takes its colours from."""
+    return element("figure", drawn, class_=kind)
 
 
 def _plot(plot: Plot) -> str:
@@ -56,7 +61,9 @@ def _plot(plot: Plot) -> str:
     if not every:
         return ""
     (left, right), (low, high) = (_span([point[axis] for point in every]) for axis in (0, 1))
-    if plot.y.scale == "linear" and 0 <= low < high / 2:
+    least = min(y for _, y in every)
+    if plot.y.scale == "linear" and least >= 0 and (least < high / 2 or not any(y for _, y in every)):
+        # Nothing at all lies on the axis, not in the middle.
         low = 0.0
 
     def place(point: tuple[float, float]) -> tuple[float, float]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from voxpath.results.intervals import Summary
+from voxpath.results.intervals import Summary, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     Decision = bool | None
     """None where the values cannot decide."""
@@ -51,6 +51,29 @@ def within(value: Value | None, low: float, high: float) -> Decision:
     if low <= ends[0] and ends[1] <= high:
         return True
     return False if ends[1] < low or high < ends[0] else None
+
+
+def near(values: Sequence[float], reference: Sequence[float], share: float) -> Decision:
+    """Whether the mean of values is within a share of that of others, found under the same conditions.
+
+    Args:
+        values: As many as there are references, in their order.
+        reference: What they are held against; the bound is a share of its mean, with that mean's spread.
+        share: Such as 0.1 for "within a tenth".
+
+    Raises:
+        ValueError: There are not as many values as references, or none.
+    """
+    low, high = (paired(values, [factor * one for one in reference]) for factor in (1 - share, 1 + share))
+    return between(low, high)
+
+
+def between(low: Value, high: Value) -> Decision:
+    """Whether a value is between two limits, these included, by its differences to both: zero is between."""
+    ways = [all_of([negated(below(one)), negated(above(other))]) for one, other in ((low, high), (high, low))]
+    if any(ways):
+        return True
+    return None if None in ways else False
 
 
 def all_of(decisions: Iterable[Decision]) -> Decision:

@@ -81,6 +81,18 @@ def check(folder: Path, needed: str, only: Collection[str] | None = None) -> Non
         os.close(place)
 
 
+def sound(files: Mapping[str, bytes]) -> bool:
+    """Whether files of a run or a pack that are held in memory, `FILE` among them, are what was written."""
+    found = {path: of(path, data) for path, data in files.items() if path != FILE}
+    if files.get(FILE) != canonical(found).encode():
+        return False
+    environment = _unsealed(files.get(ENVIRONMENT, b""))
+    environments = files.get(ENVIRONMENTS)
+    return environment is not None and (
+        environments is None or environment.get(ENVIRONMENTS) == _hex(environments)
+    )
+
+
 class _NotRegularError(Exception):
     pass
 
@@ -112,7 +124,14 @@ def _told(folder: Path, place: int, needed: str) -> dict[str, str | None]:
 def _environment(place: int) -> dict[str, Any] | None:
     """What `ENVIRONMENT` says, if it has its own digest within it."""
     try:
-        told: dict[str, Any] = json.loads(_read(place, ENVIRONMENT))
+        return _unsealed(_read(place, ENVIRONMENT))
+    except _NotRegularError:
+        return None
+
+
+def _unsealed(environment: bytes) -> dict[str, Any] | None:
+    try:
+        told: dict[str, Any] = json.loads(environment)
         return told if told.pop(_OWN) == _hex(canonical(told).encode()) else None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

@@ -62,12 +62,12 @@ MOST_RUNS = 1 << 14
 _GATHERED = 64
 """So many loose packs of about one size are gathered into one."""
 
-_NAME = re.compile(r"(loose-)?[0-9a-f]{16}-[0-9a-f]{16}")
+NAME = re.compile(r"(loose-)?[0-9a-f]{16}-[0-9a-f]{16}")
 """What packs are called; whatever else lies beside them is somebody's own."""
 
 _ASIDE = "damaged-"
 
-_DIRECTORY = "packs"
+DIRECTORY = "packs"
 """Below the store's; no run is called so."""
 
 WHOSE = "_run"
@@ -291,7 +291,7 @@ class Packs:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.directory = root / _DIRECTORY
+        self.directory = root / DIRECTORY
         self._folders = Folders(self.directory)
         self._held: _Index | None = None
         self._sound: set[Path] = set()
@@ -567,7 +567,7 @@ class Packs:
         Raises:
             FileNotFoundError: One was merged meanwhile.
         """
-        called = (self.directory / name for name in self._folders.names() if _NAME.fullmatch(name))
+        called = (self.directory / name for name in self._folders.names() if NAME.fullmatch(name))
         return sorted((pack for pack in called if not pack.is_symlink()), key=_age)
 
     def _pack(self, name: str) -> Path:

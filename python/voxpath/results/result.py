@@ -11,6 +11,7 @@ import polars as pl
 from voxpath.results.answers import Answers, Variant
 from voxpath.results.kept import table
 from voxpath.results.notebook import chart, table_html
+from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +40,10 @@ class Result:
         """A table of all runs, such as `requests`, `elements` or `series`: `run`, then its columns.
 
         Raises:
-            StoreError: A run cannot be read, or has no such table.
+            StoreError: A run cannot be read, or has no such table; or there is no run.
         """
+        if not self.folders:
+            raise StoreError(f"there is no run that could have a table {name!r}: formulas make none")
         return pl.concat(
             [
                 table(folder, name).select(pl.lit(folder.name).alias("run"), pl.all())

@@ -60,10 +60,12 @@ class MptcpSocket(Socket):
     limit: Annotated[int, Field(ge=0, le=255)] | None = Field(
         None, description="The most subflows beside the first that this end opens or accepts."
     )
-    joins: Literal["at_once", "on_failure", "on_low_throughput"] | None = Field(
+    joins: Literal["at_once", "on_failure", "on_doubt", "on_low_throughput"] | None = Field(
         None,
         description="When further subflows are opened: as soon as the connection stands; when no subflow is "
-        "heard after a timeout; or when less than `low_throughput` moved in a second in which something did.",
+        "heard after a timeout; when a client's oracle doubts a subflow, as it retransmits a quarter of its "
+        "segments or has a timeout of 1.5 s; or when less than `low_throughput` moved in a second in which "
+        "something did.",
     )
     low_throughput: Rate | None = Field(None, description="What is low, in both directions together.")
     retry: Span | None = Field(

@@ -1,8 +1,8 @@
 """Runs on a Dask cluster, by the same tasks as on this machine.
 
-The workers need this build of the engine and the store's directory under the same path: a run is written by
-the worker that makes it. Each is asked before the first run; one that joins later, before
-its first. Dask is optional: the extra `dask`.
+The workers need this build of the engine. A run is written by the worker that makes it, which needs the
+store's directory under the same path, or it comes as a shard (`shards.py`). Each worker is asked before the
+first run; one that joins later, before its first. Dask is optional: the extra `dask`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import logging
 import re
 import time
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from voxpath import _engine, halts, terminal
+from voxpath import _engine, halts, interrupts, terminal
 from voxpath.extras import install
 from voxpath.results.store import Store
 from voxpath.sweeps.crew import Crew, unfit
-from voxpath.sweeps.pool import interrupt_later
+from voxpath.sweeps.shards import Courier
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -56,12 +57,13 @@ def check_address(address: str) -> None:
 
 
 @contextlib.contextmanager
-def dask_crew(address: str, stores: Collection[Path]) -> Iterator[Crew]:
+def dask_crew(address: str, stores: Collection[Path], shards: str | None = None) -> Iterator[Crew]:
     """The workers of a cluster, after each was asked whether it can make runs.
 
     Args:
         address: A scheduler, such as `tcp://10.0.0.1:8786`, or `local:N` for a cluster of N processes here.
         stores: Where the runs will be kept, as absolute paths.
+        shards: How they come from workers that do not see the stores, as `Courier.of` takes it.
 
     Raises:
         ClusterError: The cluster cannot be used, or cannot be used any more.
@@ -77,10 +79,12 @@ def dask_crew(address: str, stores: Collection[Path]) -> Iterator[Crew]:
         if not width:
             raise ClusterError(f"the cluster at {address} has no workers")
         marks = tuple(stack.enter_context(Store(store).marked()) for store in stores)
-        _ask(client, marks)
+        courier = None if shards is None else replace(Courier.of(shards), marks=marks)
+        seen = marks if courier is None else ()
+        _ask(client, seen, courier)
         pool = client.get_executor(pure=False, retries=0)
         try:
-            yield Crew(pool, width, marks, _Watch(client, address).look)
+            yield Crew(pool, width, seen, _Watch(client, address).look, courier=courier)
         except CancelledError:
             raise ClusterError(f"the scheduler at {address} was lost; runs that were done are kept") from None
         except KilledWorker as error:
@@ -112,7 +116,7 @@ def _client(address: str) -> Iterator[Client]:
         if address.startswith("local:"):
             loop = stack.enter_context(_deaf_loop())
             # Half a cluster cannot be put away.
-            with interrupt_later():
+            with interrupts.deferred():
                 local = LocalCluster(
                     loop=loop,
                     n_workers=int(address.partition(":")[2]),
@@ -130,21 +134,28 @@ def _client(address: str) -> Iterator[Client]:
                 client = stack.enter_context(Client(address, timeout=_PATIENCE_SECONDS))
             except (OSError, ValueError) as error:
                 raise ClusterError(f"no Dask scheduler answers at {address}: {error}") from None
+            if "dashboard" in client.scheduler_info(n_workers=0)["services"]:
+                terminal.tell(f"the cluster's dashboard: {client.dashboard_link}")
         yield client
 
 
-def _ask(client: Client, marks: Sequence[Path]) -> None:
+def _ask(client: Client, marks: Sequence[Path], courier: Courier | None) -> None:
     """Asks every worker whether it can make runs.
 
     Raises:
         ClusterError: One cannot.
     """
-    answers = client.run(unfit, _engine.BUILD, marks, on_error="return")
+    answers = client.run(_unfit, _engine.BUILD, marks, courier, on_error="return")
     for worker, answer in answers.items():
         failed = isinstance(answer, Exception)
         reason = f"cannot run this voxpath: {type(answer).__name__}: {answer}" if failed else answer
         if reason is not None:
             raise ClusterError(f"the worker at {worker} {reason}; nothing was run")
+
+
+def _unfit(build: str, marks: Sequence[Path], courier: Courier | None) -> str | None:
+    """Why this process cannot make runs for another one, or send them, if it cannot."""
+    return unfit(build, marks) or (None if courier is None else courier.unfit())
 
 
 class _Watch:
@@ -181,7 +192,7 @@ def _deaf_loop() -> Iterator[IOLoop]:
     # It would be started with the first worker, and unblocks what it finds blocked.
     resource_tracker.ensure_running()
     runner = LoopRunner()
-    with interrupt_later():
+    with interrupts.deferred():
         runner.start()
     try:
         yield runner.loop

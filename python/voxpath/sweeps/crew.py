@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from voxpath.sweeps.shards import Courier
+
 
 @dataclass(frozen=True)
 class Crew:
@@ -24,6 +26,7 @@ class Crew:
         marks: What a worker must see before it makes a run.
         look: Called again and again while there is nothing but to wait.
         stop: Ends the runs of workers that are threads of this process.
+        courier: Brings the runs of workers that do not see the stores.
     """
 
     pool: Executor
@@ -31,6 +34,7 @@ class Crew:
     marks: tuple[Path, ...] = ()
     look: Callable[[], None] = lambda: None
     stop: _engine.Stop | None = None
+    courier: Courier | None = None
 
 
 def unfit(build: str, marks: Sequence[Path]) -> str | None:

@@ -7,9 +7,10 @@ import itertools
 import json
 import os
 import platform
+import tempfile
 import time
 from collections import deque
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -25,6 +26,8 @@ from voxpath.results.packs import Packable, Packs
 from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
 from voxpath.sweeps.crew import Crew, unfit
+from voxpath.sweeps.pool import Ended
+from voxpath.sweeps.shards import Courier, Shard, shards_of
 from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
@@ -279,6 +282,8 @@ def perform_all(
     try:
         for store in stores.values():
             store.clean()
+            if workers.shards is not None:
+                Courier.of(workers.shards).take_left(store.root.absolute())
             # Packs of another version are refused before anything is run, by --force too.
             store.packs.names()
         missing: list[int] = []
@@ -391,7 +396,8 @@ def _spread(
     one, so that no worker is idle at the end while another has a batch left.
     """
     waiting = deque(indices)
-    running: dict[Future[tuple[list[Outcome], float]], list[int]] = {}
+    running: dict[Future[Performed], list[int]] = {}
+    ended: Ended[Performed] = Ended()
     size = 1
     try:
         while waiting or running:
@@ -401,28 +407,66 @@ def _spread(
                 count = min(max(fair, size // _LEAST_SHARE, 1), size, len(waiting))
                 batch = [waiting.popleft() for _ in range(count)]
                 asked = [task(index) for index in batch]
-                running[found.pool.submit(perform_batch, asked, _engine.BUILD, found.marks, found.stop)] = (
-                    batch
+                future = found.pool.submit(
+                    perform_batch, asked, _engine.BUILD, found.marks, found.stop, found.courier
                 )
-            done, _ = wait(running, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-            if not done:
+                running[future] = batch
+                ended.watch(future)
+            done = ended.next(_LOOK_SECONDS)
+            if done is None:
                 found.look()
-            for future in done:
-                batch = running.pop(future)
-                outcomes, seconds = future.result()
-                fitting = int(_BATCH_SECONDS * len(batch) / max(seconds, 1e-9))
-                size = max(1, min(fitting, _GROWTH * size))
-                yield from zip(batch, outcomes, strict=True)
+                continue
+            batch = running.pop(done)
+            made = done.result()
+            if found.courier is not None:
+                for shard in made.shards:
+                    found.courier.keep(shard)
+            outcomes = made.all()
+            fitting = int(_BATCH_SECONDS * len(batch) / max(made.seconds, 1e-9))
+            size = max(1, min(fitting, _GROWTH * size))
+            yield from zip(batch, outcomes, strict=True)
     except BaseException:
         for future in running:
             future.cancel()
         raise
 
 
+@dataclass(frozen=True)
+class Performed:
+    """What a worker answers.
+
+    Attributes:
+        outcomes: Of the runs, unless one failed.
+        seconds: How long they took.
+        shards: What a courier brings to the stores.
+        error: Why not all of them were made, where those before have to be brought.
+    """
+
+    outcomes: list[Outcome]
+    seconds: float
+    shards: Sequence[Shard] = ()
+    error: Exception | None = None
+
+    def all(self) -> list[Outcome]:
+        """The outcomes, if there are all of them.
+
+        Raises:
+            RuntimeError: As `pack`.
+            StoreError: As `pack`.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.outcomes
+
+
 def perform_batch(
-    tasks: Sequence[Task], build: str, marks: Sequence[Path], stop: _engine.Stop | None = None
-) -> tuple[list[Outcome], float]:
-    """What a worker does: some runs, one after the other; how they went and how many seconds that took.
+    tasks: Sequence[Task],
+    build: str,
+    marks: Sequence[Path],
+    stop: _engine.Stop | None = None,
+    courier: Courier | None = None,
+) -> Performed:
+    """What a worker does: some runs, one after the other.
 
     Raises:
         RuntimeError: As `pack`, or these runs are not for this worker.
@@ -431,11 +475,32 @@ def perform_batch(
     if reason := unfit(build, marks):
         raise RuntimeError(f"a worker on {platform.node()} {reason}")
     started = time.perf_counter()
+    if courier is None:
+        return Performed(_batch(tasks, stop), time.perf_counter() - started)
+    outcomes: list[Outcome] = []
+    failed: Exception | None = None
+    try:
+        with tempfile.TemporaryDirectory(prefix="voxpath-") as own:
+            roots = {root: f"{own}/{number}" for number, root in enumerate({task.root for task in tasks})}
+            try:
+                outcomes = _batch([replace(task, root=roots[task.root]) for task in tasks], stop)
+            except StoreError as error:
+                failed = StoreError(f"a worker on {platform.node()}: {error}")
+            except RuntimeError as error:
+                failed = error
+            sent = [courier.send(shard) for root in roots for shard in shards_of(Path(roots[root]), root)]
+    except (OSError, StoreError) as error:
+        raise StoreError(f"a worker on {platform.node()}: {error}") from None
+    return Performed(outcomes, time.perf_counter() - started, sent, failed)
+
+
+def _batch(tasks: Sequence[Task], stop: _engine.Stop | None) -> list[Outcome]:
+    """Makes some runs, one after the other."""
     packed = [index for index, task in enumerate(tasks) if task.packed]
     made = pack([tasks[index] for index in packed], stop) if packed else []
     outcomes = dict(zip(packed, made, strict=True))
     outcomes |= {index: _alone(task, stop) for index, task in enumerate(tasks) if not task.packed}
-    return [outcomes[index] for index in range(len(tasks))], time.perf_counter() - started
+    return [outcomes[index] for index in range(len(tasks))]
 
 
 @cache

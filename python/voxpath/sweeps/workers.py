@@ -21,10 +21,24 @@ class Workers:
     Attributes:
         jobs: Threads of this process.
         dask: In their place a Dask cluster, as `cluster.dask_crew` takes it.
+        shards: How runs come from workers that do not see the stores, as `Courier.of` takes it.
+
+    Raises:
+        ValueError: There is no such way for runs, or it is asked for without a cluster.
     """
 
     jobs: int = 1
     dask: str | None = None
+    shards: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.shards is None:
+            return
+        if self.dask is None:
+            raise ValueError("shards are what workers of a cluster send: give the address of one, too")
+        from voxpath.sweeps.shards import Courier
+
+        Courier.of(self.shards)
 
 
 @contextlib.contextmanager
@@ -50,5 +64,5 @@ def crew(workers: Workers, most: int, stores: Collection[Path]) -> Iterator[Crew
     else:
         from voxpath.sweeps.cluster import dask_crew
 
-        with dask_crew(workers.dask, stores) as found:
+        with dask_crew(workers.dask, stores, workers.shards) as found:
             yield found

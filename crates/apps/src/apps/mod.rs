@@ -76,10 +76,12 @@ processes! {
     "publisher" Publisher(mqtt::publisher::Publisher), mqtt::publisher::Sender;
     /// MQTT clients that subscribe.
     "subscriber" Subscriber(mqtt::subscriber::Subscriber), mqtt::subscriber::Listener;
-    /// A CoAP client that puts bodies.
-    "coap_client" CoapClient(coap::client::CoapClient), coap::client::Putter;
-    /// A CoAP server that takes them.
-    "coap_server" CoapServer(coap::server::CoapServer), coap::server::Taker;
+    /// A CoAP client that puts bodies or asks for a resource.
+    "coap_client" CoapClient(coap::client::CoapClient), coap::client::Requester;
+    /// A CoAP client that observes a resource.
+    "coap_observer" CoapObserver(coap::observer::CoapObserver), coap::observer::Watcher;
+    /// A CoAP server.
+    "coap_server" CoapServer(coap::server::CoapServer), coap::server::Running;
     /// Passes on media of one to many.
     "forwarder" Forwarder(Box<forwarding::server::Server>), forwarding::server::Running;
     /// Sends media to a forwarder.

@@ -276,7 +276,9 @@ impl<S: Stream> Stream for Layered<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
     use alloc::string::ToString;
+    use alloc::vec;
     use proptest::prelude::*;
     use voxpath_wire::PayloadQueue;
 
@@ -626,6 +628,42 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_opens_no_websocket_is_answered_by_the_status_of_its_fault() {
+        let right = "GET /mqtt HTTP/1.1\r\nHost: cloud\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Protocol: chat, mqtt\r\n\r\n";
+        let long = "x".repeat(9000);
+        for (was, is, status) in [
+            ("", "", "101 "),
+            ("GET", "POST", "400 "),
+            ("Upgrade: WebSocket", "Upgrade: h2c", "400 "),
+            ("keep-alive, Upgrade", "keep-alive", "400 "),
+            ("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZQ==", "400 "),
+            ("chat, mqtt", "chat", "400 "),
+            (
+                "Version: 13",
+                "Version: 8",
+                "426 Upgrade Required\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+            ),
+            ("cloud", &long, "431 "),
+        ] {
+            let mut server = options(false, true).layers(false);
+            let mut wire = Wire { piece: u32::MAX, ..Wire::default() };
+            wire.inn.push(Payload::bytes(right.replacen(was, is, 1).into_bytes().into()));
+            let mut stream = server.over(&mut wire);
+            let is_open = stream.is_connected();
+            assert_eq!((is_open, stream.is_at_end()), (status == "101 ", !is_open), "{is}");
+            if !is_open {
+                stream.close();
+                assert!(wire.closed, "{is}");
+            }
+            let answer = all(&mut wire.out);
+            assert!(answer.starts_with(format!("HTTP/1.1 {status}").as_bytes()), "{is}");
+            assert!(answer.ends_with(b"\r\n\r\n"));
+        }
+    }
+
+    #[test]
     fn a_websocket_is_opened_and_framed_as_the_rfc_has_it() {
         let options = options(false, true);
         let (mut client, mut server) = (options.layers(true), options.layers(false));
@@ -660,22 +698,40 @@ mod tests {
         }
     }
 
+    /// The types that the records of TLS show that wait.
+    fn types(queue: &mut PayloadQueue) -> Vec<u8> {
+        let waiting = queue.take(queue.len() as u32);
+        let bytes = octets(&waiting);
+        queue.push(waiting);
+        let mut types = Vec::new();
+        let mut rest = &bytes[..];
+        while let [kind, _, _, high, low, ..] = *rest {
+            types.push(kind);
+            rest = &rest[5 + usize::from(u16::from_be_bytes([high, low]))..];
+        }
+        types
+    }
+
     #[test]
     fn records_of_tls_have_16_kib_at_most_and_22_octets_more() {
         let options = options(true, false);
         let (mut client, mut server) = (options.layers(true), options.layers(false));
         let mut here = Wire { piece: u32::MAX, ..Wire::default() };
         let mut there = Wire { piece: u32::MAX, ..Wire::default() };
-        let mut sent = Vec::new();
+        let (mut sent, mut kinds) = (Vec::new(), Vec::new());
         for _ in 0..3 {
             client.over(&mut here);
             sent.push(here.out.len());
+            kinds.push(types(&mut here.out));
             carry(&mut here, &mut there);
             server.over(&mut there);
             sent.push(there.out.len());
+            kinds.push(types(&mut there.out));
             carry(&mut there, &mut here);
         }
         assert_eq!(sent, [517, 1171, 80, 510, 0, 0]);
+        // ClientHello; ServerHello, ChangeCipherSpec and what is encrypted; the same of the client; tickets.
+        assert_eq!(kinds, [vec![22], vec![22, 20, 23], vec![20, 23], vec![23], vec![], vec![]]);
         // As OpenSSL cuts it: 16406 and 3638 octets.
         client.over(&mut here).write(&Payload::pattern(1, 0, 20_000));
         assert_eq!(here.out.len(), 16_406 + 3_638);
@@ -683,6 +739,7 @@ mod tests {
         carry(&mut here, &mut there);
         client.over(&mut here).close();
         assert_eq!((here.out.len(), here.closed), (24, true));
+        assert_eq!(types(&mut here.out), [23], "an alert does not show");
         carry(&mut here, &mut there);
         let mut stream = server.over(&mut there);
         assert_eq!(stream.read(u32::MAX), Payload::pattern(1, 0, 16_384));

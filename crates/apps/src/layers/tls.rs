@@ -5,7 +5,8 @@
 //! server               |  ServerHello ... Finished                          |  tickets, data
 //! ```
 //!
-//! Each flight of the handshake is one record here, which has as many octets as all records of the real flight.
+//! Records show the types that TLS 1.3 shows: hellos are seen, and what is encrypted is application data, with its own type behind
+//! the content (section 5.2). What is encrypted of a flight is one record here, as long as all of the real flight together.
 
 use super::layer::{Failed, Layer, Made};
 use alloc::vec::Vec;
@@ -22,14 +23,21 @@ const ADDED: u32 = 1 + 16;
 /// Octets of a record behind its header, at most (section 5.2).
 const MOST: u32 = LARGEST + 256;
 /// Octets of an alert (section 6).
-const ALERT: u32 = 2;
+const ALERT_BYTES: u32 = 2;
 /// The pattern of which handshakes and tags are; flows have those from 0 on, and messages the last.
 const STREAM: u32 = u32::MAX - 1;
 
-/// Types of what is in records. TLS 1.3 shows 23 for all that is encrypted (section 5.2); here the type stays to be seen.
-const OF_ALERT: u8 = 21;
-const OF_HANDSHAKE: u8 = 22;
-const OF_DATA: u8 = 23;
+/// Types of records, and of what is in them (section 5.1).
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+/// A ServerHello's record, with a key of X25519 and the client's session identifier, as OpenSSL sends it.
+const SERVER_HELLO: u32 = HEADER + 122;
+/// The record that stands before the first encrypted one of each end, for middleboxes (appendix D.4).
+const CHANGE: &[u8] = &[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1];
+/// Octets of an encrypted record that holds one octet.
+const LEAST_SEALED: u32 = HEADER + 1 + ADDED;
 
 /// Octets of the flights of a handshake, headers of records included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,19 +55,25 @@ pub struct Tls {
 
 impl Tls {
     pub(super) fn check(&self, check: &mut Check<'_>) {
-        let range = format_args!("has {} to {} bytes", HEADER + 1, HEADER + MOST);
-        for (key, octets) in [
-            ("client_hello_bytes", self.client_hello_bytes),
-            ("server_flight_bytes", self.server_flight_bytes),
-            ("client_finished_bytes", self.client_finished_bytes),
-            ("ticket_bytes", if self.ticket_bytes == 0 { HEADER + 1 } else { self.ticket_bytes }),
+        let most = HEADER + MOST;
+        let finished = CHANGE.len() as u32 + LEAST_SEALED;
+        for (key, octets, least) in [
+            ("client_hello_bytes", self.client_hello_bytes, HEADER + 1),
+            ("server_flight_bytes", self.server_flight_bytes, SERVER_HELLO + finished),
+            ("client_finished_bytes", self.client_finished_bytes, finished),
+            (
+                "ticket_bytes",
+                if self.ticket_bytes == 0 { LEAST_SEALED } else { self.ticket_bytes },
+                LEAST_SEALED,
+            ),
         ] {
-            check.at(key).need((HEADER + 1..=HEADER + MOST).contains(&octets), range);
+            let range = format_args!("has {least} to {most} bytes");
+            check.at(key).need((least..=most).contains(&octets), range);
         }
     }
 
     pub(super) fn end(&self, is_client: bool) -> End {
-        End { flights: self.clone(), is_client, came: 0, unread: PayloadQueue::new(), has_closed: false }
+        End { flights: self.clone(), is_client, heard: 0, unread: PayloadQueue::new(), has_closed: false }
     }
 }
 
@@ -68,8 +82,8 @@ impl Tls {
 pub(super) struct End {
     flights: Tls,
     is_client: bool,
-    /// Flights of the other end that have come.
-    came: u8,
+    /// Records of the other end's handshake that have come: its hello, what is encrypted of its first flight, tickets.
+    heard: u8,
     /// What has come of records that are not whole.
     unread: PayloadQueue,
     /// It has said that nothing follows.
@@ -77,43 +91,74 @@ pub(super) struct End {
 }
 
 impl End {
-    /// What is answered to the flight that has come.
-    fn answer(&mut self) -> Result<Option<Payload>, Failed> {
-        let octets = match (self.is_client, self.came) {
-            (true, 0) => self.flights.client_finished_bytes,
-            // Tickets.
-            (true, 1) => 0,
-            (false, 0) => self.flights.server_flight_bytes,
-            (false, 1) => self.flights.ticket_bytes,
+    /// Takes in a record of the other end's handshake; what is answered to it.
+    fn hear(&mut self, is_sealed: bool) -> Result<Option<Payload>, Failed> {
+        if is_sealed != (self.heard > 0) {
+            return Err(Failed);
+        }
+        let Tls { server_flight_bytes, client_finished_bytes, ticket_bytes, .. } = self.flights;
+        let change = || Payload::bytes(CHANGE.into());
+        let answer = match (self.is_client, self.heard) {
+            // A ServerHello, of which nothing follows before the rest of the flight, and tickets.
+            (true, 0 | 2) => None,
+            (true, 1) => {
+                let rest = client_finished_bytes - CHANGE.len() as u32;
+                Some(Payload::rope([change(), flight(rest)]))
+            }
+            (false, 0) => {
+                let rest = server_flight_bytes - SERVER_HELLO - CHANGE.len() as u32;
+                Some(Payload::rope([hello(SERVER_HELLO), change(), flight(rest)]))
+            }
+            (false, 1) => (ticket_bytes > 0).then(|| flight(ticket_bytes)),
             _ => return Err(Failed),
         };
-        self.came += 1;
-        Ok((octets > 0).then(|| flight(octets)))
+        self.heard += 1;
+        Ok(answer)
+    }
+
+    /// Takes in what was encrypted, of a type of its own.
+    fn open(&mut self, content: &Payload, made: &mut Made) -> Result<(), Failed> {
+        let len = content.len().checked_sub(ADDED).filter(|len| *len > 0).ok_or(Failed)?;
+        let mut inner = Vec::new();
+        content.slice(len, 1).write_to(&mut inner);
+        match inner[..] {
+            [HANDSHAKE] => made.down.extend(self.hear(true)?),
+            [APPLICATION_DATA] if self.is_open() => made.up.push(content.slice(0, len)),
+            [ALERT] if self.is_open() => made.is_over = true,
+            _ => return Err(Failed),
+        }
+        Ok(())
     }
 }
 
-/// A flight of a handshake, of so many octets.
-fn flight(octets: u32) -> Payload {
+/// A hello of so many octets, its record's header included.
+fn hello(octets: u32) -> Payload {
     let content = octets - HEADER;
-    record(OF_HANDSHAKE, content, Payload::pattern(STREAM, 0, content))
+    record(HANDSHAKE, content, Payload::pattern(STREAM, 0, content))
 }
 
-/// A record with what it holds, encrypted already.
+/// What is encrypted of a flight of a handshake, of so many octets.
+fn flight(octets: u32) -> Payload {
+    sealed(&[HANDSHAKE], Payload::pattern(STREAM, 0, octets - HEADER - ADDED))
+}
+
+/// A record with what it holds.
 fn record(kind: u8, len: u32, content: Payload) -> Payload {
     let len = (len as u16).to_be_bytes();
     let header: Vec<u8> = [kind, 3, 3, len[0], len[1]].into();
     Payload::rope([Payload::bytes(header.into()), content])
 }
 
-/// A record of data or of an alert.
-fn sealed(kind: u8, data: Payload) -> Payload {
+/// An encrypted record: content, its type, and the tag.
+fn sealed(inner: &'static [u8], data: Payload) -> Payload {
     let len = data.len() + ADDED;
-    record(kind, len, Payload::rope([data, Payload::pattern(STREAM, 0, ADDED)]))
+    let inner = Payload::bytes(inner.into());
+    record(APPLICATION_DATA, len, Payload::rope([data, inner, Payload::pattern(STREAM, 0, ADDED - 1)]))
 }
 
 impl Layer for End {
     fn begin(&mut self) -> Option<Payload> {
-        self.is_client.then(|| flight(self.flights.client_hello_bytes))
+        self.is_client.then(|| hello(self.flights.client_hello_bytes))
     }
 
     fn receive(&mut self, data: Payload, made: &mut Made) -> Result<(), Failed> {
@@ -128,9 +173,10 @@ impl Layer for End {
             }
             let content = self.unread.take(HEADER + len).slice(HEADER, len);
             match kind {
-                OF_HANDSHAKE => made.down.extend(self.answer()?),
-                OF_DATA if self.is_open() && len > ADDED => made.up.push(content.slice(0, len - ADDED)),
-                OF_ALERT if self.is_open() => made.is_over = true,
+                HANDSHAKE => made.down.extend(self.hear(false)?),
+                // It says nothing, and stands between a hello and what is encrypted (section 5).
+                CHANGE_CIPHER_SPEC if len == 1 && self.heard == 1 => {}
+                APPLICATION_DATA => self.open(&content, made)?,
                 _ => return Err(Failed),
             }
         }
@@ -139,17 +185,17 @@ impl Layer for End {
 
     fn is_open(&self) -> bool {
         // A client may write behind its Finished; a server does when that has come.
-        self.came >= if self.is_client { 1 } else { 2 }
+        self.heard >= 2
     }
 
     fn send(&mut self, data: &Payload) -> Payload {
         let len = data.len();
         let records = (0..len).step_by(LARGEST as usize);
-        Payload::rope(records.map(|at| sealed(OF_DATA, data.slice(at, LARGEST.min(len - at)))))
+        Payload::rope(records.map(|at| sealed(&[APPLICATION_DATA], data.slice(at, LARGEST.min(len - at)))))
     }
 
     fn close(&mut self) -> Option<Payload> {
         let is_first = !core::mem::replace(&mut self.has_closed, true);
-        is_first.then(|| sealed(OF_ALERT, Payload::pattern(STREAM, 0, ALERT)))
+        is_first.then(|| sealed(&[ALERT], Payload::pattern(STREAM, 0, ALERT_BYTES)))
     }
 }

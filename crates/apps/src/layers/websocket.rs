@@ -22,6 +22,12 @@ const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The key of section 1.3: nobody is to be kept from guessing it here.
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
+/// Statuses of requests that open no WebSocket: RFC 9110 sections 15.5.1 and 15.5.22, RFC 6585 section 5. The second one names what
+/// the server speaks.
+const BAD_REQUEST: &str = "400 Bad Request";
+const UPGRADE_REQUIRED: &str = "426 Upgrade Required\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13";
+const TOO_LARGE: &str = "431 Request Header Fields Too Large";
+
 /// Opcodes (section 5.2).
 const CONTINUATION: u8 = 0;
 const BINARY: u8 = 2;
@@ -88,6 +94,13 @@ impl WebSocket {
              Sec-Websocket-Protocol: mqtt\r\n\r\n"
         )
     }
+}
+
+/// Answers a request that opens no WebSocket (section 4.2.2); what the server does then.
+fn refuse(made: &mut Made, status: &str) -> Failed {
+    let answer = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    made.down.push(Payload::bytes(answer.into_bytes().into()));
+    Failed
 }
 
 /// What answers a client's key (section 4.2.2).
@@ -212,9 +225,17 @@ impl End {
         let (seen, count) = self.unread.peek::<MOST_HEAD>();
         let seen = &seen[..count];
         let Some(end) = seen.windows(4).position(|it| it == b"\r\n\r\n") else {
-            return if count < MOST_HEAD { Ok(false) } else { Err(Failed) };
+            return match count {
+                0..MOST_HEAD => Ok(false),
+                _ if self.is_client => Err(Failed),
+                _ => Err(refuse(made, TOO_LARGE)),
+            };
         };
-        let text = core::str::from_utf8(&seen[..end]).map_err(|_| Failed)?;
+        let text = match core::str::from_utf8(&seen[..end]) {
+            Ok(text) => text,
+            Err(_) if self.is_client => return Err(Failed),
+            Err(_) => return Err(refuse(made, BAD_REQUEST)),
+        };
         let field = |name: &str| {
             let fields = text.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
             fields.into_iter().find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
@@ -224,12 +245,21 @@ impl End {
                 text.starts_with("HTTP/1.1 101 ") && field("sec-websocket-accept") == Some(&accepts(KEY));
             is_accepted.then_some(()).ok_or(Failed)?;
         } else {
-            let key = field("sec-websocket-key").filter(|_| text.starts_with("GET ")).ok_or(Failed)?;
-            let speaks_mqtt = field("sec-websocket-protocol")
-                .is_some_and(|list| list.split(',').any(|it| it.trim() == "mqtt"));
-            let upgrades = field("upgrade").is_some_and(|it| it.eq_ignore_ascii_case("websocket"))
-                && field("sec-websocket-version") == Some("13");
-            (speaks_mqtt && upgrades).then_some(()).ok_or(Failed)?;
+            // Sections 4.2.1 and 4.2.2; MQTT 5.0 section 6 asks for the subprotocol.
+            let has = |name: &str, token: &str| {
+                field(name)
+                    .is_some_and(|list| list.split(',').any(|it| it.trim().eq_ignore_ascii_case(token)))
+            };
+            let is_key = |key: &&str| Base64::decode(key, &mut [0; 16]).is_ok_and(|key| key.len() == 16);
+            let key = field("sec-websocket-key").filter(is_key);
+            let is_request = text.starts_with("GET ")
+                && has("upgrade", "websocket")
+                && has("connection", "upgrade")
+                && has("sec-websocket-protocol", "mqtt");
+            let (true, Some(key)) = (is_request, key) else { return Err(refuse(made, BAD_REQUEST)) };
+            if field("sec-websocket-version") != Some("13") {
+                return Err(refuse(made, UPGRADE_REQUIRED));
+            }
             let answer = format!(
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                  Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n",

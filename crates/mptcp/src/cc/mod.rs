@@ -262,8 +262,8 @@ impl CongestionControl for Coupled {
         self.publish(window);
     }
 
-    fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
-        self.own.cwnd_event(now, event);
+    fn cwnd_event(&mut self, now: Time, event: CwndEvent, window: &mut Window) {
+        self.own.cwnd_event(now, event, window);
     }
 
     fn metrics(&self, window: &Window) -> CongestionMetrics {

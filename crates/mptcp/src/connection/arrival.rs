@@ -34,11 +34,26 @@ impl Connection {
         while let Some(received) = self.subflows[id].tcp.poll_received() {
             self.hear(now, id, &received);
         }
+        let (ack, waiting) = (self.rcv.queue.data_ack(), self.readable());
         self.collect(now, id);
+        if self.rcv.queue.data_ack() > ack {
+            self.follow_reader(now, waiting);
+        }
         if self.rcv.queue.is_finished() && !self.fin_taken {
             self.fin_taken = true;
             // RFC 8684 section 3.3.3: a DATA_FIN is acknowledged as data is.
             self.subflows[id].tcp.acknowledge_now();
+        }
+    }
+
+    /// Data in order has come: the receive memory follows what the application takes of it.
+    fn follow_reader(&mut self, now: Time, waiting: u64) {
+        let live = self.subflows.iter().filter(|subflow| !subflow.is_over());
+        let receiving = live.map(|subflow| subflow.tcp.receiving());
+        if let Some(taken) = self.rcv.follow_reader(now, waiting, receiving) {
+            for subflow in &mut self.subflows {
+                subflow.tcp.follow_reader(taken);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::arrival::reason;
 use super::{Connection, Counters, Mode, SubflowId};
 use crate::checksum::data_checksum;
-use crate::subflow::Handshake;
+use crate::subflow::{Handshake, Subflow};
 use alloc::vec::Vec;
 use voxpath_tcp::Received;
 use voxpath_units::Time;
@@ -76,12 +76,24 @@ impl Connection {
 
     /// The other end says that its data follows without mappings.
     pub(super) fn hear_infinite(&mut self, id: SubflowId) {
-        if self.is_alone(id) { self.fall_back(id) } else { self.reset(id, reason::INTERFERENCE) }
+        if self.may_follow(id) { self.fall_back(id) } else { self.reset(id, reason::INTERFERENCE) }
     }
 
-    /// The other end found a wrong checksum (MP_FAIL).
+    /// Whether the other end can have gone on without mappings: it has, once it says so on a subflow that it does not reset. Then this end has to
+    /// follow, though it has begun to open others: one that the other end had known would have kept it from doing so.
+    fn may_follow(&self, id: SubflowId) -> bool {
+        let Counters { octets_reinjected, octets_duplicate, .. } = self.counters;
+        let unanswered =
+            |other: &Subflow| other.is_over() || matches!(other.handshake, Handshake::Join { .. });
+        id == 0
+            && self.subflows[1..].iter().all(unanswered)
+            && octets_reinjected == 0
+            && octets_duplicate == 0
+    }
+
+    /// The other end found a wrong checksum, or data without a mapping (MP_FAIL).
     pub(super) fn hear_failure(&mut self, id: SubflowId) {
-        if self.is_alone(id) {
+        if self.may_follow(id) {
             self.fall_back(id);
         } else {
             self.subflows[id].tcp.abort();

@@ -28,6 +28,7 @@ mod transmit;
 use crate::cc::Couplings;
 use crate::config::Config;
 use crate::keys::{Joining, Key};
+use crate::oracle::Oracle;
 use crate::path_manager::{LocalAddress, Opening, PathManager};
 use crate::receiver::DataReceiver;
 use crate::scheduler::{Candidate, Scheduler};
@@ -92,6 +93,7 @@ pub struct Connection {
     snd: DataSender,
     rcv: DataReceiver,
     paths: PathManager,
+    oracle: Oracle,
     scheduler: Box<dyn Scheduler>,
     couplings: Couplings,
     /// When what is not acknowledged is sent again on any subflow, and how often that was in vain.
@@ -163,8 +165,9 @@ impl Connection {
             their_key: None,
             subflows: Vec::new(),
             snd: DataSender::new(DataSequence::new(key.initial_number()), tcp.send_buffer),
-            rcv: DataReceiver::new(tcp.receive_buffer),
+            rcv: DataReceiver::new(tcp),
             paths: PathManager::new(config.paths.clone(), addresses),
+            oracle: Oracle::default(),
             scheduler: config.scheduler.build(),
             couplings: Couplings::new(config.coupling),
             retransmit: None,
@@ -183,16 +186,12 @@ impl Connection {
     /// The TCP connection of the next subflow.
     fn new_tcp(&mut self, iss: Seq, syn: Option<&TcpHeader>) -> tcp::Connection {
         let congestion = self.couplings.of_next(self.tcp_config.congestion);
-        let owner = tcp::Owner {
-            window: self.rcv.window(),
-            ack_options: self.ack_len(),
-            data_options: self.data_len(),
-        };
-        match syn {
+        let tcp = match syn {
             None => tcp::Connection::connect_with(self.tcp_config.clone(), iss, &congestion),
             Some(syn) => tcp::Connection::accept_with(self.tcp_config.clone(), iss, syn, &congestion),
-        }
-        .owned_by(owner)
+        };
+        let window = self.rcv.window(&tcp.receiving());
+        tcp.owned_by(tcp::Owner { window, ack_options: self.ack_len(), data_options: self.data_len() })
     }
 
     /// A subflow that should be opened; none if there is none. It counts as opened: give it to [`Connection::open`].
@@ -215,6 +214,10 @@ impl Connection {
         }
         if !self.subflows.iter().any(|subflow| subflow.is_ready() && !subflow.silent) {
             self.paths.note_failure();
+        }
+        if self.paths.has_oracle() && self.oracle.consult(now, self.snd.is_outstanding(), &mut self.subflows)
+        {
+            self.paths.note_doubt();
         }
         let moved = self.snd.una + self.rcv.queue.data_ack();
         self.paths.tick(now, moved, self.snd.is_outstanding());
@@ -356,6 +359,11 @@ impl Connection {
         self.snd.una.min(self.snd.buffer.end()) - 1
     }
 
+    /// Octets of data that have come in order.
+    pub fn octets_received(&self) -> u64 {
+        self.rcv.queue.data_ack() - 1 - u64::from(self.rcv.queue.is_finished())
+    }
+
     /// Whether this end waits for the other: for its handshake, or until it has what was written.
     pub fn is_outstanding(&self) -> bool {
         !self.is_connected() || self.snd.una < self.snd.buffer.end() || self.snd.is_outstanding()
@@ -364,7 +372,11 @@ impl Connection {
     /// Takes a segment of a subflow in.
     pub fn handle_segment(&mut self, now: Time, id: SubflowId, header: &TcpHeader, payload: &Payload) {
         self.subflows[id].tcp.handle_segment(now, header, payload);
+        let opening = self.mode == Mode::Opening;
         self.take(now, id);
+        if opening && self.mode == Mode::Multipath {
+            self.rcv.begin(now);
+        }
         self.settle(now);
     }
 
@@ -392,7 +404,8 @@ impl Connection {
         });
         let announces = self.announces().and_then(|_| self.paths.poll_announcement());
         let paths = if self.manages_paths() { self.paths.poll_timeout() } else { None };
-        let own = [self.retransmit, self.abandoned, announces, paths].into_iter().flatten();
+        let oracle = self.oracle.next.filter(|_| self.manages_paths());
+        let own = [self.retransmit, self.abandoned, announces, paths, oracle].into_iter().flatten();
         subflows.chain(again).chain(own).min()
     }
 

@@ -43,7 +43,7 @@ impl Connection {
                 continue;
             };
             let sent = self.give(pick.subflow, chunk.from, pick.len);
-            if chunk.carried != 0 || chunk.from < self.snd.nxt {
+            if !chunk.is_new {
                 self.snd.take_reinjection(sent);
                 self.counters.octets_reinjected += sent;
             } else {
@@ -51,6 +51,7 @@ impl Connection {
             }
             self.book(&mut candidates, pick.subflow, sent);
         }
+        self.scheduler.settled(&candidates);
         self.open_window(now, &mut candidates);
         self.probe(&candidates);
         self.candidates = candidates;
@@ -80,11 +81,13 @@ impl Connection {
             cwnd: metrics.cwnd,
             mss: subflow.tcp.segment_size(),
             queued,
+            taken: subflow.tcp.send_memory_taken(),
             room: subflow.tcp.cwnd_room(),
             memory: u64::from(self.tcp_config.send_buffer).saturating_sub(queued),
             in_loss: metrics.phase == Phase::Loss,
             in_slow_start: metrics.ssthresh.is_none_or(|threshold| metrics.cwnd < threshold),
             silent: subflow.silent,
+            doubted: subflow.was_bad || subflow.has_long_timeout,
             last_news: subflow.last_news,
         })
     }
@@ -95,12 +98,18 @@ impl Connection {
         let waiting = self.snd.buffer.end() - self.snd.nxt;
         let una = self.snd.una;
         let chunk = match self.snd.first_reinjection() {
-            Some((from, len, carried)) => {
-                Chunk { from, una, len: len.min(MAPPING), waiting: len + waiting, window, carried }
-            }
+            Some((from, len, carried)) => Chunk {
+                from,
+                una,
+                len: len.min(MAPPING),
+                waiting: len + waiting,
+                window,
+                is_new: false,
+                carried,
+            },
             None => {
                 let len = waiting.min(window).min(MAPPING);
-                Chunk { from: self.snd.nxt, una, len, waiting, window, carried: 0 }
+                Chunk { from: self.snd.nxt, una, len, waiting, window, is_new: true, carried: 0 }
             }
         };
         if chunk.len == 0 {
@@ -137,6 +146,7 @@ impl Connection {
         } else if let Some(candidate) = candidates.iter_mut().find(|candidate| candidate.subflow == id) {
             candidate.room = candidate.room.saturating_sub(sent);
             candidate.queued += sent;
+            candidate.taken += sent;
             candidate.memory = candidate.memory.saturating_sub(sent);
         }
     }
@@ -290,13 +300,15 @@ impl Connection {
             if self.subflows[id].is_over() {
                 continue;
             }
-            let (window, ack_options) = (self.rcv.window(), self.ack_len_of(id));
+            let window = self.rcv.window(&self.subflows[id].tcp.receiving());
+            let ack_options = self.ack_len_of(id);
             let owner = voxpath_tcp::Owner { window, ack_options, data_options };
             let subflow = &mut self.subflows[id];
             if subflow.tcp.owner() != Some(&owner) {
                 subflow.tcp.set_owner(owner);
             }
-            let opens = subflow.handshake == Handshake::Done && self.rcv.opens(subflow.tcp.segment_size());
+            let opens =
+                subflow.handshake == Handshake::Done && self.rcv.opens(window, subflow.tcp.segment_size());
             if opens {
                 subflow.tcp.acknowledge_now();
             }

@@ -55,7 +55,7 @@ impl Scheduler for Blest {
         let best = usable(candidates)
             .filter(|one| !one.in_loss && one.has_room(chunk.len))
             .min_by_key(|one| (chunk.was_on(one.subflow), one.rtt()))?;
-        if best.subflow != fastest.subflow && chunk.carried == 0 && best.srtt.is_some() {
+        if best.subflow != fastest.subflow && chunk.is_new && best.srtt.is_some() {
             let held = best.queued + best.mss;
             if self.meanwhile(fastest, best) > chunk.window.saturating_sub(held) {
                 return None;

@@ -31,7 +31,7 @@ impl Scheduler for Ecf {
         let best = usable(candidates)
             .filter(|one| !one.in_loss && one.has_room(chunk.len))
             .min_by_key(|one| (chunk.was_on(one.subflow), one.rtt()))?;
-        if best.subflow != fastest.subflow && chunk.carried == 0 && best.srtt.is_some() {
+        if best.subflow != fastest.subflow && chunk.is_new && best.srtt.is_some() {
             let delta = fastest.rttvar.max(best.rttvar).map_or(0, |delta| u128::from(delta.as_nanos()));
             // n * RTT_f, with n = 1 + k / CWND_f.
             let by_fastest = rtt(fastest) + Self::time(fastest, chunk.waiting);

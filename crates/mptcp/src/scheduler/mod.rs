@@ -80,6 +80,8 @@ pub struct Candidate {
     pub mss: u64,
     /// Octets that were written and are not acknowledged.
     pub queued: u64,
+    /// What they take of memory in a send buffer (`sk_wmem_queued`).
+    pub taken: u64,
     /// Octets that the congestion window still lets out.
     pub room: u64,
     /// Octets that its send buffer still takes.
@@ -90,6 +92,8 @@ pub struct Candidate {
     pub in_slow_start: bool,
     /// Timeouts since it was heard of last.
     pub silent: bool,
+    /// It was bad, or answers late, as the oracle has it.
+    pub doubted: bool,
     /// When data, or an acknowledgment of data, that was new to the connection came last.
     pub last_news: Option<Time>,
 }
@@ -124,7 +128,9 @@ pub struct Chunk {
     pub waiting: u64,
     /// Octets of the connection's receive window that are left.
     pub window: u64,
-    /// Subflows that have carried it before, by bit; none if it is new.
+    /// Whether no subflow has carried it before.
+    pub is_new: bool,
+    /// Subflows that still carry it, or carried it in vain, by bit.
     pub carried: u64,
 }
 
@@ -156,6 +162,11 @@ pub trait Scheduler: core::fmt::Debug + Send {
 
     /// Something has changed, and what can be sent is scheduled.
     fn begin(&mut self) {}
+
+    /// All was given that can be now; `candidates` are as that left them.
+    fn settled(&mut self, candidates: &[Candidate]) {
+        let _ = candidates;
+    }
 
     /// The other end's window was blocked, and what blocks it retransmitted.
     fn blocked(&mut self) {}
@@ -192,18 +203,31 @@ pub(crate) mod tests {
             cwnd: 10_000,
             mss: 1000,
             queued: 0,
+            taken: 0,
             room: 10_000,
             memory: 1 << 20,
             in_loss: false,
             in_slow_start: false,
             silent: false,
+            doubted: false,
             last_news: None,
         }
     }
 
     /// New data, so many octets of it.
     pub(crate) fn chunk(len: u64) -> Chunk {
-        Chunk { from: 1, una: 1, len, waiting: len, window: 1 << 20, carried: 0 }
+        Chunk { from: 1, una: 1, len, waiting: len, window: 1 << 20, is_new: true, carried: 0 }
+    }
+
+    #[test]
+    fn what_is_missing_goes_again_though_the_window_is_full_and_nobody_carries_it() {
+        let lost = Chunk { is_new: false, window: 0, ..chunk(1000) };
+        for &(name, scheduling) in Scheduling::ALL {
+            let mut scheduler = scheduling.build();
+            scheduler.begin();
+            let pick = scheduler.pick(Time::ZERO, &lost, &[candidate(0, 10), candidate(1, 20)]);
+            assert_eq!(pick.map(|pick| pick.len), Some(1000), "{name}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Redundant {
 impl Scheduler for Redundant {
     fn pick(&mut self, _now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick> {
         let free = usable(candidates).filter(|one| one.has_room(chunk.len));
-        if chunk.carried != 0 {
+        if !chunk.is_new {
             // Another subflow's: those that carry all by themselves have it already, or will.
             let best = free.min_by_key(|one| (chunk.was_on(one.subflow), one.rtt()))?;
             return Some(best.segment_of(chunk));

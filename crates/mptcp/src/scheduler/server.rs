@@ -5,7 +5,8 @@ use voxpath_units::Time;
 
 /// The subflow by which something new came last: data that the connection did not have, or an acknowledgment that moved its window. First
 /// among those that are no backups and were not silent since a timeout; a backup where it has later news than any of these. There is no
-/// other choice: where none of them has room, data waits. What is sent again goes by a subflow that has not carried it, as long as there is one.
+/// other choice: where none of them has room, data waits. What is sent again goes by a subflow that has not carried it, as long as there is one. Those
+/// that the oracle doubts carry only where no other is heard of.
 #[derive(Debug, Default)]
 pub(super) struct Server;
 
@@ -22,7 +23,9 @@ impl Scheduler for Server {
             return alone.has_room(chunk.len).then(|| alone.segment_of(chunk));
         }
         let fresh = candidates.iter().any(|one| !chunk.was_on(one.subflow));
-        let may = || candidates.iter().filter(|one| !(fresh && chunk.was_on(one.subflow)));
+        let clean = candidates.iter().any(|one| !one.doubted && !one.silent);
+        let may =
+            || candidates.iter().filter(|one| !(fresh && chunk.was_on(one.subflow) || clean && one.doubted));
         let first = latest(may().filter(|one| !one.backup), chunk);
         let newest = latest(may(), chunk)?;
         let best = first.filter(|first| first.last_news >= newest.last_news).unwrap_or(newest);
@@ -55,6 +58,17 @@ mod tests {
         assert_eq!(pick(&both, &chunk(1000)), Some(0));
         both[0].room = 0;
         assert_eq!(pick(&both, &chunk(1000)), None, "it waits");
+    }
+
+    #[test]
+    fn who_is_doubted_carries_where_nobody_else_is() {
+        let mut both = [
+            Candidate { last_news: at(5), ..candidate(0, 10) },
+            Candidate { last_news: at(9), doubted: true, ..candidate(1, 10) },
+        ];
+        assert_eq!(pick(&both, &chunk(1000)), Some(0));
+        both[0].doubted = true;
+        assert_eq!(pick(&both, &chunk(1000)), Some(1));
     }
 
     #[test]

@@ -106,6 +106,20 @@ fn a_subflow_joins_late_when_the_others_fail() {
 }
 
 #[test]
+fn a_subflow_joins_when_the_oracle_doubts_the_others_before_they_fail() {
+    // Every third packet is lost: nothing fails, and much is retransmitted.
+    for (loss, subflows) in [(3, 2), (0, 1)] {
+        let mut world = two_paths([Path { loss, ..Path::new(10, 10) }, Path::new(20, 10)], 5_000_000, 0);
+        world.setups[0].config.paths.joins = When::OnDoubt;
+        world.start();
+        world.run_until(at(20));
+        assert_eq!(world.end(0).connection.subflows().len(), subflows, "one of {loss} is lost");
+        world.run_until(at(300));
+        world.check();
+    }
+}
+
+#[test]
 fn a_subflow_joins_late_when_throughput_is_low() {
     for (mbps, subflows) in [(1, 2), (10, 1)] {
         for (up, down) in [(400_000 * mbps, 0), (0, 400_000 * mbps)] {

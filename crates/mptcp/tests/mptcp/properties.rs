@@ -30,7 +30,8 @@ enum Box {
 fn config() -> impl Strategy<Value = Config> {
     let opens =
         prop::sample::select(vec![Opens::FullMesh, Opens::PerInterface, Opens::Ports, Opens::Nothing]);
-    let joins = prop::sample::select(vec![When::AtOnce, When::OnFailure, When::OnLowThroughput]);
+    let joins =
+        prop::sample::select(vec![When::AtOnce, When::OnFailure, When::OnDoubt, When::OnLowThroughput]);
     (0..Scheduling::ALL.len(), 0..Coupling::ALL.len(), (opens, joins), 0_u8..4, any::<[bool; 6]>()).prop_map(
         |(
             scheduler,

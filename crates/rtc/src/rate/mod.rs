@@ -1,7 +1,7 @@
 //! Rate control: how fast a sender of media may send.
 //!
 //! A control is a file that has its settings, which are those of a plan, and implements [`Settings`]; and an entry in [`RateSettings`].
-//! Plans, checks and property tests learn it from there. docs/tutorial/6-own-rate-control.md adds one.
+//! Plans, checks and property tests learn it from there. docs/extending.md adds one.
 //!
 //! A control has a half at the sender, [`RateControl`], and may have one at the receiver, [`ReceiverEstimator`]. Neither sees a packet
 //! of RTP or RTCP: the session matches reports with what was sent ([`History`]), and paces what [`Allowance`] says. In this order it
@@ -10,6 +10,7 @@
 //! Rates are bits per second of RTP packets: header, extensions and payload, without IP and UDP.
 
 mod delay;
+mod encoding;
 mod fixed;
 mod gcc;
 mod groups;
@@ -20,6 +21,8 @@ mod nada;
 mod scream;
 mod window;
 
+pub(crate) use encoding::Headers;
+pub use encoding::{Encoding, Packets};
 pub use fixed::Fixed;
 pub use gcc::{Gcc, Side};
 pub use history::{Arrival, History};
@@ -388,6 +391,11 @@ pub(crate) trait Settings: Sized {
         None
     }
 
+    /// How what an encoder may make follows from its share of the target.
+    fn encoding(&self) -> Box<dyn Encoding> {
+        Box::new(Headers)
+    }
+
     /// Settings with which nothing is wrong, for property tests.
     fn sample(draw: &mut dyn Draw) -> Self;
 }
@@ -437,6 +445,13 @@ macro_rules! rate_controls {
             pub fn receiver(&self, now: Time, bounds: Bounds) -> Option<Box<dyn ReceiverEstimator>> {
                 match self {
                     $(Self::$settings(settings) => settings.receiver(now, bounds),)*
+                }
+            }
+
+            /// How what an encoder may make follows from its share of the target.
+            pub fn encoding(&self) -> Box<dyn Encoding> {
+                match self {
+                    $(Self::$settings(settings) => settings.encoding(),)*
                 }
             }
 

@@ -47,6 +47,8 @@ pub(crate) struct Incoming {
     recovery: Option<Recovery>,
     /// Each frame tells the one before.
     inband: bool,
+    /// Packets have earlier frames in them.
+    redundant: bool,
     /// Frames have layers.
     layered: bool,
     /// Packets that came and are to be passed on, where media is.
@@ -92,9 +94,10 @@ impl Incoming {
             counted: (0, 0),
             last_counted: (0, 0),
             second: 0,
-            missing: (is_video && repair.nack).then(Missing::default),
+            missing: repair.asks_again(media).then(Missing::default),
             recovery: (is_video && repair.parity_packets.is_some()).then(Recovery::default),
             inband: !is_video && repair.inband,
+            redundant: repair.is_redundant(media),
             layered,
             relayed: None,
         }
@@ -170,8 +173,14 @@ impl Incoming {
             0,
             Vec::new(),
         );
-        match (self.media, header.payload_type) {
-            (Media::Video, sent_as) if sent_as == payload_type || repaired => {
+        // Of what is sent again the payload type of the original is known by its source (RFC 4588 section 8.1).
+        let sent_as = match repaired {
+            true if self.redundant => REDUNDANT,
+            true => payload_type,
+            false => header.payload_type,
+        };
+        match (self.media, sent_as) {
+            (Media::Video, sent_as) if sent_as == payload_type => {
                 let Ok(descriptor) = Descriptor::parse(rest, self.layered) else { return Came::Malformed };
                 part.descriptor = Some(descriptor);
                 headers = Descriptor::octets(self.layered);
@@ -193,7 +202,7 @@ impl Incoming {
         let Some(placed) = came else { return Came::Malformed };
         let Some((number, frame)) = placed else { return Came::Nothing };
         // The first octet of a frame may be real: VP8's payload header, Opus's table of contents.
-        let of_audio = u32::from(header.payload_type != REDUNDANT);
+        let of_audio = u32::from(sent_as != REDUNDANT);
         let real = begin + part.descriptor.map_or(of_audio, |descriptor| descriptor.of_frame()) as usize;
         let body = packet.slice(real as u32, packet.len() - real as u32);
         let wrong = if self.is_whole(sequence, &body) { 0 } else { body.len() };

@@ -683,13 +683,15 @@ impl Session {
 
     /// Asks for packets that are missing.
     fn ask_again(&mut self, now: Time) {
-        let sender = self.parties[self.end].ssrc[Media::Video.index()];
-        let Some(incoming) = &mut self.incoming[Media::Video.index()] else { return };
-        let lost = incoming.missing.as_mut().map(|missing| missing.poll(now)).unwrap_or_default();
-        if !lost.is_empty() {
-            let lost = NackPair::of(lost.into_iter().map(|number| number as u16));
-            let nack = RtcpPacket::Nack { sender, media: incoming.ssrc, lost };
-            self.send_rtcp(&[nack]);
+        for media in Media::ALL {
+            let sender = self.parties[self.end].ssrc[media.index()];
+            let Some(incoming) = &mut self.incoming[media.index()] else { continue };
+            let lost = incoming.missing.as_mut().map(|missing| missing.poll(now)).unwrap_or_default();
+            if !lost.is_empty() {
+                let lost = NackPair::of(lost.into_iter().map(|number| number as u16));
+                let nack = RtcpPacket::Nack { sender, media: incoming.ssrc, lost };
+                self.send_rtcp(&[nack]);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use super::descriptor::Descriptor;
 use super::relay::{Relayed, Renumbered};
 use super::{Codec, Party};
 use crate::clock;
+use crate::rate::Packets;
 use crate::record::{Media, SentFrame, SentMedia};
 use crate::repair::history::Sent;
 use crate::repair::parity::{self, Group, Protected};
@@ -148,7 +149,7 @@ impl Outgoing {
             again: sequence,
             parity: sequence,
             repair,
-            history: (repair.nack && media == Media::Video).then(|| Sent::new(sequence)),
+            history: repair.asks_again(media).then(|| Sent::new(sequence)),
             earlier: VecDeque::new(),
             overhead: header + descriptor + tag,
             below,
@@ -184,31 +185,38 @@ impl Outgoing {
         u64::from(bytes) * 8_000_000_000 / interval_ns
     }
 
-    /// What frames may have of the rate of packets, parity packets included: bits per second.
-    pub(crate) fn media_rate(&self, packet_bps: u64, interval_ns: u64) -> u64 {
-        let frame = packet_bps as f64 * interval_ns as f64 / 8e9;
-        let of_packets = |frame: f64| libm::ceil(frame / f64::from(self.most + self.below));
+    /// What packets of media may have of a rate that parity packets are included in: bits per second.
+    pub(crate) fn without_parity(&self, packet_bps: u64, interval: Span) -> f64 {
+        let bps = packet_bps as f64;
+        let Some(k) = self.repair.parity_packets else { return bps };
+        let frame = bps * interval.as_secs_f64() / 8.0;
         // A frame of n packets has n / k parity packets, as large as the others.
-        let frame = match self.repair.parity_packets {
-            None => frame,
-            Some(k) => {
-                let packets = of_packets(frame);
-                let parity = libm::ceil(packets / f64::from(k + 1)).min(packets);
-                if packets > 1.0 { frame * (packets - parity) / packets } else { frame / 2.0 }
-            }
-        };
-        let headers = of_packets(frame) * f64::from(self.overhead + self.below);
-        ((frame - headers) * 8e9 / interval_ns as f64).max(1_000.0) as u64
+        let packets = libm::ceil(frame / f64::from(self.most + self.below));
+        let parity = libm::ceil(packets / f64::from(k + 1)).min(packets);
+        if packets > 1.0 { bps * (packets - parity) / packets } else { bps / 2.0 }
     }
 
-    /// Packets of a frame, into the send queue.
+    /// What its packets have, with frames at such intervals.
+    pub(crate) fn packets(&self, interval: Span) -> Packets {
+        let descriptor = Descriptor::octets(self.layered) as u32;
+        Packets {
+            most: self.most,
+            header: self.overhead - descriptor,
+            descriptor,
+            again: if self.history.is_some() { ORIGINAL } else { 0 },
+            below: self.below,
+            interval,
+        }
+    }
+
+    /// Packets of a frame, into the send queue; how many there are of media.
     pub(crate) fn packetise(
         &mut self,
         frame: &Frame,
         voice: bool,
         record: &mut SentMedia,
         mut queue: impl FnMut(Queued),
-    ) {
+    ) -> u32 {
         let room = self.most - self.overhead - self.parity_overhead();
         let layers: Vec<u32> = frame.layers().collect();
         let packets: u32 = layers.iter().map(|octets| octets.div_ceil(room)).sum();
@@ -250,6 +258,7 @@ impl Outgoing {
             }
             self.sequence = self.sequence.wrapping_add(1);
         }
+        packets
     }
 
     /// What a parity packet has more than the packets that it protects.
@@ -401,10 +410,9 @@ impl Outgoing {
         record: &mut SentMedia,
     ) -> Payload {
         let next = |number: &mut u16| core::mem::replace(number, number.wrapping_add(1));
+        let is_redundant = self.repair.is_redundant(self.media);
         let (payload_type, ssrc, sequence) = match packet.purpose {
-            Purpose::Media if self.repair.redundant_frames > 0 && self.media == Media::Audio => {
-                (REDUNDANT, self.ssrc, packet.sequence)
-            }
+            Purpose::Media if is_redundant => (REDUNDANT, self.ssrc, packet.sequence),
             Purpose::Media => (self.codec().payload_type, self.ssrc, packet.sequence),
             Purpose::Retransmission | Purpose::Padding => {
                 (RETRANSMISSION, self.ssrc | RETRANSMISSION_BIT, next(&mut self.again))
@@ -425,18 +433,20 @@ impl Outgoing {
         head.clear();
         header.emit(&ExtensionIds::USUAL, &mut head);
         let mut body_len = packet.len + self.tag;
+        if packet.purpose == Purpose::Retransmission {
+            head.extend_from_slice(&packet.sequence.to_be_bytes());
+        }
         match &packet.purpose {
-            Purpose::Media if payload_type == REDUNDANT => {
+            Purpose::Media | Purpose::Retransmission if is_redundant => {
                 let (blocks, count) = &packet.redundant;
                 redundancy::emit(self.codec().payload_type, &blocks[..*count], &mut head);
             }
-            Purpose::Media if self.media == Media::Audio => {
+            Purpose::Media | Purpose::Retransmission if self.media == Media::Audio => {
                 head.push(audio::table_of_contents(self.frame_ns));
                 body_len -= 1;
             }
-            Purpose::Retransmission => head.extend_from_slice(&packet.sequence.to_be_bytes()),
             Purpose::Parity(group) => group.emit(&mut head),
-            Purpose::Media | Purpose::Padding => {}
+            Purpose::Media | Purpose::Retransmission | Purpose::Padding => {}
         }
         if let Some(descriptor) = &packet.descriptor {
             descriptor.emit(&mut head);

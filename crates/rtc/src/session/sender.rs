@@ -8,7 +8,10 @@ use super::{Party, Transmit};
 use crate::breaker::{Breaker, Intervals, Said};
 use crate::clock;
 use crate::data::Outbound;
-use crate::rate::{Allowance, Arrival, Feedback, History, Needs, RateControl, Report, ReportKind, SendQueue};
+use crate::rate::{
+    Allowance, Arrival, Encoding, Feedback, Headers, History, Needs, RateControl, Report, ReportKind,
+    SendQueue,
+};
 use crate::record::{Media, Record};
 use crate::repair::by_sequence::BySequence;
 use crate::settings::Sends;
@@ -28,6 +31,13 @@ const NUMBERS: usize = 1 << 14;
 /// Octets of padding in a packet at most (RFC 3550 section 5.1).
 pub(crate) const PADDING: u32 = 255;
 
+/// What an encoder makes at least, in bits per second.
+const LEAST_BPS: f64 = 1_000.0;
+
+fn at_least(bps: f64) -> u64 {
+    bps.max(LEAST_BPS) as u64
+}
+
 /// What sends.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -37,6 +47,8 @@ pub(crate) struct Sender {
     needs: Needs,
     control: Box<dyn RateControl>,
     allowance: Allowance,
+    /// What it leaves to the encoder.
+    encoding: Box<dyn Encoding>,
     camera: Option<Camera>,
     microphone: Option<Microphone>,
     /// Bits per second of audio, with the headers that the control counts, while somebody speaks.
@@ -115,6 +127,7 @@ impl Sender {
             needs,
             control,
             allowance,
+            encoding: settings.control.encoding(),
             camera,
             microphone,
             audio_bps,
@@ -334,11 +347,15 @@ impl Sender {
 
     /// What may be sent at `now`.
     pub(crate) fn room(&self, now: Time) -> Room {
-        let interval_ns = self.settings.video.as_ref().map_or(1, |video| video.interval_ns);
-        let video = self.outgoing(Media::Video);
+        let interval = self.frame_interval();
+        // What passes through is encoded elsewhere: no rule for an encoder holds.
+        let left = |video: &Outgoing| {
+            let bps = video.without_parity(self.video_share(), interval);
+            at_least(Headers::leave(&video.packets(interval), bps))
+        };
         Room {
             target_bps: self.allowance.target_bps,
-            video_bps: video.map_or(0, |video| video.media_rate(self.video_share(), interval_ns)),
+            video_bps: self.outgoing(Media::Video).map_or(0, left),
             is_full: self.pacer.waits(now) > Span::from_nanos(self.settings.queue_ns),
         }
     }
@@ -382,15 +399,16 @@ impl Sender {
         if self.is_stopped(Media::Video) {
             return false;
         }
-        let share = self.video_share();
+        let (share, interval) = (self.video_share(), self.frame_interval());
         let (Some(camera), Some(outgoing)) = (&mut self.camera, &mut self.outgoing[1]) else { return false };
-        let interval_ns = self.settings.video.as_ref().map_or(1, |video| video.interval_ns);
+        let packets = outgoing.packets(interval);
         let sent = &mut record.sent[1];
         let mut captured = false;
         while camera.next_at() <= now {
             captured = true;
             let at = camera.next_at();
-            let target = outgoing.media_rate(share, interval_ns);
+            let of_packets = outgoing.without_parity(share, interval);
+            let target = at_least(self.encoding.rate(at, &packets, of_packets));
             let is_full = self.pacer.waits(now) > Span::from_nanos(self.settings.queue_ns);
             let second = sent.seconds.at(at);
             second.account(target, at.since(self.accounted).as_nanos());
@@ -402,9 +420,15 @@ impl Sender {
             }
             let frame = camera.capture(target);
             second.encoded_bytes += u64::from(frame.bytes);
-            outgoing.packetise(&frame, false, sent, |packet| self.pacer.push(packet));
+            let count = outgoing.packetise(&frame, false, sent, |packet| self.pacer.push(packet));
+            self.encoding.on_frame(at, frame.bytes, count * packets.descriptor);
         }
         captured
+    }
+
+    /// From one frame of video to the next.
+    fn frame_interval(&self) -> Span {
+        Span::from_nanos(self.settings.video.as_ref().map_or(1, |video| video.interval_ns))
     }
 
     fn tell_queue(&mut self, now: Time) {

@@ -6,9 +6,9 @@ use crate::{CONTROLS, control, network};
 use proptest::prelude::*;
 use voxpath_net::element::Draw;
 use voxpath_net::{Seed, Stream};
-use voxpath_rtc::rate::{Bounds, RateSettings};
-use voxpath_units::Span;
+use voxpath_rtc::rate::{Bounds, Packets, RateSettings};
 use voxpath_units::check::Check;
+use voxpath_units::{Span, Time};
 
 fn bounds_hold(seen: &Seen, bounds: Bounds, what: &str) {
     let within = bounds.min_bps <= seen.lowest_bps && seen.highest_bps <= bounds.max_bps;
@@ -163,5 +163,26 @@ proptest! {
         // It goes on sending to the end.
         let sent: u64 = seen.samples.iter().rev().take(20).map(|sample| sample.sent).sum();
         prop_assert!(sent > 0, "{settings:?} stalls");
+    }
+
+    #[test]
+    fn whatever_an_encoder_makes_it_gets_no_more_than_its_packets_may_have(
+        seed in 0_u64..1 << 48,
+        kind in 0..RateSettings::KINDS.len(),
+        (most, header, again, below) in (100_u32..1500, 12_u32..90, 0_u32..3, 0_u32..60),
+        interval_ms in 4_u64..500,
+        frames in prop::collection::vec((0_u64..5000, 0_u32..2_000_000, 0_f64..1e8), 1..200),
+    ) {
+        let settings = RateSettings::sample(kind, &mut Dice(Seed::new(seed, 1).stream("settings")));
+        let mut encoding = settings.encoding();
+        let interval = Span::from_millis(interval_ms);
+        let packets = Packets { most, header, descriptor: 4, again, below, interval };
+        let mut now = Time::ZERO;
+        for (wait_ms, bytes, packet_bps) in frames {
+            now += Span::from_millis(wait_ms);
+            let bps = encoding.rate(now, &packets, packet_bps);
+            prop_assert!(bps <= packet_bps, "{settings:?}: {bps} of {packet_bps}");
+            encoding.on_frame(now, bytes, 4 * bytes.div_ceil(most));
+        }
     }
 }

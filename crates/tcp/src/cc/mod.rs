@@ -142,6 +142,8 @@ pub struct Sample {
 pub struct RateSample {
     /// When it arrived.
     pub now: Time,
+    /// When data was delivered last, or sent where nothing was outstanding (delivered_mstamp).
+    pub delivered_at: Time,
     /// Delivered since the start of the connection.
     pub total_delivered: u64,
     /// Delivered before the segment was sent that is measured.
@@ -174,14 +176,6 @@ pub struct RateSample {
     pub in_loss: bool,
 }
 
-impl RateSample {
-    /// The delivery rate in bytes a second.
-    pub fn rate(&self) -> Option<u64> {
-        let nanos = self.interval?.as_nanos().max(1);
-        u64::try_from(u128::from(self.delivered) * 1_000_000_000 / u128::from(nanos)).ok()
-    }
-}
-
 /// Something happened to the window that was not an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CwndEvent {
@@ -194,6 +188,8 @@ pub enum CwndEvent {
     TxStart {
         /// Time since data was sent last.
         idle: Span,
+        /// The application had less to send than the window allows; known where a rate of delivery is asked for.
+        app_limited: bool,
     },
 }
 
@@ -205,9 +201,9 @@ pub trait CongestionControl: core::fmt::Debug + Send {
     /// Grows the window on an acknowledgment.
     fn cong_avoid(&mut self, ack: &Ack, window: &mut Window);
 
-    /// The handshake is over, and took this round trip, where that is known.
-    fn init(&mut self, now: Time, rtt: Option<Span>) {
-        let _ = (now, rtt);
+    /// The handshake is over, and took this round trip, where that is known; the window is the first one.
+    fn init(&mut self, now: Time, rtt: Option<Span>, window: &Window) {
+        let _ = (now, rtt, window);
     }
 
     /// Takes a measurement in, before the window grows.
@@ -246,9 +242,9 @@ pub trait CongestionControl: core::fmt::Debug + Send {
         CongestionMetrics::of(window)
     }
 
-    /// Takes notice of an event.
-    fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
-        let _ = (now, event);
+    /// Takes notice of an event, which may end a reduction of the window.
+    fn cwnd_event(&mut self, now: Time, event: CwndEvent, window: &mut Window) {
+        let _ = (now, event, window);
     }
 }
 

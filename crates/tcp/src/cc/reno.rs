@@ -51,7 +51,7 @@ impl CongestionControl for Reno {
         self.slow_start.pkts_acked(sample, window);
     }
 
-    fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
+    fn cwnd_event(&mut self, _now: Time, event: CwndEvent, _window: &mut Window) {
         if matches!(event, CwndEvent::Loss { .. }) {
             self.slow_start.on_loss();
         }

@@ -117,7 +117,7 @@ impl CongestionControl for Vegas {
         self.begin_round();
     }
 
-    fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
+    fn cwnd_event(&mut self, _now: Time, event: CwndEvent, _window: &mut Window) {
         match event {
             CwndEvent::Loss { .. } => self.begin_round(),
             // tcp_vegas_cwnd_event(): after a pause everything is measured afresh.

@@ -3,7 +3,7 @@
 use super::{Connection, Ended, State};
 use crate::recovery::{Acknowledged, Phase, SegmentAck};
 use crate::sender::Delivered;
-use crate::shared::elapsed_since;
+use crate::shared::{TICK, elapsed_since};
 use alloc::boxed::Box;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
@@ -63,13 +63,15 @@ impl Connection {
     fn establish(&mut self, now: Time, header: &TcpHeader) {
         self.shared.state = State::Established;
         self.note_heard(now);
-        self.rcv.begin_space(now);
+        self.rcv.begin_space(&self.shared, now);
         self.snd.syn_pending = false;
         let expiries = self.snd.timers.expiries;
         // As Linux counts them: once one was lost, what was repeated for the peer's repeated SYN was lost as well (`total_retrans`).
         let syn_losses = if expiries > 0 { self.shared.counters.retransmissions } else { 0 };
         self.acknowledge(now, self.snd.una.max(1), header, &mut Delivered::default(), 0);
         self.snd.establish(&self.shared, syn_losses);
+        // It begins with the data; of the SYN's round trip it is told no more than that it was (tcp_init_transfer()).
+        self.snd.init_congestion_control(now, self.shared.rtt.srtt());
         self.snd.size_space(&self.shared, &self.recovery);
         if expiries > 0 {
             self.shared.rtt.after_syn_timeout();
@@ -226,11 +228,9 @@ impl Connection {
         let mut delivered = Delivered::default();
         self.recovery.begin_ack();
         let una = self.snd.una;
-        let (prior_in_flight, lost_before) = if self.snd.by_rate() {
-            (self.recovery.pipe(&self.shared, &self.snd), self.snd.scoreboard.lost_ever())
-        } else {
-            (0, 0)
-        };
+        // Where nothing is outstanding an acknowledgment says nothing of the rate (tcp_ack() looks no further then).
+        let before = (self.snd.by_rate() && self.snd.flight() > 0)
+            .then(|| (self.recovery.pipe(&self.shared, &self.snd), self.snd.scoreboard.lost_ever()));
         self.snd.validate_cwnd(&self.shared, &self.recovery);
         let dsack = self.recovery.take_dsack(&self.shared, &self.snd, &header.options.sack, ack);
         let newly_sacked = self.snd.take_sack(&self.shared, &header.options.sack, &mut delivered);
@@ -275,17 +275,20 @@ impl Connection {
                 }
             }
         }
-        self.recovery.control_by_rate(
-            &self.shared,
-            &mut self.snd,
-            now,
-            &delivered,
-            prior_in_flight,
-            lost_before,
-        );
         let plain = plain && newly_sacked == 0;
         let segment = SegmentAck { now, ack, prior: una, dsack, plain };
         self.recovery.finish_ack(&mut self.shared, &mut self.snd, segment, &delivered);
+        if let Some((prior_in_flight, lost_before)) = before {
+            // Last of all, for the state after the acknowledgment counts (tcp_cong_control()).
+            self.recovery.control_by_rate(
+                &self.shared,
+                &mut self.snd,
+                now,
+                &delivered,
+                prior_in_flight,
+                lost_before,
+            );
+        }
         self.snd.expand_space(&self.shared, &self.recovery);
         if self.snd.wnd == 0 && self.snd.flight() > 0 {
             // Also where the peer drew its window back: as long as it answers probes, the connection must not time
@@ -329,14 +332,16 @@ impl Connection {
         let timed = delivered.rtt(now);
         // A timestamp tells which copy was answered, but counts milliseconds: it serves where Karn's rule
         // leaves nothing better (RFC 7323 section 4.1).
-        let echoed = || echo.and_then(|stamps| elapsed_since(now, stamps.echo));
+        let echoed = || echo.and_then(|stamps| elapsed_since(now, stamps.echo)).map(|rtt| rtt.max(TICK));
         let measured = if self.shared.rtt.follows_linux() {
             delivered.longest_rtt(now).or_else(|| delivered.sack_rtt(now))
         } else {
             timed
         };
-        let round_trip = measured.or_else(echoed);
-        if let Some(rtt) = round_trip {
+        if measured.is_none() {
+            delivered.echoed = echoed();
+        }
+        if let Some(rtt) = measured.or(delivered.echoed) {
             self.shared.rtt.sample(rtt, ack, self.snd.nxt);
         }
 
@@ -346,11 +351,8 @@ impl Connection {
         let newly_sacked = core::mem::take(&mut delivered.octets);
         self.snd.una = ack;
         self.recovery.take_delivered(&self.shared, &mut self.snd, now, delivered, highest, echo);
-        // Congestion control begins with the data; of the SYN's round trip it is told no more than that it was (tcp_init_transfer()).
         if was_synchronised {
             self.snd.measure(now, delivered);
-        } else {
-            self.snd.init_congestion_control(now, round_trip);
         }
         let data_end = self.snd.buffer.end();
         let data_before = self.shared.counters.octets_acknowledged;

@@ -206,11 +206,16 @@ impl Connection {
     }
 
     /// Tells where the rate of delivery was the application's, not the network's: what it writes finds nothing that waits, and the window open
-    /// (tcp_rate_check_app_limited(), which Linux asks at each write and at no other time).
+    /// (tcp_rate_check_app_limited(), which Linux asks at each write and at no other time). What an acknowledgment lets leave is gone by the time that
+    /// the application is awake that it has woken.
     fn note_application_limit(&mut self) {
         let snd = &self.snd;
-        if snd.by_rate() && snd.end() - snd.nxt < snd.window.smss && snd.scoreboard.next_lost(1).is_none() {
-            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd));
+        if !snd.by_rate() || snd.scoreboard.next_lost(1).is_some() {
+            return;
+        }
+        let leaves = snd.may_leave(&self.shared, &self.recovery);
+        if snd.unsent() - leaves < snd.window.smss {
+            self.snd.note_application_limit(self.recovery.pipe(&self.shared, &self.snd) + leaves);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A connection that somebody owns: see [`owner`](crate::owner).
 
 use super::Connection;
-use crate::owner::{Mapping, Owned, Owner, Received};
+use crate::owner::{Mapping, Owned, Owner, Received, Receiving};
 use alloc::boxed::Box;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::Seq;
@@ -27,6 +27,25 @@ impl Connection {
         if let Some(owned) = &mut self.shared.owned {
             owned.owner = owner;
             self.resize_segments();
+        }
+    }
+
+    /// What the owner's choice of a window depends on.
+    pub fn receiving(&self) -> Receiving {
+        let (rcv, cx) = (&self.rcv, &self.shared);
+        Receiving {
+            // A window has at most 30 bits (RFC 7323 section 2.3).
+            announced: (rcv.right_edge() - rcv.nxt()) as u32,
+            limit: rcv.capacity(),
+            round_trip: rcv.round_trip(),
+            packets: rcv.has_data().then(|| rcv.packets(cx)),
+        }
+    }
+
+    /// What applications take of the owner in a round trip grew to `taken` octets: the memory follows (mptcp_rcv_space_adjust()).
+    pub fn follow_reader(&mut self, taken: u64) {
+        if self.rcv.has_data() {
+            self.rcv.follow_reader(&self.shared, taken);
         }
     }
 
@@ -73,6 +92,11 @@ impl Connection {
     /// Octets that were written and are not acknowledged, sent or not.
     pub fn unacknowledged(&self) -> u64 {
         self.snd.buffer.end() - self.snd.una.clamp(1, self.snd.buffer.end())
+    }
+
+    /// What these octets take of memory, as Linux counts it (`sk_wmem_queued`).
+    pub fn send_memory_taken(&self) -> u64 {
+        self.snd.memory_taken(&self.shared, &self.recovery)
     }
 
     /// The place of the octet that is written next, counted from the SYN.

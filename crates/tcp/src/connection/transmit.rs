@@ -51,6 +51,7 @@ impl Connection {
                 return None;
             }
             if let Some(range) = self.recovery.next_retransmission(&self.shared, &mut self.snd, max) {
+                self.snd.take_again_from_burst(&self.shared, &self.recovery, now, range.end);
                 return Some(self.retransmit(now, range));
             }
         }

@@ -6,10 +6,12 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `reassembly.rs` | the receive buffer and SACK blocks (RFC 2018) |
-//! | `window.rs` | the window that is announced (RFC 9293 section 3.8.6.2.2), and the buffer's autotuning |
+//! | `window.rs` | the window that is announced (RFC 9293 section 3.8.6.2.2) |
+//! | `memory.rs` | the memory that it is for, and how that follows the application |
 //! | `acks.rs` | delayed acknowledgments (RFC 5681 section 4.2) |
 
 mod acks;
+mod memory;
 mod reassembly;
 mod window;
 
@@ -18,6 +20,7 @@ use crate::shared::{Shared, timestamp};
 use crate::unwrap_offset;
 use acks::AckPolicy;
 use core::ops::Range;
+pub use memory::{Packets, ReceiveMemory, first_room};
 use reassembly::{Arrival, Reassembly};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -302,7 +305,7 @@ impl Receiver {
             Arrival::Duplicate => self.ack_now = true,
         }
         if advanced > 0 {
-            self.adjust_receive_space(cx, now, unread);
+            self.adjust_receive_space(cx, now, to, unread);
         }
         advanced
     }
@@ -337,6 +340,21 @@ impl Receiver {
     /// Octets that can be read.
     pub(crate) const fn readable(&self) -> u64 {
         self.buffer.readable()
+    }
+
+    /// The largest window that segments have shown that there is room for (`rcv_ssthresh`).
+    pub(crate) const fn capacity(&self) -> u32 {
+        self.buffer.capacity()
+    }
+
+    /// Whether data has come.
+    pub(crate) const fn has_data(&self) -> bool {
+        self.full_size > 0
+    }
+
+    /// The round trip as the receiver sees it, once it has.
+    pub(crate) const fn round_trip(&self) -> Option<Span> {
+        self.space.round_trip()
     }
 
     /// The place of the octet that is read next.

@@ -1,28 +1,16 @@
 //! The window that is announced: what of the receive buffer, and when (RFC 9293 section 3.8.6.2.2).
 
 use super::Receiver;
+use super::memory::{Packets, ReceiveMemory, first_room};
 use crate::config::{Config, ReceiveAccounting};
 use crate::shared::{MAX_UNSCALED_WINDOW, Shared, elapsed_since};
 use voxpath_units::{Span, Time};
 use voxpath_wire::tcp::Timestamps;
 
-/// The receive buffer that Linux gives a connection at first, and the largest: net.ipv4.tcp_rmem.
-const FIRST_MEMORY: u32 = 128 << 10;
-const MOST_MEMORY: u32 = 32 << 20;
-/// What a packet needs of memory beside itself (`NET_SKB_PAD` with `NET_IP_ALIGN`, `struct skb_shared_info`), and for its `struct sk_buff`.
-const BESIDE: u64 = 66 + 320;
-const SK_BUFF: u64 = 256;
-
-/// How the receive buffer follows the application (dynamic right-sizing; `sk_rcvbuf`, `rcvq_space`).
+/// What the buffer may hold, and the round trip in which the application empties it.
 #[derive(Debug)]
 pub(super) struct Space {
-    /// What the buffer may take of memory.
-    memory: u32,
-    /// Octets that the application has taken in a round trip, the most so far.
-    taken: u64,
-    /// What it had taken when this round trip began, and when that was.
-    from: u64,
-    since: Time,
+    pub(super) memory: ReceiveMemory,
     /// The round trip as the receiver sees it, of whose data little is acknowledged (`rcv_rtt_est`).
     rtt: Option<Span>,
     /// The timestamp that was echoed last.
@@ -33,19 +21,7 @@ pub(super) struct Space {
 
 impl Space {
     pub(super) fn new(config: &Config) -> Self {
-        let most = most_memory(config);
-        let memory = if autotunes(config) { most.min(FIRST_MEMORY) } else { most };
-        // tcp_init_buffer_space(): the initial window.
-        let taken = u64::from(config.initial_window) * u64::from(config.mss);
-        Self {
-            memory,
-            taken: taken.min(u64::from(memory / 2)),
-            from: 1,
-            since: Time::ZERO,
-            rtt: None,
-            echo: 0,
-            window: None,
-        }
+        Self { memory: ReceiveMemory::new(config), rtt: None, echo: 0, window: None }
     }
 
     /// The round trip as the receiver sees it, once it has.
@@ -62,19 +38,10 @@ impl Space {
     }
 }
 
-fn autotunes(config: &Config) -> bool {
-    config.receive_autotuning && config.receive_accounting == ReceiveAccounting::Memory
-}
-
-/// A buffer is doubled: what an application asks for is data, what packets need beside it is not.
-fn most_memory(config: &Config) -> u32 {
-    config.receive_buffer.saturating_mul(2).min(MOST_MEMORY)
-}
-
 /// Octets for which a window is announced at first, by an end whose segments have so many octets of options. Linux offers whole segments
 /// (tcp_select_initial_window()).
 pub(super) fn first_window(config: &Config, options: u32) -> u32 {
-    let space = if autotunes(config) { Space::new(config).memory / 2 } else { config.receive_buffer };
+    let space = first_room(config);
     let segment = u32::from(config.mss).saturating_sub(options).max(1);
     let counts_octets = config.receive_accounting == ReceiveAccounting::Octets;
     if counts_octets || space < segment { space } else { space - space % segment }
@@ -108,50 +75,35 @@ impl Receiver {
     }
 
     /// The handshake is over: measuring begins (tcp_init_buffer_space()).
-    pub(crate) fn begin_space(&mut self, now: Time) {
-        self.space.since = now;
+    pub(crate) fn begin_space(&mut self, cx: &Shared, now: Time) {
+        let segment = u32::from(cx.config.mss).saturating_sub(cx.options_len());
+        self.space.memory.begin(now);
+        self.space.memory.expect(&cx.config, segment);
     }
 
     /// Lets the memory grow with what the application takes in a round trip, so that the sender's window may double
-    /// (tcp_rcv_space_adjust()). The application that is told of data takes it, but for `waiting` octets
-    /// that it had left before. So what makes the memory grow is not what first uses it.
-    pub(super) fn adjust_receive_space(&mut self, cx: &Shared, now: Time, waiting: u64) {
-        if !autotunes(&cx.config) {
+    /// (tcp_rcv_space_adjust()). It is about to read a segment that ends before the octet `first`, and what is here behind it; `waiting` octets it had
+    /// left before. An owner takes what is here, and says by how much it grows.
+    pub(super) fn adjust_receive_space(&mut self, cx: &Shared, now: Time, first: u64, waiting: u64) {
+        if cx.owned.is_some() {
             return;
         }
-        let space = &mut self.space;
-        if space.rtt.is_none_or(|rtt| now.since(space.since) < rtt) {
-            return;
+        let (next, rtt) = (self.buffer.next(), self.space.rtt);
+        if let Some(taken) = self.space.memory.measure(now, rtt, first..next, waiting) {
+            self.follow_reader(cx, taken);
         }
-        // An application that did not take what it was told of has taken less than was counted.
-        let read = (self.buffer.next() - waiting).max(space.from);
-        let taken = (read - space.from).saturating_sub(waiting);
-        (space.from, space.since) = (read, now);
-        if taken <= space.taken || self.full_size == 0 {
-            return;
-        }
-        let before = core::mem::replace(&mut space.taken, taken);
-        self.grow_memory(cx, before);
     }
 
-    /// Lets the memory grow to what a window needs for two round trips of what the application takes, twice as much more as that grew by since
-    /// `before`, and what spans the gaps (tcp_rcvbuf_grow()).
-    fn grow_memory(&mut self, cx: &Shared, before: u64) {
-        let taken = self.space.taken;
-        let double = taken * 2;
-        let window = double + double * (taken - before) / before * 2 + self.buffer.beyond();
-        let headers = HEADERS + cx.options_len();
-        let memory = window * SHARES / share_of_data(self.full_size, headers);
-        let most = most_memory(&cx.config);
-        self.space.memory = self.space.memory.max(u32::try_from(memory).unwrap_or(most).min(most));
+    /// The application has taken so much in a round trip: more than ever.
+    pub(crate) fn follow_reader(&mut self, cx: &Shared, taken: u64) {
+        let (beyond, packets) = (self.buffer.beyond(), self.packets(cx));
+        self.space.memory.follow(taken, beyond, packets);
     }
 
-    /// Data has come beyond a gap: the memory grows with how far that is, for the peer goes on sending while the gap is repaired
-    /// (tcp_data_queue_ofo()).
+    /// Data has come beyond a gap: the memory grows with how far that is.
     pub(super) fn grow_memory_beyond_gap(&mut self, cx: &Shared) {
-        if autotunes(&cx.config) {
-            self.grow_memory(cx, self.space.taken);
-        }
+        let (beyond, packets) = (self.buffer.beyond(), self.packets(cx));
+        self.space.memory.span(beyond, packets);
     }
 
     /// The application made room: tells the peer if that opens the window by enough (RFC 9293 section
@@ -244,13 +196,12 @@ impl Receiver {
     /// Whether the window's right edge would move as far as what came, were it announced while so much is unread: else Linux leaves
     /// acknowledging to the reader (__tcp_ack_snd_check()).
     pub(super) fn window_moves(&self, cx: &Shared, unread: u64) -> bool {
-        if cx.config.receive_accounting == ReceiveAccounting::Octets {
+        // An owner has read before this is asked (`copied_seq` in __tcp_ack_snd_check()).
+        if cx.config.receive_accounting == ReceiveAccounting::Octets || cx.owned.is_some() {
             return true;
         }
         let announced = self.advertised.saturating_sub(self.last_ack_sent);
-        let shift = cx.options.rcv_shift;
-        let of_owner = cx.window_of_owner().map(|window| window.next_multiple_of(1 << shift));
-        u64::from(of_owner.unwrap_or_else(|| self.select_window(cx, unread, shift))) >= announced
+        u64::from(self.select_window(cx, unread, cx.options.rcv_shift)) >= announced
     }
 
     /// Lets the window grow by two segments, towards what full ones have shown that there is room for beside so many octets
@@ -271,40 +222,24 @@ impl Receiver {
 
     /// Octets for which memory has room beside so many, which came in full segments (tcp_space()).
     fn room_beside(&self, cx: &Shared, held: u64) -> u32 {
-        let segment = self.full_size.max(1);
-        let packets = held.div_ceil(u64::from(segment));
-        room_in_memory(self.space.memory, packets, segment, HEADERS + cx.options_len())
+        self.space.memory.room(held, self.packets(cx))
+    }
+
+    /// What full segments come in.
+    pub(crate) fn packets(&self, cx: &Shared) -> Packets {
+        Packets { segment: self.full_size.max(1), headers: HEADERS + cx.options_len() }
     }
 }
 
 /// IP's and TCP's headers without options.
 const HEADERS: u32 = 40;
 
-/// What a packet with such a segment takes of memory when it came by a TUN device (docs/kernel.md).
-fn truesize(segment: u32, headers: u32) -> u64 {
-    (u64::from(segment + headers) + BESIDE).next_power_of_two() + SK_BUFF
-}
-
-/// In how many shares memory is divided (TCP_RMEM_TO_WIN_SCALE).
-const SHARES: u64 = 256;
-
-/// How many of them are data: the `scaling_ratio` of tcp_measure_rcv_mss().
-fn share_of_data(segment: u32, headers: u32) -> u64 {
-    (u64::from(segment) * SHARES / truesize(segment, headers)).max(1)
-}
-
-/// How much data a window may be for while so many segments of that size are in the buffer: tcp_win_from_space().
-fn room_in_memory(memory: u32, packets: u64, segment: u32, headers: u32) -> u32 {
-    let free = u64::from(memory).saturating_sub(packets * truesize(segment, headers));
-    // A share of what fits `u32`.
-    (free * share_of_data(segment, headers) / SHARES) as u32
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Config, FIRST_MEMORY, Receiver, Shared, Space, room_in_memory};
+    use super::{Config, Receiver, Shared, Space};
     use crate::config::Profile;
     use crate::connection::State;
+    use crate::receiver::memory::{FIRST_MEMORY, Packets, ReceiveMemory};
     use alloc::sync::Arc;
     use voxpath_units::{Span, Time};
     use voxpath_wire::Payload;
@@ -335,11 +270,16 @@ mod tests {
         /// The memory after round trips that brought so many segments.
         fn memory_after(mut self, rounds: &[u32]) -> u32 {
             for (round, &segments) in (1..).zip(rounds) {
-                self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_millis(60) * round, 0);
+                self.end.adjust_receive_space(
+                    &self.shared,
+                    Time::ZERO + Span::from_millis(60) * round,
+                    self.end.nxt(),
+                    0,
+                );
                 self.take(segments);
             }
-            self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_secs(10), 0);
-            self.end.space.memory
+            self.end.adjust_receive_space(&self.shared, Time::ZERO + Span::from_secs(10), self.end.nxt(), 0);
+            self.end.space.memory.size()
         }
     }
 
@@ -399,7 +339,10 @@ mod tests {
             (46_875, 1448, 52, 56_472),
             (46_875, 1460, 40, 56_940),
         ] {
-            let room = room_in_memory(2 * buffer, 1, segment, headers).max(buffer);
+            let config =
+                Config { receive_autotuning: false, receive_buffer: buffer, ..Profile::Linux.config() };
+            let packets = Packets { segment, headers };
+            let room = ReceiveMemory::new(&config).room(1, packets).max(buffer);
             assert_eq!(room / segment * segment, window, "{buffer} octets");
         }
     }

@@ -330,10 +330,11 @@ impl LossRecovery {
         let Some(rate) = &mut snd.rate else { return };
         let rtt = delivered.latest_rtt(now);
         let measured = rate.measure(now, delivered, rtt);
-        let total_delivered = rate.delivered();
+        let (total_delivered, delivered_at) = (rate.delivered(), rate.delivered_at());
         let in_flight = self.pipe(cx, snd);
         let sample = RateSample {
             now,
+            delivered_at,
             total_delivered,
             prior_delivered: measured.prior_delivered,
             delivered: measured.delivered,

@@ -87,8 +87,9 @@ impl LossRecovery {
         if cx.config.rack {
             // In recovery there is no waiting for what may only be late.
             self.update_lost(cx, snd, now);
-            // Where all was retransmitted already nothing has to leave whatever the window says.
-            self.episode.force = snd.scoreboard.has_lost();
+            // Where all was retransmitted already nothing has to leave whatever the window says; nor where the rate of delivery steers it, for
+            // the first retransmission is PRR's (tcp_cwnd_reduction()).
+            self.episode.force = snd.scoreboard.has_lost() && !snd.by_rate();
         }
     }
 
@@ -217,7 +218,8 @@ impl LossRecovery {
             let flight = if cx.options.sack { pipe } else { snd.flight() };
             self.reduce_ssthresh(cx, snd, now, flight);
         }
-        snd.cc.cwnd_event(now, CwndEvent::Loss { total_lost: snd.scoreboard.lost_ever() });
+        let total_lost = snd.scoreboard.lost_ever();
+        snd.cc.cwnd_event(now, CwndEvent::Loss { total_lost }, &mut snd.window);
         self.dupacks.on_timeout(cx.config.dupack_threshold);
         let kept = if by_time { self.pipe(cx, snd) } else { 0 };
         snd.window.cwnd = kept + snd.window.smss;

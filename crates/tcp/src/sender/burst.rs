@@ -23,10 +23,9 @@ const WINDOW_DIVISOR: u64 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     at: Time,
+    size: u16,
     /// Its segments that have not left.
     left: u16,
-    /// Whether it is of several.
-    several: bool,
     /// Whether the next one waits for the congestion window.
     waits_for_cwnd: bool,
 }
@@ -37,6 +36,11 @@ impl Sender {
         self.burst.left > 0 && self.burst.at.as_nanos() == now.as_nanos()
     }
 
+    /// Segments of the burst that is leaving that have not left.
+    pub(super) const fn burst_left(&self, now: Time) -> u64 {
+        if self.continues_burst(now) { self.burst.left as u64 } else { 0 }
+    }
+
     /// A segment of new data leaves; whether it is the last of a burst of several, which has PSH (__tcp_transmit_skb()).
     pub(crate) fn take_from_burst(&mut self, cx: &Shared, recovery: &LossRecovery, now: Time) -> bool {
         if !cx.config.segmentation_offload {
@@ -45,10 +49,36 @@ impl Sender {
         if !self.continues_burst(now) {
             let size = self.burst_size(cx, recovery);
             // A buffer has 45 segments of the usual size, 65 535 at most.
-            self.burst = Burst { at: now, left: size as u16, several: size > 1, waits_for_cwnd: false };
+            self.burst = Burst { at: now, size: size as u16, left: size as u16, waits_for_cwnd: false };
         }
         self.burst.left -= 1;
-        self.burst.left == 0 && self.burst.several
+        self.burst.left == 0 && self.burst.size > 1
+    }
+
+    /// Whether the segment taken last is not the first of its burst.
+    pub(super) const fn is_within_burst(&self) -> bool {
+        self.burst.left + 1 < self.burst.size
+    }
+
+    /// What was lost of a buffer leaves again at once, as far as the congestion window and the size of a burst let it (tcp_xmit_retransmit_queue());
+    /// only pacing would tell. A segment of it leaves that ends at `end`.
+    pub(crate) fn take_again_from_burst(
+        &mut self,
+        cx: &Shared,
+        recovery: &LossRecovery,
+        now: Time,
+        end: u64,
+    ) {
+        if !cx.config.segmentation_offload || self.pacer.is_none() {
+            return;
+        }
+        if self.continues_burst(now) {
+            self.burst.left -= 1;
+            return;
+        }
+        let room = self.cwnd_room(cx, recovery) / self.window.smss;
+        let left = self.rtx_queue.lost_of_buffer(end, room.min(self.burst_goal(cx, recovery) - 1));
+        self.burst = Burst { at: now, size: left + 1, left, waits_for_cwnd: self.burst.waits_for_cwnd };
     }
 
     /// Whether the next burst waits because it may become larger (tcp_tso_should_defer()).
@@ -127,6 +157,15 @@ impl Sender {
         let left = whole - (self.nxt - 1) % whole;
         let asked = self.burst_quota(cx, recovery) * smss;
         left.max(asked.min(left + whole)).min(self.unsent())
+    }
+
+    /// Octets of the burst that may leave now.
+    pub(crate) fn may_leave(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        if self.timers.pacing.is_some() {
+            return 0;
+        }
+        let burst = self.usual_burst(cx, recovery) * self.window.smss;
+        self.unsent().min(self.usable()).min(self.cwnd_room(cx, recovery)).min(burst)
     }
 
     pub(super) fn cwnd_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {

@@ -77,7 +77,8 @@ impl Sender {
             && let Some(last) = self.last_data.replace(now)
             && now > last
         {
-            self.cc.cwnd_event(now, CwndEvent::TxStart { idle: now - last });
+            let app_limited = self.rate.as_ref().is_some_and(|rate| rate.is_app_limited());
+            self.cc.cwnd_event(now, CwndEvent::TxStart { idle: now - last, app_limited }, &mut self.window);
         }
     }
 

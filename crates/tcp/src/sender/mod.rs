@@ -255,9 +255,9 @@ impl Sender {
         if in_segments && len > 0 { len.max(self.window.smss) } else { len }
     }
 
-    /// By how many octets a segment falls short of what it is charged.
-    fn short(&self, cx: &Shared, len: u64) -> u32 {
-        (self.charge(cx, len) - len) as u32
+    /// By how many octets a segment falls short of what it is charged: less than a full one, whose size has 16 bits.
+    fn short(&self, cx: &Shared, len: u64) -> u16 {
+        (self.charge(cx, len) - len) as u16
     }
 
     /// Nagle's algorithm: whether a segment that is not full has to wait.
@@ -323,6 +323,9 @@ impl Sender {
         self.usage.sent = true;
         let snapshot = self.rate_snapshot(now, start == self.una);
         self.rtx_queue.push(self.nxt, self.short(cx, self.nxt - start), now, snapshot);
+        if len > 0 && self.is_within_burst() {
+            self.rtx_queue.continue_buffer();
+        }
     }
 
     /// These octets leave again in one segment.
@@ -349,9 +352,9 @@ impl Sender {
 
     /// The handshake is over; its round trip is what congestion control begins with (tcp_init_congestion_control()).
     pub(crate) fn init_congestion_control(&mut self, now: Time, rtt: Option<Span>) {
-        self.cc.init(now, rtt);
+        self.cc.init(now, rtt, &self.window);
         if let Some(rate) = &mut self.rate {
-            rate.init(rtt);
+            rate.init(rtt, self.window.smss);
         }
     }
 

@@ -74,15 +74,16 @@ impl Sender {
 
     /// `octets` leave now.
     pub(crate) fn pace(&mut self, cx: &Shared, now: Time, octets: u32) {
-        if cx.counters.data_segments_sent < UNPACED {
-            return;
-        }
         let Some(rate) = self.pacing_rate(cx) else { return };
+        let with_burst = cx.counters.data_segments_sent + self.burst_left(now);
         let Some(pacer) = &mut self.pacer else { return };
         let nanos = u64::from(octets) * 1_000_000_000 / rate.max(1);
         // What was missed is made good by half of a burst at most (tcp_update_skb_after_send()).
         if now >= pacer.next {
             **pacer = Pacer { next: now, missed: now - pacer.next };
+        }
+        if with_burst < UNPACED {
+            return;
         }
         let made_good = pacer.missed.min(Span::from_nanos(nanos / 2));
         pacer.missed = pacer.missed - made_good;

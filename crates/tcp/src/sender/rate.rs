@@ -55,9 +55,13 @@ impl RateSampler {
         }
     }
 
-    /// The handshake took this round trip.
-    pub(crate) fn init(&mut self, rtt: Option<Span>) {
-        self.min_rtt = rtt;
+    /// The handshake took this round trip; its SYN counts as a segment, of so many octets.
+    pub(crate) fn init(&mut self, rtt: Option<Span>, smss: u64) {
+        (self.min_rtt, self.delivered) = (rtt, smss);
+    }
+
+    pub(crate) const fn is_app_limited(&self) -> bool {
+        self.app_limited.is_some()
     }
 
     /// The application has less to send than the window allows, with `pipe` octets in flight (section 3.4).
@@ -67,6 +71,11 @@ impl RateSampler {
 
     pub(crate) const fn delivered(&self) -> u64 {
         self.delivered
+    }
+
+    /// When data was delivered last, or sent where nothing was outstanding.
+    pub(crate) const fn delivered_at(&self) -> Time {
+        self.delivered_at
     }
 
     /// An acknowledgment delivered this (section 3.3).

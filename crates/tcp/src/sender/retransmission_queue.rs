@@ -79,7 +79,9 @@ struct Segment {
     /// SND.NXT then, itself included.
     nxt: u64,
     /// By how many octets it falls short of what it is charged.
-    short: u32,
+    short: u16,
+    /// In one buffer with the segment before it.
+    continues: bool,
     retransmitted: bool,
     sacked: bool,
     /// Marked lost, and not retransmitted since.
@@ -116,15 +118,17 @@ pub(crate) struct Delivered {
     pub(crate) newest: Option<Sent>,
     /// The one that was sent last of those sent once.
     pub(crate) newest_once: Option<Sent>,
-    /// The send time of the last segment sent once, in the order of octets.
+    /// The send times of the last segment and of the first one acknowledged that were neither sent twice nor SACKed before, in the order of
+    /// octets.
     newest_original: Option<Time>,
-    /// That of the first one acknowledged that was neither sent twice nor SACKed before.
     oldest_original: Option<Time>,
     /// That of the first one that was SACKed, in the order of octets, and of the last one.
     first_sacked: Option<Time>,
     last_sacked: Option<Time>,
     /// A segment among those acknowledged had been sent twice.
     pub(crate) ambiguous: bool,
+    /// The round-trip time by the echo of a timestamp, where nothing else tells it.
+    pub(crate) echoed: Option<Span>,
     /// The lowest octet of a segment sent once.
     pub(crate) lowest_original: Option<u64>,
     /// The lowest end of a segment sent once.
@@ -178,9 +182,9 @@ impl Delivered {
     }
 
     /// The round-trip time of what was delivered last, for congestion control: selectively, if anything was (`ca_rtt_us` of Linux'
-    /// tcp_clean_rtx_queue()).
+    /// tcp_clean_rtx_queue()), or else by the timestamp's echo, in whole milliseconds (tcp_ack_update_rtt()).
     pub(crate) fn latest_rtt(&self, now: Time) -> Option<Span> {
-        self.last_sacked.map(|at| now - at).or_else(|| self.rtt(now))
+        self.last_sacked.map(|at| now - at).or_else(|| self.rtt(now)).or(self.echoed)
     }
 }
 
@@ -191,13 +195,14 @@ impl RetransmissionQueue {
     }
 
     /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
-    pub(crate) fn push(&mut self, end: u64, short: u32, now: Time, snapshot: Option<Snapshot>) {
+    pub(crate) fn push(&mut self, end: u64, short: u16, now: Time, snapshot: Option<Snapshot>) {
         self.sums.short += u64::from(short);
         let sent = Segment {
             end,
             at: now,
             nxt: end,
             short,
+            continues: false,
             retransmitted: false,
             sacked: false,
             lost: false,
@@ -209,11 +214,25 @@ impl RetransmissionQueue {
         }
     }
 
+    /// The last segment is in one buffer with the one before it.
+    pub(crate) fn continue_buffer(&mut self) {
+        if let Some(last) = self.segments.back_mut() {
+            last.continues = true;
+        }
+    }
+
+    /// How many segments from `start` on are lost, in one buffer with the segment that ends there; no more than `most`.
+    pub(crate) fn lost_of_buffer(&self, start: u64, most: u64) -> u16 {
+        let behind = self.segments.range(self.index_of(start)..);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        behind.take(most).take_while(|sent| sent.continues && sent.lost).count() as u16
+    }
+
     /// These octets were retransmitted in one segment, for which `short` more are charged of the congestion window.
     pub(crate) fn mark_retransmitted(
         &mut self,
         range: Range<u64>,
-        mut short: u32,
+        mut short: u16,
         now: Time,
         snapshot: Option<Snapshot>,
     ) {
@@ -240,7 +259,6 @@ impl RetransmissionQueue {
         let Self { segments, sums, .. } = self;
         while let Some(sent) = segments.pop_front_if(|sent| sent.end <= una) {
             delivered.ambiguous |= sent.retransmitted;
-            delivered.newest_original = Some(sent.at);
             let snapshot = self.more.as_mut().and_then(|more| more.snapshots.pop_front());
             sums.short -= sent.short_in_flight();
             sums.sacked_out -= u32::from(sent.sacked);
@@ -249,6 +267,7 @@ impl RetransmissionQueue {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
                     delivered.oldest_original.get_or_insert(sent.at);
+                    delivered.newest_original = Some(sent.at);
                 }
             }
             self.start = sent.end;
@@ -470,8 +489,8 @@ mod tests {
     /// What happens to segments, by numbers that are taken modulo what there is.
     #[derive(Debug, Clone)]
     enum Step {
-        Send { len: u64, short: u32 },
-        Retransmit { from: u64, len: u64, short: u32 },
+        Send { len: u64, short: u16 },
+        Retransmit { from: u64, len: u64, short: u16 },
         Acknowledge { octets: u64 },
         Sack { from: u64, len: u64 },
         DetectLost { since: u64 },
@@ -484,8 +503,8 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let len = 1..300_u64;
         prop_oneof![
-            4 => (len.clone(), 0..100_u32).prop_map(|(len, short)| Step::Send { len, short }),
-            3 => (any::<u64>(), len.clone(), 0..100_u32).prop_map(|(from, len, short)| Step::Retransmit { from, len, short }),
+            4 => (len.clone(), 0..100_u16).prop_map(|(len, short)| Step::Send { len, short }),
+            3 => (any::<u64>(), len.clone(), 0..100_u16).prop_map(|(from, len, short)| Step::Retransmit { from, len, short }),
             2 => len.clone().prop_map(|octets| Step::Acknowledge { octets }),
             3 => (any::<u64>(), len).prop_map(|(from, len)| Step::Sack { from, len }),
             2 => any::<u64>().prop_map(|since| Step::DetectLost { since }),
@@ -503,6 +522,21 @@ mod tests {
             sacked_out: count(|one| one.sacked),
             lost_out: count(|one| one.marked_lost),
         }
+    }
+
+    /// It was measured then: since, it has waited for what was missing below.
+    #[test]
+    fn what_was_sacked_before_measures_no_round_trip_again() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let (mut sent, mut sacked) = (RetransmissionQueue::default(), RangeSet::default());
+        sent.push(100, 0, at(0), None);
+        sent.push(200, 0, at(30), None);
+        sacked.insert(100..200);
+        let (mut first, mut second) = (Delivered::default(), Delivered::default());
+        sent.sack(100..200, &sacked, &mut first);
+        assert_eq!(first.latest_rtt(at(130)), Some(Span::from_millis(100)));
+        sent.acknowledge(200, &mut second);
+        assert_eq!(second.latest_rtt(at(140)), Some(Span::from_millis(140)));
     }
 
     proptest! {

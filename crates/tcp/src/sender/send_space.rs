@@ -113,10 +113,13 @@ impl Sender {
     }
 
     /// What data that waits or is outstanding takes of memory: octets, and what the buffers that they are in have beside.
-    fn memory_taken(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+    pub(crate) fn memory_taken(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let waiting = self.unsent().div_ceil(self.whole_buffer());
-        let outstanding = self.flight().div_ceil(self.usual_burst(cx, recovery) * self.window.smss);
-        self.buffer.len() + BESIDE * (waiting + outstanding)
+        let sacked = self.scoreboard.sacked();
+        let missing = self.flight().saturating_sub(sacked.octets());
+        let outstanding = missing.div_ceil(self.usual_burst(cx, recovery) * self.window.smss);
+        // What was SACKed side by side is one buffer from then on (tcp_shift_skb_data()).
+        self.buffer.len() + BESIDE * (waiting + outstanding + sacked.as_slice().len() as u64)
     }
 }
 

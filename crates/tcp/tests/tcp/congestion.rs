@@ -1,10 +1,10 @@
 //! How the congestion window moves: RFC 5681 section 3.1 and 4.1, RFC 3465, RFC 7661, RFC 9438.
 
-use crate::ladder::{Ladder, ack, data, ms, plain, span_ms};
+use crate::ladder::{Ladder, ack, data, ms, plain, span_ms, syn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use voxpath_tcp::cc::{Ack, CongestionControl, CongestionFactory, CongestionMetrics, Window};
-use voxpath_tcp::{Config, Congestion, Connection, Phase};
+use voxpath_tcp::{Config, Congestion, Connection, Phase, Profile};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
@@ -240,4 +240,18 @@ fn each_algorithm_shows_what_it_goes_by() {
     let mut t = two_out(Config { congestion: Congestion::Cubic, ..plain() });
     t.recv(ack(1)).recv(ack(1)).recv(ack(1)).skip();
     assert_eq!(t.tcp.congestion_metrics().own[0], Some(("w_max_bytes", 2 * 1460)));
+}
+
+/// Karn's rule leaves nothing but the echo of a timestamp (tcp_ack_update_rtt()): BBR's smallest round-trip time is in whole milliseconds then.
+#[test]
+fn after_a_retransmission_the_echo_tells_the_round_trip() {
+    let config = Config { congestion: Congestion::Bbr, ..Profile::Linux.config() };
+    let mut t = Ladder::server(config, syn().mss(1460).sack_permitted(true).stamps((1, 0)));
+    t.skip().at(ms(100)).recv(ack(1).stamps((2, 1)));
+    let min_rtt = |t: &Ladder| t.tcp.congestion_metrics().own[1].map(|(_, nanos)| nanos);
+    // The loss probe leaves at 416 ms, when the time was 417.
+    t.write(1000).skip().at(ms(416)).skip();
+    assert_eq!((t.tcp.counters().loss_probes, min_rtt(&t)), (1, Some(100_000_000)));
+    t.at(ms(450)).recv(ack(1001).stamps((3, 417)));
+    assert_eq!(min_rtt(&t), Some(34_000_000));
 }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from voxpath import _engine
+from voxpath import _engine, interrupts
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real.network import Network, ends_by_itself
 from voxpath.backends.real.session import Session
@@ -19,7 +18,7 @@ from voxpath.backends.sim import flows, rows
 from voxpath.results.identity import Identity, Observe, machine
 from voxpath.results.problems import DamagedError
 from voxpath.results.store import Store
-from voxpath.sweeps.pool import interrupt_later
+from voxpath.sweeps.pool import Ended, Threads
 from voxpath.sweeps.runs import finished, keep
 
 if TYPE_CHECKING:
@@ -135,18 +134,21 @@ class RealBackend:
     def _made(self, runs: Mapping[str, _Run], at_once: int) -> Iterator[tuple[str, Outcome]]:
         """Makes runs, so many at once; each as it is done."""
         room = _Room(self.on_look)
-        with ThreadPoolExecutor(at_once, "voxpath-real") as pool:
+        with Threads(at_once, "voxpath-real") as pool:
             running: dict[Future[Outcome], str] = {}
+            ended: Ended[Outcome] = Ended()
             try:
-                running = {pool.submit(run.make, self.root, room): name for name, run in runs.items()}
+                for name, run in runs.items():
+                    future = pool.submit(run.make, self.root, room)
+                    running[future] = name
+                    ended.watch(future)
                 while running:
-                    done, _ = wait(running, _LOOK_S, FIRST_COMPLETED)
-                    for future in done:
-                        yield running.pop(future), future.result()
+                    if done := ended.next(_LOOK_S):
+                        yield running.pop(done), done.result()
                     room.look()
             except BaseException:
                 # Hosts are put away in order, however often somebody asks for haste.
-                with interrupt_later():
+                with interrupts.deferred():
                     room.close()
                     pool.shutdown(cancel_futures=True)
                 raise

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from voxpath.backends.real.programs import Programs
     from voxpath.results.frames import Tables
 
-_OF_PROGRAMS = ("samples", "programs")
-"""What the engine tells of programs' connections beside a run's tables: values over time, and their ends."""
+_OF_PROGRAMS = ("samples", "programs", "subflows")
+"""What the engine tells of programs' connections beside a run's tables: values over time, their ends, and
+which of
+them are subflows of what."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Books:
         from voxpath.backends.real import connections
         from voxpath.results.frames import frame
 
-        return connections.named(frame(self.tables["programs"]), self.plan)
+        seen, subflows = (frame(self.tables[name]) for name in ("programs", "subflows"))
+        return connections.named(seen, self.plan, subflows)
 
     def _frames(self) -> dict[str, pl.DataFrame]:
         import polars as pl
@@ -73,13 +76,13 @@ class Books:
         from voxpath.backends.real import connections
         from voxpath.results.frames import frame, framed
 
-        samples, seen = (frame(self.tables[name]) for name in _OF_PROGRAMS)
+        samples, seen, subflows = (frame(self.tables[name]) for name in _OF_PROGRAMS)
         frames = framed({name: table for name, table in self.tables.items() if name not in _OF_PROGRAMS})
         if "series" in frames:
-            frames["series"] = connections.joined(frames["series"], samples, seen, self.plan)
+            frames["series"] = connections.joined(frames["series"], samples, seen, self.plan, subflows)
         if not seen.is_empty():
             known = [frames["connections"]] if "connections" in frames else []
-            frames["connections"] = pl.concat([*known, connections.named(seen, self.plan)])
+            frames["connections"] = pl.concat([*known, connections.named(seen, self.plan, subflows)])
         for name, rows in self.by_browsers.items():
             known = [frames[name]] if name in frames else []
             frames[name] = pl.concat([*known, rows], how="diagonal_relaxed")

@@ -42,6 +42,9 @@ _SOCKET = frozenset(
 )
 """Keys that `crates/host/src/sockets.rs` sets by socket."""
 
+_OF_LISTENERS = sorted(_SOCKET - {"congestion", "nagle"})
+"""Those of them that connections keep from the socket that listened: the handshake announced them."""
+
 _NAMESPACE: Mapping[str, tuple[str, ...]] = {
     "window_scaling": ("ipv4/tcp_window_scaling",),
     "timestamps": ("ipv4/tcp_timestamps",),
@@ -217,9 +220,28 @@ def _shared_keys(plan: Mapping[str, Any], index: int) -> dict[str, Any]:
                         f"the real host {name!r} has one kernel, but {place} asks for {key} = {value!r} and "
                         f"{where} for {before!r}"
                     )
+    _check_listener(plan, index)
     controls = {program["tcp"]["congestion"] for program in _programs(plan, index)}
     found = {key: value for key, (value, _) in shared.items() if key in _NAMESPACE or value != usual[key]}
     return found | ({"congestion": controls.pop()} if len(controls) == 1 else {})
+
+
+def _check_listener(plan: Mapping[str, Any], index: int) -> None:
+    """All flows that end at a host end at one listening socket."""
+    heard: dict[str, tuple[Any, str]] = {}
+    for flow in plan["flows"]:
+        if flow["simulated"] or flow["transport"]["kind"] == "udp" or flow["to"] != index:
+            continue
+        stack = flow["transport"]["server"]
+        for key in _OF_LISTENERS:
+            value = stack.get("tcp", stack)[key]
+            before, first = heard.setdefault(key, (value, flow["name"]))
+            if before != value:
+                raise UnanswerableError(
+                    f"the flows {first!r} and {flow['name']!r} end at one listening socket of the real host "
+                    f"{plan['nodes'][index]['name']!r}, whose connections have one {key}, not {before!r} "
+                    f"and {value!r}: give both the same, or let one be simulated"
+                )
 
 
 def _settable(key: str, value: Any, asked: Mapping[str, Any], usual: Mapping[str, Any]) -> bool:

@@ -10,22 +10,33 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
 
-def named(seen: pl.DataFrame, plan: Mapping[str, Any]) -> pl.DataFrame:
+def named(seen: pl.DataFrame, plan: Mapping[str, Any], subflows: pl.DataFrame | None = None) -> pl.DataFrame:
     """The rows of programs' connections, by the names of hosts where addresses stand.
 
     Args:
         seen: What the engine knows: the table `connections`, in which ends are called by their addresses.
         plan: In which the addresses of hosts stand.
+        subflows: Columns ends, number, flow, connection, of each subflow of Multipath TCP: what it is a part
+            of, a flow by its name, or else a connection by its ends.
     """
     names = _names(plan)
+    parts = _parts(subflows, names)
     return seen.with_columns(
-        pl.Series("flow", [_title(*_ends(flow), names) for flow in seen["flow"]], pl.String),
+        pl.Series(
+            "flow",
+            [parts[flow][0] if flow in parts else _title(*_ends(flow), names) for flow in seen["flow"]],
+            pl.String,
+        ),
         pl.Series("host", [names.get(host, host) for host in seen["host"]], pl.String),
     )
 
 
 def joined(
-    series: pl.DataFrame, watched: pl.DataFrame, seen: pl.DataFrame, plan: Mapping[str, Any]
+    series: pl.DataFrame,
+    watched: pl.DataFrame,
+    seen: pl.DataFrame,
+    plan: Mapping[str, Any],
+    subflows: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The series of flows and those of programs' connections, in the order of time.
 
@@ -36,6 +47,7 @@ def joined(
         watched: Columns time_ns, node, local, remote, accepted, metric, value, of each socket of a host.
         seen: Connections that the network saw, as `named` takes them.
         plan: In which the addresses of hosts stand.
+        subflows: As `named` takes them.
     """
     if watched.is_empty():
         return series
@@ -43,12 +55,15 @@ def joined(
     opened = {_ends(flow) for flow in seen["flow"]}
     sockets = watched.group_by("local", "remote", maintain_order=True).agg(pl.col("accepted").max())
     accepted = {(local, remote): bool(flag) for local, remote, flag in sockets.iter_rows()}
+    parts = _parts(subflows, names)
     called = [
-        {"local": local, "remote": remote, **_called(local, remote, opened, accepted, names)}
+        {"local": local, "remote": remote, **_called(local, remote, opened, accepted, names, parts)}
         for local, remote in accepted
     ]
-    rows = watched.join(pl.DataFrame(called), on=["local", "remote"], maintain_order="left")
-    rows = rows.with_columns(subflow=pl.lit(None, series.schema["subflow"]))
+    schema = {"subflow": series.schema["subflow"]}
+    rows = watched.join(
+        pl.DataFrame(called, schema_overrides=schema), on=["local", "remote"], maintain_order="left"
+    )
     return pl.concat([series, rows.select(series.columns)]).sort("time_ns", maintain_order=True)
 
 
@@ -62,8 +77,9 @@ def _called(
     opened: Container[tuple[str, str]],
     accepted: Mapping[tuple[str, str], bool],
     names: Mapping[str, str],
-) -> dict[str, str]:
-    """What a socket's connection is called, and which end of it this is."""
+    parts: Mapping[str, tuple[str, int]],
+) -> dict[str, str | int | None]:
+    """What a socket's connection is called, which subflow it is, and which end this is."""
     is_server = (remote, local) in opened
     if not is_server and (local, remote) not in opened:
         # It did not leave its host, so that nobody saw who opened it. Somebody listens at a server's port;
@@ -72,7 +88,18 @@ def _called(
         if not is_server and not accepted.get((remote, local), False):
             is_server = (remote, local) in accepted and _split(local)[1] < _split(remote)[1]
     client, server = (remote, local) if is_server else (local, remote)
-    return {"flow": _title(client, server, names), "end": "server" if is_server else "client"}
+    flow, number = parts.get(f"{client} > {server}", (_title(client, server, names), None))
+    return {"flow": flow, "end": "server" if is_server else "client", "subflow": number}
+
+
+def _parts(subflows: pl.DataFrame | None, names: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    """What each subflow is a part of, and its number, by its ends."""
+    if subflows is None:
+        return {}
+    return {
+        ends: (flow or _title(*_ends(connection), names), number)
+        for ends, number, flow, connection in subflows.iter_rows()
+    }
 
 
 def _title(client: str, server: str, names: Mapping[str, str]) -> str:

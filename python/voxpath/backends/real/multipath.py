@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from voxpath import _engine
@@ -16,6 +17,9 @@ _MOST = 8
 """MPTCP_PM_ADDR_MAX of the kernel."""
 
 _SECOND = 10**9
+
+_KEYS = Path("/proc/sys/net/mptcp")
+"""There where the kernel has Multipath TCP."""
 
 _KERNEL: Mapping[str, Any] = {
     "scheduler": "linux",
@@ -69,7 +73,7 @@ def told(plan: Mapping[str, Any], index: int, device: str) -> Told:
             )
         found = (whose, asked)
     if found is None:
-        return Told((), ())
+        return _of_programs(plan, index, device)
     wanted = found[1]
     opens = wanted["opens"] != "nothing"
     flags = "" if not opens else " subflow fullmesh" if wanted["opens"] == "full_mesh" else " subflow"
@@ -83,6 +87,27 @@ def told(plan: Mapping[str, Any], index: int, device: str) -> Told:
     if wanted["close_timeout"] != json.loads(_engine.mptcp())["close_timeout"]:
         keys.append(("mptcp/close_timeout", str(wanted["close_timeout"] // _SECOND)))
     return Told(commands, keys)
+
+
+def joins(plan: Mapping[str, Any], index: int) -> bool:
+    """Whether connections of Multipath TCP that programs open may have several subflows at a host."""
+    return len(_interfaces(plan, index)) > 1 and _KEYS.exists()
+
+
+def _interfaces(plan: Mapping[str, Any], index: int) -> list[int]:
+    """Addresses of a host's interfaces, by their places among its addresses."""
+    return [one["address"] for one in plan["interfaces"] if one["node"] == index]
+
+
+def _of_programs(plan: Mapping[str, Any], index: int, device: str) -> Told:
+    """What a kernel is told for programs that open sockets of Multipath TCP, if it has several interfaces."""
+    if not joins(plan, index):
+        return Told((), ())
+    own = _interfaces(plan, index)
+    opens = any(program["node"] == index for program in plan["programs"])
+    addresses = plan["nodes"][index]["addresses"]
+    endpoints = [f"mptcp endpoint add {addresses[place]} dev {device} subflow" for place in own if opens]
+    return Told([f"mptcp limits set subflow {_MOST} add_addr_accepted {_MOST}", *endpoints], ())
 
 
 def _ends(plan: Mapping[str, Any], index: int) -> Iterator[tuple[str, Mapping[str, Any]]]:

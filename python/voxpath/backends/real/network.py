@@ -92,6 +92,7 @@ class Network:
             self.programs = stack.enter_context(Programs(plan, self.session, self._foreground))
             self.programs.start_servers()
             self.session.start(self._replication, self._observe.json, steered=self._steered)
+            self._queues.begin(self.programs.running)
             self._stack = stack.pop_all()
         return self
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from voxpath.backends.real import multipath
 from voxpath.backends.real.problems import RealError
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Relay:
         transport: `tcp` or `udp`.
         place: Where it listens.
         target: Where it leads.
+        multipath: Whether who comes by TCP may come by Multipath TCP too: where the host has several
+            interfaces.
     """
 
     host: int
@@ -51,6 +54,7 @@ class Relay:
     transport: str
     place: tuple[str, int]
     target: tuple[str, int]
+    multipath: bool = False
 
 
 def relays(plan: Mapping[str, Any]) -> list[Relay]:
@@ -64,8 +68,9 @@ def relays(plan: Mapping[str, Any]) -> list[Relay]:
         transport, host = relay["transport"], relay["node"]
         if relay["kind"] == "reach":
             target = (outer.get((relay["target"], transport), LOOPBACK), relay["target"])
+            several = transport == "tcp" and multipath.joins(plan, host)
             found += [
-                Relay(host, True, transport, (address, relay["port"]), target)
+                Relay(host, True, transport, (address, relay["port"]), target, several)
                 for address in nodes[host]["addresses"]
             ]
         else:

@@ -205,7 +205,7 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 def _relay(relay: Relay, host: _engine.RealHost) -> _engine.Relay:
     start = host.reach if relay.to_machine else host.publish
-    return start(relay.transport, relay.place, relay.target)
+    return start("mptcp" if relay.multipath else relay.transport, relay.place, relay.target)
 
 
 def _in_proc(first_process: int) -> tuple[int, int]:

@@ -237,6 +237,9 @@ class Session:
         with contextlib.suppress(BrokenPipeError):
             self._requests.close()
         self._answers.close()
+        # A process that was waited for is one no more, as where it has died.
+        if self._process.poll() is not None:
+            return
         # `Popen.wait` with a bound looks again and again, up to 50 ms apart.
         ended, waiting = os.pidfd_open(self._process.pid), select.poll()
         waiting.register(ended, select.POLLIN)

@@ -37,7 +37,13 @@ class RunQueues:
     proc: Path = Path("/proc")
     _most: dict[str, int] = field(default_factory=dict)
     _used: dict[int, int] = field(default_factory=dict)
+    _before: dict[int, int] = field(default_factory=dict)
     _next: float = 0.0
+
+    def begin(self, programs: Iterable[tuple[str, int]]) -> None:
+        """Forgets what programs have waited so far: there was no network yet that it could have changed."""
+        for _, process in programs:
+            self._before |= {thread: waited for thread, waited, _ in self._threads(process)}
 
     def look(self, programs: Iterable[tuple[str, int]], now: float | None = None) -> None:
         """Looks at programs, each by its host and its first process, unless that was just done."""
@@ -47,8 +53,9 @@ class RunQueues:
         self._next = now + _EVERY_S
         for host, process in programs:
             waited, used = 0, 0
-            for of_thread, had in self._threads(process):
-                waited, used = max(waited, of_thread), used + had
+            for thread, of_thread, had in self._threads(process):
+                waited = max(waited, of_thread - self._before.get(thread, 0))
+                used += had
             self._most[host] = max(self._most.get(host, 0), waited)
             self._used[process] = max(self._used.get(process, 0), used)
 
@@ -62,16 +69,16 @@ class RunQueues:
         """For how long programs and all that they started had a processor, together."""
         return sum(self._used.values())
 
-    def _threads(self, process: int) -> Iterator[tuple[int, int]]:
-        """How long each thread of a process and of all it started waited for a processor, and had one."""
-        yield 0, self._reaped(process)
+    def _threads(self, process: int) -> Iterator[tuple[int, int, int]]:
+        """Each thread of a process and of all it started, how long it waited for a processor, and had one."""
+        yield process, 0, self._reaped(process)
         for task in self._tasks(process):
             try:
                 had, waited, *_ = (task / "schedstat").read_text().split()
                 children = (task / "children").read_text().split()
             except (OSError, ValueError):
                 continue
-            yield int(waited), int(had)
+            yield int(task.name), int(waited), int(had)
             for child in children:
                 yield from self._threads(int(child))
 

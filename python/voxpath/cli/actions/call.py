@@ -58,6 +58,7 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
             wish=_wish(given),
             buffer=given["buffer"],
             redundancy=given["redundancy"],
+            nack=given["nack"],
             loudspeaker=loudspeaker,
             backend=given["backend"],
             seed=given["seed"],
@@ -105,7 +106,7 @@ def _check(outputs: Sequence[Path], save: Path, recordings: Sequence[Path]) -> N
     """Refuses files that cannot be written, or that are what is read, before anything is run."""
     for path in outputs:
         if path.suffix != ".wav":
-            raise click.BadParameter(f"{path}: ends in .wav", param_hint="--heard")
+            raise click.BadParameter(f"{path} is no recording: its name ends in .wav", param_hint="--heard")
         if not path.absolute().parent.is_dir():
             raise click.BadParameter(f"{path}: there is no such directory", param_hint="--heard")
         if any(path.absolute() == recording.absolute() for recording in recordings):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import math
+import sys
 import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from voxpath import _engine, files, terminal, texts
+from voxpath import _engine, files, interrupts, terminal, texts
 from voxpath.backends import named
 from voxpath.backends.base import RUNNING, Maker
 from voxpath.results.store import Store, StoreError
@@ -79,11 +81,11 @@ def chosen_names(text: str, allowed: Sequence[str], option: str) -> tuple[str, .
         raise click.BadParameter(str(error), param_hint=option) from None
 
 
-def workers_of(jobs: int | None, dask: str | None) -> Workers:
-    """Who makes the runs, as --jobs and --dask say.
+def workers_of(jobs: int | None, dask: str | None, shards: str | None = None) -> Workers:
+    """Who makes the runs, as --jobs, --dask and --shards say.
 
     Raises:
-        click.UsageError: Both are given, or the address is none.
+        click.UsageError: They do not go together, or an address is none.
     """
     if dask is not None:
         if jobs is not None:
@@ -92,7 +94,10 @@ def workers_of(jobs: int | None, dask: str | None) -> Workers:
             check_address(dask)
         except ClusterError as error:
             raise click.BadParameter(str(error), param_hint="--dask") from None
-    return Workers(jobs or processors(), dask)
+    try:
+        return Workers(jobs or processors(), dask, shards)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--shards") from None
 
 
 def check_store(out: Path, backends: Collection[str]) -> None:
@@ -136,8 +141,8 @@ def kept_if_interrupted(out: Path, progress: Progress) -> Iterator[None]:
     """
     try:
         yield
-    except KeyboardInterrupt:
-        if progress.done:
+    except BaseException as error:
+        if interrupts.behind(error) and progress.done:
             click.echo(
                 texts.safe(
                     f"voxpath: {progress.done} runs are kept in {out}; the same command goes on there"
@@ -149,7 +154,9 @@ def kept_if_interrupted(out: Path, progress: Progress) -> Iterator[None]:
 
 def print_json(told: Mapping[str, Any] | Sequence[Any]) -> None:
     """Prints a result for programs; what is no number is null."""
-    click.echo(json.dumps(_finite(told), indent=2, ensure_ascii=False, allow_nan=False))
+    # What another encoding cannot write is escaped, which is the same value.
+    is_utf8 = sys.stdout is not None and codecs.lookup(sys.stdout.encoding).name == "utf-8"
+    click.echo(json.dumps(_finite(told), indent=2, ensure_ascii=not is_utf8, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
@@ -190,7 +197,13 @@ def counted(runs: Runs, progress: Progress) -> Runs:
 
 
 def failed(error: Exception) -> int:
-    """Says what failed; 1."""
+    """Says what failed; 1.
+
+    Raises:
+        KeyboardInterrupt: It failed because of one.
+    """
+    if interrupts.behind(error):
+        raise KeyboardInterrupt from error
     terminal.complain(str(error))
     return 1
 

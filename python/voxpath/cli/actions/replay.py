@@ -99,6 +99,9 @@ def of_capture(path: Path, preset: str | None, prefix: str) -> Replayed:
         click.BadParameter: There is no such preset.
     """
     found = captured.read(path)
+    if not found.datagrams and not found.connections:
+        # tshark takes other files for captures of what it does not know.
+        raise NothingError("no packet of UDP or TCP is in it: is it a capture?")
     client = _busiest(found)
 
     def host(address: str) -> str:

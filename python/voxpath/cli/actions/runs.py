@@ -46,6 +46,8 @@ from voxpath.terminal import Progress
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    import polars as pl
+
     from voxpath.results.answers import Variant
 
 
@@ -77,6 +79,7 @@ class _Spread(_Asked):
 
     save: Path | None
     dask: str | None
+    shards: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,10 +175,8 @@ def sweep(path: Path, options: SweepOptions) -> int:
         print_json(answers_told("sweep", answers))
     else:
         tables.print_sweep(document.scenario.name, answers, len(replications))
-    if options.save is not None:
-        files.save(answers.flows, options.save)
-        terminal.console(stderr=options.json).print(f"flows: {options.save}")
-    return print_runs(answers.outcomes, quiet=options.json)
+    saved = _saved("flows", answers.flows, options)
+    return max(saved, print_runs(answers.outcomes, quiet=options.json))
 
 
 def compare(sources: Sequence[Path], options: CompareOptions) -> int:
@@ -210,10 +211,8 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         print_json({**told, "answers": [row for row in told["answers"] if row["metric"] in shown]})
     else:
         tables.print_comparison(answers, lines)
-    if options.save is not None:
-        files.save(answers.summary, options.save)
-        terminal.console(stderr=options.json).print(f"summary: {options.save}")
-    return print_runs(answers.outcomes, quiet=options.json)
+    saved = _saved("summary", answers.summary, options)
+    return max(saved, print_runs(answers.outcomes, quiet=options.json))
 
 
 def report(path: Path, options: ReportOptions) -> int:
@@ -257,7 +256,7 @@ def _answers(
     """The answers, or the exit code of what went wrong."""
     names = chosen_names(options.backend, BACKENDS, "--backend")
     own = _own_formulas(options.formulas, names)
-    workers = workers_of(options.jobs, options.dask)
+    workers = workers_of(options.jobs, options.dask, options.shards)
     check_store(options.out, names)
     total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
@@ -320,6 +319,18 @@ def _check_save(path: Path | None) -> None:
         files.check(path)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--save") from None
+
+
+def _saved(what: str, frame: pl.DataFrame, options: _Spread) -> int:
+    """Writes a frame, if that is asked for, and says where it is; 1 where it cannot be written."""
+    if options.save is None:
+        return 0
+    try:
+        files.save(frame, options.save)
+    except ValueError as error:
+        return failed(error)
+    terminal.console(stderr=options.json).print(f"{what}: {options.save}")
+    return 0
 
 
 def _observation(document: Document, options: _Observed, backends: Collection[str]) -> Observe:

@@ -130,7 +130,9 @@ def find(run: Path, out: Path) -> Path:
     if is_run(run):
         return run
     if run.name == str(run) and out.is_dir():
-        alone = {path for path in out.glob(f"{run.name}*") if (path / "verdict.json").is_file()}
+        # No pattern: what stands for several names in one is part of no name of a run.
+        begin_so = (path for path in out.iterdir() if path.name.startswith(run.name))
+        alone = {path for path in begin_so if (path / "verdict.json").is_file()}
         packed = {out / name for name in Packs(out).names() if name.startswith(run.name)}
         found = sorted(alone | packed)
         if len(found) == 1:

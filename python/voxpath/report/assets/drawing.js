@@ -21,6 +21,12 @@ const drawing = (() => {
     const mantissa = +(value / 10 ** exponent).toPrecision(digits);
     return (mantissa === 1 ? "" : `${mantissa}·`.replace("-", "−")) + `10${superscript(exponent)}`;
   };
+  // Distances of ticks: uPlot's own, and of these whole ones where all values are counts, unless somebody has zoomed in between two.
+  const INCREMENTS = Array.from({ length: 256 }, (_, i) => +`${[1, 2, 2.5, 5][i % 4]}e${Math.floor(i / 4) - 32}`);
+  const steps = (columns) => {
+    const counts = columns.every((column) => column.every((value) => value == null || Number.isInteger(value)));
+    return (u, axis, low, high) => (counts && high - low >= 1 ? INCREMENTS.filter(Number.isInteger) : INCREMENTS);
+  };
   const titled = (axis) => (axis.unit ? `${axis.label}, ${axis.unit}` : axis.label);
 
   // The button that changes between light and dark; `redraw` draws again what has colours of its own.
@@ -35,5 +41,5 @@ const drawing = (() => {
     dark.addEventListener("change", show);
     show();
   };
-  return { colour, font, readable, titled, themed };
+  return { colour, font, readable, steps, titled, themed };
 })();

@@ -1,7 +1,7 @@
 // Shows what the links of a running network do, and sends what somebody changes of them.
 "use strict";
 (() => {
-  const { colour, font, readable, themed } = drawing;
+  const { colour, font, readable, steps, themed } = drawing;
   const EVERY_MS = 250;
   const SHOWN_S = 120; // of the past
   const CHARTS = [
@@ -47,7 +47,8 @@
       const line = (index) => ({ stroke: () => colour(`curve-${index}`), width: 1.75, points: { show: false } });
       return {
         width: 300, height: 160, legend: { show: false }, cursor: { show: false }, padding: [8, 8, 0, 0],
-        series: [{}, ...this.ways.map((_, index) => line(index))], axes: [axis(28), axis(56)],
+        series: [{}, ...this.ways.map((_, index) => line(index))],
+        axes: [axis(28), { ...axis(56), incrs: (u, ...range) => steps(u.data.slice(1))(u, ...range) }],
         scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? 1.05 * high : 1] } },
       };
     }

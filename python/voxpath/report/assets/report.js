@@ -8,7 +8,7 @@
   const ROOM = 0.03; // of the range, around the values
   const plots = [];
 
-  const { colour, font, readable, titled, themed } = drawing;
+  const { colour, font, readable, steps, titled, themed } = drawing;
   const measured = (axis, value) =>
     axis.names ? axis.names[value] ?? "" : readable(value, 5) + (axis.unit ? ` ${axis.unit}` : "");
 
@@ -38,6 +38,16 @@
       }
     return found;
   };
+  // Labels below a logarithmic axis, but for those that would run into the one before.
+  const spaced = (u, ticks, texts) => {
+    let end = -Infinity;
+    return texts.map((text, i) => {
+      const at = u.valToPos(ticks[i], "x"), half = 3.75 * text.length;
+      if (at - half < end + 4) return "";
+      end = at + half;
+      return text;
+    });
+  };
   const padded = (axis, low, high, fromZero) => {
     if (axis.span) [low, high] = [Math.min(low ?? Infinity, axis.span[0]), Math.max(high ?? -Infinity, axis.span[1])];
     if (low == null || high == null) return axis.log ? [0.1, 1] : [0, 1];
@@ -46,7 +56,7 @@
       return [low / factor, high * factor];
     }
     const room = axis.names ? 0.5 : low === high ? Math.abs(low) / 2 || 1 : (high - low) * ROOM;
-    if (fromZero && low >= 0 && low < 0.5 * high) return [0, high + room];
+    if (fromZero && low >= 0 && low <= 0.5 * high) return [0, high + room];
     return [low - room, high + room];
   };
 
@@ -94,7 +104,11 @@
       const axis = (of, extra) => ({
         stroke: () => colour("text"), font: font(), labelFont: font(), label: titled(of), labelSize: 22, labelGap: 2,
         grid: { stroke: () => colour("rule"), width: 1 }, ticks: { stroke: () => colour("rule"), width: 1, size: 5 },
-        values: (u, ticks) => ticks.map((tick) => (of.names ? of.names[tick] ?? "" : readable(tick, 6))),
+        values: (u, ticks) => {
+          const texts = ticks.map((tick) => (of.names ? of.names[tick] ?? "" : readable(tick, 6)));
+          return of === this.x && of.log ? spaced(u, ticks, texts) : texts;
+        },
+        incrs: steps(of === this.y ? this.data.slice(1) : [this.data[0]]),
         ...(of.log && { splits: (u, i, low, high) => logTicks(low, high), filter: (u, ticks) => ticks }),
         ...(of.names && { splits: () => of.names.map((_, i) => i), grid: { show: false } }),
         ...extra,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -11,6 +12,7 @@ from voxpath.scenario.apps.call_summaries import FRAMES, MESSAGES, METRICS, SECO
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
 from voxpath.scenario.planning import plan
+from voxpath.scenario.problems import PlanError
 from voxpath.scenario.quantities import Drift, Packets, PositiveSize, PositiveSpan
 from voxpath.scenario.rates import Rates, control_of
 from voxpath.scenario.table import From, Keys, Table, faults
@@ -18,6 +20,7 @@ from voxpath.scenario.table import From, Keys, Table, faults
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from voxpath.scenario.problems import Path
     from voxpath.scenario.traces import Traces
 
 
@@ -40,6 +43,7 @@ class Media(Table):
     nack: bool = Field(
         False, description="Lost packets of video are asked for and sent again (RFC 4585, RFC 4588)."
     )
+    audio_nack: bool = Field(False, description="Lost packets of audio, likewise.")
     parity: Annotated[Packets, Field(le=15)] | None = Field(
         None, description="One parity packet for each so many packets of a frame of video (RFC 8627)."
     )
@@ -62,13 +66,18 @@ class Sends(Media):
 
     PLAN: ClassVar[Keys] = {
         "control": From("control", lambda sends, _: control_of(sends.control)),
-        "repair": From("nack", lambda sends, _: _repair(sends), also=("parity", "redundancy", "inband_fec")),
+        "repair": From(
+            "nack",
+            lambda sends, _: _repair(sends),
+            also=("audio_nack", "parity", "redundancy", "inband_fec"),
+        ),
     }
 
 
 def _repair(sends: Sends) -> dict[str, Any]:
     return {
         "nack": sends.nack,
+        "audio_nack": sends.audio_nack,
         "parity_packets": sends.parity,
         "redundant_frames": sends.redundancy,
         "inband": sends.inband_fec,
@@ -87,7 +96,12 @@ _Back = Annotated[
 def _back(app: Call, files: Traces) -> Any:
     if app.back == "none":
         return None
-    return app.there(files) if app.back == "same" else app.back
+    if app.back != "same":
+        return app.back
+    # What is wrong with it is said of what `from` sends.
+    with contextlib.suppress(PlanError):
+        return app.there(files)
+    return None
 
 
 class Call(AppTable, Media):
@@ -124,7 +138,11 @@ class Call(AppTable, Media):
         if self.video is None and self.audio is None:
             return None
         sends = Sends.model_construct(**{key: getattr(self, key) for key in WAY})
-        return plan(sends, files, [])
+        found: list[tuple[Path, str]] = []
+        made = plan(sends, files, found)
+        if found:
+            raise PlanError(found[0][1])
+        return made
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _OF_PRESENTER = ("video", "audio", "packet", "redundancy", "inband_fec")
 """What is sent on every leg as the presenter sends it."""
-_OWN = ("control", "rate", "queue", "buffer", "nack", "circuit_breaker")
+_OWN = ("control", "rate", "queue", "buffer", "nack", "audio_nack", "circuit_breaker")
 
 
 class Viewer(PartyTable):
@@ -50,6 +50,7 @@ class Viewer(PartyTable):
         False,
         description="It asks the forwarder for lost packets of video (RFC 4585), which sends them again.",
     )
+    audio_nack: bool = Field(False, description="Likewise, for those of audio.")
     circuit_breaker: bool = Field(
         False, description="Media stops on its leg for the rest of the call where RFC 8083 says so."
     )

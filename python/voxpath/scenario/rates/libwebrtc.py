@@ -19,6 +19,15 @@ class LibWebRtc(ControlTable):
     )
     probing: bool = Field(True, description="Probes at the start, and while the application limits the rate.")
     loss_based_v2: bool = Field(True, description="The loss-based estimate of today; else the classic one.")
+    pushback: bool = Field(
+        True,
+        description="The encoder leaves out frames while more is on its way than the estimate sends in a "
+        "round trip and 350 ms (WebRTC-CongestionWindow).",
+    )
+    bitrate_adjuster: bool = Field(
+        True,
+        description="The encoder gets less where its frames are often too large (EncoderBitrateAdjuster).",
+    )
     transport_overhead: bool = Field(
         True,
         description="Packets count with the headers of IPv4 and UDP, 28 B (send_side_bwe_with_overhead).",

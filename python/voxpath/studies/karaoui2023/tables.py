@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from voxpath.document import Cell, Check, Table
-from voxpath.results.decisions import above, all_of, below, within
+from voxpath.results.decisions import above, all_of, below, between
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import Comparison, Published, Tolerance, compare, contradiction, shown
 from voxpath.voice.phonetics import summary
@@ -249,6 +249,8 @@ def correlated(claim: str, found: summary.Correlation | None, sign: int, set_asi
 _VOWELS_BESIDE_T = 5
 """That the average beside T is made of; of P and PTah it is one vowel, as far as the publication says."""
 
+_Ends = tuple[float, float]
+
 _NORMAL = statistics.NormalDist().inv_cdf(0.975)
 
 
@@ -260,11 +262,18 @@ def superposition() -> Check:
         name = f"F{index + 1}"
         plain = cell(f"text.{name}.plain")
         both, *parts = (cell(f"table2.{name}.{one}") - plain for one in ("a_PTah", "a_P", "a_T_average"))
-        reach = _NORMAL * spread * math.sqrt(1 + 1 + 1 / _VOWELS_BESIDE_T)
-        beyond, allowed = both - sum(parts), claim["share"] * abs(sum(parts))
-        decided.append(within((beyond - reach, beyond + reach), -allowed, allowed))
+        total = sum(parts)
+
+        def off(factor: float, both: float = both, total: float = total, spread: float = spread) -> _Ends:
+            """Where the shift of PTah lies, less a multiple of the sum of the others."""
+            reach = _NORMAL * spread * math.sqrt(1 + factor**2 * (1 + 1 / _VOWELS_BESIDE_T))
+            return both - factor * total - reach, both - factor * total + reach
+
+        decided.append(between(off(1 - claim["share"]), off(1 + claim["share"])))
+        low, high = off(1.0)
         told.append(
-            f"{name} {both:+.0f} Hz, the sum is {sum(parts):+.0f} Hz: {beyond:+.0f} ± {reach:.0f} Hz off"
+            f"{name} {both:+.0f} Hz, the sum is {total:+.0f} Hz: "
+            f"{(low + high) / 2:+.0f} ± {(high - low) / 2:.0f} Hz off"
         )
     return Check(claim["text"], all_of(decided), "; ".join(told))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.document import Cell, Check, Checks, Table
-from voxpath.results.decisions import above, all_of, below, within
+from voxpath.results.decisions import above, all_of, below, near, within
 from voxpath.results.intervals import paired
 from voxpath.studies.base import shown
 from voxpath.studies.karaoui2023.tables import correlated, row
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from voxpath.document import Outlines, Spectrogram
+    from voxpath.results.decisions import Decision
     from voxpath.results.intervals import Summary
     from voxpath.voice.phonetics.formants import Vowel
     from voxpath.voice.phonetics.measurement import Measurement
@@ -224,10 +225,20 @@ class Found:
 
     def beyond(self, index: int) -> Summary:
         """By how many Hz a formant moves more with both gestures at once than with each alone in sum."""
-        alone = zip(
-            *(self.formant(context, index) for context in (T_CONTEXT, P_CONTEXT, PLAIN_CONTEXT)), strict=True
-        )
-        return paired(self.formant(BOTH, index), [one + other - plain for one, other, plain in alone])
+        both, alone = self._shifts(index)
+        return paired(both, alone)
+
+    def adds_up(self, index: int, share: float) -> Decision:
+        """Whether a formant moves as much with both gestures at once as with each alone, within a share."""
+        both, alone = self._shifts(index)
+        return near(both, alone, share)
+
+    def _shifts(self, index: int) -> tuple[list[float], list[float]]:
+        """By how many Hz a formant moves with both gestures, and with each alone in sum; for each jaw."""
+        contexts = (BOTH, T_CONTEXT, P_CONTEXT, PLAIN_CONTEXT)
+        values = list(zip(*(self.formant(context, index) for context in contexts), strict=True))
+        both = [together - plain for together, _, _, plain in values]
+        return both, [one + other - 2 * plain for _, one, other, plain in values]
 
     @property
     def shift(self) -> list[float]:
@@ -345,9 +356,8 @@ def superposition(found: Found) -> Checks:
     adding = []
     for index in (0, 1):
         total = found.moved(index).mean + found.moved(index, P_CONTEXT).mean
-        beyond = found.beyond(index)
-        allowed = ADDS_WITHIN * abs(total)
-        adding.append((within(beyond, -allowed, allowed), f"F{index + 1} {shown(beyond)} of {total:+.0f} Hz"))
+        told = f"F{index + 1} {shown(found.beyond(index))} of {total:+.0f} Hz"
+        adding.append((found.adds_up(index, ADDS_WITHIN), told))
     return Checks(
         f"The pharyngeal gesture, alone and with the pharyngealised one: {found.pair.name} pair",
         [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from voxpath.backends.formula.wire import packet_error_rate
 from voxpath.document import Cell as Entry
 from voxpath.document import Check, Checks, Section, Table, Text
-from voxpath.results.decisions import all_of, below, negated, within
+from voxpath.results.decisions import all_of, below, negated
 from voxpath.studies.base import compare, shown
 from voxpath.studies.sarkar2022.questions import BIT_ERRORS, NO_LOST_ACKS, Cell
 from voxpath.studies.sarkar2022.scenario import LONGEST, VARIANTS, bit_error_rate
@@ -83,11 +83,8 @@ def checks(found: Found, items: Mapping[Key, Comparison]) -> list[Check]:
     """What bit errors do that dropped packets do not."""
     bits = {variant: Cell(variant, _DEEP, BIT_ERRORS) for variant in VARIANTS}
     saved = {variant: found.slower(cell, cell._replace(change="")) for variant, cell in bits.items()}
-    apart, bounds = {}, {}
-    for variant, cell in bits.items():
-        prompt = found.summary(cell._replace(change=NO_LOST_ACKS), _TIME)
-        apart[variant] = found.slower(cell, cell._replace(change=NO_LOST_ACKS))
-        bounds[variant] = _AS_IF * prompt.mean if prompt is not None else 0.0
+    prompt = {variant: cell._replace(change=NO_LOST_ACKS) for variant, cell in bits.items()}
+    apart = {variant: found.slower(cell, prompt[variant]) for variant, cell in bits.items()}
     number = items["Table 4", "response time", _DEEP].published
     judged = compare(number, found.summary(bits["riverbed16"], _TIME))
     return [
@@ -99,7 +96,7 @@ def checks(found: Found, items: Mapping[Key, Comparison]) -> list[Check]:
         ),
         Check(
             f"It takes what it takes where no acknowledgment is lost, within {100 * _AS_IF:g} %.",
-            all_of(within(one, -bounds[variant], bounds[variant]) for variant, one in apart.items()),
+            all_of(found.as_slow(cell, prompt[variant], _AS_IF) for variant, cell in bits.items()),
             "; ".join(f"{variant} {shown(one)} s apart" for variant, one in apart.items()),
         ),
         Check(

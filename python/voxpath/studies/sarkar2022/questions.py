@@ -10,6 +10,7 @@ import polars as pl
 
 from voxpath.backends.base import Question
 from voxpath.backends.sim import rows
+from voxpath.results.decisions import near
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
 from voxpath.results.tables import tables
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from voxpath.results.answers import Variant
+    from voxpath.results.decisions import Decision
     from voxpath.results.outcome import Outcome
     from voxpath.results.rows import Row
     from voxpath.studies.base import Ask
@@ -321,6 +323,11 @@ class Found:
         """The mean of the paired differences to a cell with the same random streams."""
         values, reference = self.values(cell, metric), self.values(base, metric)
         return paired(values, reference) if values and len(values) == len(reference) else None
+
+    def as_slow(self, cell: Cell, base: Cell, share: float, metric: str = "completion_s") -> Decision:
+        """Whether the mean is within a share of that of a cell with the same random streams."""
+        values, reference = self.values(cell, metric), self.values(base, metric)
+        return near(values, reference, share) if values and len(values) == len(reference) else None
 
     def trace(self, cell: Cell, table: str, source: str = SIM) -> Sequence[pl.DataFrame]:
         """`series`, `packets` or `elements` of each run of a cell."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from voxpath.document import Checks, Facts, Lead, Report, Section, Text
 from voxpath.studies.base import Answer, Study, held, origin, pictured, shown
-from voxpath.studies.tran2018 import claims, figures, tables
+from voxpath.studies.tran2018 import claims, difference, figures, tables
 from voxpath.studies.tran2018.measures import of_one, percentile
 from voxpath.studies.tran2018.networks import KINDS
 from voxpath.studies.tran2018.printed import MOBILE, MOBILITIES
@@ -105,6 +105,7 @@ def run(ask: Ask, quick: bool) -> Answer:
     """Asks everything and judges it."""
     effort = QUICK if quick else FULL
     found = ask_all(ask, effort)
+    regions = difference.ask_all(ask, difference.QUICK if quick else difference.FULL)
     judged = tables.comparisons(found)
     checks = claims.of_text(found)
     near = tables.of_configurations(found, PUBLISHED, BELGIUM, "Response delays")
@@ -127,6 +128,8 @@ def run(ask: Ask, quick: bool) -> Answer:
                 tables.of_others(found),
             ],
         ),
+        *difference.sections(regions),
+        Section("Energy of the radios", [tables.of_energy(found)]),
         Section("The published tool", [tables.flaws(found)]),
         _setup(effort),
     ]
@@ -136,7 +139,7 @@ def run(ask: Ask, quick: bool) -> Answer:
     report = Report(
         "Tran et al. 2018: voice requests over Multipath TCP",
         "Which scheduler keeps the answer fast, for a client on two cellular networks?",
-        _answer(found, judged, checks),
+        [*_answer(found, judged, checks), *difference.answer(regions)],
         sections,
         origin("tran2018", quick, repetitions=str(effort.repetitions)),
         Lead(_answer(found, judged, checks)[0], pictured(sections, "Figure 4"), checks[0].claim),
@@ -144,4 +147,4 @@ def run(ask: Ask, quick: bool) -> Answer:
     return Answer(near, judged, report)
 
 
-STUDY = Study("tran2018", "Tran et al. 2018, voice requests over Multipath TCP", ("sim",), run)
+STUDY = Study("tran2018", "Tran et al. 2018, voice requests over Multipath TCP", ("sim", "real"), run)

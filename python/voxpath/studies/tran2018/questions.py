@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 
 from voxpath.backends.base import Question
+from voxpath.results.energy import RADIOS, Energy, energy
+from voxpath.results.identity import Observe
 from voxpath.results.tables import tables
-from voxpath.studies.tran2018.networks import PATHS, node
+from voxpath.studies.tran2018.networks import LENGTH_S, PATHS, node
 from voxpath.studies.tran2018.printed import MOBILE, MOBILITIES, STATIONARY, setting
 from voxpath.studies.tran2018.scenario import BELGIUM, TCP, TOKYO, application, mptcp, voice
 
@@ -43,6 +45,7 @@ NO_TLP = ", no TLP"
 BEYOND: Mapping[str, Mapping[str, Any]] = {
     **{name: mptcp(name) for name in SCHEDULERS},
     "MPTCP Server at both ends": mptcp("server"),
+    "MPTCP Server, client's oracle": mptcp(server="server", joins="on_doubt"),
     "MPTCP Default, LIA": mptcp(coupling="lia"),
     "MPTCP Default, BALIA": mptcp(coupling="balia"),
     "MPTCP Default, uncoupled": mptcp(coupling=None),
@@ -116,6 +119,11 @@ def cells(effort: Effort) -> dict[Cell, int]:
     return asked
 
 
+WEIGHED = (AS_TCP, DEFAULT, SERVER, "redundant")
+"""Whose energy is told, of mobile nodes, from every packet of the first repetition."""
+RADIO = "lte"
+
+
 class Run(NamedTuple):
     """A minute of a node."""
 
@@ -136,12 +144,17 @@ def questions(effort: Effort) -> dict[Run, Question]:
                 app(cell.name),
                 cell.server,
                 stack(cell.name),
-            )
+            ),
+            observe=Observe(packets=True) if _is_weighed(cell, repetition) else None,
         )
         for cell, repetitions in cells(effort).items()
         for number in range(effort.nodes[cell.mobility])
         for repetition in range(repetitions)
     }
+
+
+def _is_weighed(cell: Cell, repetition: int) -> bool:
+    return cell.name in WEIGHED and cell.mobility == MOBILE and cell.server == BELGIUM and repetition == 0
 
 
 class Requests(NamedTuple):
@@ -174,6 +187,9 @@ class Found:
         self._requests = _by_cell(runs, tables(outcomes, "requests"), _delays)
         self._subflows = _by_cell(runs, tables(outcomes, "connections"), _shares)
         self._flaws = _by_cell(runs, tables(outcomes, "flaws"), lambda _, frame: frame)
+        weighed = [place for place, run in enumerate(runs) if _is_weighed(run.cell, run.repetition)]
+        packets = tables([outcomes[place] for place in weighed], "packets")
+        self._energies = _by_cell([runs[place] for place in weighed], packets, _energies)
 
     def cells(self) -> list[Cell]:
         """Those that have an answer."""
@@ -193,6 +209,10 @@ class Found:
     def subflows(self, cell: Cell) -> NDArray[np.float64]:
         """Of each run: its node, octets by the first subflow and by others, data segments that were sent."""
         return np.array(self._subflows.get(cell, []))
+
+    def energies(self, cell: Cell) -> list[dict[str, Energy]]:
+        """What the radio of each path took, of each run whose packets are known."""
+        return self._energies.get(cell, [])
 
     def flaws(self, cell: Cell) -> dict[str, int]:
         """How often the published tool's rules did something, or would have."""
@@ -226,6 +246,27 @@ def _delays(run: Run, frame: pl.DataFrame) -> Requests:
     return Requests(
         delay.fill_null(np.inf).to_numpy(), rssi[seconds], np.full(spoken.height, run.number, np.int64)
     )
+
+
+def _energies(run: Run, frame: pl.DataFrame) -> dict[str, Energy]:
+    """A packet takes the node's energy when it sends it, and when it comes."""
+    del run
+    passes = {path: ((f"{path} ab", "enqueued"), (f"{path} ba", "delivered")) for path in PATHS}
+    found = {}
+    for path, ways in passes.items():
+        own = [
+            frame.filter(pl.col("link") == link, pl.col("action") == action).with_columns(up=pl.lit(way == 0))
+            for way, (link, action) in enumerate(ways)
+        ]
+        rows = pl.concat(own)
+        found[path] = energy(
+            RADIOS[RADIO],
+            rows["time_ns"].to_numpy() / 1e9,
+            8 * rows["ip_bytes"].to_numpy().astype(float),
+            rows["up"].to_numpy(),
+            float(LENGTH_S),
+        )
+    return found
 
 
 def _shares(run: Run, frame: pl.DataFrame) -> tuple[float, ...]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from voxpath.document import Cell as Shown
 from voxpath.document import Table
+from voxpath.results.energy import RADIOS
 from voxpath.studies.base import compare, shown
 from voxpath.studies.tran2018.claims import correlations as ours_of
 from voxpath.studies.tran2018.measures import (
@@ -17,8 +20,18 @@ from voxpath.studies.tran2018.measures import (
     rank_correlation,
     slowest,
 )
-from voxpath.studies.tran2018.printed import MOBILE, MOBILITIES, correlations
-from voxpath.studies.tran2018.questions import BEYOND, DEFAULT, FLAWED, NO_IR, NO_TLP, Cell
+from voxpath.studies.tran2018.networks import LENGTH_S, PATHS
+from voxpath.studies.tran2018.printed import MOBILE, MOBILITIES, correlations, setting
+from voxpath.studies.tran2018.questions import (
+    BEYOND,
+    DEFAULT,
+    FLAWED,
+    NO_IR,
+    NO_TLP,
+    RADIO,
+    WEIGHED,
+    Cell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,6 +145,54 @@ def of_others(found: Found) -> Table:
         ["configuration", *_COLUMNS],
         rows,
         [*_NOTES, "A scheduler's name alone: it is that of both ends, with OLIA."],
+    )
+
+
+def of_energy(found: Found) -> Table:
+    """What the radios took, beside delay and availability: mobile nodes."""
+    rows: list[list[str | Shown]] = []
+    for name in WEIGHED:
+        cell = Cell(MOBILE, name)
+        runs = found.energies(cell)
+        if not runs:
+            continue
+        by_path = {path: np.mean([run[path].joules for run in runs]) for path in PATHS}
+        connected = np.mean([sum(run[path].connected_s for path in PATHS) for run in runs])
+        requests = found.requests(cell)
+        available = of_one(requests, partial(in_time, limit_s=IN_TIME_S))
+        rows.append(
+            [
+                name,
+                *(f"{value:.0f}" for value in by_path.values()),
+                f"{sum(by_path.values()) / setting('transactions'):.1f}",
+                f"{100 * connected / (len(PATHS) * LENGTH_S):.0f}",
+                shown(available.scaled(100)) if available else "",
+                _ms(of_one(requests, partial(percentile, percent=95))),
+            ]
+        )
+    radio = RADIOS[RADIO]
+    return Table(
+        "Energy of two LTE radios, availability and delay: mobile nodes",
+        [
+            "configuration",
+            *(f"{path} radio, J" for path in PATHS),
+            "J a request",
+            "of the time connected, %",
+            f"within {IN_TIME_S:.0f} s, %",
+            "95th, ms",
+        ],
+        rows,
+        [
+            (
+                f"Above an idle radio, in {LENGTH_S} s with {setting('transactions')} requests. A radio is "
+                f"promoted ({radio.promotion_w:.2f} W for "
+                f"{radio.promotion_s:.2f} s), busy for {radio.busy_s:g} s after each packet "
+                f"({radio.busy_w:.2f} W), waits for more for "
+                f"{radio.tail_s:.1f} s ({radio.tail_w:.2f} W), and is idle then: Huang et al., MobiSys "
+                "2012 (voxpath/results/energy.py)."
+            ),
+            "Requests come every 12 s, about as long as the tail: a radio that is used is hardly ever idle.",
+        ],
     )
 
 

@@ -77,6 +77,7 @@ def call(
     wish: Wish = _USUAL,
     buffer: str = "60 ms",
     redundancy: int = 0,
+    nack: bool = False,
     loudspeaker: Loudspeaker | None = None,
     backend: str = "sim",
     seed: int | None = None,
@@ -93,6 +94,7 @@ def call(
         wish: What is asked of the codec.
         buffer: The jitter buffer: `adaptive`, or how long the first frame waits.
         redundancy: So many earlier frames in each packet of RTP.
+        nack: Whether packets of RTP that are lost are asked for.
         loudspeaker: At the second host, whose echo comes back to the first one; it takes two recordings.
         backend: `sim`, in virtual time; or `real`, over the kernel, which takes as long as the recording.
         seed: Of the random streams; the scenario's own without it.
@@ -110,7 +112,7 @@ def call(
     coder: Codec = chosen(codec, CODECS, "codec")
     if not 1 <= len(recordings) <= len(WAYS):
         raise CallError("a call has one recording, or two for both directions")
-    wants = Wants(jitter.parse(buffer), redundancy)
+    wants = Wants(jitter.parse(buffer), redundancy, nack)
     if loudspeaker is not None:
         chosen(loudspeaker.room, echo.ROOMS, "room")
         if len(recordings) != len(WAYS):
@@ -156,9 +158,9 @@ class _Sender:
         ]
         if self.backend == "real":
             over = self.transport.name
-            if over not in kernel.CARRIERS or self.wants.redundancy:
+            if over not in kernel.CARRIERS or self.wants.repair:
                 names = " or ".join(kernel.CARRIERS)
-                raise CallError(f"over the kernel a voice goes by {names}, without redundancy")
+                raise CallError(f"over the kernel a voice goes by {names}, without redundancy and nack")
             document = kernel.planned(network, self.seed, over)
             came, folder = kernel.carry(document, ways, coded, self.out, over)
         else:

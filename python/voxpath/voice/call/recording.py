@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,12 +49,12 @@ class Recording:
     @property
     def clipped(self) -> float:
         """Share of samples at full scale."""
-        return float(np.mean(np.abs(self.values.astype(np.int32)) >= _FULL))
+        return float(np.mean((self.values >= _FULL) | (self.values <= -_FULL)))
 
     @property
     def is_silent(self) -> bool:
         """Whether there is nothing above the noise of 16 bits."""
-        return int(np.abs(self.values.astype(np.int32)).max()) <= 1
+        return int(self.values.min()) >= -1 and int(self.values.max()) <= 1
 
     def at(self, rate_hz: int) -> NDArray[np.int16]:
         """Its samples at another rate."""
@@ -120,8 +120,7 @@ def _read(path: Path, name: str) -> Recording:
     notes = (f"{channels} channels, mixed to one",) if channels > 1 else ()
     said = text.read_text("utf-8").strip() if text.is_file() else None
     recording = Recording(name, rate, values, said, notes)
-    if recording.clipped > 0.001:
-        recording = Recording(
-            name, rate, values, said, (*notes, f"{100 * recording.clipped:.1f} % of the samples are clipped")
-        )
+    clipped = recording.clipped
+    if clipped > 0.001:
+        return replace(recording, notes=(*notes, f"{100 * clipped:.1f} % of the samples are clipped"))
     return recording

@@ -174,6 +174,7 @@ impl Publishing {
                     published.sent_at.get_or_insert(now);
                     settings.qos == Qos::AtMostOnce
                 }
+                ClientEvent::Lost(_) => true,
                 ClientEvent::Acknowledged(number, reason) => {
                     let published = &mut source.published[number as usize];
                     published.reason = reason;

@@ -52,12 +52,13 @@ impl Model for Coalesce {
 }
 
 impl Process {
-    /// Joins `next` to what waits if it follows it and there is room; whether it did.
+    /// Joins `next` to what waits if it follows it, is marked as that is (RFC 3168 section 5.3), and there is room; whether it did.
     fn join(&mut self, way: Way, tuple: &Tuple, next: &Segment) -> bool {
         let Some((_, first)) = self.waiting[way.index()].get_mut(tuple) else { return false };
         let (head, follows) = (first.header(), next.header());
         let len = first.payload().len();
-        if head.seq.0.wrapping_add(len) != follows.seq.0
+        if first.ecn() != next.ecn()
+            || head.seq.0.wrapping_add(len) != follows.seq.0
             || len + next.payload().len() > self.settings.size_bytes
         {
             return false;

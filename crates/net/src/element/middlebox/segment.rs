@@ -6,7 +6,7 @@ use bytes::Bytes;
 use core::net::IpAddr;
 use core::ops::Range;
 use voxpath_wire::Payload;
-use voxpath_wire::ip::{IpHeader, patch};
+use voxpath_wire::ip::{Ecn, IpHeader, patch};
 use voxpath_wire::packet::{parse_packet, set_checksum};
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
 
@@ -96,6 +96,10 @@ impl Segment {
 
     pub(super) fn set_flags(&mut self, flags: TcpFlags) {
         self.head[13] = flags.0;
+    }
+
+    pub(super) const fn ecn(&self) -> Ecn {
+        self.packet.ecn
     }
 
     pub(super) fn payload(&self) -> &Payload {

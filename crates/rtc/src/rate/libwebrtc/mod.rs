@@ -11,29 +11,35 @@
 //! | `loss.rs` | `LossBasedBweV2` |
 //! | `probing.rs` | `ProbeController`, `ProbeBitrateEstimator` |
 //! | `alr.rs` | `AlrDetector` |
+//! | `encoding.rs` | the rate in `RtpVideoSender`, `EncoderBitrateAdjuster`, `EncoderOvershootDetector` |
+//! | `pushback.rs` | `CongestionWindowPushbackController`; the frames that it leaves out are a smaller rate here |
 //! | here | `DelayBasedBwe`, `SendSideBandwidthEstimation`, `RttBasedBackoff` |
 //!
-//! Left out: the congestion window and its pushback, estimates of the network's state, a detector of its own for audio; they are off by
-//! default.
+//! Left out: estimates of the network's state, a detector of its own for audio; they are off by default.
 
 mod acked;
 mod aimd;
 mod alr;
+mod encoding;
 mod loss;
 mod probing;
+mod pushback;
 mod trendline;
 
 use super::groups::Groups;
 use super::{
-    Allowance, Bounds, Every, Feedback, Needs, Probe, RateControl, Report, ReportKind, Sent, Settings, Value,
+    Allowance, Bounds, Encoding, Every, Feedback, Needs, Probe, RateControl, Report, ReportKind, Sent,
+    Settings, Value,
 };
 use acked::Acknowledged;
 use aimd::Aimd;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alr::Alr;
+use encoding::Encoder;
 use loss::LossBased;
 use probing::{Cause, Controller, Estimator};
+use pushback::Pushback;
 use serde::{Deserialize, Serialize};
 use trendline::{Trendline, Usage};
 use voxpath_net::element::Draw;
@@ -79,6 +85,10 @@ pub struct LibWebRtc {
     pub probing: bool,
     /// The loss-based estimate of today; else the classic one, by the three ranges of loss.
     pub loss_based_v2: bool,
+    /// The encoder leaves out frames while more is on its way than a window holds.
+    pub pushback: bool,
+    /// The encoder gets less than its rate where its frames come too large too often (`WebRTC-VideoRateControl`, `bitrate_adjuster`).
+    pub bitrate_adjuster: bool,
     /// Sizes of packets have the headers of IPv4 and UDP in them, and the encoder gets what these leave (`send_side_bwe_with_overhead`).
     pub transport_overhead: bool,
     /// What the pacer may send at once, as time at its rate (`PacerConfig::kDefaultTimeInterval`).
@@ -91,6 +101,8 @@ impl Default for LibWebRtc {
             pacing_factor: 1.1,
             probing: true,
             loss_based_v2: true,
+            pushback: true,
+            bitrate_adjuster: true,
             transport_overhead: true,
             burst_ns: 40_000_000,
         }
@@ -117,11 +129,17 @@ impl Settings for LibWebRtc {
         Box::new(Sender::new(now, bounds, *self, 1))
     }
 
+    fn encoding(&self) -> Box<dyn Encoding> {
+        Box::new(Encoder::new(self.bitrate_adjuster))
+    }
+
     fn sample(draw: &mut dyn Draw) -> Self {
         Self {
             pacing_factor: f64::from(1000 + draw.below(2000) as u32) / 1e3,
             probing: draw.bit(),
             loss_based_v2: draw.bit(),
+            pushback: draw.bit(),
+            bitrate_adjuster: draw.bit(),
             transport_overhead: draw.bit(),
             burst_ns: draw.below(100_000_000),
         }
@@ -143,6 +161,7 @@ struct Sender {
     was_in_alr: bool,
     controller: Controller,
     estimator: Estimator,
+    pushback: Pushback,
     target_bps: f64,
     delay_limit_bps: Option<f64>,
     remb_bps: Option<f64>,
@@ -180,6 +199,7 @@ impl Sender {
             was_in_alr: false,
             controller: Controller::new(now, bounds, probe_id),
             estimator: Estimator::default(),
+            pushback: Pushback::new(),
             target_bps: start,
             delay_limit_bps: None,
             remb_bps: None,
@@ -357,6 +377,7 @@ impl Sender {
 
     /// `MaybeTriggerOnNetworkChanged`.
     fn tell(&mut self, now: Time) {
+        self.pushback.update();
         self.alr.set_estimate(self.target_bps);
         let cause = match (self.trendline.usage, self.loss.state) {
             (Usage::Overusing | Usage::Underusing, _) | (_, loss::State::Decreasing) => Cause::Congested,
@@ -389,6 +410,8 @@ impl RateControl for Sender {
             self.propagation = Some((packet.now, Span::ZERO));
         }
         self.last_sent = Some(packet.now);
+        self.pushback.set_outstanding(packet.in_flight);
+        self.pushback.update();
     }
 
     fn on_feedback(&mut self, feedback: &Feedback<'_>) {
@@ -396,6 +419,7 @@ impl RateControl for Sender {
             return;
         }
         let now = feedback.now;
+        self.pushback.set_outstanding(feedback.in_flight);
         self.note_round_trips(feedback);
         let in_alr = self.alr.started.is_some();
         if self.was_in_alr && !in_alr {
@@ -437,6 +461,9 @@ impl RateControl for Sender {
         if recovered {
             self.controller.alr_started = self.alr.started;
             self.controller.on_recovered(now);
+        }
+        if let Some(&shortest) = self.round_trips.iter().min() {
+            self.pushback.set_window(self.target_bps, shortest);
         }
     }
 
@@ -484,7 +511,12 @@ impl RateControl for Sender {
 
     fn allowance(&self) -> Allowance {
         let pacing_bps = (self.target_bps * self.settings.pacing_factor) as u64;
-        Allowance { target_bps: self.target_bps as u64, pacing_bps, window_bytes: None }
+        let target_bps = if self.settings.pushback {
+            self.pushback.encoded(self.target_bps, self.bounds.min_bps as f64)
+        } else {
+            self.target_bps
+        };
+        Allowance { target_bps: target_bps as u64, pacing_bps, window_bytes: None }
     }
 
     fn metrics(&self, show: &mut dyn FnMut(&'static str, Value)) {

@@ -1,22 +1,38 @@
 //! BBR version 1 (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00), as Linux' `tcp_bbr.c` has it: a model of the path,
 //! the largest delivery rate and the smallest round-trip time, from which rate and window follow. Losses do not reduce either.
 //!
+//! Linux counts segments and microseconds in integers. Where it rounds decides about whole segments of the window, which short queues show, so
+//! arithmetic and rounding are the kernel's ([`Bandwidth`], [`Gain`]).
+//!
 //! The phase in which the probing of bandwidth begins is random there; here the nanosecond and what was delivered choose it.
 
+mod bandwidth;
 mod policing;
 
 use super::minmax::WindowedMax;
 use super::{Ack, CongestionControl, CongestionMetrics, CwndEvent, RateSample, Window};
 use crate::config::Config;
+use bandwidth::{Bandwidth, Gain};
+use core::cmp::Ordering;
 use policing::{Counted, Policing, Seen, Verdict};
 use voxpath_units::{Span, Time};
 
-/// 2 / ln 2: doubles the rate every round trip.
-const HIGH_GAIN: f64 = 2.885;
-const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
-const CWND_GAIN: f64 = 2.0;
+/// 2 / ln 2, rounded up: doubles the rate every round trip.
+const HIGH_GAIN: Gain = Gain(Gain::UNIT * 2885 / 1000 + 1);
+const DRAIN_GAIN: Gain = Gain(Gain::UNIT * 1000 / 2885);
+const CWND_GAIN: Gain = Gain(2 * Gain::UNIT);
+const NEUTRAL: Gain = Gain(Gain::UNIT);
 /// One round trip above the estimated bandwidth, one below, six at it.
-const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const PACING_GAINS: [Gain; 8] = [
+    Gain(Gain::UNIT * 5 / 4),
+    Gain(Gain::UNIT * 3 / 4),
+    NEUTRAL,
+    NEUTRAL,
+    NEUTRAL,
+    NEUTRAL,
+    NEUTRAL,
+    NEUTRAL,
+];
 /// Round trips over which the bandwidth is the largest.
 const BW_ROUNDS: u64 = 10;
 /// How long the smallest round-trip time holds.
@@ -25,13 +41,15 @@ const PROBE_RTT_TIME: Span = Span::from_millis(200);
 /// Segments while the round-trip time is probed, and the smallest window.
 const MIN_WINDOW: u64 = 4;
 /// The pipe is full when the bandwidth has grown by less than a quarter in three round trips.
-const FULL_GROWTH: f64 = 1.25;
+const FULL_GROWTH: Gain = Gain(Gain::UNIT * 5 / 4);
 const FULL_ROUNDS: u32 = 3;
-/// Paces a little below the estimate, so that queues drain.
-const MARGIN: f64 = 0.99;
+/// The round trip that is assumed before one was measured.
+const NOMINAL_RTT: Span = Span::from_millis(1);
 /// Bounds of what acknowledgments that come together may add: rounds of one half of the window, and time.
 const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_MAX: Span = Span::from_millis(100);
+/// Segments after which what came together is counted anew (bbr_ack_epoch_acked_reset_thresh).
+const MOST_OF_EPOCH: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -54,9 +72,12 @@ enum Repairing {
 /// BBR.
 #[derive(Debug)]
 pub(super) struct Bbr {
+    /// Segments.
     initial_window: u64,
+    /// As it was last.
+    smss: u64,
     mode: Mode,
-    /// Largest delivery rate, bytes a second, over rounds.
+    /// Largest delivery rate over rounds ([`Bandwidth`]).
     bandwidth: WindowedMax,
     policing: Policing,
     /// As the last acknowledgment left them.
@@ -67,11 +88,12 @@ pub(super) struct Bbr {
     round_end: u64,
     min_rtt: Option<Span>,
     min_rtt_at: Time,
-    pacing_gain: f64,
-    cwnd_gain: f64,
+    pacing_gain: Gain,
+    cwnd_gain: Gain,
+    /// Bytes a second.
     pacing_rate: u64,
     has_seen_rtt: bool,
-    full_bandwidth: f64,
+    full_bandwidth: Bandwidth,
     full_rounds: u32,
     is_full: bool,
     phase: usize,
@@ -101,6 +123,7 @@ impl Bbr {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             initial_window: u64::from(config.initial_window),
+            smss: u64::from(config.mss),
             mode: Mode::Startup,
             bandwidth: WindowedMax::default(),
             policing: Policing::default(),
@@ -114,7 +137,7 @@ impl Bbr {
             cwnd_gain: HIGH_GAIN,
             pacing_rate: 0,
             has_seen_rtt: false,
-            full_bandwidth: 0.0,
+            full_bandwidth: Bandwidth::default(),
             full_rounds: 0,
             is_full: false,
             phase: 0,
@@ -129,23 +152,26 @@ impl Bbr {
         }
     }
 
-    /// bbr_bw(): the rate to go at, bytes a second.
-    fn rate(&self) -> u64 {
-        self.policing.held_rate().unwrap_or_else(|| self.bandwidth.get())
+    /// bbr_max_bw()
+    const fn most(&self) -> Bandwidth {
+        Bandwidth(self.bandwidth.get())
     }
 
-    /// bbr_bdp(): a rate times the round-trip time, octets.
-    fn bdp(&self, rate: u64, smss: u64, gain: f64) -> u64 {
-        let Some(min_rtt) = self.min_rtt else { return self.initial_window * smss };
-        let octets = rate as f64 * min_rtt.as_secs_f64() * gain;
-        (octets as u64).next_multiple_of(smss)
+    /// bbr_bw(): the rate to go at.
+    fn rate(&self) -> Bandwidth {
+        self.policing.held_rate().unwrap_or_else(|| self.most())
     }
 
-    /// bbr_quantization_budget(): what the sender's own bursts need on top.
-    fn with_budget(&self, octets: u64, smss: u64) -> u64 {
-        let segments = octets / smss + 3 * self.burst(smss);
+    /// bbr_bdp(): segments that a rate has in the smallest round-trip time, rounded up.
+    fn bdp(&self, rate: Bandwidth, gain: Gain) -> u64 {
+        let Some(min_rtt) = self.min_rtt else { return self.initial_window };
+        rate.segments_by(min_rtt, gain)
+    }
+
+    /// bbr_quantization_budget(): what the sender's own bursts need on top of so many segments.
+    fn with_budget(&self, segments: u64, smss: u64) -> u64 {
         let probing = self.mode == Mode::ProbeBandwidth && self.phase == 0;
-        (segments.next_multiple_of(2) + if probing { 2 } else { 0 }) * smss
+        (segments + 3 * self.burst(smss)).next_multiple_of(2) + if probing { 2 } else { 0 }
     }
 
     /// bbr_tso_segs_goal(): segments that Linux hands to a device at once.
@@ -154,22 +180,21 @@ impl Bbr {
         ((self.pacing_rate >> 10).min(65_535 - 320) / smss).max(least).min(127)
     }
 
-    fn inflight(&self, smss: u64, gain: f64) -> u64 {
-        self.with_budget(self.bdp(self.bandwidth.get(), smss, gain), smss)
+    /// Segments to have on their way.
+    fn inflight(&self, smss: u64, gain: Gain) -> u64 {
+        self.with_budget(self.bdp(self.most(), gain), smss)
     }
 
-    /// bbr_packets_in_net_at_edt(): what of `flight` the network still holds when the next segment leaves.
+    /// bbr_packets_in_net_at_edt(): segments of `flight` that the network still holds when the next one leaves.
     fn in_network(&self, flight: u64, sample: &RateSample, smss: u64) -> u64 {
-        let wait = sample.departure.since(sample.now);
-        // Whole segments, as the kernel counts.
-        let delivered = (self.rate() as f64 * wait.as_secs_f64()) as u64 / smss;
-        let next = if self.pacing_gain > 1.0 { self.burst(smss) } else { 0 };
-        (flight + next * smss).saturating_sub(delivered * smss)
+        let delivered = self.rate().segments(sample.departure.since(sample.now));
+        let next = if self.pacing_gain > NEUTRAL { self.burst(smss) } else { 0 };
+        (flight.div_ceil(smss) + next).saturating_sub(delivered)
     }
 
     fn update_model(&mut self, sample: &RateSample, window: &mut Window) {
-        self.update_bandwidth(sample);
-        self.update_aggregation(sample, window.cwnd);
+        self.update_bandwidth(sample, window.smss);
+        self.update_aggregation(sample, window);
         self.update_phase(sample, window.smss);
         self.check_full(sample);
         self.check_drain(sample, window);
@@ -178,26 +203,27 @@ impl Bbr {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
             Mode::ProbeBandwidth => (self.cycle_gain(), CWND_GAIN),
-            Mode::ProbeRtt => (1.0, 1.0),
+            Mode::ProbeRtt => (NEUTRAL, NEUTRAL),
         };
     }
 
-    fn update_bandwidth(&mut self, sample: &RateSample) {
+    fn update_bandwidth(&mut self, sample: &RateSample, smss: u64) {
         self.round_start = false;
-        let Some(rate) = sample.rate() else { return };
+        let Some(interval) = sample.interval else { return };
+        let rate = Bandwidth::of(sample.delivered, smss, interval);
         if sample.prior_delivered >= self.round_end {
             self.round_end = sample.total_delivered;
             self.rounds += 1;
             self.round_start = true;
             self.conserving = false;
         }
-        self.sample_policing(sample.now, sample.lost > 0, sample.app_limited);
-        if !sample.app_limited || rate >= self.bandwidth.get() {
-            self.bandwidth.update(BW_ROUNDS, self.rounds, rate);
+        self.sample_policing(sample.lost > 0, sample.app_limited, smss);
+        if !sample.app_limited || rate >= self.most() {
+            self.bandwidth.update(BW_ROUNDS, self.rounds, rate.0);
         }
     }
 
-    fn sample_policing(&mut self, now: Time, losses: bool, app_limited: bool) {
+    fn sample_policing(&mut self, losses: bool, app_limited: bool, smss: u64) {
         let seen = Seen {
             counted: self.counted,
             losses,
@@ -205,21 +231,23 @@ impl Bbr {
             app_limited,
             probing: self.mode == Mode::ProbeBandwidth,
         };
-        if self.policing.sample(seen) == Verdict::Expired {
-            self.probe_bandwidth(now, self.counted.delivered);
+        match self.policing.sample(seen, smss) {
+            Verdict::Unchanged => {}
+            Verdict::Held => self.pacing_gain = NEUTRAL,
+            Verdict::Expired => self.probe_bandwidth(),
         }
     }
 
     /// The gain of the phase; a policer is not probed.
-    fn cycle_gain(&self) -> f64 {
-        if self.policing.held_rate().is_some() { 1.0 } else { PACING_GAINS[self.phase] }
+    fn cycle_gain(&self) -> Gain {
+        if self.policing.held_rate().is_some() { NEUTRAL } else { PACING_GAINS[self.phase] }
     }
 
-    fn update_aggregation(&mut self, sample: &RateSample, cwnd: u64) {
-        if sample.rate().is_none() || sample.acked == 0 {
+    fn update_aggregation(&mut self, sample: &RateSample, window: &Window) {
+        if sample.interval.is_none() || sample.acked == 0 {
             return;
         }
-        let bandwidth = self.rate() as f64;
+        let rate = self.rate();
         let it = &mut self.aggregation;
         if self.round_start {
             it.rounds += 1;
@@ -228,38 +256,37 @@ impl Bbr {
                 it.extra[it.half] = 0;
             }
         }
-        let mut expected = (bandwidth * sample.now.since(it.since).as_secs_f64()) as u64;
-        if it.acked <= expected {
-            (it.acked, it.since, expected) = (0, sample.now, 0);
+        let mut expected = rate.segments(sample.delivered_at.since(it.since)).saturating_mul(window.smss);
+        if it.acked <= expected || it.acked + sample.acked >= MOST_OF_EPOCH * window.smss {
+            (it.acked, it.since, expected) = (0, sample.delivered_at, 0);
         }
         it.acked += sample.acked;
-        let extra = it.acked.saturating_sub(expected).min(cwnd);
+        let extra = it.acked.saturating_sub(expected).min(window.cwnd);
         it.extra[it.half] = it.extra[it.half].max(extra);
     }
 
-    fn extra(&self) -> u64 {
-        let most = (self.rate() as f64 * AGGREGATION_MAX.as_secs_f64()) as u64;
+    /// bbr_ack_aggregation_cwnd(), in segments.
+    fn extra(&self, smss: u64) -> u64 {
+        let most = self.rate().segments(AGGREGATION_MAX);
         let [one, other] = self.aggregation.extra;
-        if self.is_full { one.max(other).min(most) } else { 0 }
+        if self.is_full { (one.max(other) / smss).min(most) } else { 0 }
     }
 
     fn update_phase(&mut self, sample: &RateSample, smss: u64) {
         if self.mode != Mode::ProbeBandwidth {
             return;
         }
-        let full_length = self.min_rtt.is_some_and(|min| sample.now.since(self.phase_start) > min);
-        let gain = self.cycle_gain();
+        let full_length = self.min_rtt.is_some_and(|min| sample.delivered_at.since(self.phase_start) > min);
+        let gain = self.pacing_gain;
         let in_network = self.in_network(sample.prior_in_flight, sample, smss);
-        let next = if gain > 1.0 {
-            full_length && (sample.lost > 0 || in_network >= self.inflight(smss, gain))
-        } else if gain < 1.0 {
-            full_length || in_network <= self.inflight(smss, 1.0)
-        } else {
-            full_length
+        let next = match gain.cmp(&NEUTRAL) {
+            Ordering::Greater => full_length && (sample.lost > 0 || in_network >= self.inflight(smss, gain)),
+            Ordering::Less => full_length || in_network <= self.inflight(smss, NEUTRAL),
+            Ordering::Equal => full_length,
         };
         if next {
             self.phase = (self.phase + 1) % PACING_GAINS.len();
-            self.phase_start = sample.now;
+            self.phase_start = sample.delivered_at;
         }
     }
 
@@ -267,8 +294,8 @@ impl Bbr {
         if self.is_full || !self.round_start || sample.app_limited {
             return;
         }
-        let bandwidth = self.bandwidth.get() as f64;
-        if bandwidth >= self.full_bandwidth * FULL_GROWTH {
+        let bandwidth = self.most();
+        if bandwidth.0 >= FULL_GROWTH.of(self.full_bandwidth.0) {
             (self.full_bandwidth, self.full_rounds) = (bandwidth, 0);
             return;
         }
@@ -279,19 +306,20 @@ impl Bbr {
     fn check_drain(&mut self, sample: &RateSample, window: &mut Window) {
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
-            window.ssthresh = self.inflight(window.smss, 1.0);
+            window.ssthresh = self.inflight(window.smss, NEUTRAL) * window.smss;
         }
         let in_network = self.in_network(sample.in_flight, sample, window.smss);
-        if self.mode == Mode::Drain && in_network <= self.inflight(window.smss, 1.0) {
-            self.probe_bandwidth(sample.now, sample.total_delivered / window.smss);
+        if self.mode == Mode::Drain && in_network <= self.inflight(window.smss, NEUTRAL) {
+            self.probe_bandwidth();
         }
     }
 
     /// Begins anywhere in the cycle but with the phase that drains, so that flows do not probe together. The multiplication (Fibonacci hashing) lets
-    /// the last digits of time decide, which are as good as chance.
-    fn probe_bandwidth(&mut self, now: Time, salt: u64) {
+    /// the last digits of the time decide at which data was delivered last, which are as good as chance.
+    fn probe_bandwidth(&mut self) {
         self.mode = Mode::ProbeBandwidth;
-        let mixed = (now.as_nanos() ^ salt).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let Counted { now, delivered, .. } = self.counted;
+        let mixed = (now.as_nanos() ^ (delivered / self.smss)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let skipped = (mixed % 7) as usize;
         self.phase = (PACING_GAINS.len() - skipped) % PACING_GAINS.len();
         self.phase_start = now;
@@ -316,16 +344,10 @@ impl Bbr {
                     self.probe_round_done = false;
                     self.round_end = sample.total_delivered;
                 }
-                Some(done) => {
+                Some(_) => {
                     self.probe_round_done |= self.round_start;
-                    if self.probe_round_done && sample.now > done {
-                        self.min_rtt_at = sample.now;
-                        window.cwnd = window.cwnd.max(self.prior_cwnd);
-                        if self.is_full {
-                            self.probe_bandwidth(sample.now, sample.total_delivered / window.smss);
-                        } else {
-                            self.mode = Mode::Startup;
-                        }
+                    if self.probe_round_done {
+                        self.check_probe_done(sample.now, window);
                     }
                 }
                 None => {}
@@ -336,19 +358,38 @@ impl Bbr {
         }
     }
 
+    /// bbr_check_probe_rtt_done()
+    fn check_probe_done(&mut self, now: Time, window: &mut Window) {
+        if self.probe_done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt_at = now;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
+        if self.is_full {
+            self.probe_bandwidth();
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
     fn save(&mut self, cwnd: u64) {
         let repairs = self.repairing != Repairing::Nothing;
         let before = if repairs || self.mode == Mode::ProbeRtt { self.prior_cwnd } else { 0 };
         self.prior_cwnd = cwnd.max(before);
     }
 
+    /// bbr_init_pacing_rate_from_rtt(): the window in a round trip, in which it is to double.
+    fn init_pacing_rate(&mut self, rtt: Option<Span>, window: &Window) {
+        self.has_seen_rtt = rtt.is_some();
+        let rate = Bandwidth::of(window.cwnd, window.smss, rtt.unwrap_or(NOMINAL_RTT));
+        self.pacing_rate = rate.pacing_rate(window.smss, HIGH_GAIN);
+    }
+
     fn set_pacing_rate(&mut self, sample: &RateSample, window: &Window) {
-        if !self.has_seen_rtt {
-            let rtt = sample.srtt.unwrap_or(Span::from_millis(1)).as_secs_f64();
-            self.has_seen_rtt = sample.srtt.is_some();
-            self.pacing_rate = (window.cwnd as f64 / rtt * HIGH_GAIN * MARGIN) as u64;
+        if !self.has_seen_rtt && sample.srtt.is_some() {
+            self.init_pacing_rate(sample.srtt, window);
         }
-        let rate = (self.rate() as f64 * self.pacing_gain * MARGIN) as u64;
+        let rate = self.rate().pacing_rate(window.smss, self.pacing_gain);
         if self.is_full || rate > self.pacing_rate {
             self.pacing_rate = rate.max(1);
         }
@@ -357,7 +398,8 @@ impl Bbr {
     fn set_cwnd(&mut self, sample: &RateSample, window: &mut Window) {
         let smss = window.smss;
         if sample.acked > 0 && !self.recovers(sample, window) {
-            let target = self.with_budget(self.bdp(self.rate(), smss, self.cwnd_gain) + self.extra(), smss);
+            let segments = self.bdp(self.rate(), self.cwnd_gain) + self.extra(smss);
+            let target = self.with_budget(segments, smss) * smss;
             if self.is_full {
                 window.cwnd = (window.cwnd + sample.acked).min(target);
             } else if window.cwnd < target || sample.total_delivered < self.initial_window * smss {
@@ -402,8 +444,10 @@ impl CongestionControl for Bbr {
         window.ssthresh
     }
 
-    fn init(&mut self, now: Time, rtt: Option<Span>) {
+    fn init(&mut self, now: Time, rtt: Option<Span>, window: &Window) {
         (self.min_rtt, self.min_rtt_at) = (rtt, now);
+        self.smss = window.smss;
+        self.init_pacing_rate(rtt, window);
     }
 
     fn cong_avoid(&mut self, _ack: &Ack, _window: &mut Window) {}
@@ -414,7 +458,8 @@ impl CongestionControl for Bbr {
 
     fn cong_control(&mut self, sample: &RateSample, window: &mut Window) {
         self.counted =
-            Counted { now: sample.now, delivered: sample.total_delivered, lost: sample.total_lost };
+            Counted { now: sample.delivered_at, delivered: sample.total_delivered, lost: sample.total_lost };
+        self.smss = window.smss;
         self.update_model(sample, window);
         self.set_pacing_rate(sample, window);
         self.set_cwnd(sample, window);
@@ -435,7 +480,7 @@ impl CongestionControl for Bbr {
             Mode::ProbeBandwidth => "probe_bw",
             Mode::ProbeRtt => "probe_rtt",
         };
-        let bandwidth = Some(self.bandwidth.get()).filter(|&bandwidth| bandwidth > 0);
+        let bandwidth = Some(self.most().bytes_per_second(window.smss)).filter(|&bandwidth| bandwidth > 0);
         let own = [
             bandwidth.map(|bandwidth| ("bandwidth_bytes_per_second", bandwidth)),
             self.min_rtt.map(|rtt| ("min_rtt_ns", rtt.as_nanos())),
@@ -444,25 +489,30 @@ impl CongestionControl for Bbr {
     }
 
     fn undo_cwnd(&mut self, window: &Window, _prior: u64) -> u64 {
-        (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        (self.full_bandwidth, self.full_rounds) = (Bandwidth::default(), 0);
         self.policing.reset();
         window.cwnd
     }
 
-    fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
+    fn cwnd_event(&mut self, now: Time, event: CwndEvent, window: &mut Window) {
         match event {
             CwndEvent::Loss { total_lost } => {
                 self.repairing = Repairing::Timeout;
-                self.full_bandwidth = 0.0;
+                self.full_bandwidth = Bandwidth::default();
                 self.round_start = true;
                 self.counted.lost = total_lost;
-                self.sample_policing(now, true, false);
+                self.sample_policing(true, false, self.smss);
             }
-            CwndEvent::TxStart { .. } => {
+            CwndEvent::TxStart { app_limited: false, .. } => {}
+            CwndEvent::TxStart { app_limited: true, .. } => {
                 self.idle_restart = true;
                 (self.aggregation.since, self.aggregation.acked) = (now, 0);
-                if self.mode == Mode::ProbeBandwidth {
-                    self.pacing_rate = ((self.rate() as f64 * MARGIN) as u64).max(1);
+                match self.mode {
+                    Mode::ProbeBandwidth => {
+                        self.pacing_rate = self.rate().pacing_rate(self.smss, NEUTRAL).max(1);
+                    }
+                    Mode::ProbeRtt => self.check_probe_done(now, window),
+                    Mode::Startup | Mode::Drain => {}
                 }
             }
         }
@@ -475,6 +525,7 @@ mod tests {
     use crate::config::Profile;
 
     const SMSS: u64 = 1448;
+    const WINDOW: Window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX, smss: SMSS };
 
     /// What the algorithm makes of a segment that took `millis`.
     fn after_a_segment(bbr: &mut Bbr, millis: u64) -> Option<Span> {
@@ -486,12 +537,13 @@ mod tests {
             delivered: SMSS,
             interval: rtt,
             acked: SMSS,
+            delivered_at: now,
             departure: now,
             rtt,
             srtt: rtt,
             ..RateSample::default()
         };
-        let mut window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX, smss: SMSS };
+        let mut window = WINDOW;
         bbr.cong_control(&sample, &mut window);
         bbr.min_rtt
     }
@@ -500,10 +552,61 @@ mod tests {
     fn the_smallest_round_trip_begins_with_the_handshakes() {
         let config = Profile::Linux.config();
         let mut bbr = Bbr::new(&config);
-        bbr.init(Time::ZERO, Some(Span::from_millis(24)));
+        bbr.init(Time::ZERO, Some(Span::from_millis(24)), &WINDOW);
         assert_eq!(after_a_segment(&mut bbr, 34), Some(Span::from_millis(24)));
         let mut untold = Bbr::new(&config);
-        untold.init(Time::ZERO, None);
+        untold.init(Time::ZERO, None, &WINDOW);
         assert_eq!(after_a_segment(&mut untold, 34), Some(Span::from_millis(34)));
+    }
+
+    #[test]
+    fn the_first_rate_is_that_of_the_handshakes_round_trip() {
+        let mut bbr = Bbr::new(&Profile::Linux.config());
+        bbr.init(Time::ZERO, Some(Span::from_millis(10)), &WINDOW);
+        // Ten segments in 10 ms, times 739 / 256, less 1 %.
+        let first = bbr.pacing_rate();
+        assert_eq!(first.map(|rate| rate / 1000), Some(4138));
+        after_a_segment(&mut bbr, 40);
+        assert_eq!(
+            bbr.pacing_rate(),
+            first,
+            "a longer round trip does not take it back before the pipe is full"
+        );
+    }
+
+    /// bbr_cwnd_event(): data that ends a pause longer than the probing has no round to wait for.
+    #[test]
+    fn data_after_a_pause_ends_the_probing_of_the_round_trip() {
+        let mut bbr = Bbr::new(&Profile::Linux.config());
+        bbr.mode = Mode::ProbeRtt;
+        bbr.prior_cwnd = 30 * SMSS;
+        bbr.probe_done = Some(Time::ZERO + PROBE_RTT_TIME);
+        let mut window = Window { cwnd: MIN_WINDOW * SMSS, ..WINDOW };
+        let data = CwndEvent::TxStart { idle: Span::from_millis(1), app_limited: true };
+        bbr.cwnd_event(Time::ZERO + PROBE_RTT_TIME, data, &mut window);
+        assert_eq!((bbr.mode, window.cwnd), (Mode::ProbeRtt, 4 * SMSS), "as long as it lasts");
+        bbr.cwnd_event(Time::ZERO + PROBE_RTT_TIME + Span::from_millis(1), data, &mut window);
+        assert_eq!((bbr.mode, window.cwnd), (Mode::Startup, 30 * SMSS));
+    }
+
+    /// Three segments where 2.9 were due are one too many: what is due counts in whole segments.
+    #[test]
+    fn what_comes_beyond_the_rate_counts_in_whole_segments() {
+        let mut bbr = Bbr::new(&Profile::Linux.config());
+        bbr.is_full = true;
+        bbr.bandwidth.update(BW_ROUNDS, 0, Bandwidth::of(29 * SMSS, SMSS, Span::from_millis(10)).0);
+        let sample = |millis, segments| {
+            let now = Time::ZERO + Span::from_millis(millis);
+            let interval = Some(Span::from_millis(1));
+            RateSample { now, delivered_at: now, interval, acked: segments * SMSS, ..RateSample::default() }
+        };
+        bbr.update_aggregation(&sample(1, 2), &WINDOW);
+        bbr.update_aggregation(&sample(2, 1), &WINDOW);
+        assert_eq!(bbr.extra(SMSS), 2, "two at once, where none was due yet");
+        bbr.aggregation = Aggregation { since: Time::ZERO, acked: 3 * SMSS, ..Aggregation::default() };
+        bbr.update_aggregation(&sample(1, 0), &WINDOW);
+        assert_eq!(bbr.extra(SMSS), 0, "nothing was delivered");
+        bbr.update_aggregation(&sample(1, 1), &WINDOW);
+        assert_eq!(bbr.extra(SMSS), 2, "four, where 2.9 were due");
     }
 }

@@ -150,7 +150,7 @@ impl CongestionControl for Linux {
         }
     }
 
-    fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
+    fn cwnd_event(&mut self, now: Time, event: CwndEvent, _window: &mut Window) {
         match event {
             // bictcp_reset()
             CwndEvent::Loss { .. } => {
@@ -159,7 +159,7 @@ impl CongestionControl for Linux {
                 (self.looked, self.delay_min, self.epoch) = (None, None, None);
             }
             // Time spent idle does not count as growth.
-            CwndEvent::TxStart { idle } => {
+            CwndEvent::TxStart { idle, .. } => {
                 if let Some(epoch) = &mut self.epoch {
                     let (age, idle) = (jiffy(now).wrapping_sub(epoch.start), jiffies(idle) as u32);
                     epoch.start = epoch.start.wrapping_add(idle.min(age));
@@ -253,7 +253,7 @@ mod tests {
         let before = Window { cwnd: 200 * SMSS, ssthresh: 100 * SMSS, smss: SMSS };
         cubic.ssthresh(Time::ZERO, &before, before.cwnd);
         assert!(a_round(&mut cubic) <= 1, "at the start of the climb to a plateau");
-        cubic.cwnd_event(Time::ZERO, CwndEvent::Loss { total_lost: 0 });
+        cubic.cwnd_event(Time::ZERO, CwndEvent::Loss { total_lost: 0 }, &mut before.clone());
         assert_eq!(a_round(&mut cubic), 5, "a timeout forgets it");
     }
 

@@ -55,7 +55,7 @@ impl CongestionControl for Cubic {
         CongestionMetrics { own: [w_max, None], ..CongestionMetrics::of(window) }
     }
 
-    fn cwnd_event(&mut self, now: Time, event: CwndEvent) {
-        self.variant().cwnd_event(now, event);
+    fn cwnd_event(&mut self, now: Time, event: CwndEvent, window: &mut Window) {
+        self.variant().cwnd_event(now, event, window);
     }
 }

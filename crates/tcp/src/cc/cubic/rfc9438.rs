@@ -102,7 +102,7 @@ impl CongestionControl for Rfc9438 {
         self.slow_start.pkts_acked(sample, window);
     }
 
-    fn cwnd_event(&mut self, _now: Time, event: CwndEvent) {
+    fn cwnd_event(&mut self, _now: Time, event: CwndEvent, _window: &mut Window) {
         match event {
             // Section 4.8: after a timeout, the stage after the slow start begins with K = 0 at the window then.
             CwndEvent::Loss { .. } => {
@@ -110,7 +110,7 @@ impl CongestionControl for Rfc9438 {
                 self.slow_start.on_loss();
             }
             // Section 5.8 (application-limited): time spent idle does not count as growth.
-            CwndEvent::TxStart { idle } => {
+            CwndEvent::TxStart { idle, .. } => {
                 if let Some(epoch) = &mut self.epoch {
                     epoch.start += idle;
                 }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from voxpath.voice.call.problems import CallError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -56,10 +58,26 @@ class Wants:
     Attributes:
         buffer: The jitter buffer, as a scenario has it.
         redundancy: So many earlier frames in each packet.
+        nack: Whether lost packets are asked for.
     """
 
     buffer: Mapping[str, Any]
     redundancy: int = 0
+    nack: bool = False
+
+    @property
+    def repair(self) -> str | None:
+        """What is to make up for losses, in a word; none if nothing is."""
+        return "redundancy" if self.redundancy else "nack" if self.nack else None
+
+    def refuse_repair(self, transport: str) -> None:
+        """Refuses what makes up for losses where there are none.
+
+        Raises:
+            CallError: It is asked for.
+        """
+        if self.repair is not None:
+            raise CallError(f"{self.repair} is RTP's: {transport} loses nothing")
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ class Mqtt:
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """A publisher and a subscriber for each direction."""
-        if wants.redundancy:
-            raise CallError("redundancy is RTP's: mqtt loses nothing")
+        wants.refuse_repair(self.name)
         if any(size == 0 for way in ways for size in way.sizes):
             raise CallError(
                 "mqtt publishes at a constant rate: a voice with DTX has frames that are not sent"
@@ -66,7 +65,7 @@ class Mqtt:
                     },
                 },
             ]
-        # A listener whose connection is lost keeps on trying, so the run does not end by itself.
+        # A frame that waits for a connection to come back may be minutes late, and is not waited for.
         ends = max(way.end_ns for way in ways) + _PATIENCE_NS + TAIL_NS
         return {**with_flows(network, processes=processes), "duration": f"{ends} ns"}
 

@@ -24,10 +24,12 @@ _ROOM = 1_372
 
 
 class Rtp:
-    """A packet for each frame; lost ones stay lost, unless the packets after them have a copy."""
+    """A packet for each frame; a lost one stays so unless later ones have a copy, or it is asked for."""
 
     name: ClassVar[str] = "rtp"
-    about: ClassVar[str] = "RTP over UDP (RFC 3550), with redundancy if asked for (RFC 2198)"
+    about: ClassVar[str] = (
+        "RTP over UDP (RFC 3550), with redundancy (RFC 2198) or NACK (RFC 4585) if asked for"
+    )
     table: ClassVar[str] = "frames"
     framing: ClassVar[str] = "RTP with extensions for send time and level, UDP, IP: a packet for each frame"
 
@@ -85,4 +87,5 @@ def _sends(way: Way, wants: Wants, lasts: int) -> dict[str, Any]:
         "packet": _PACKET,
         "buffer": dict(wants.buffer),
         "redundancy": wants.redundancy,
+        "audio_nack": wants.nack,
     }

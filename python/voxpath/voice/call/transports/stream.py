@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from voxpath.voice.call.network import VOICE
-from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ class Stream:
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """A flow for each direction."""
-        if wants.redundancy:
-            raise CallError(f"redundancy is RTP's: {self.name} loses nothing")
+        wants.refuse_repair(self.name)
         return with_flows(network, flows=[self._flow(way) for way in ways])
 
     def _flow(self, way: Way) -> dict[str, Any]:
