@@ -11,10 +11,11 @@ import contextlib
 import logging
 import re
 import time
-from concurrent.futures import CancelledError
+import weakref
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import replace
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from voxpath import _engine, halts, interrupts, terminal
 from voxpath.extras import install
@@ -23,11 +24,15 @@ from voxpath.sweeps.crew import Crew, unfit
 from voxpath.sweeps.shards import Courier
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from distributed import Client
+    from distributed import Future as DaskFuture
     from tornado.ioloop import IOLoop
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _PATIENCE_SECONDS = 10
 
@@ -82,7 +87,7 @@ def dask_crew(address: str, stores: Collection[Path], shards: str | None = None)
         courier = None if shards is None else replace(Courier.of(shards), marks=marks)
         seen = marks if courier is None else ()
         _ask(client, seen, courier)
-        pool = client.get_executor(pure=False, retries=0)
+        pool = _Tasks(client)
         try:
             yield Crew(pool, width, seen, _Watch(client, address).look, courier=courier)
         except CancelledError:
@@ -156,6 +161,49 @@ def _ask(client: Client, marks: Sequence[Path], courier: Courier | None) -> None
 def _unfit(build: str, marks: Sequence[Path], courier: Courier | None) -> str | None:
     """Why this process cannot make runs for another one, or send them, if it cannot."""
     return unfit(build, marks) or (None if courier is None else courier.unfit())
+
+
+class _Tasks(Executor):
+    """Tasks of a cluster as futures of the standard library.
+
+    Dask's own executor asks for a task's state after its result has come. A worker that has left by then
+    makes that another one, and the result is taken for an error (distributed 2026.8, `_cascade_future`).
+    A future that is cancelled leaves its task to `shutdown`.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._tasks: weakref.WeakSet[DaskFuture[Any]] = weakref.WeakSet()
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Hands a task out; nobody tries it again but where its worker is lost."""
+        task = self._client.submit(fn, *args, **kwargs, pure=False, retries=0)
+        self._tasks.add(task)
+        answer: Future[_T] = Future()
+        loop = self._client.loop
+        assert loop is not None  # noqa: S101 - it has started
+        loop.add_callback(_hand_on, task, answer)
+        return answer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Cancels what is not done."""
+        del wait, cancel_futures
+        self._client.cancel(list(self._tasks))
+
+
+async def _hand_on(task: DaskFuture[Any], answer: Future[Any]) -> None:
+    """Puts a task's result or error into a future, unless that was cancelled meanwhile."""
+    try:
+        result = await task
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is for those who wait
+        # Otherwise the result could not be fetched: the scheduler is gone.
+        if task.status != "error":
+            answer.cancel()
+        if answer.set_running_or_notify_cancel():
+            answer.set_exception(error)
+    else:
+        if answer.set_running_or_notify_cancel():
+            answer.set_result(result)
 
 
 class _Watch:
