@@ -90,7 +90,9 @@ impl Sender {
         if !self.buffer.is_awaited() || !counts_memory(cx) {
             return;
         }
-        let leaves = self.unsent().min(self.usable());
+        // Of what is paced no more than a burst has left by the time that Linux looks.
+        let usable = self.unsent().min(self.usable());
+        let leaves = if self.pacer.is_some() { self.may_leave(cx, recovery) } else { usable };
         let smss = self.window.smss;
         if (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss {
             self.size_space(cx, recovery);
