@@ -48,9 +48,9 @@ LATE_US, LATE_DEVIATION_US = 30, 20
 """How late a network in real time delivers on a quiet machine (`deliveries` of a run's fidelity.json)."""
 LATE_START_US = 40
 """By how much later than the flow before it, beside `LATE_US`, a flow of a real host begins at most."""
-CLOCK_US = 4_000
-"""A jiffy (HZ 250): by up to so much more all flows begin, because the clocks of hosts, which count milliseconds
-and jiffies, are in any phase when a run begins."""
+CLOCK_US = 32_000
+"""A step of the kernel's timer wheel for timers of 252 ms to 2 s (HZ 250): by up to so much later all begins, because
+the clocks of hosts, by whose milliseconds, jiffies and steps timers end, are in any phase when a run begins."""
 DRAWS = 4
 """Simulated runs for each of the kernel's, with the same decisions of loss and delay and other starts."""
 FLOOR_S = LATE_NS / 1e9
@@ -157,9 +157,19 @@ def as_late_as_real(data: Mapping[str, Any], draw: int, run: int) -> dict[str, A
     phase = 0 if follows_clock else random.Random(f"clock {draw} {run}").randrange(CLOCK_US)  # noqa: S311
     for number, flow in enumerate(changed["flows"]):
         late = number * LATE_US + random.Random(f"{draw} {run} {number}").randrange(LATE_START_US)  # noqa: S311
-        late += phase
-        flow["start"] = f"{_engine.parse_span(flow.get('start', '0 s')) // 1000 + late} us"
+        flow["start"] = _later(flow.get("start", "0 s"), phase + late)
+    loss = link.get("loss")
+    for event in changed.get("events", ()):
+        event["at"] = _later(event["at"], phase)
+    for outage in loss.get("outages", ()) if isinstance(loss, dict) else ():
+        outage["start"] = _later(outage["start"], phase)
+    if "duration" in changed:
+        changed["duration"] = _later(changed["duration"], phase)
     return changed
+
+
+def _later(time: str, late_us: int) -> str:
+    return f"{_engine.parse_span(time) // 1000 + late_us} us"
 
 
 def simulated(asked: tuple[Case, Sequence[int]]) -> dict[tuple[int, int], dict[str, float]]:
