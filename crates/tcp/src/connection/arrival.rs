@@ -125,7 +125,8 @@ impl Connection {
         if self.rcv.take_ecn(&self.shared, flags, !payload.is_empty()) {
             self.shared.counters.marked += 1;
         }
-        if self.shared.state == State::SynReceived {
+        let ends_handshake = self.shared.state == State::SynReceived;
+        if ends_handshake {
             self.arrive_in_syn_received(now, header, start);
             if self.shared.state != State::Established {
                 return;
@@ -134,7 +135,8 @@ impl Connection {
             return;
         }
         self.shared.note_received(header, start, payload.len());
-        self.rcv.measure_rtt(&self.shared, now, header.options.timestamps, payload.len());
+        let stamps = header.options.timestamps.filter(|_| !ends_handshake);
+        self.rcv.measure_rtt(&self.shared, now, stamps, payload.len());
         if !payload.is_empty() {
             self.arrive_text(now, start, payload, flags.contains(TcpFlags::PSH));
         }

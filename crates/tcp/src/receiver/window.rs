@@ -49,13 +49,17 @@ pub(super) fn first_window(config: &Config, options: u32) -> u32 {
 
 impl Receiver {
     /// Measures the round trip by a segment with so many octets: from an acknowledgment to the first full one that was sent on it
-    /// (tcp_rcv_rtt_measure_ts()), and from one window to the next (tcp_rcv_rtt_measure()), which lasts as long at least.
+    /// (tcp_rcv_rtt_measure_ts()), and from one window to the next (tcp_rcv_rtt_measure()), which lasts as long at least. The answer to what another
+    /// acknowledgment, without data, has answered before tells when the application was ready, too.
     pub(crate) fn measure_rtt(&mut self, cx: &Shared, now: Time, stamps: Option<Timestamps>, len: u32) {
-        if cx.config.receive_accounting == ReceiveAccounting::Octets || len == 0 {
+        if cx.config.receive_accounting == ReceiveAccounting::Octets {
             return;
         }
         let echo = stamps.filter(|_| cx.options.timestamps).map_or(0, |stamps| stamps.echo);
         let new = core::mem::replace(&mut self.space.echo, echo) != echo && len >= self.usual_segment(cx);
+        if len == 0 {
+            return;
+        }
         // What an application leaves unread may have come late because of that (tcp_rcv_rtt_update()).
         let has_read = self.buffer.readable() == 0 && !self.is_reader_behind(now);
         let by_stamps = elapsed_since(now, echo).filter(|&rtt| new && rtt > Span::ZERO);

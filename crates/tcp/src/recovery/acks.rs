@@ -382,7 +382,7 @@ impl LossRecovery {
                     stamps.echo != 0 && stamps.echo.wrapping_sub(timestamp(at)).cast_signed() < 0
                 })
             };
-            self.rack.advance(now, delivered, is_original);
+            self.rack.advance(now, delivered, cx.rtt.follows_linux(), is_original);
         }
     }
 

@@ -66,18 +66,26 @@ impl Rack {
     }
 
     /// Step 3: what was delivered; `is_original` says whether what was retransmitted at a time has not been answered, but the original.
+    ///
+    /// RACK.rtt is of what was sent last. With `of_last` it is of what was taken in last (tcp_rack_advance()): an acknowledgment in order whose SACK
+    /// block tells of something newer leaves the longer one.
     pub(super) fn advance(
         &mut self,
         now: Time,
         delivered: &Delivered,
-        is_original: impl FnOnce(Time) -> bool,
+        of_last: bool,
+        is_original: impl Fn(Time) -> bool,
     ) {
-        let Some(newest) = delivered.newest else { return };
         // A retransmission that cannot have been answered yet: it was the original, too. What was sent once counts all the same.
-        let too_soon = newest.is_retransmission()
-            && (self.min_rtt.is_some_and(|min| now - newest.at < min) || is_original(newest.at));
-        let Some(newest) = (if too_soon { delivered.newest_once } else { Some(newest) }) else { return };
-        self.rtt = now - newest.at;
+        let too_soon = |sent: &Sent| {
+            sent.is_retransmission()
+                && (self.min_rtt.is_some_and(|min| now - sent.at < min) || is_original(sent.at))
+        };
+        let Some(newest) = delivered.newest.filter(|sent| !too_soon(sent)).or(delivered.newest_once) else {
+            return;
+        };
+        let last = delivered.last.filter(|sent| of_last && !too_soon(sent));
+        self.rtt = now - last.unwrap_or(newest).at;
         self.newest = self.newest.max(Some(newest));
     }
 

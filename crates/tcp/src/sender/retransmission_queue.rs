@@ -118,6 +118,8 @@ pub(crate) struct Delivered {
     pub(crate) newest: Option<Sent>,
     /// The one that was sent last of those sent once.
     pub(crate) newest_once: Option<Sent>,
+    /// The one that was taken in last: of what was acknowledged in order the last, else of what was SACKed.
+    pub(crate) last: Option<Sent>,
     /// The send times of the last segment and of the first one acknowledged that were neither sent twice nor SACKed before, in the order of
     /// octets.
     newest_original: Option<Time>,
@@ -146,6 +148,7 @@ impl Delivered {
     fn take(&mut self, sent: &Segment, start: u64, snapshot: Option<Snapshot>) {
         self.short += u64::from(sent.short);
         let order = sent.sent();
+        self.last = Some(order);
         if self.newest.is_none_or(|newest| newest < order) {
             self.newest = Some(order);
             self.snapshot = snapshot.unwrap_or_default();
