@@ -201,7 +201,7 @@ impl Connection {
             if !data.is_empty() && room > 0 {
                 self.note_application_limit();
             }
-            self.snd.write(room, data)
+            self.snd.write(&self.shared, &self.recovery, room, data)
         }
     }
 

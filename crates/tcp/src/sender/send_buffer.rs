@@ -12,8 +12,10 @@ use voxpath_wire::Payload;
 pub struct SendBuffer {
     /// Octets that it holds, or of memory, where that is what Linux counts (`send_space.rs`).
     capacity: u32,
-    /// The application waits for room (SOCK_NOSPACE).
+    /// The application has more to write, and waits for room.
     awaited: bool,
+    /// Whoever waits at the socket, be it for data, found no room (SOCK_NOSPACE).
+    watched: bool,
     /// The application closed: a FIN follows the last octet.
     closed: bool,
     /// Offset of the first octet held.
@@ -27,7 +29,15 @@ pub struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer whose first octet will have the offset `start`.
     pub fn new(capacity: u32, start: u64) -> Self {
-        Self { capacity, awaited: false, closed: false, start, len: 0, chunks: VecDeque::new() }
+        Self {
+            capacity,
+            awaited: false,
+            watched: false,
+            closed: false,
+            start,
+            len: 0,
+            chunks: VecDeque::new(),
+        }
     }
 
     /// The offset after the last octet written.
@@ -66,6 +76,14 @@ impl SendBuffer {
 
     pub(super) const fn is_awaited(&self) -> bool {
         self.awaited
+    }
+
+    pub(super) const fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    pub(super) const fn watch(&mut self, watched: bool) {
+        self.watched = watched;
     }
 
     /// Octets that still fit.

@@ -35,7 +35,7 @@ impl Sender {
             return self.buffer.room();
         }
         let memory = u64::from(self.buffer.capacity());
-        let is_asleep = |taken| self.buffer.is_awaited() && memory.saturating_sub(taken) < taken / 2;
+        let is_asleep = |taken| self.buffer.is_awaited() && !is_writeable(memory, taken);
         if is_asleep(self.buffer.len()) {
             return 0;
         }
@@ -79,15 +79,20 @@ impl Sender {
         }
     }
 
-    /// Takes in as much of `data` as fits, which is `room`; how many octets that is.
-    pub(crate) fn write(&mut self, room: u32, data: &Payload) -> u32 {
-        self.buffer.write_into(room, data)
+    /// Takes in as much of `data` as fits, which is `room`; how many octets that is. The application waits at its socket then, for room or for
+    /// data (tcp_poll()).
+    pub(crate) fn write(&mut self, cx: &Shared, recovery: &LossRecovery, room: u32, data: &Payload) -> u32 {
+        let written = self.buffer.write_into(room, data);
+        if written > 0 && counts_memory(cx) {
+            self.buffer.watch(!self.is_writeable(cx, recovery));
+        }
+        written
     }
 
-    /// An acknowledgment was taken in: gives an application that waits for it more memory, if what was written leaves the congestion window open
+    /// An acknowledgment was taken in: gives an application that found no room more memory, if what was written leaves the congestion window open
     /// (tcp_new_space(), tcp_should_expand_sndbuf()).
     pub(crate) fn expand_space(&mut self, cx: &Shared, recovery: &LossRecovery) {
-        if !self.buffer.is_awaited() || !counts_memory(cx) {
+        if !self.buffer.is_watched() || !counts_memory(cx) {
             return;
         }
         // Of what is paced no more than a burst has left by the time that Linux looks.
@@ -97,6 +102,11 @@ impl Sender {
         if (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss {
             self.size_space(cx, recovery);
         }
+        self.buffer.watch(!self.is_writeable(cx, recovery));
+    }
+
+    fn is_writeable(&self, cx: &Shared, recovery: &LossRecovery) -> bool {
+        is_writeable(self.buffer.capacity().into(), self.memory_taken(cx, recovery))
     }
 
     /// Sizes the memory by the congestion window; it never shrinks.
@@ -123,6 +133,11 @@ impl Sender {
         // What was SACKed side by side is one buffer from then on (tcp_shift_skb_data()).
         self.buffer.len() + BESIDE * (waiting + outstanding + sacked.as_slice().len() as u64)
     }
+}
+
+/// Whether an application is woken up to write: a third of the memory is free (__sk_stream_is_writeable()).
+const fn is_writeable(memory: u64, taken: u64) -> bool {
+    memory.saturating_sub(taken) >= taken / 2
 }
 
 /// Whether the buffer is counted in memory: not where its data is somebody else's.
