@@ -10,6 +10,10 @@ use voxpath_units::Span;
 /// Linux' unit of coarse time, at the distributions' HZ of 250.
 pub(crate) const JIFFY: Span = Span::from_millis(4);
 
+/// How long an application takes to wake up: what has arrived until then is read together, and acknowledged once. An estimate of a process that
+/// waits in epoll on an idle processor, which no script measures.
+pub(crate) const WAKING: Span = Span::from_micros(50);
+
 /// The parameters of one endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

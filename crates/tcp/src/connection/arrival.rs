@@ -215,6 +215,7 @@ impl Connection {
         }
         self.snd.set_window(&self.shared, header, start, 1);
         self.establish(now, header);
+        self.snd.accept();
     }
 
     /// Section 3.10.7.4, fifth check; whether the segment is still worth looking at.
@@ -415,6 +416,7 @@ impl Connection {
         if !matches!(self.shared.state, State::Established | State::FinWait1 | State::FinWait2) {
             return;
         }
+        self.snd.note_data(now.since(self.rcv.measured_since()));
         let octets = self.rcv.take_data(&self.shared, now, start, payload, pushed);
         self.shared.counters.octets_received += octets;
     }

@@ -26,8 +26,10 @@ impl Connection {
         }
         let due = |timer: &mut Option<Time>| timer.take_if(|deadline| *deadline <= now).is_some();
         self.rcv.handle_timeout(&self.shared, now);
-        // Polling goes on where it was held back.
-        due(&mut self.snd.timers.pacing);
+        // Polling goes on where it was held back. Who waits for room is looked after when data leaves, too (tcp_event_new_data_sent()).
+        if due(&mut self.snd.timers.pacing) && self.snd.may_leave(&self.shared, &self.recovery) > 0 {
+            self.snd.expand_space(&self.shared, &self.recovery);
+        }
         if self.alive.as_mut().is_some_and(|alive| due(&mut alive.keepalive)) {
             self.handle_keepalive_timeout(now);
         }

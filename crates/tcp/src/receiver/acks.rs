@@ -2,6 +2,7 @@
 //! its delay that follows the rhythm of the data (`icsk_ack`).
 
 use super::Receiver;
+use crate::config::WAKING;
 use crate::shared::{DEFAULT_MSS, Shared};
 use voxpath_units::{Span, Time};
 
@@ -20,10 +21,6 @@ const COMPRESSED: u32 = 44;
 const COMPRESSION: Span = Span::from_millis(1);
 const COMPRESSION_SLACK: Span = Span::from_micros(100);
 const COMPRESSION_SHARE: u64 = 20;
-
-/// How long a reader takes to wake up: what has arrived until then is read together, and acknowledged once. An estimate of a process that
-/// waits in epoll on an idle processor, which no script measures.
-const WAKING: Span = Span::from_micros(50);
 
 /// What Linux remembers to decide; idle where [`adaptive`](crate::config::DelayedAck::adaptive) is off.
 #[derive(Debug, Default)]

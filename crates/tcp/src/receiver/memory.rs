@@ -72,6 +72,11 @@ impl ReceiveMemory {
         self.since = now;
     }
 
+    /// When measuring began, or began anew.
+    pub(super) const fn since(&self) -> Time {
+        self.since
+    }
+
     /// Data in order has arrived: a segment, and the octets `behind` it where it filled a gap; `waiting` octets were unread before. Octets that the
     /// application has taken in the round trip that is over, if that is more than ever (tcp_rcv_space_adjust()). The application that is told of data
     /// takes it, but for those octets, and Linux looks after each segment that it takes: so what lies behind the first is not taken yet, and what

@@ -85,6 +85,11 @@ impl Receiver {
         self.space.memory.expect(&cx.config, segment);
     }
 
+    /// When the measuring of what the application takes began, or began anew.
+    pub(crate) const fn measured_since(&self) -> Time {
+        self.space.memory.since()
+    }
+
     /// Lets the memory grow with what the application takes in a round trip, so that the sender's window may double
     /// (tcp_rcv_space_adjust()). It is about to read a segment that ends before the octet `first`, and what is here behind it; `waiting` octets it had
     /// left before. An owner takes what is here, and says by how much it grows.

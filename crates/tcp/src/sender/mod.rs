@@ -68,6 +68,8 @@ pub(crate) struct Sender {
     pub(crate) cc: Box<dyn CongestionControl>,
     /// The rate of delivery, where the congestion control steers the window by it.
     pub(crate) rate: Option<Box<RateSampler>>,
+    /// The peer has opened the connection, and its application has neither waited at it nor written since.
+    accepted: bool,
     /// Spaces segments in time, where that is asked for.
     pacer: Option<Box<Pacer>>,
     burst: Burst,
@@ -119,6 +121,7 @@ impl Sender {
             timers: SendTimers::default(),
             cc,
             rate: by_rate.then(Box::default),
+            accepted: false,
             pacer: (by_rate || config.pacing).then(Box::default),
             burst: Burst::default(),
             usage: CwndUsage::default(),

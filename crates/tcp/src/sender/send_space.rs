@@ -2,9 +2,10 @@
 //! while the application waits for it (tcp_sndbuf_expand()).
 
 use super::Sender;
-use crate::config::Config;
+use crate::config::{Config, WAKING};
 use crate::recovery::LossRecovery;
 use crate::shared::Shared;
+use voxpath_units::Span;
 use voxpath_wire::Payload;
 
 /// What a buffer takes beside its octets: `struct sk_buff`, `struct skb_shared_info`, and room for headers (tcp_stream_alloc_skb()).
@@ -79,17 +80,30 @@ impl Sender {
         }
     }
 
-    /// Takes in as much of `data` as fits, which is `room`; how many octets that is. The application waits at its socket then, for room or for
-    /// data (tcp_poll()).
+    /// The peer's handshake is over: an application is woken up that will take the connection.
+    pub(crate) const fn accept(&mut self) {
+        self.accepted = true;
+    }
+
+    /// Data has come so long after the handshake: an application that has been awake since waits for it already.
+    pub(crate) fn note_data(&mut self, after: Span) {
+        self.accepted &= after <= WAKING;
+    }
+
+    /// Takes in as much of `data` as fits, which is `room`; how many octets that is.
+    ///
+    /// The socket knows that there is no room from whoever found none (SOCK_NOSPACE): who writes, or who looks before he waits (tcp_poll()). Where
+    /// epoll tells of changes alone nobody looks after he has written, but for one who found the request when he took the connection.
     pub(crate) fn write(&mut self, cx: &Shared, recovery: &LossRecovery, room: u32, data: &Payload) -> u32 {
         let written = self.buffer.write_into(room, data);
         if written > 0 && counts_memory(cx) {
-            self.buffer.watch(!self.is_writeable(cx, recovery));
+            let looks = core::mem::take(&mut self.accepted);
+            self.buffer.watch(self.buffer.is_awaited() || looks && !self.is_writeable(cx, recovery));
         }
         written
     }
 
-    /// An acknowledgment was taken in: gives an application that found no room more memory, if what was written leaves the congestion window open
+    /// An acknowledgment was taken in, or what pacing had held back leaves: gives an application that found no room more memory, if what was written leaves the congestion window open
     /// (tcp_new_space(), tcp_should_expand_sndbuf()).
     pub(crate) fn expand_space(&mut self, cx: &Shared, recovery: &LossRecovery) {
         if !self.buffer.is_watched() || !counts_memory(cx) {
