@@ -45,9 +45,13 @@ impl Sender {
             return 0;
         }
         let room = if self.unsent() > 0 {
-            // The last buffer is filled up, whatever that takes; others are begun.
+            // The last buffer is filled up, whatever that takes; others are begun. It is full where there was no memory for another one.
             let whole = self.whole_buffer();
-            let of_last = self.unsent().next_multiple_of(whole) - self.unsent();
+            let of_last = if self.buffer.is_awaited() {
+                0
+            } else {
+                self.unsent().next_multiple_of(whole) - self.unsent()
+            };
             of_last + memory.saturating_sub(taken + of_last).div_ceil(whole + BESIDE) * whole
         } else {
             self.room_of_idle(cx, recovery, memory, taken)
