@@ -242,10 +242,11 @@ $(STAMPS)/docs-tools: packaging/docs/requirements.lock | $(STAMPS)
 	@$(STAMPS)/docs/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
-# Reports of studies stay until they are removed: `rm -r .stamps/reports` makes them again.
+# Reports of studies stay until they are removed: `rm -r .stamps/reports` makes them again. On a busy machine real runs are invalid: the
+# study ends with 1, and its page says so.
 $(STAMPS)/reports/%.html: | setup
 	@mkdir -p $(@D)
-	cd $(@D) && $(CURDIR)/$(BIN)/voxpath study $* --quick
+	cd $(@D) && rm -f $*.html && { $(CURDIR)/$(BIN)/voxpath study $* --quick || { test $$? = 1 && test -s $*.html; }; }
 
 docs: setup $(STAMPS)/docs-tools $(addprefix $(STAMPS)/reports/,$(addsuffix .html,$(STUDIES)))
 	$(BIN)/python packaging/docs/make.py --sources $(STAMPS)/docs-sources --reports $(STAMPS)/reports --sphinx $(STAMPS)/docs/bin/python
