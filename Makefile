@@ -23,10 +23,10 @@ help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
 	@echo 'make fast         the engine once more, laid out by the compiler after training runs: a quarter less time; some minutes'
 	@echo 'make demo         environment and engine, then the 2022 study: TCP under bit errors, beside the published tables'
-	@echo 'make wheel        a wheel for every Python from 3.11 on and an sdist, into dist/; installs the wheel into an empty environment without Rust and follows the tutorial there: some minutes'
+	@echo 'make wheel        a wheel for every Python from 3.11 on, its engine trained as by make fast, and an sdist, into dist/; installs the wheel into an empty environment without Rust and follows the tutorial there: some minutes'
 	@echo 'make check        format, lints, types and the fast tests, with an engine that is built fast: before each commit'
 	@echo 'make test         setup, then every check: Rust and Python, format, lints, types, tests'
-	@echo 'make docs         the documentation site, docs/site, from docs/, the code and the studies'"'"' quick reports; fails where a link is broken; a quarter of an hour the first time'
+	@echo 'make docs         the documentation site, docs/site, from docs/, the code and the studies'"'"' quick reports; fails where a link is broken or Chromium finds a fault in a page; a quarter of an hour the first time'
 	@echo 'make notebooks    executes the notebooks of the gallery (docs/notebooks)'
 	@echo 'make audit        known vulnerabilities of the packages in both lock files; fails where their data cannot be reached'
 	@echo 'make slow-tests   runs the tests of Python and writes down which take long, for make check (tests/slow.txt)'
@@ -242,13 +242,15 @@ $(STAMPS)/docs-tools: packaging/docs/requirements.lock | $(STAMPS)
 	@$(STAMPS)/docs/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
-# Reports of studies stay until they are removed: `rm -r .stamps/reports` makes them again.
+# Reports of studies stay until they are removed: `rm -r .stamps/reports` makes them again. On a busy machine real runs are invalid: the
+# study ends with 1, and its page says so.
 $(STAMPS)/reports/%.html: | setup
 	@mkdir -p $(@D)
-	cd $(@D) && $(CURDIR)/$(BIN)/voxpath study $* --quick
+	cd $(@D) && rm -f $*.html && { $(CURDIR)/$(BIN)/voxpath study $* --quick || { test $$? = 1 && test -s $*.html; }; }
 
 docs: setup $(STAMPS)/docs-tools $(addprefix $(STAMPS)/reports/,$(addsuffix .html,$(STUDIES)))
 	$(BIN)/python packaging/docs/make.py --sources $(STAMPS)/docs-sources --reports $(STAMPS)/reports --sphinx $(STAMPS)/docs/bin/python
+	$(BIN)/python tests/look.py docs/site
 	@echo 'docs: open docs/site/index.html in a browser'
 
 $(STAMPS)/notebook-tools: packaging/notebooks/requirements.lock | $(STAMPS)

@@ -1,12 +1,19 @@
 #!/bin/sh
 # make fast: trained.sh engine builds the engine again, laid out after what it does in training runs (profile-guided optimisation), and
-# installs it; trained.sh dumbbell does so with the benchmarks' program and prints its path.
+# installs it; trained.sh wheel FOLDER writes a wheel with it instead; trained.sh dumbbell does so with the benchmarks' program and prints
+# its path.
 #
 # The engine is trained by every scenario in scenarios/ that can be simulated, the dumbbell by dumbbells that the benchmarks do not
 # measure. What counts stands apart, in target/trained, so that an interruption leaves the installed engine as it was. What the training
 # runs found is held against the trained engine's, byte by byte.
 set -eu
 what=$1
+wheels=
+if [ "$what" = wheel ]; then
+	mkdir -p "$2"
+	wheels=$(cd "$2" && pwd)
+	what=engine
+fi
 cd "$(dirname "$0")/.."
 folder=$PWD/target/trained/$what
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -53,9 +60,16 @@ export RUSTFLAGS="-Cprofile-use=$profile"
 case $what in
 engine)
 	echo 'fast: the engine after it' >&2
-	PIP_QUIET=1 maturin develop $options >&2
 	rm -rf "$folder/again"
-	simulate_all "$folder/again"
+	if [ "$wheels" ]; then
+		rm -rf "$folder/python"
+		PIP_QUIET=1 maturin build $options --strip --out "$wheels" >&2
+		pip install --quiet --disable-pip-version-check --no-deps --target "$folder/python" "$wheels"/*.whl
+		(export PYTHONPATH="$folder/python" && simulate_all "$folder/again")
+	else
+		PIP_QUIET=1 maturin develop $options >&2
+		simulate_all "$folder/again"
+	fi
 	for table in $(cd "$folder/runs" && find . -name '*.parquet'); do
 		cmp "$folder/runs/$table" "$folder/again/$table"
 	done

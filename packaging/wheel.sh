@@ -1,10 +1,10 @@
 #!/bin/sh
-# make wheel: builds a wheel for every Python from 3.11 on (abi3) and an sdist into dist/, and checks the wheel: installed into an empty
-# environment that sees no Rust, it has to run what the first pages of the tutorial say.
+# make wheel: builds a wheel for every Python from 3.11 on (abi3), its engine trained as by make fast, and an sdist into dist/, and checks
+# the wheel: installed into an empty environment that sees no Rust, it has to run what the first pages of the tutorial say.
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf dist
-maturin build --release --locked --quiet --out dist
+crates/trained.sh wheel dist
 maturin sdist --out dist 2>/dev/null
 wheel=$(ls dist/*.whl)
 empty=$(mktemp -d)
@@ -26,4 +26,4 @@ inside voxpath list >/dev/null
 inside voxpath site runs --out site
 python packaging/tutorial.py "$empty/env/bin" docs/tutorial/1-first-scenario.md docs/tutorial/2-first-sweep.md
 ls -l dist
-echo "wheel: $wheel holds; twine upload dist/* publishes it"
+echo "wheel: $wheel holds; maturin upload dist/* publishes it"

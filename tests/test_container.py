@@ -6,7 +6,7 @@ import re
 import tomllib
 
 from conftest import ROOT
-from voxpath.packages import NEEDED, OUTSIDE, READING
+from voxpath.packages import NEEDED, OF_EXAMPLES, OUTSIDE, READING
 
 TEXT = (ROOT / "Containerfile").read_text()
 
@@ -20,7 +20,8 @@ def test_it_builds_with_the_versions_of_the_tree():
 
 def test_it_has_every_program_that_voxpath_starts():
     (installed,) = re.findall(r"install -y --no-install-recommends ((?!python3-venv).*?) *\\", TEXT)
-    assert {*NEEDED.values(), *OUTSIDE.values(), *READING.values()} <= set(installed.split())
+    wanted = NEEDED | OUTSIDE | READING | OF_EXAMPLES
+    assert set(wanted.values()) <= set(installed.split())
 
 
 def test_what_is_built_on_this_machine_is_left_out():

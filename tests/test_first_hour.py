@@ -145,6 +145,12 @@ def test_a_list_at_80_columns_keeps_the_name_by_which_a_run_is_shown(voxpath, sw
     assert voxpath("show", named[1]).code == 0
 
 
+def test_a_list_at_80_columns_says_when(voxpath, small: Path, narrow):
+    assert voxpath("run", small, "--replication", "0", "--backend", "sim").code == 0
+    narrow(80)
+    assert re.search(r" valid .* \d{4}-\d\d-\d\d \d\d:\d\d ", plain(voxpath("list").out))
+
+
 def test_a_run_is_shown_at_80_and_40_columns(voxpath, small: Path, narrow):
     assert voxpath("run", small, "--replication", "0").code == 0
     run = next(Path("runs").iterdir()).name[:8]

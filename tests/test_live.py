@@ -20,6 +20,7 @@ import pytest
 from conftest import PATIENCE_S, process
 from devtools import chromium
 from voxpath.backends.real.steering import links_of
+from voxpath.cli.actions.watch import Look, told
 from voxpath.scenario import from_dict
 
 MS = 1_000_000
@@ -237,3 +238,14 @@ def test_a_hand_changes_a_link_in_a_browser_and_is_told_what_it_wrote_wrong(tmp_
     (run,) = (tmp_path / "kept").iterdir()
     (event,) = voxpath_events(run / "scenario.toml")
     assert event["up"] == {"delay": "80 ms"}
+
+
+def test_a_meter_has_both_directions_in_80_columns():
+    looks = [
+        Look(250_000_000 * count, way, 900 * count, 150_000 * count, 0, 0, count, 123_000_000)
+        for count in range(3)
+        for way in ("link: client → machine", "link: machine → client")
+    ]
+    assert len(told(looks, 2)) > 80 > len(told(looks, 2, brief=True))
+    brief = told(looks, 2, brief=True)
+    assert brief == "0.5 s  up 4.80 Mbit/s, 123 ms, 2 waiting  down 4.80 Mbit/s, 123 ms, 2 waiting"

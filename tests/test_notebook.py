@@ -6,9 +6,11 @@ import builtins
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import voxpath
+from voxpath.realtime import RealResult
 from voxpath.results.problems import StoreError
 
 SWEEP = '\n[sweep]\n"topology.link.loss" = ["0 %", "2 %"]\n"topology.link.delay" = ["5 ms", "9 ms"]\n'
@@ -26,6 +28,34 @@ def test_a_result_has_its_tables_and_a_summary(result):
     values = result.flows["completion_s"]
     assert (row["mean"], row["median"], row["n"]) == (pytest.approx(values.mean()), values.median(), 3)
     assert row["mean_low"] < row["mean"] < row["mean_high"]
+
+
+def test_a_table_that_no_run_has_is_told_with_those_that_there_are(result, small: Path, tmp_path: Path):
+    with pytest.raises(StoreError, match=r"has no table 'request'; did you mean 'requests'\? allowed: "):
+        result.table("request")
+    small.write_text(small.read_text() + SWEEP)
+    answers = voxpath.sweep(small, replications=2, out=tmp_path / "swept")
+    with pytest.raises(StoreError, match=r"has no table 'request'; did you mean 'requests'\?"):
+        answers.table("request")
+
+
+def real_result(folders: list[Path]) -> RealResult:
+    flows = pl.DataFrame({"replication": [0], "flow": ["a"]})
+    tables = {"flows": flows.drop("replication"), "links": pl.DataFrame({"link": ["up", "down"]})}
+    return RealResult(flows, [], folders, True, [], tables, {}, {})
+
+
+def test_a_real_result_has_its_tables_whether_it_is_kept_or_not(tmp_path: Path):
+    lost = real_result([])
+    assert lost.table("links").to_dict(as_series=False) == {"run": ["", ""], "link": ["up", "down"]}
+    kept = real_result([tmp_path / "0123"])
+    assert kept.table("flows").to_dicts() == [{"run": "0123", "flow": "a"}]
+    with pytest.raises(StoreError, match=r"the run has no table 'link'; did you mean 'links'\?"):
+        kept.table("link")
+    assert kept.summary.height == 0
+    assert kept._repr_html_().startswith("<table>")
+    with pytest.raises(ValueError, match="there is no answer to be drawn"):
+        kept.plot()
 
 
 def test_a_result_of_formulas_alone_has_no_table_but_a_summary(small: Path, tmp_path: Path):

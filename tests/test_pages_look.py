@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
-from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import voxpath as voxpath_package
-from conftest import PATIENCE_S, SMALL
-from devtools import chromium
+from conftest import SMALL
+from look import look
 from reports import LONG, NETWORK, PLOT, REPORT, TOGETHER
 from voxpath.cli.actions.live_page import Live, served
 from voxpath.cli.actions.watch import Look
@@ -29,20 +27,6 @@ if TYPE_CHECKING:
     from voxpath.cli.actions.watch import Watch
 
 MS = 1_000_000
-AXE = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
-SERIOUS = """
-axe.run(document, { resultTypes: ["violations"] }).then((found) => JSON.stringify(found.violations
-  .filter((fault) => ["serious", "critical"].includes(fault.impact))
-  .map((fault) => [fault.id, ...fault.nodes.slice(0, 3).map((node) => node.html.slice(0, 120))].join(" | "))))
-"""
-WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-FITTED = """
-[...document.querySelectorAll(".uplot")].every((plot) => {
-  const [inside, around] = [plot, plot.parentElement].map((element) => element.getBoundingClientRect().width);
-  return Math.abs(inside - around) < 1 || around < 240;
-})
-"""
-"""Whether every plot has the width of its place: it takes it a frame after the place has it."""
 
 
 def pages(small: Path, tmp_path: Path) -> dict[str, str]:
@@ -88,52 +72,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     for name, text in {**pages(small, folder), "bad": bad}.items():
         (folder / f"{name}.html").write_text(text, "utf-8")
 
-    async def visit(page: str) -> dict[str, list[str]]:
-        wrong: dict[str, list[str]] = {}
-        async with (
-            asyncio.timeout(PATIENCE_S),
-            chromium(folder / "profile", "--window-size=1300,900") as browser,
-        ):
-            addresses = {file.stem: file.as_uri() for file in sorted(folder.glob("*.html"))}
-            for name, address in {**addresses, "live": page}.items():
-                await browser.open(address)
-                await browser.until("location.href !== 'about:blank'")
-                await browser.call("Runtime.enable")
-                await browser.call("Log.enable")
-                for width in (400, 1300):
-                    for scheme in ("light", "dark"):
-                        await browser.call(
-                            "Emulation.setDeviceMetricsOverride",
-                            width=width, height=900, deviceScaleFactor=1, mobile=False,
-                        )  # fmt: skip
-                        feature = {"name": "prefers-color-scheme", "value": scheme}
-                        await browser.call("Emulation.setEmulatedMedia", features=[feature])
-                        await browser.until("document.readyState === 'complete'")
-                        # What a page asks for is there a moment later.
-                        await browser.until("!document.querySelector('main:empty')")
-                        key = f"{name} {width} {scheme}"
-                        at_once = await browser.value(WIDE)
-                        await browser.until(FITTED)
-                        wrong[key] = [f"is {at_once} pixels too wide at first"] if at_once > 0 else []
-                        wrong[key] += await faults(browser)
-                wrong[f"{name} 1300 dark"] += [
-                    str(event["params"])
-                    for event in browser.events
-                    if event.get("method") in {"Runtime.exceptionThrown", "Log.entryAdded"}
-                ]
-                browser.events.clear()
-        return wrong
-
+    addresses = {file.stem: file.as_uri() for file in sorted(folder.glob("*.html"))}
     with served(live(small)) as page:
-        return asyncio.run(visit(page))
-
-
-async def faults(browser) -> list[str]:
-    wide = await browser.value(WIDE)
-    await browser.value(f"{AXE}; true")
-    told = await browser.call("Runtime.evaluate", expression=SERIOUS, returnByValue=True, awaitPromise=True)
-    assert "exceptionDetails" not in told, told
-    return [*([f"is {wide} pixels too wide"] if wide > 0 else []), *json.loads(told["result"]["value"])]
+        return asyncio.run(look({**addresses, "live": page}, folder / "profile"))
 
 
 @pytest.mark.parametrize("page", ["every", "run", "sweep", "index", "live"])

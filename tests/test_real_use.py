@@ -670,7 +670,7 @@ def test_the_meter_takes_the_last_line_and_gives_it_back():
     )
     assert code == 0
     assert "23 80" in shown
-    assert re.search(r"voxpath [0-9.]+ s   client→machine [0-9.]+ Mbit/s, 1 ms, 0 waiting", shown)
+    assert re.search(r" s  up [0-9.]+ Mbit/s, 1 ms  down [0-9.]+ Mbit/s, 1 ms", shown)
     assert shown.index("\x1b[1;23r") < shown.index("23 80") < shown.rindex("\x1b[r")
 
 

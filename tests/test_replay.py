@@ -11,6 +11,7 @@ import pytest
 
 import voxpath as voxpath_package
 from conftest import PATIENCE_S
+from voxpath.cli.actions import replay
 from voxpath.scenario import from_dict
 from voxpath.scenario.replayed import NothingError, Sent, network, replayed
 
@@ -155,3 +156,18 @@ def test_datagrams_of_a_command_are_replayed_both_ways(voxpath, tmp_path: Path):
     # In turn, as they were, each after the one before had come.
     assert rows["flow"].to_list() == [rows["flow"][0], rows["flow"][1]] * 4
     assert (rows["sent_ns"].diff().drop_nulls() >= 9_000_000).all()
+
+
+def test_what_went_to_the_internet_is_not_replayed_from_its_run(tmp_path: Path):
+    data = {**DATA, "hosts": {"client": {"profile": "linux", "run": ["true"]}, "server": {"internet": True}}}
+    with pytest.raises(NothingError, match=r"replay a capture of it \(.*captures\), or its network alone"):
+        replay._of_run(from_dict(data), tmp_path, "x")
+
+
+def test_a_file_that_is_there_is_not_replaced_by_a_replay(voxpath, small: Path):
+    assert voxpath("run", small, "--replication", "0").code == 0
+    (run,) = (path for path in (small.parent / "runs").iterdir() if path.is_dir())
+    before = small.read_text()
+    refused = voxpath("replay", run, "--network", "--save", small)
+    assert refused.code == 2
+    assert small.read_text() == before

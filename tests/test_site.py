@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from browser import browse
-from reports import LADDER, MAP, NETWORK, REPORT
-from voxpath.document import Axis, Curve, Lead, Plot
+from reports import LADDER, MAP, NETWORK, REPORT, text_of
+from voxpath.document import Axis, Curve, Lead, Plot, Sound, VoiceMark, VoicePath
 from voxpath.report.html import render
 from voxpath.report.site import INDEX, NoPageError, Page, site
 from voxpath.report.thumbnail import thumbnail
@@ -128,6 +128,24 @@ def test_pages_of_one_name_do_not_overwrite_each_other():
     assert sorted(files) == ["a.html", "a2.html", INDEX]
     with pytest.raises(NoPageError, match="is no page that voxpath has made"):
         site("t", [Page("Runs", "a", "<p>")])
+
+
+def test_a_card_of_a_study_has_its_claim_and_what_was_found():
+    lead = Lead("This holds.", None, "It is fast.")
+    index = site("t", [Page("Studies", "a", render(dataclasses.replace(REPORT, lead=lead)))])[INDEX]
+    assert "The claim It is fast. What we found This holds." in " ".join(text_of(index).split())
+
+
+def test_a_card_of_a_call_has_its_waveform_over_what_was_missing():
+    sound = Sound("heard", "", 4, [[0.0, 0.5, -0.25, 0.0]])
+    marks = [VoiceMark(0.25, 0.5, "lost", ""), VoiceMark(0.5, 0.75, "recovered", "")]
+    drawn = thumbnail(VoicePath("What was heard", "", [sound], 0, marks, []))
+    assert re.findall(r'<rect x="([\d.]+)"[^>]*fill="([^"]*)"', drawn) == [
+        ("84.0", "var(--curve-1)"),
+        ("160.0", "var(--curve-2)"),
+    ]
+    # From its least to its largest value: the second sample reaches the upper edge.
+    assert "M122.0 8.0V8.0" in drawn
 
 
 def test_the_search_shows_what_has_all_of_its_words(tmp_path: Path):

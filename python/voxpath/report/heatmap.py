@@ -32,7 +32,7 @@ _HIGHER_CELL = 40
 _BAR_WIDTH, _BAR_HEIGHT, _BAR_STEPS = 220, 12, 44
 
 
-def draw(part: Map) -> str:
+def draw(part: Map, *, with_scale: bool = True) -> str:
     """The panels, and below them the colours' scale."""
     values = [
         value
@@ -47,7 +47,7 @@ def draw(part: Map) -> str:
         part.value, min(v for v in values if v is not None), max(v for v in values if v is not None)
     )
     panels = "".join(_panel(part, panel, scale) for panel in part.panels)
-    return element("div", panels, class_="panels") + _bar(part.value, scale)
+    return element("div", panels, class_="panels") + (_bar(part.value, scale) if with_scale else "")
 
 
 def _drawable(value: float, axis: Axis) -> bool:

@@ -40,9 +40,10 @@ class Page:
 
 @dataclass(frozen=True)
 class _Card:
-    """What an index shows of a page: its heading, its sentence, and its picture as SVG."""
+    """What an index shows of a page: its heading, its claim and sentence, and its picture as SVG."""
 
     title: str
+    claim: str
     sentence: str
     picture: str
 
@@ -52,8 +53,14 @@ def _card(page: Page) -> _Card:
     card = re.search(rf'<template id="{CARD}">(.*?)</template>', page.html, re.DOTALL)
     if title is None or card is None:
         raise NoPageError(f"{page.name}.html is no page that voxpath has made: make it again")
-    sentence = re.search(r'<p class="lead">(?:<span class="kind">.*?</span>)?(.*?)</p>', page.html, re.DOTALL)
-    return _Card(_text(title[1]), _text(sentence[1]) if sentence else "", card[1])
+    head = page.html.partition("<h2")[0]
+    claim, sentence = (
+        re.search(rf'<p class="{kind}">(?:<span class="kind">.*?</span>)?(.*?)</p>', head, re.DOTALL)
+        for kind in ("claim", "lead")
+    )
+    return _Card(
+        _text(title[1]), _text(claim[1]) if claim else "", _text(sentence[1]) if sentence else "", card[1]
+    )
 
 
 def _text(markup: str) -> str:
@@ -102,6 +109,11 @@ def site(title: str, pages: Sequence[Page]) -> dict[str, str]:
 def _drawn(card: _Card, name: str) -> str:
     picture = element("div", card.picture, class_="picture", aria_hidden="true")
     link = element("a", escape(card.title), href=name)
-    said = element("h3", link) + (element("p", prose(card.sentence)) if card.sentence else "")
-    words = f"{card.title} {card.sentence} {name}".lower()
+    said = element("h3", link)
+    if card.claim:
+        said += element("p", element("span", "The claim", class_="kind") + prose(card.claim))
+    if card.sentence:
+        found = element("span", "What we found", class_="kind") if card.claim else ""
+        said += element("p", found + prose(card.sentence))
+    words = f"{card.title} {card.claim} {card.sentence} {name}".lower()
     return element("li", picture + said, class_="card", data_words=words)

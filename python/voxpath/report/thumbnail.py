@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from voxpath.document import Ladder, Map, Network, Outlines, Plot, Scatter, Spectrogram, Together
-from voxpath.report import heatmap, ladder, network, plane
+from voxpath.document import Ladder, Map, Network, Outlines, Plot, Scatter, Spectrogram, Together, VoicePath
+from voxpath.report import heatmap, ladder, network, plane, voice_path
 from voxpath.report.markup import element
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from voxpath.document import Axis, Curve, Part
 
 _WIDTH, _HEIGHT, _ROOM = 320.0, 150.0, 8.0
+_SIZE = {"viewBox": f"0 0 {_WIDTH:g} {_HEIGHT:g}", "preserveAspectRatio": "none"}
 _MOST_CURVES, _MOST_POINTS = 6, 120
 _COLOURS = 8
 
@@ -28,7 +29,7 @@ def thumbnail(part: Part | None) -> str:
         case Plot():
             return _plot(part)
         case Map():
-            return _figure("map", heatmap.draw(replace(part, panels=part.panels[:1])))
+            return _figure("map", heatmap.draw(replace(part, panels=part.panels[:1]), with_scale=False))
         case Network():
             return _figure("network", network.draw(part))
         case Ladder():
@@ -39,6 +40,8 @@ def thumbnail(part: Part | None) -> str:
             return _figure("outlines", plane.outlines(part))
         case Spectrogram():
             return _figure("spectrogram", plane.spectrogram(part))
+        case VoicePath():
+            return _voice(part)
         case _:
             return ""
 
@@ -46,6 +49,34 @@ def thumbnail(part: Part | None) -> str:
 def _figure(kind: str, drawn: str) -> str:
     """A diagram within what the style sheet takes its colours from."""
     return element("figure", drawn, class_=kind)
+
+
+def _voice(part: VoicePath) -> str:
+    """How loud the voice was, over the stretches in which something was missing."""
+    sound = part.sounds[part.heard]
+    duration = len(sound.channels[0]) / sound.rate
+    span = _WIDTH - 2 * _ROOM
+    low, high = voice_path.extremes(sound, _MOST_POINTS)
+    loudest = max(float(high.max()), -float(low.min()), 1e-3)
+    half = _HEIGHT / 2 - _ROOM
+    marks = "".join(
+        element(
+            "rect",
+            x=f"{_ROOM + span * mark.begin_s / duration:.1f}",
+            y=f"{_ROOM:g}",
+            width=f"{max(span * (mark.end_s - mark.begin_s) / duration, 1.0):.1f}",
+            height=f"{2 * half:g}",
+            fill="var(--curve-2)" if mark.fate == "recovered" else "var(--curve-1)",
+        )
+        for mark in part.marks
+    )
+    wave = "".join(
+        f"M{_ROOM + span * (index + 0.5) / len(low):.1f} {_HEIGHT / 2 - half * top / loudest:.1f}"
+        f"V{_HEIGHT / 2 - half * bottom / loudest:.1f}"
+        for index, (bottom, top) in enumerate(zip(low, high, strict=True))
+    )
+    drawn = marks + element("path", d=wave, stroke="var(--curve-0)", class_="curve")
+    return element("svg", drawn, **_SIZE, aria_hidden="true")
 
 
 def _plot(plot: Plot) -> str:
@@ -77,8 +108,7 @@ def _plot(plot: Plot) -> str:
         drawn.append(_curve(curve, [place(point) for point in _thinned(mine)], colour))
     axis = f"M{_ROOM} {_ROOM}V{_HEIGHT - _ROOM}H{_WIDTH - _ROOM}"
     frame = element("path", d=axis, class_="frame")
-    size = {"viewBox": f"0 0 {_WIDTH:g} {_HEIGHT:g}", "preserveAspectRatio": "none"}
-    return element("svg", frame + "".join(drawn), **size, aria_hidden="true")
+    return element("svg", frame + "".join(drawn), **_SIZE, aria_hidden="true")
 
 
 def _curve(curve: Curve, points: Sequence[tuple[float, float]], colour: int) -> str:

@@ -13,7 +13,9 @@ from voxpath.report.markup import csv_of, element, escape, exact, svg, svg_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voxpath.document import VoiceFate, VoicePath
+    from numpy.typing import NDArray
+
+    from voxpath.document import Sound, VoiceFate, VoicePath
 
 _WIDTH, _LEFT, _RIGHT = 1120.0, 64.0, 12.0
 _WAVE, _GAP, _DELAYS, _FOOT = 170.0, 26.0, 150.0, 40.0
@@ -100,17 +102,27 @@ def _picture(part: VoicePath) -> str:
 
 def _wave(part: VoicePath) -> str:
     """The least and the largest value of each column, as an area."""
-    values = np.asarray(part.sounds[part.heard].channels[0], float)
-    edges = np.linspace(0, len(values), min(_COLUMNS, len(values)) + 1).astype(int)
-    loudest = max(float(np.abs(values).max()), 1e-3)
+    sound = part.sounds[part.heard]
+    low, high = extremes(sound, _COLUMNS)
+    loudest = max(float(high.max()), -float(low.min()), 1e-3)
     middle, half = _TOP + _WAVE / 2, _WAVE / 2 / loudest
-    low = np.minimum.reduceat(values, edges[:-1])
-    high = np.maximum.reduceat(values, edges[:-1])
     span = _WIDTH - _LEFT - _RIGHT
-    xs = _LEFT + span * edges[:-1] / len(values)
+    xs = _LEFT + span * _edges(sound, _COLUMNS)[:-1] / len(sound.channels[0])
     up = [f"{x:.1f} {middle - half * value - 0.4:.1f}" for x, value in zip(xs, high, strict=True)]
     down = [f"{x:.1f} {middle - half * value + 0.4:.1f}" for x, value in zip(xs, low, strict=True)]
     return "M" + "L".join([*up, *reversed(down)]) + "Z"
+
+
+def extremes(sound: Sound, columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least and the largest value of each of so many stretches; of each value where there are fewer."""
+    values = np.asarray(sound.channels[0], float)
+    begins = _edges(sound, columns)[:-1]
+    return np.minimum.reduceat(values, begins), np.maximum.reduceat(values, begins)
+
+
+def _edges(sound: Sound, columns: int) -> NDArray[np.int64]:
+    length = len(sound.channels[0])
+    return np.linspace(0, length, min(columns, length) + 1).astype(int)
 
 
 def _delay_lane(part: VoicePath, x: Callable[[float], float], top: float) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from voxpath import files
+from voxpath.names import did_you_mean
 from voxpath.results import digests
 from voxpath.results.identity import FORMAT
 from voxpath.results.packs import WHOSE, Packs
@@ -114,6 +115,10 @@ def table(folder: Path, name: str) -> pl.DataFrame:
             if packed is not None:
                 return packed.table([folder.name], name).drop(WHOSE)
             return pl.read_parquet(folder / f"{name}.parquet", glob=False)
+    except FileNotFoundError:
+        known = tables_of(folder)
+        told = f"it has no table {name!r}; {did_you_mean(name, known)}"
+        raise StoreError(f"{folder} cannot be read: {told}") from None
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {error}") from None
 

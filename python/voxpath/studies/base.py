@@ -140,6 +140,13 @@ def pictured(sections: Sequence[Section], *titles: str) -> Plot | Map | Outlines
     return next(wanted, figures[0] if figures else None)
 
 
+def decided(check: Check) -> str:
+    """What became of a claim, as the beginning of a sentence."""
+    if check.holds is None:
+        return "Our runs cannot decide this"
+    return "This holds" if check.holds else "This does not hold"
+
+
 def held(checks: Sequence[Check]) -> str:
     """How many checks hold, and which of them do not; what is set aside counts for nothing."""
     counted = [check for check in checks if not check.set_aside]

@@ -56,8 +56,11 @@ def doctor(as_json: bool) -> int:
             {"command": "doctor", "build": _engine.BUILD, "parts": [asdict(found) for found in findings]}
         )
         return 1 if any(found.required and not found.works for found in findings) else 0
-    rows = [[found.name, "works" if found.works else "no", found.detail, found.serves] for found in findings]
-    terminal.print_table(None, ["part", "state", "detail", "serves"], rows, ["serves"])
+    rows = [
+        [found.name, "works" if found.works else "no", f"{found.serves}; {found.detail}"]
+        for found in findings
+    ]
+    terminal.print_table(None, ["part", "state", "what it serves; how it is"], rows)
     return 1 if any(found.required and not found.works for found in findings) else 0
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 100
 _SHOWN_AXES = 3
-_SPARE = ("last", "backend", "axes")
+_SPARE = ("backend", "runs", "last", "axes")
 """The name by which a run is shown stays: the line below the table asks for it."""
 
 
@@ -65,7 +65,7 @@ def list_runs(store: Path, as_json: bool) -> int:
         ]
         for one in found[:_SHOWN]
     ]
-    heads = ["scenario", "backend", "runs", "verdict", "axes", "last", "show one by"]
+    heads = ["scenario", "backend", "runs", "verdict", "axes", "last", "run"]
     terminal.print_table(None, heads, rows, _SPARE, out)
     if len(found) > _SHOWN:
         out.print(f"{len(found) - _SHOWN} scenarios more: --json tells all of them")

@@ -95,7 +95,7 @@ class Watch:
                 Look(seen[0], name, *numbers) for name, numbers in zip(names, seen[1], strict=True)
             ]
             if self.meter is not None:
-                self.meter.show(told(self.looks, len(names)))
+                self.meter.show(*(told(self.looks, len(names), brief=brief) for brief in (False, True)))
         return self._seen_ns
 
     def columns(self) -> dict[str, list[Any]]:
@@ -103,19 +103,23 @@ class Watch:
         return {name: [getattr(look, name) for look in self.looks] for name in Look.__dataclass_fields__}
 
 
-def told(looks: Sequence[Look], directions: int) -> str:
-    """The last look in a line."""
+def told(looks: Sequence[Look], directions: int, *, brief: bool = False) -> str:
+    """The last look in a line; a brief one has two directions in 80 columns, up from the command."""
     new, old = looks[-directions:], looks[-2 * directions : -directions]
-    parts = [f"voxpath {new[0].time_ns / 1e9:.1f} s"]
+    parts = [f"{'' if brief else 'voxpath '}{new[0].time_ns / 1e9:.1f} s"]
     several = len({look.link.partition(": ")[0] for look in new}) > 1
     rates = [(_rate(before, after), after) for before, after in zip(old or new, new, strict=True)]
     for rate, look in sorted(rates, key=lambda found: -found[0])[:2]:
         lost = f", {look.dropped + look.lost} lost" if look.dropped + look.lost else ""
         link, _, way = look.link.partition(": ")
-        called = f"{link} {way.replace(' ', '')}" if several else way.replace(" ", "")
-        queue = f"{look.delay_ns / 1e6:.0f} ms, {look.waiting} waiting"
-        parts.append(f"{called} {rate / 1e6:.2f} Mbit/s, {queue}{lost}")
-    return "   ".join(parts)
+        way = (brief and _BRIEFLY.get(way)) or way.replace(" ", "")
+        called = f"{link} {way}" if several else way
+        waiting = "" if brief and not look.waiting else f", {look.waiting} waiting"
+        parts.append(f"{called} {rate / 1e6:.2f} Mbit/s, {look.delay_ns / 1e6:.0f} ms{waiting}{lost}")
+    return ("  " if brief else "   ").join(parts)
+
+
+_BRIEFLY = {"client → machine": "up", "machine → client": "down"}
 
 
 def _rate(before: Look, after: Look) -> float:
@@ -246,8 +250,8 @@ class Meter:
         os.close(self._tty)
         self._tty = None
 
-    def show(self, text: str) -> None:
-        """Shows a line."""
+    def show(self, *lines: str) -> None:
+        """Shows the first line that there is room for; of the last one, what there is room for."""
         if self._tty is None:
             return
         rows, columns = os.get_terminal_size(self._tty).lines, os.get_terminal_size(self._tty).columns
@@ -258,7 +262,8 @@ class Meter:
             self._size = (rows, columns)
             self._write(f"\n\0337\033[1;{rows - 1}r\0338\033[A")
             _resize(self._tty, rows - 1, columns)
-        shown = texts.safe(text)[: columns - 1]
+        plain = list(map(texts.safe, lines))
+        shown = next((line for line in plain if len(line) < columns), plain[-1])[: columns - 1]
         self._write(f"\0337\033[{self._size[0]};1H\033[2K\033[7m{shown:<{columns - 1}}\033[0m\0338")
 
     def _write(self, text: str) -> None:

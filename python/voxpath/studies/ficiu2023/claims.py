@@ -164,14 +164,20 @@ def _steps(curves: Iterable[tuple[float, int]]) -> dict[str, tuple[tuple[float, 
     }
 
 
-def _faster(courses: Courses) -> Check:
-    """Each further use gets back to half of the way sooner, with every α_r."""
+def sooner(courses: Courses) -> dict[str, Summary | None]:
+    """By how many samples each step to more uses is sooner back at half of the way; None where one is not."""
     won = {}
     for name, (less, more) in _steps(courses).items():
         slow, fast = ([course.recovery(HALF_WAY_DB) for course in courses[curve]] for curve in (less, more))
         # Who is not back at all gives no time, and so no difference that could be told.
         known = [(a, b) for a, b in zip(slow, fast, strict=True) if a is not None and b is not None]
         won[name] = paired(*map(list, zip(*known, strict=True))) if len(known) == len(slow) else None
+    return won
+
+
+def _faster(courses: Courses) -> Check:
+    """Each further use gets back to half of the way sooner, with every α_r."""
+    won = sooner(courses)
     return Check(
         _text("faster"),
         all_of(map(above, won.values())),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, origin
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, decided, held, origin
 from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
@@ -75,7 +75,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         [tally],
         sections,
         origin("ficiu2023", quick, replications=str(effort.replications)),
-        Lead(_sentence(checks[0].checks[0], every), figures_[0], checks[0].checks[0].claim),
+        Lead(_sentence(checks[0].checks[0], first, every), figures_[0], checks[0].checks[0].claim),
     )
     rows = [
         [group.title, check.claim, check.verdict, check.evidence]
@@ -89,11 +89,18 @@ def run(ask: Ask, quick: bool) -> Answer:
     return Answer(table, [], report)
 
 
-def _sentence(first: Check, every: Sequence[Check]) -> str:
+def _sentence(first: Check, courses: claims.Courses, every: Sequence[Check]) -> str:
     """What became of the claim that the method is published for, and of the others."""
+    won = claims.sooner(courses).values()
+    means = [one.mean for one in won if one is not None]
+    by = f"{min(means):.0f} to {max(means):.0f}" if means else "an unknown number of"
+    told = (
+        f"after a change the misalignment is back at {claims.HALF_WAY_DB:g} dB {by} samples sooner with each "
+        "step to a larger N_it"
+    )
     counted = [check for check in every if not check.set_aside]
     good = sum(check.holds is True for check in counted)
-    return f"This {first.verdict}: {first.evidence}. Of {len(counted)} checks {good} hold."
+    return f"{decided(first)}: {told}. Of {len(counted)} checks {good} hold."
 
 
 def _courses(trials: Mapping[K, Sequence[Trial]]) -> dict[K, list[Course]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxpath.document import Cell, Checks, Facts, Lead, Report, Section, Table, Text
-from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, origin, pictured, shown
+from voxpath.document import Cell, Checks, Facts, Lead, Report, Scatter, Section, Table, Text
+from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, held, origin, shown
 from voxpath.studies.karaoui2023 import tables, vocal_tract, voice_path
 from voxpath.voice.audio import opus
 from voxpath.voice.phonetics import measurement, praat
@@ -47,7 +47,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         origin("karaoui2023", quick, Praat=praat.version(), Opus=opus.version()),
         Lead(
             _sentence(judged, found[-1]),
-            pictured(sections[1:], "Contours"),
+            [part for part in sections[1].parts if isinstance(part, Scatter)][-1],
             "A pharyngealised consonant raises F1 and lowers F2 of the vowel /a/ beside it, F3 and F4 hardly "
             "move, and the higher the larynx, the higher F1.",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxpath.document import Facts, Lead, Report, Section, Table, Text
-from voxpath.studies.base import Answer, Study, checks_of, held, origin, pictured, shown
+from voxpath.studies.base import Answer, Study, checks_of, decided, held, origin, pictured, shown
 from voxpath.studies.ramli2018 import candidates, claims, figures, machine, push, region, segmenter
 from voxpath.studies.ramli2018.questions import (
     FILE_FAST,
@@ -85,12 +85,15 @@ def _sentence(found: Found, tally: str) -> str:
     if not here.simulated:
         return tally
     (change, *_) = region.MAPPED
-    told = [
-        f"{region.up_to(here, region.FACTOR, change, round_trip)} at a round trip of {round_trip} ms"
-        for round_trip in (50, 120, 300)
-        if round_trip in here.effort.round_trips
-    ]
-    return f"With {change} a file is recognised in real time {', '.join(told)}."
+    by_limit: dict[str, list[str]] = {}
+    for round_trip in (50, 120, 300):
+        if round_trip in here.effort.round_trips:
+            limit = region.up_to(here, region.FACTOR, change, round_trip)
+            by_limit.setdefault(limit, []).append(f"{round_trip} ms")
+    told = [f"{limit} at a round trip of {' or '.join(at)}" for limit, at in by_limit.items()]
+    good = claims.of_way(found, FILE_SET).get("good") if FILE_SET in found.ways else None
+    begun = "" if good is None or good.set_aside else f"{decided(good)} in the simulator. "
+    return f"{begun}With {change} a file is recognised in real time {', '.join(told)}."
 
 
 def _answered(found: Found, *ways: Way) -> list[Way]:

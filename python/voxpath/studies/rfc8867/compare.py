@@ -127,7 +127,8 @@ def dispute(found: Found) -> Section:
             "Collaborates: the ratio lies between 1/3 and 3. Starves: it lies below 1/3.",
         ],
     )
-    return Section(DISPUTE, [table])
+    first = {control: found.runs(Cell("5.6", control))[0] for control in found.effort.controls}
+    return Section(DISPUTE, [figures.beside(first), table])
 
 
 def headline(found: Found) -> list[str]:
@@ -186,7 +187,7 @@ def report_of(found: Found) -> Report:
         origin("rfc8867", found.effort is QUICK, replications=str(found.effort.replications)),
         Lead(
             headline(found)[-1],
-            pictured(sections, "5.6, "),
+            pictured(sections, "5.6: "),
             "A rate control of real-time media converges in these cases, keeps delay and loss low, and "
             "shares with others, TCP among them.",
         ),

@@ -9,10 +9,13 @@ import numpy as np
 from voxpath.document import Axis, Curve, Plot
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from voxpath.studies.rfc8867.measures import Run
 
 CAPACITY = "capacity"
 _TIME = Axis("time", "s")
+_WINDOW_S = 5
 
 
 def rates(run: Run, control: str) -> Plot:
@@ -33,6 +36,30 @@ def rates(run: Run, control: str) -> Plot:
     return Plot(
         f"{case.section}, {control}: rates",
         "What each media flow receives, RTP packets, second by second; one run.",
+        _TIME,
+        Axis("rate", "Mbit/s"),
+        [capacity, *curves],
+    )
+
+
+def beside(runs: Mapping[str, Run]) -> Plot:
+    """What the media flow of every control received beside a TCP flow, on one axis of time."""
+    case = next(iter(runs.values())).case
+    begins = range(0, case.duration, _WINDOW_S)
+    curves = [
+        Curve(
+            control,
+            [float(begin) for begin in begins],
+            [float(media.received[begin : begin + _WINDOW_S].mean()) / 1e6 for begin in begins],
+            style="steps",
+        )
+        for control, run in runs.items()
+        for media in run.media.values()
+    ]
+    capacity = Curve(CAPACITY, [0.0, float(case.duration)], [case.capacity(case.forward[0][0]) / 1e6] * 2)
+    return Plot(
+        f"{case.section}: the rate of the media flow, beside one long TCP flow",
+        f"What the media flow receives by each control, means of {_WINDOW_S} s; one run.",
         _TIME,
         Axis("rate", "Mbit/s"),
         [capacity, *curves],

@@ -52,7 +52,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         sections,
         origin("thapa2023", quick, replications=f"{effort.replications} simulated, {effort.real} real"),
         Lead(
-            told[0],
+            _sentence(found),
             pictured(sections, "Figure 4"),
             "MQTT needs ten times the headers and twice the time of a bare TCP socket.",
         ),
@@ -118,6 +118,22 @@ def _sizes(found: Found) -> list[Part]:
     if not found.cells(REAL):
         return [Text((f"There are no real hosts beside it: {found.without}.",))]
     return [tables.sizes(found), Checks("Real hosts", claims.of_sizes(found))]
+
+
+def _sentence(found: Found) -> str:
+    """What became of both halves of the claim, at the ends of what was sent."""
+    smallest, *_, largest = payloads()
+    headers, times = (
+        " and ".join(
+            f"{shown(against_socket(found, LAN, payload, measure))} (for {payload})"
+            for payload in (smallest, largest)
+        )
+        for measure in (header(SENDER), seconds(RECEIVER))
+    )
+    return (
+        f"In the LAN MQTT has {headers} times the socket's headers of TCP at the sender, and takes {times} "
+        "times as long until the receiver has all."
+    )
 
 
 def _answer(found: Found, fits: Sequence[str]) -> Iterator[str]:

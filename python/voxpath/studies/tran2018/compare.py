@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from voxpath.document import Checks, Facts, Lead, Report, Section, Text
-from voxpath.studies.base import Answer, Study, held, origin, pictured, shown
+from voxpath.studies.base import Answer, Study, decided, held, origin, shown
 from voxpath.studies.tran2018 import claims, difference, figures, tables
 from voxpath.studies.tran2018.measures import of_one, percentile
 from voxpath.studies.tran2018.networks import KINDS
@@ -142,7 +142,11 @@ def run(ask: Ask, quick: bool) -> Answer:
         [*_answer(found, judged, checks), *difference.answer(regions)],
         sections,
         origin("tran2018", quick, repetitions=str(effort.repetitions)),
-        Lead(_answer(found, judged, checks)[0], pictured(sections, "Figure 4"), checks[0].claim),
+        Lead(
+            f"{decided(checks[0])}; means of mobile nodes against stationary ones: {checks[0].evidence}.",
+            figures.moving(found),
+            checks[0].claim,
+        ),
     )
     return Answer(near, judged, report)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voxpath.document import Axis, Cloud, Curve, Plot, Scatter
+from voxpath.studies.tran2018.printed import MOBILE, STATIONARY
 from voxpath.studies.tran2018.questions import AS_TCP, DEFAULT, PUBLISHED, Cell
 
 if TYPE_CHECKING:
@@ -36,6 +38,21 @@ def distributions(found: Found, title: str, mobility: str, names: Sequence[str])
         _DELAY,
         Axis("requests", "%", span=(0, 100)),
         [_distribution(found, Cell(mobility, name)) for name in names],
+    )
+
+
+def moving(found: Found) -> Plot:
+    """TCP and Multipath TCP, those who move beside those who do not."""
+    return Plot(
+        "Figure 4: response delay, mobile beside stationary nodes",
+        "A curve that ends below 100 % has requests that were not answered.",
+        _DELAY,
+        Axis("requests", "%", span=(0, 100)),
+        [
+            replace(_distribution(found, Cell(mobility, name)), name=f"{name}, {mobility}", group=name)
+            for name in (AS_TCP, DEFAULT)
+            for mobility in (MOBILE, STATIONARY)
+        ],
     )
 
 
