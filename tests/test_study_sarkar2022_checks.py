@@ -21,6 +21,7 @@ from voxpath.studies.sarkar2022 import (
     kernel,
     ladder,
     misprints,
+    quic,
     rival,
     testbed,
     verdicts,
@@ -337,6 +338,50 @@ def test_what_is_said_of_todays_tcp_can_fail(times, failing):
     assert [index for index, check in enumerate(today(**times)) if not check.holds] == (
         [] if failing is None else [failing]
     )
+
+
+def quick_quic(times: list[float], today_s: float = 215.0) -> list[Check]:
+    riverbed, *_, newest, _ = TODAY.values()
+    made = Made(
+        {riverbed._replace(loss="10 %"): spread(2173, 100), newest._replace(loss="10 %"): spread(today_s)}
+    )
+    made.over_quic = {"10 %": times} if times else {}
+    return beyond.quic_checks(made)
+
+
+@pytest.mark.parametrize(
+    ("times", "today_s", "holds"),
+    [
+        (spread(85), 215.0, [True]),
+        (spread(300), 215.0, [False]),
+        (spread(2500, 10), 2600.0, [False]),
+        (spread(214, 20), 215.0, [None]),
+        ([85.0], 215.0, [None]),
+        ([], 215.0, []),
+    ],
+)
+def test_what_is_said_of_quic_can_fail(times, today_s, holds):
+    assert [check.holds for check in quick_quic(times, today_s)] == holds
+
+
+@pytest.mark.skipif(not quic.is_here(), reason="aioquic is not installed")
+def test_quic_fills_the_channel_and_each_replication_is_the_same_each_time():
+    size = 300_000
+    free = quic.download_s("0 %", "reno", 0, size)
+    # A round trip for the keys, one for the request, and the file at the Ethernet's rate with all headers.
+    least = 4 * quic.DELAY_S + 8 * size * (1538 / 1472) / quic.RATE
+    assert least < free < 1.5 * least
+    lossy = [quic.download_s("1 %", "cubic", replication, size) for replication in (0, 0, 1)]
+    assert lossy[0] == lossy[1] != lossy[2]
+    assert min(lossy) > free
+
+
+def test_a_way_loses_as_often_as_it_is_told_and_is_as_late_as_the_channel():
+    way = quic.Way(0.1, (1, 2))
+    arrivals = [way.arrival(bytes(1472), float(at)) for at in range(5000)]
+    assert 0.09 < arrivals.count(None) / len(arrivals) < 0.11
+    at, came = next((at, came) for at, came in enumerate(arrivals) if came is not None)
+    assert came - at == pytest.approx(quic.DELAY_S + 2 * 8 * 1538 / quic.RATE)
 
 
 @pytest.mark.parametrize(

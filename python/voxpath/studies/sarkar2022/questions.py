@@ -14,6 +14,7 @@ from voxpath.results.decisions import near
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
 from voxpath.results.tables import tables
+from voxpath.studies.sarkar2022 import quic
 from voxpath.studies.sarkar2022.scenario import (
     AS_PUBLISHED,
     LOSSES,
@@ -66,6 +67,7 @@ class Effort:
         map_windows: Panels of the map, in segments.
         real_replications: Of every cell that runs on the kernel, on the wall clock.
         real_losses: Rows of Table 8 that do.
+        quic: Downloads over QUIC, by loss.
     """
 
     replications: int
@@ -77,10 +79,13 @@ class Effort:
     map_windows: Sequence[int]
     real_replications: int
     real_losses: Sequence[str]
+    quic: Mapping[str, int]
 
 
-FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44), 5, LOSSES)
-QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44), 2, LOSSES[:4])
+# Without loss nothing of a download over QUIC is left to chance.
+_QUIC = {"0 %": 1, "0.01 %": 5, "0.1 %": 5, "1 %": 10, "10 %": 10}
+FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44), 5, LOSSES, _QUIC)
+QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44), 2, LOSSES[:4], {"10 %": 3})
 
 NO_LOST_ACKS = "no acknowledgment is lost"
 BIT_ERRORS = "bit errors, not dropped packets"
@@ -264,6 +269,9 @@ def kernel_questions(effort: Effort) -> dict[Cell, Question]:
     }
 
 
+QUIC_CONTROL: quic.Control = "cubic"
+"""As today's TCP has it."""
+
 SIM, KERNEL = "sim", "real"
 """Who makes runs: the simulator, and today's kernel."""
 
@@ -272,7 +280,11 @@ class Found:
     """What came back, cell by cell."""
 
     def __init__(
-        self, variants: Mapping[Cell, Variant], effort: Effort, tested: Mapping[Cell, Variant] | None = None
+        self,
+        variants: Mapping[Cell, Variant],
+        effort: Effort,
+        tested: Mapping[Cell, Variant] | None = None,
+        over_quic: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
         """Takes what the simulator and the formulas said, and what the kernel did.
 
@@ -280,8 +292,10 @@ class Found:
             variants: Of the simulator and the formulas.
             effort: How much was run.
             tested: Of the kernel; of it those runs count that were on time.
+            over_quic: Times of downloads over QUIC in seconds, by loss.
         """
         self.effort = effort
+        self.over_quic = over_quic or {}
         self._variants = variants
         self._tested = {cell: _on_time(variant) for cell, variant in (tested or {}).items()}
 
@@ -354,4 +368,12 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
     asked, tested = questions(effort), kernel_questions(effort)
     simulated = ask(list(asked.values()), (SIM, "formula"))
     real = ask(list(tested.values()), (KERNEL,))
-    return Found(dict(zip(asked, simulated, strict=True)), effort, dict(zip(tested, real, strict=True)))
+    over_quic = {}
+    if quic.is_here() and any(variant.outcomes for variant in simulated):
+        over_quic = {
+            loss: [quic.download_s(loss, QUIC_CONTROL, replication) for replication in range(replications)]
+            for loss, replications in effort.quic.items()
+        }
+    return Found(
+        dict(zip(asked, simulated, strict=True)), effort, dict(zip(tested, real, strict=True)), over_quic
+    )
