@@ -14,7 +14,7 @@ from studies import ROOT, answered, save_report, table_lines
 
 from voxpath import _engine
 from voxpath.document import Checks, Section
-from voxpath.studies.base import Answer
+from voxpath.studies.base import Answer, Comparison
 
 TITLE = "Results"
 
@@ -55,6 +55,18 @@ def _lines(name: str, answer: Answer) -> Iterator[str]:
     yield ""
     rows = [row for section in answer.report.sections for row in _rows(section)]
     yield from table_lines(("where", "claim", "verdict", "evidence"), rows)
+    if answer.comparisons:
+        yield from ("", "Published numbers:", "")
+        yield from table_lines(
+            ("where", "number", "printed", "ours", "verdict"), [_number(item) for item in answer.comparisons]
+        )
+
+
+def _number(item: Comparison) -> list[str]:
+    number = item.published
+    ours = "" if item.ours is None else f"{item.ours.mean:.5g}" if item.ours.n == 1 else str(item.ours)
+    what = f"{number.column}, {number.case}" if number.case else number.column
+    return [number.table, what, f"{number.printed:g}", ours, item.verdict]
 
 
 def _rows(section: Section) -> Iterator[list[str]]:

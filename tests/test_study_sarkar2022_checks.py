@@ -287,6 +287,70 @@ def test_cause_and_effect_of_a_loss_at_a_large_window(window, holds):
     assert figures.cause_and_effect(run).holds is holds
 
 
+class Received(Trace):
+    """A run of which the acknowledged bytes and the seconds without traffic are known."""
+
+    def __init__(self, half_s: float, first_mb: float, silent: int, whole: float = 1e7) -> None:
+        super().__init__(pl.DataFrame(), pl.DataFrame(), 2 * half_s)
+        object.__setattr__(self, "known", (half_s, first_mb, silent, whole))
+
+    def acknowledged(self) -> Steps:
+        half_s, first_mb, _, whole = self.known
+        return steps(*sorted([(29.0, 1e6 * first_mb), (half_s, max(5e6, 1e6 * first_mb)), (3e3, whole)]))
+
+    def received(self, every: float) -> tuple[list[float], list[float]]:
+        assert every == 1.0
+        rates = [0.0] * self.known[2] + [1.0] * 5
+        return [float(at) for at in range(len(rates))], rates
+
+
+ROWS = {
+    "0 %": (25, 6.0, 0),
+    "0.01 %": (25, 5.9, 0),
+    "0.1 %": (26, 5.8, 0),
+    "1 %": (38, 4.0, 7),
+    "10 %": (1100, 0.2, 900),
+}
+
+
+def curves(runs: int = 5, **changed: tuple[float, ...]) -> dict[str, list[Received]]:
+    """Figures 4 to 8 as the text has them, but some losses; runs differ by chance."""
+    other = {f"{loss.replace('_', '.').strip('p')} %": values for loss, values in changed.items()}
+    made = {}
+    for loss, values in (ROWS | other).items():
+        half_s, first_mb, silent, *whole = values
+        made[loss] = [
+            Received(half_s * (1 + 0.01 * run), first_mb * (1 + 0.001 * run), silent, *whole)
+            for run in range(runs)
+        ]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changed", "failing"),
+    [
+        ({}, set()),
+        ({"p1": (100, 4.0, 7)}, {0}),
+        ({"p10": (200, 0.2, 900)}, {1}),
+        ({"p0_1": (26, 5.95, 0)}, {2}),
+        ({"p10": (1100, 0.2, 900, 6e6)}, {3}),
+        ({"p0_1": (26, 5.8, 1)}, {4}),
+        ({"p1": (38, 4.0, 0)}, {4}),
+    ],
+)
+def test_what_is_said_of_the_figures_can_fail(changed, failing):
+    made = curves(**changed)
+    checks = [*figures.acknowledged_checks(made), *figures.received_checks(made)]
+    assert {index for index, check in enumerate(checks) if check.holds is False} == failing
+    assert failing or all(check.holds for check in checks)
+
+
+def test_one_run_decides_nothing_of_the_figures_but_what_it_has():
+    made = curves(1)
+    checks = [*figures.acknowledged_checks(made), *figures.received_checks(made)]
+    assert [check.holds for check in checks] == [None, None, None, True, None]
+
+
 def test_no_ladder_without_a_repair():
     columns = ("time_ns", "link", "action", "seq", "ack", "payload_bytes", "tcp_flags")
     rows = [

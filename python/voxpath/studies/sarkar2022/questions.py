@@ -60,7 +60,7 @@ class Effort:
     Attributes:
         replications: Of every cell that is compared with the publication.
         cause_losses: Where the causes are taken away one at a time.
-        traces: Of the cells whose waiting is added up packet by packet.
+        traces: Of the cells whose curves are judged, and whose waiting is added up packet by packet.
         map_replications: Of every cell of the map.
         map_losses: Rows of the map.
         map_round_trips: Columns of the map: propagation both ways, in milliseconds.
@@ -230,14 +230,16 @@ def questions(effort: Effort) -> dict[Cell, Question]:
             asked[cell._replace(loss=loss)] = (CHANGES[cell.change], many)
         for name, change in (WIRES if loss == LOSSES[0] else TESTBED).items():
             asked[Cell("linux", loss, name)] = (change, many)
-        asked[Cell("riverbed16", loss, traced=True)] = (AS_PUBLISHED, range(1))
+        asked[Cell("riverbed16", loss, traced=True)] = (AS_PUBLISHED, range(effort.traces))
     for loss in effort.cause_losses:
         for name, change in CAUSES.items():
             asked[Cell("riverbed16", loss, name)] = (change, many)
         for variant in VARIANTS:
             asked[Cell(variant, loss, BIT_ERRORS)] = (CHANGES[BIT_ERRORS], many)
-    for name in ("", NO_LOST_ACKS):
-        asked[Cell("riverbed16", "10 %", name, traced=True)] = (CHANGES[name], range(effort.traces))
+    asked[Cell("riverbed16", "10 %", NO_LOST_ACKS, traced=True)] = (
+        CHANGES[NO_LOST_ACKS],
+        range(effort.traces),
+    )
     asked[Cell("linux", LADDER_LOSS, traced=True)] = (AS_PUBLISHED, range(1))
     for variant in VARIANTS:
         asked[Cell(variant, "0 %", ONE_LOSS, traced=True)] = (SINGLE[ONE_LOSS], range(1))
