@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import verdicts
 from page import machine
 from studies import ROOT, RUNS, answered, save_report, section_lines
 
@@ -51,7 +52,9 @@ def main() -> int:
     )
     parser.add_argument("--simulated", action="store_true", help="no runs on real hosts; the page says so")
     parser.add_argument(
-        "--beside", action="store_true", help="as --simulated, into a page beside that of the real hosts"
+        "--beside",
+        action="store_true",
+        help="as --simulated, into a page beside that of the real hosts, and into the README",
     )
     parser.add_argument("--runs", type=Path, default=RUNS, help="directory of the runs")
     options = parser.parse_args()
@@ -90,6 +93,8 @@ with {asked}.{without} Measured on {on}; engine {_engine.BUILD}.
         return 0
     path = ROOT / "docs" / "measured" / f"{options.name}{'-simulated' if options.beside else ''}.md"
     path.write_text(text.rstrip() + "\n", "utf-8")
+    if options.beside:
+        verdicts.write(options.name, answer)
     report = save_report(options.name, answer)
     sys.stdout.write(f"{found}\nwritten: {path.relative_to(ROOT)}, {report}\n")
     return 0
