@@ -17,7 +17,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -54,6 +54,8 @@ help:
 	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens, and 10^6 malformed datagrams at a call between real hosts: some minutes'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/measured/benchmarks.md)'
 	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: a quarter of an hour'
+	@echo 'make study-vowels  the study karaoui2023 in full, its results into its README: some minutes'
+	@echo 'make study-bits   the study sarkar2022 in full, simulated, its results into its README: a quarter of an hour; it can be interrupted'
 	@echo 'make bench-aec-rooms  echo cancellers in reverberant rooms, beside speexdsp and AEC3, which it installs: some minutes (docs/measured/aec-rooms.md)'
 	@echo 'make soak-aec     10^8 samples of noise, silence, direct current, mono and clipping through the echo canceller'
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
@@ -402,7 +404,13 @@ bench-aec: setup $(STAMPS)/bench-aec
 	$(BIN)/python benches/aec/run.py
 
 study-echo: setup
-	$(BIN)/python benches/aec/study.py
+	$(BIN)/python benches/verdicts.py ficiu2023
+
+study-vowels: setup
+	$(BIN)/python benches/verdicts.py karaoui2023
+
+study-bits: setup
+	$(BIN)/python benches/verdicts.py sarkar2022
 
 # Speex's canceller, the far talker's prompts, and WebRTC's AEC3, which the rooms compare with.
 $(STAMPS)/bench-rooms: benches/rooms/requirements.txt $(STAMPS)/python

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import verdicts
 from page import machine
 from studies import ROOT, RUNS, answered, save_report, section_lines
 
@@ -50,8 +51,14 @@ def main() -> int:
         "--kept", action="store_true", help="make no runs on real hosts, take those that are there"
     )
     parser.add_argument("--simulated", action="store_true", help="no runs on real hosts; the page says so")
+    parser.add_argument(
+        "--beside",
+        action="store_true",
+        help="as --simulated, into a page beside that of the real hosts, and into the README",
+    )
     parser.add_argument("--runs", type=Path, default=RUNS, help="directory of the runs")
     options = parser.parse_args()
+    simulated = options.simulated or options.beside
     page, on = PAGES[options.name], machine()
     try:
         answer = answered(
@@ -59,19 +66,21 @@ def main() -> int:
             quick=options.quick,
             out=options.runs,
             kept=options.kept,
-            simulated=options.simulated,
+            simulated=simulated,
         )
     except RealError as error:
         sys.stderr.write(f"no real hosts here: {error}\n")
         return 1
-    without = " There were no runs on real hosts (`--simulated`)." if options.simulated else ""
+    without = " There were no runs on real hosts (`--simulated`)." if simulated else ""
+    if options.beside:
+        without = f" There are no runs on real hosts in it: [those]({options.name}.md) are older."
     found = "\n".join(f"- {one}" for one in answer.report.answer)
     asked = ", ".join(
         f"{name} {value}" for name, value in answer.report.origin if name not in ("command", "engine")
     )
     text = f"""# {page.title}
 
-Written by `make {page.target}`; do not edit. The page shows the study [{options.name}](../../python/voxpath/studies/{options.name}/README.md), which explains its settings,
+Written by `{f"benches/study.py {options.name} --beside" if options.beside else f"make {page.target}"}`; do not edit. The page shows the study [{options.name}](../../python/voxpath/studies/{options.name}/README.md), which explains its settings,
 with {asked}.{without} Measured on {on}; engine {_engine.BUILD}.
 
 {found}
@@ -82,8 +91,10 @@ with {asked}.{without} Measured on {on}; engine {_engine.BUILD}.
     if options.quick:
         sys.stdout.write(text)
         return 0
-    path = ROOT / "docs" / "measured" / f"{options.name}.md"
+    path = ROOT / "docs" / "measured" / f"{options.name}{'-simulated' if options.beside else ''}.md"
     path.write_text(text.rstrip() + "\n", "utf-8")
+    if options.beside:
+        verdicts.write(options.name, answer)
     report = save_report(options.name, answer)
     sys.stdout.write(f"{found}\nwritten: {path.relative_to(ROOT)}, {report}\n")
     return 0

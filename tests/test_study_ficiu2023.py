@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voxpath.document import Checks, Sounds
-from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening
+from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening, several
 from voxpath.studies.ficiu2023.experiment import (
     CURVES,
     FULL,
@@ -19,7 +19,9 @@ from voxpath.studies.ficiu2023.experiment import (
     run,
     run_all,
 )
-from voxpath.voice.aec import Words
+from voxpath.voice.aec import Words, rls
+from voxpath.voice.aec.measures import misalignment
+from voxpath.voice.aec.paths import Paths
 
 
 def course(steady: float, after: float, early: float = 0.0, way: int = 20) -> Course:
@@ -89,6 +91,14 @@ def test_the_coordinate_descent_is_held_against_the_exact_filter_in_the_same_roo
     assert one.seed == experiment.figure1(FULL)[0.4, 1][0].seed
     assert experiment.exact1(QUICK) == experiment.exact2(QUICK) == {}
     assert len(experiment.exact2(FULL)[0.4, 3]) == FULL.exact2
+
+
+@pytest.mark.parametrize(("apart", "holds"), [(0.1, True), (0.9, False)])
+def test_the_steady_state_may_not_depend_on_when_the_room_changes(apart, holds):
+    early = {(0.4, 1): [course(-31.0, -14.0), course(-30.0, -14.0)]}
+    late = {(0.4, 1): [course(-31.0 + apart, -14.0), course(-30.0 + apart, -14.0)]}
+    (check,) = figures.late(late, early)
+    assert check.holds is holds
 
 
 def moved(**by: float) -> image.Moves:
@@ -193,3 +203,50 @@ def test_what_is_lost_is_infinite():
     lost = run(Trial(16, 1.5, 5, 0.4, "noise", 4_000, 500, exact=True, reading="printed sign"))
     assert lost.steady == np.inf
     assert lost.recovery(-20.0) is None
+
+
+@pytest.mark.parametrize("reuse", [1, 3])
+def test_of_two_loudspeakers_the_filter_of_several_is_the_engine_s(reuse):
+    trial = several.Trial(2, 0.4, reuse, 3_000, 1_000)
+    course = several.run(trial)
+    given = several.heard(trial)
+    left, right = given.paths.reshape(2, 2, several.LENGTH)
+    # Of a loudspeaker to the left and the right microphone, one after the other.
+    first = Paths(left[0], right[0], left[1], right[1])
+    engine = rls(several.LENGTH, memory=64, reuse=reuse, regularisation=100.0)
+    for index in range(0, 4_000, 250):
+        engine.process(given.far[:, index : index + 250], given.near[:, index : index + 250])
+        paths = first if index < trial.before else first.inverted()
+        assert misalignment(paths, engine.paths) == pytest.approx(course.values[index // 250], abs=0.01)
+
+
+def several_agreeing(**changed: Course) -> several.Found:
+    """Of which every sentence is true, but what is changed with six loudspeakers."""
+    names = dict(zip(("plain", "reused", "most", "undistorted"), several.CURVES, strict=True))
+    usual = {
+        "plain": course(-31, -14, -2, 18),
+        "reused": course(-29, -20, -6, 8),
+        "most": course(-27, -20.6, -10, 6),
+        "undistorted": course(-20, -10, -2, 20),
+    }
+    return {
+        channels: {
+            curve: [(changed if channels == 6 else {}).get(name, usual[name])] * 2
+            for name, curve in names.items()
+        }
+        for channels in (2, 4, 6)
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "decided"),
+    [
+        ({}, [True, True, True]),
+        ({"most": course(-27, -20.6, -10, 9)}, [False, True, True]),
+        ({"most": course(-27, -5.0)}, [None, True, True]),
+        ({"reused": course(-33, -20, -6, 8)}, [True, False, True]),
+        ({"undistorted": course(-32, -10, -2, 20)}, [True, True, False]),
+    ],
+)
+def test_what_is_said_of_more_than_two_loudspeakers_can_fail(changed, decided):
+    assert [check.holds for check in several.checks(several_agreeing(**changed))] == decided

@@ -21,6 +21,7 @@ from voxpath.studies.sarkar2022 import (
     kernel,
     ladder,
     misprints,
+    quic,
     rival,
     testbed,
     verdicts,
@@ -286,6 +287,70 @@ def test_cause_and_effect_of_a_loss_at_a_large_window(window, holds):
     assert figures.cause_and_effect(run).holds is holds
 
 
+class Received(Trace):
+    """A run of which the acknowledged bytes and the seconds without traffic are known."""
+
+    def __init__(self, half_s: float, first_mb: float, silent: int, whole: float = 1e7) -> None:
+        super().__init__(pl.DataFrame(), pl.DataFrame(), 2 * half_s)
+        object.__setattr__(self, "known", (half_s, first_mb, silent, whole))
+
+    def acknowledged(self) -> Steps:
+        half_s, first_mb, _, whole = self.known
+        return steps(*sorted([(29.0, 1e6 * first_mb), (half_s, max(5e6, 1e6 * first_mb)), (3e3, whole)]))
+
+    def received(self, every: float) -> tuple[list[float], list[float]]:
+        assert every == 1.0
+        rates = [0.0] * self.known[2] + [1.0] * 5
+        return [float(at) for at in range(len(rates))], rates
+
+
+ROWS = {
+    "0 %": (25, 6.0, 0),
+    "0.01 %": (25, 5.9, 0),
+    "0.1 %": (26, 5.8, 0),
+    "1 %": (38, 4.0, 7),
+    "10 %": (1100, 0.2, 900),
+}
+
+
+def curves(runs: int = 5, **changed: tuple[float, ...]) -> dict[str, list[Received]]:
+    """Figures 4 to 8 as the text has them, but some losses; runs differ by chance."""
+    other = {f"{loss.replace('_', '.').strip('p')} %": values for loss, values in changed.items()}
+    made = {}
+    for loss, values in (ROWS | other).items():
+        half_s, first_mb, silent, *whole = values
+        made[loss] = [
+            Received(half_s * (1 + 0.01 * run), first_mb * (1 + 0.001 * run), silent, *whole)
+            for run in range(runs)
+        ]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changed", "failing"),
+    [
+        ({}, set()),
+        ({"p1": (100, 4.0, 7)}, {0}),
+        ({"p10": (200, 0.2, 900)}, {1}),
+        ({"p0_1": (26, 5.95, 0)}, {2}),
+        ({"p10": (1100, 0.2, 900, 6e6)}, {3}),
+        ({"p0_1": (26, 5.8, 1)}, {4}),
+        ({"p1": (38, 4.0, 0)}, {4}),
+    ],
+)
+def test_what_is_said_of_the_figures_can_fail(changed, failing):
+    made = curves(**changed)
+    checks = [*figures.acknowledged_checks(made), *figures.received_checks(made)]
+    assert {index for index, check in enumerate(checks) if check.holds is False} == failing
+    assert failing or all(check.holds for check in checks)
+
+
+def test_one_run_decides_nothing_of_the_figures_but_what_it_has():
+    made = curves(1)
+    checks = [*figures.acknowledged_checks(made), *figures.received_checks(made)]
+    assert [check.holds for check in checks] == [None, None, None, True, None]
+
+
 def test_no_ladder_without_a_repair():
     columns = ("time_ns", "link", "action", "seq", "ack", "payload_bytes", "tcp_flags")
     rows = [
@@ -337,6 +402,50 @@ def test_what_is_said_of_todays_tcp_can_fail(times, failing):
     assert [index for index, check in enumerate(today(**times)) if not check.holds] == (
         [] if failing is None else [failing]
     )
+
+
+def quick_quic(times: list[float], today_s: float = 215.0) -> list[Check]:
+    riverbed, *_, newest, _ = TODAY.values()
+    made = Made(
+        {riverbed._replace(loss="10 %"): spread(2173, 100), newest._replace(loss="10 %"): spread(today_s)}
+    )
+    made.over_quic = {"10 %": times} if times else {}
+    return beyond.quic_checks(made)
+
+
+@pytest.mark.parametrize(
+    ("times", "today_s", "holds"),
+    [
+        (spread(85), 215.0, [True]),
+        (spread(300), 215.0, [False]),
+        (spread(2500, 10), 2600.0, [False]),
+        (spread(214, 20), 215.0, [None]),
+        ([85.0], 215.0, [None]),
+        ([], 215.0, []),
+    ],
+)
+def test_what_is_said_of_quic_can_fail(times, today_s, holds):
+    assert [check.holds for check in quick_quic(times, today_s)] == holds
+
+
+@pytest.mark.skipif(not quic.is_here(), reason="aioquic is not installed")
+def test_quic_fills_the_channel_and_each_replication_is_the_same_each_time():
+    size = 300_000
+    free = quic.download_s("0 %", "reno", 0, size)
+    # A round trip for the keys, one for the request, and the file at the Ethernet's rate with all headers.
+    least = 4 * quic.DELAY_S + 8 * size * (1538 / 1472) / quic.RATE
+    assert least < free < 1.5 * least
+    lossy = [quic.download_s("1 %", "cubic", replication, size) for replication in (0, 0, 1)]
+    assert lossy[0] == lossy[1] != lossy[2]
+    assert min(lossy) > free
+
+
+def test_a_way_loses_as_often_as_it_is_told_and_is_as_late_as_the_channel():
+    way = quic.Way(0.1, (1, 2))
+    arrivals = [way.arrival(bytes(1472), float(at)) for at in range(5000)]
+    assert 0.09 < arrivals.count(None) / len(arrivals) < 0.11
+    at, came = next((at, came) for at, came in enumerate(arrivals) if came is not None)
+    assert came - at == pytest.approx(quic.DELAY_S + 2 * 8 * 1538 / quic.RATE)
 
 
 @pytest.mark.parametrize(

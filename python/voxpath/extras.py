@@ -15,6 +15,8 @@ EXTRAS = {
     "speech-vosk": "its recogniser Vosk",
     "speech-whisper": "its recogniser Whisper",
     "vowels": "voxpath vowels, and what codecs do to speech",
+    "images": "voxpath vowels trace: contours from images",
+    "quic": "the download of the study sarkar2022 over QUIC",
     "rooms": "echo paths of rooms",
     "sealed": "voxpath.sealed: objects that only some can read",
 }

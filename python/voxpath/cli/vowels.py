@@ -107,6 +107,38 @@ def vowels_compare(reference: Path, degraded: Path, textgrid: Path, **options: A
 
 
 @vowels.command(
+    "trace",
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath vowels trace first.json frame-*.png --save film.json
+  voxpath vowels trace film.json frame-*.png --after 0.24 --save film.json
+""",
+)
+@click.argument("contours", type=click.Path(path_type=Path))
+@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--save", required=True, metavar="FILE.json", type=click.Path(path_type=Path), help="Write it.")
+@click.option("--after", type=Number(), help="Propose frames later than that anew, s; else missing ones.")
+@click.option(
+    "--blur",
+    type=Number(0.5, 50),
+    default=4.0,
+    show_default=True,
+    help="Blur images by so many pixels: how far an edge is seen, and how fine it is.",
+)
+@JSON
+def vowels_trace(contours: Path, images: tuple[Path, ...], **options: Any) -> int:
+    """Proposes the contours of a film from its IMAGES (needs the extra images); its CONTOURS are kept.
+
+    Each frame begins as the one before, and is drawn to the edges of its image. Correct what is wrong in the
+    file, and have the frames after it proposed anew.
+    """
+    from voxpath.cli.actions import vowels as action
+
+    return action.trace(contours, images, **options)
+
+
+@vowels.command(
     "accuracy",
     cls=Command,
     epilog="""

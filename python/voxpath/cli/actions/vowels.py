@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as writing
 import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from voxpath.document import Part
     from voxpath.voice.phonetics.compare import Comparison
     from voxpath.voice.phonetics.settings import Method
+    from voxpath.voice.phonetics.tracing import Moved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,51 @@ def measure(audio: Path, grid: Path, film: Path | None, options: Options) -> int
             options,
         )
     return 0
+
+
+def trace(
+    film: Path, pictures: Sequence[Path], *, save: Path, after: float | None, blur: float, json: bool
+) -> int:
+    """Proposes the frames of a film that a person did not draw; 0.
+
+    Raises:
+        click.ClickException: Bad input; nothing has been written.
+    """
+    from voxpath.voice.phonetics import contours, tracing
+
+    try:
+        found = tracing.trace(
+            contours.load(film), str(film), tracing.images(pictures), blur_px=blur, after_s=after
+        )
+    except PhoneticsError as error:
+        raise click.ClickException(str(error)) from None
+    files.save_page(writing.dumps(found.data, separators=(",", ":")) + "\n", save)
+    if json:
+        rows = [one._asdict() for one in found.moved]
+        print_json({"command": "vowels trace", "drawn": found.drawn, "proposed": rows})
+    else:
+        print_document(_proposed(found.moved))
+    terminal.console(stderr=json).print(
+        f"contours: {save}, {found.drawn} of {len(pictures)} frames as they were drawn"
+    )
+    return 0
+
+
+def _proposed(moved: Sequence[Moved]) -> Table:
+    """Where a person should look: what moved far, and what was not found."""
+    rows: list[list[str | Cell]] = []
+    for name in dict.fromkeys(one.articulator for one in moved):
+        mine = [one for one in moved if one.articulator == name]
+        furthest = max(mine, key=lambda one: one.px)
+        lost = [f"{one.time_s:.3f}" for one in mine if not one.found]
+        told = f"{furthest.px:.1f} at {furthest.time_s:.3f} s"
+        rows.append([name, str(len(mine)), told, str(len(lost)), lost[0] if lost else ""])
+    return Table(
+        "Proposed contours",
+        ["contour", "frames", "moved at most, px", "not found", "first, s"],
+        rows,
+        ["What was not found, as a point always is, is where it was in the frame before."],
+    )
 
 
 def _command(name: str, paths: Sequence[Path | None], options: Options) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from voxpath.document import Check, Checks, Facts, Lead, Report, Section, Table, Text
 from voxpath.studies.base import COMPUTE, Answer, Study, checks_of, decided, held, origin
-from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening
+from voxpath.studies.ficiu2023 import claims, experiment, figures, image, listening, several
 from voxpath.studies.ficiu2023.experiment import FULL, QUICK, published, run_all
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def run(ask: Ask, quick: bool) -> Answer:
         figures.misprints(_courses(experiment.misprints(effort))),
         figures.landscape(_courses(experiment.landscape(effort)), effort),
         figures.word_lengths(_courses(experiment.word_lengths(effort)), effort),
+        several.section(several.run_all(effort)),
         Section("What a sample costs", [figures.cost()]),
     ]
     every = checks_of(sections)

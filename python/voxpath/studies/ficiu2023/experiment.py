@@ -41,7 +41,7 @@ _SOLVED = 16
 Longer ones take Woodbury's identity, which is the same up to rounding.
 """
 
-_REGULARISATION = 100.0
+REGULARISATION = 100.0
 """ε; the loudspeakers' samples have unit power.
 
 With less, a filter that uses each sample five times overshoots by 30 dB at first, which the publication,
@@ -97,7 +97,7 @@ class Trial:
 
     def filter(self) -> Canceller:
         """The filter that is tried."""
-        regularisation = _REGULARISATION * self.level**2
+        regularisation = REGULARISATION * self.level**2
         solver = Solver(updates=self.updates)
         if self.words is not None:
             return fixed_point(
@@ -226,6 +226,10 @@ class Effort:
         small: Replications of the misprints' experiment, of the map and of the word lengths.
         words: Word lengths of sums and of taps.
         stretches: Of speech, at each place of the stereo image.
+        channels: Numbers of loudspeakers.
+        rooms3: Of each of them.
+        before3: Samples before their change.
+        after3: And after it.
     """
 
     replications: int
@@ -242,6 +246,10 @@ class Effort:
     small: int
     words: tuple[Sequence[int], Sequence[int]]
     stretches: int
+    channels: Sequence[int]
+    rooms3: int
+    before3: int
+    after3: int
 
 
 FULL = Effort(
@@ -259,6 +267,10 @@ FULL = Effort(
     small=4,
     words=((16, 20, 24, 28, 32), (12, 16, 24)),
     stretches=10,
+    channels=(2, 4, 6),
+    rooms3=8,
+    before3=45_000,
+    after3=12_000,
 )
 QUICK = Effort(
     replications=3,
@@ -275,6 +287,10 @@ QUICK = Effort(
     small=2,
     words=((24, 32), (24,)),
     stretches=4,
+    channels=(2, 4),
+    rooms3=3,
+    before3=10_000,
+    after3=6_000,
 )
 
 REUSES = (1, 2, 3, 4, 5)

@@ -214,6 +214,11 @@ def checks() -> list[Check]:
     return [*made, *correlation(), superposition(), narrower()]
 
 
+def tract_claim(name: str) -> str:
+    """A sentence that a known vocal tract answers."""
+    return str(_data()["claims_tract"][name])
+
+
 def correlation() -> list[Check]:
     """The central claim, over the vowels that both tables have: as it is, and without the word with both."""
     claim = _data()["claims"]["correlation"]

@@ -21,7 +21,7 @@ from voxpath.document import Cell, Check, Checks, Table
 from voxpath.results.decisions import above, all_of, below, near, within
 from voxpath.results.intervals import paired
 from voxpath.studies.base import shown
-from voxpath.studies.karaoui2023.tables import correlated, row
+from voxpath.studies.karaoui2023.tables import correlated, row, tract_claim
 from voxpath.voice.phonetics import formants, measurement, praat, summary, synthesis, tract
 from voxpath.voice.phonetics.contours import Contours, Frame
 from voxpath.voice.phonetics.settings import Settings
@@ -306,11 +306,11 @@ def checks(found: Found) -> Checks:
     return Checks(
         f"Claims, {found.pair.name} pair",
         [
-            Check("F1 rises.", above(moved[0]), told[0], searched),
-            Check("F2 falls.", below(moved[1]), told[1], searched),
+            Check(tract_claim("f1"), above(moved[0]), told[0], searched),
+            Check(tract_claim("f2"), below(moved[1]), told[1], searched),
             *(
                 Check(
-                    f"F{index + 1} is nearly still: it moves by fewer Hz than F1 and F2 do.",
+                    f"F{index + 1} {tract_claim('still')}",
                     _stiller(moved[index], moved[:2]),
                     f"{shown(moved[index])} Hz, {100 * moved[index].mean / plain[index]:+.1f} %",
                     searched,
@@ -318,14 +318,14 @@ def checks(found: Found) -> Checks:
                 for index in (2, 3)
             ),
             *(
-                Check(f"{name} rises.", above(rise), f"{shown(rise)} mm; published {mm} mm", _PUT_IN)
+                Check(tract_claim(name), above(rise), f"{shown(rise)} mm; published {mm} mm", _PUT_IN)
                 for name, mm, rise in (
-                    ("The larynx", "+1.4", found.rise("larynx rise")),
-                    ("The hyoid bone", "+3.2", found.rise("hyoid rise")),
+                    ("larynx", "+1.4", found.rise("larynx rise")),
+                    ("hyoid", "+3.2", found.rise("hyoid rise")),
                 )
             ),
-            correlated("The higher the larynx, the higher F1.", raised, 1, searched),
-            correlated("The narrower the pharynx, the higher F1.", narrow, -1, searched),
+            correlated(tract_claim("raised"), raised, 1, searched),
+            correlated(tract_claim("narrow"), narrow, -1, searched),
         ],
     )
 
@@ -362,27 +362,27 @@ def superposition(found: Found) -> Checks:
         f"The pharyngeal gesture, alone and with the pharyngealised one: {found.pair.name} pair",
         [
             Check(
-                "The pharyngeal raises F1, and F2 too.",
+                tract_claim("pharyngeal"),
                 all_of(map(above, by_p)),
                 f"F1 {shown(by_p[0])} Hz, F2 {shown(by_p[1])} Hz; "
                 f"published {printed_p[0]:+.0f} and {printed_p[1]:+.0f} Hz",
             ),
             Check(
-                "With both F1 is higher than with each alone.",
+                tract_claim("both_f1"),
                 all_of(map(above, more)),
                 f"{shown(more[0])} Hz above the pharyngealised, {shown(more[1])} Hz above the pharyngeal; "
                 f"published {printed_both[0] - printed_t[0]:+.0f} and "
                 f"{printed_both[0] - printed_p[0]:+.0f} Hz",
             ),
             Check(
-                "With both F2 lies between those of each alone.",
+                tract_claim("both_f2"),
                 all_of([above(between[0]), below(between[1])]),
                 f"{shown(between[0])} Hz from the pharyngealised, {shown(between[1])} Hz from the "
                 f"pharyngeal; published {printed_both[1] - printed_t[1]:+.0f} and "
                 f"{printed_both[1] - printed_p[1]:+.0f} Hz",
             ),
             Check(
-                f"The effects on F1 and F2 add up, within {100 * ADDS_WITHIN:g} % of the sum.",
+                f"{tract_claim('sum')}, within {100 * ADDS_WITHIN:g} % of the sum.",
                 all_of(decided for decided, _ in adding),
                 "both at once less the sum: " + ", ".join(told for _, told in adding),
             ),
@@ -423,8 +423,8 @@ def transition_checks(pair: str, vowels: Sequence[Vowel], known: Sequence[Sequen
         off = paired(measured, truth)
         decided.append(within(off, -TRANSITION_HZ, TRANSITION_HZ))
         told.append(f"F{index + 1} {shown(off)} Hz off {fmean(truth):+.0f} Hz")
-    claim = f"Measured transitions of F1 and F2 lie within {TRANSITION_HZ:g} Hz of the area function's."
-    return Checks(f"A moving tract, {pair} pair", [Check(claim, all_of(decided), "; ".join(told))])
+    said = f"{tract_claim('transitions')} within {TRANSITION_HZ:g} Hz of the area function's."
+    return Checks(f"A moving tract, {pair} pair", [Check(said, all_of(decided), "; ".join(told))])
 
 
 def oracle_checks(found: Found) -> list[Check]:

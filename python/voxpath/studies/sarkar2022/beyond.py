@@ -5,8 +5,10 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, TypeVar
 
-from voxpath.document import Axis, Check, Checks, Curve, Map, Panel, Plot, Section, Table
+from voxpath.document import Axis, Check, Checks, Curve, Map, Panel, Plot, Section, Table, Text
+from voxpath.extras import install
 from voxpath.results.decisions import above, all_of, below
+from voxpath.results.intervals import summarise
 from voxpath.studies.base import shown
 from voxpath.studies.sarkar2022.questions import SLOW_CELLS, TODAY, Cell, map_cell, udp_cell
 from voxpath.studies.sarkar2022.scenario import LOSSES, SEGMENT, probability
@@ -14,7 +16,7 @@ from voxpath.studies.sarkar2022.tables import NOT_ASKED
 from voxpath.studies.sarkar2022.verdicts import published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from voxpath.document import Part
     from voxpath.results.decisions import Decision
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from voxpath.studies.sarkar2022.questions import Found
 
 _TIME = "completion_s"
+_QUIC_NAME = "QUIC over UDP: aioquic, CUBIC"
 
 Entry = TypeVar("Entry")
 
@@ -46,8 +49,14 @@ def today(found: Found) -> Section:
     ]
     over_udp = [over_udp_s(found, loss) for loss in LOSSES]
     rows.append(["CoAP over UDP, 1024 bytes at a time", *(shown(one) for one in over_udp)])
+    rows.append([_QUIC_NAME, *(shown(over_quic_s(found, loss)) for loss in LOSSES)])
     table = Table("Completion in seconds, mean and 95 % t-interval", ("transport", *LOSSES), rows)
-    curves = [_curve(found, name, cell) for name, cell in TODAY.items()]
+    curves = [
+        _curve(name, [found.summary(cell._replace(loss=loss), _TIME) for loss in LOSSES])
+        for name, cell in TODAY.items()
+    ]
+    if found.over_quic:
+        curves.append(_curve(_QUIC_NAME, [over_quic_s(found, loss) for loss in LOSSES]))
     plot = Plot(
         "Completion of the download",
         "Means with 95 % intervals. A logarithmic axis has no 0 %: the table has it.",
@@ -55,7 +64,11 @@ def today(found: Found) -> Section:
         Axis("completion", "s", "log"),
         curves,
     )
-    return Section(title, [table, plot, Checks("Checks", today_checks(found))])
+    checks = [*today_checks(found), *quic_checks(found)]
+    parts: list[Part] = [table, plot, Checks("Checks", checks)]
+    if not found.over_quic:
+        parts.append(Text((f"QUIC was not run: it needs aioquic ({install('quic')}).",)))
+    return Section(title, parts)
 
 
 def over_udp_s(found: Found, loss: str) -> Summary | None:
@@ -64,12 +77,17 @@ def over_udp_s(found: Found, loss: str) -> Summary | None:
     return None if delay is None else delay.scaled(1e-9)
 
 
-def _curve(found: Found, name: str, cell: Cell) -> Curve:
+def over_quic_s(found: Found, loss: str) -> Summary | None:
+    """How long the file takes over QUIC, in seconds."""
+    times = found.over_quic.get(loss)
+    return summarise(times) if times else None
+
+
+def _curve(name: str, summaries: Sequence[Summary | None]) -> Curve:
     means: list[float | None] = []
     lows: list[float | None] = []
     highs: list[float | None] = []
-    for loss in LOSSES:
-        summary = found.summary(cell._replace(loss=loss), _TIME)
+    for summary in summaries:
         low, high = (None, None) if summary is None else summary.interval or (summary.mean, summary.mean)
         means.append(None if summary is None else summary.mean)
         lows.append(low)
@@ -136,6 +154,23 @@ def today_checks(found: Found) -> list[Check]:
             above(optimised["10 %"], unharmed.scaled(2)) if unharmed is not None else None,
             f"{shown(optimised['10 %'])} s against {shown(unharmed)} s",
         ),
+    ]
+
+
+def quic_checks(found: Found) -> list[Check]:
+    """What is said of QUIC, where it was run."""
+    over_quic = over_quic_s(found, "10 %")
+    riverbed, *_, newest, _ = TODAY.values()
+    over_tcp = [found.summary(cell._replace(loss="10 %"), _TIME) for cell in (riverbed, newest)]
+    if over_quic is None or not all(over_tcp):
+        return []
+    return [
+        Check(
+            f"'{published()['recommendations']['application']}' QUIC takes less time than riverbed16 and "
+            "today's TCP at 10 %.",
+            all_of(below(over_quic, one) for one in over_tcp if one),
+            f"{shown(over_quic)} s against {' and '.join(shown(one) for one in over_tcp)} s",
+        )
     ]
 
 

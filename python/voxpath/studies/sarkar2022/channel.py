@@ -16,6 +16,7 @@ from voxpath.studies.base import compare, shown
 from voxpath.studies.sarkar2022.questions import BIT_ERRORS, NO_LOST_ACKS, Cell
 from voxpath.studies.sarkar2022.scenario import LONGEST, VARIANTS, bit_error_rate
 from voxpath.studies.sarkar2022.tables import NOT_ASKED
+from voxpath.studies.sarkar2022.verdicts import published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +29,6 @@ _ACK = 40
 """Bytes of an acknowledgment: IP and TCP header without options."""
 
 _DEEP = "10 %"
-_AS_IF = 0.1
-"""Of the time without lost acknowledgments: so far off may that under bit errors be."""
 
 
 def section(found: Found, items: Mapping[Key, Comparison]) -> Section:
@@ -81,6 +80,7 @@ def section(found: Found, items: Mapping[Key, Comparison]) -> Section:
 
 def checks(found: Found, items: Mapping[Key, Comparison]) -> list[Check]:
     """What bit errors do that dropped packets do not."""
+    said = published()["bit_errors"]
     bits = {variant: Cell(variant, _DEEP, BIT_ERRORS) for variant in VARIANTS}
     saved = {variant: found.slower(cell, cell._replace(change="")) for variant, cell in bits.items()}
     prompt = {variant: cell._replace(change=NO_LOST_ACKS) for variant, cell in bits.items()}
@@ -89,19 +89,17 @@ def checks(found: Found, items: Mapping[Key, Comparison]) -> list[Check]:
     judged = compare(number, found.summary(bits["riverbed16"], _TIME))
     return [
         Check(
-            f"Where {_DEEP} of the longest packets are lost to bit errors, a download takes less time than "
-            "where as many of all packets are dropped.",
+            said["faster"],
             all_of(map(below, saved.values())),
             "; ".join(f"{variant} {shown(one)} s" for variant, one in saved.items()),
         ),
         Check(
-            f"It takes what it takes where no acknowledgment is lost, within {100 * _AS_IF:g} %.",
-            all_of(found.as_slow(cell, prompt[variant], _AS_IF) for variant, cell in bits.items()),
+            f"{said['acknowledgments']} Within {100 * said['share']:g} %.",
+            all_of(found.as_slow(cell, prompt[variant], said["share"]) for variant, cell in bits.items()),
             "; ".join(f"{variant} {shown(one)} s apart" for variant, one in apart.items()),
         ),
         Check(
-            f"The {number.value:g} s of Table 4 need a channel that discards acknowledgments as often as "
-            "data: under the bit error rate of Table 3 they are out of reach.",
+            f"{said['reach']} ({number.value:g} s)",
             negated(judged.within_reach),
             judged.reason,
         ),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING
 
 from voxpath.document import Axis, Check, Checks, Curve, Plot, Section
-from voxpath.results.decisions import all_of, below
+from voxpath.results.decisions import above, all_of, below, minus, negated
 from voxpath.results.intervals import summarise
-from voxpath.studies.base import in_reach
+from voxpath.studies.base import in_reach, shown
 from voxpath.studies.sarkar2022.questions import ONE_LOSS, SSTHRESH, Cell
 from voxpath.studies.sarkar2022.scenario import FILE, LOSSES, SEGMENT, WINDOW, probability
 from voxpath.studies.sarkar2022.tables import NOT_ASKED, computed
-from voxpath.studies.sarkar2022.traces import Trace, trace
+from voxpath.studies.sarkar2022.traces import Trace, every_trace, trace
 from voxpath.studies.sarkar2022.verdicts import published
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def section(found: Found) -> Section:
     title = "Figures 2 to 8"
     if not found.simulated:
         return Section(title, [NOT_ASKED])
-    runs = {loss: trace(found, Cell("riverbed16", loss, traced=True)) for loss in LOSSES}
+    every = {loss: every_trace(found, Cell("riverbed16", loss, traced=True)) for loss in LOSSES}
+    runs = {loss: traced[0] for loss, traced in every.items()}
     threshold = trace(found, Cell("riverbed16", "0 %", SSTHRESH, traced=True))
     lost = trace(found, Cell("riverbed16", "0 %", ONE_LOSS, traced=True))
     return Section(
@@ -52,11 +53,11 @@ def section(found: Found) -> Section:
             *(_windows(runs, threshold, until) for until in (LONG, SHORT)),
             Checks("Figures 2 and 3", _window_checks(runs, threshold, lost)),
             *(_acknowledged(runs, until) for until in (LONG, SHORT)),
-            Checks("Figures 4 and 5", _acknowledged_checks(runs)),
+            Checks("Figures 4 and 5", acknowledged_checks(every)),
             _throughput(found),
             Checks("Figure 6", _throughput_checks(found)),
             *(_received(runs, until) for until in (LONG, SHORT)),
-            Checks("Figures 7 and 8", _received_checks(runs)),
+            Checks("Figures 7 and 8", received_checks(every)),
             computed("Figure 7 beside Table 4", [_ended()]),
         ],
     )
@@ -148,29 +149,32 @@ def _acknowledged(runs: Mapping[str, Trace], until: float) -> Plot:
     )
 
 
-def _acknowledged_checks(runs: Mapping[str, Trace]) -> list[Check]:
-    curves = {loss: run.acknowledged() for loss, run in runs.items()}
-    half = {loss: curve.reaches(FILE / 2) or LONG for loss, curve in curves.items()}
+def acknowledged_checks(runs: Mapping[str, Sequence[Trace]]) -> list[Check]:
+    """What the text says of Figures 4 and 5; of some runs at each loss."""
+    curves = {loss: [run.acknowledged() for run in traced] for loss, traced in runs.items()}
+    half = {
+        loss: summarise([curve.reaches(FILE / 2) or LONG for curve in found])
+        for loss, found in curves.items()
+    }
     *few, many = half.values()
-    shown = ", ".join(f"{loss}: {seconds:.1f} s" for loss, seconds in half.items())
-    at = {loss: curve.just_before(30) / 1e6 for loss, curve in curves.items()}
-    falling = list(at.values())
+    told = ", ".join(f"{loss}: {shown(seconds)} s" for loss, seconds in half.items())
+    at = {loss: summarise([curve.just_before(30) / 1e6 for curve in found]) for loss, found in curves.items()}
     return [
         Check(
             f"On {LONG:.0f} s the curves up to 1 % are almost congruent: they reach half of the file within "
             "a fiftieth of the axis.",
-            max(few) - min(few) < LONG / 50,
-            shown,
+            all_of(below(minus(one, other), LONG / 50) for one, other in permutations(few, 2)),
+            told,
         ),
         Check(
             "The curve of 10 % is clearly slower: ten times and more.",
-            many > 10 * max(few),
-            shown,
+            all_of(above(many, one.scaled(10)) for one in few),
+            told,
         ),
         Check(
             "In the first seconds they stand in the order of their loss.",
-            falling == sorted(falling, reverse=True),
-            "after 30 s " + ", ".join(f"{loss}: {value:.2f} MB" for loss, value in at.items()),
+            all_of(negated(above(more, less)) for less, more in pairwise(at.values())),
+            "after 30 s " + ", ".join(f"{loss}: {shown(value)} MB" for loss, value in at.items()),
         ),
     ]
 
@@ -279,22 +283,32 @@ def _received(runs: Mapping[str, Trace], until: float) -> Plot:
     )
 
 
-def _received_checks(runs: Mapping[str, Trace]) -> list[Check]:
-    rates = {loss: run.received(1.0)[1] for loss, run in runs.items()}
-    silent = {loss: sum(1 for rate in found[:-1] if rate == 0) for loss, found in rates.items()}
+def received_checks(runs: Mapping[str, Sequence[Trace]]) -> list[Check]:
+    """What the text says of Figures 7 and 8; of some runs at each loss."""
+    rates = {loss: [run.received(1.0)[1] for run in traced] for loss, traced in runs.items()}
+    silent = {
+        loss: [sum(1 for rate in run[:-1] if rate == 0) for run in found] for loss, found in rates.items()
+    }
     slow = runs["10 %"]
-    whole = slow.acknowledged().values.max() >= FILE
-    busy = sum(1 for rate in rates["10 %"] if rate > 0)
+    whole = all(run.acknowledged().values.max() >= FILE for run in slow)
+    completion = summarise([run.completion for run in slow])
+    busy = [sum(1 for rate in run if rate > 0) for run in rates["10 %"]]
+    pauses = {loss: summarise([float(count) for count in counts]) for loss, counts in silent.items()}
     return [
         Check(
             "At 10 % traffic is received: the whole file arrives, in spite of 'no traffics received at all'.",
-            bool(whole) and busy > 0,
-            f"{FILE:,} bytes in {slow.completion:.0f} s, in {busy} of {len(rates['10 %'])} seconds",
+            whole and min(busy) > 0,
+            f"{FILE:,} bytes in {shown(completion)} s, in {shown(summarise(busy))} of these seconds",
         ),
         Check(
             "Traffic begins to pause at 1 %: below, no second passes without any.",
-            _pauses(silent, LOSSES[:3]) == 0 and min(silent["1 %"], silent["10 %"]) > 0,
-            "seconds without traffic: " + ", ".join(f"{loss}: {count}" for loss, count in silent.items()),
+            all_of(
+                [
+                    *(not any(silent[loss]) for loss in LOSSES[:3]),
+                    *(above(pauses[loss]) for loss in LOSSES[3:]),
+                ]
+            ),
+            "seconds without traffic: " + ", ".join(f"{loss}: {shown(one)}" for loss, one in pauses.items()),
         ),
     ]
 
@@ -308,7 +322,3 @@ def _ended() -> Check:
         ended < nothing,
         f"{ended:g} s in Table 4",
     )
-
-
-def _pauses(silent: Mapping[str, int], losses: Sequence[str]) -> int:
-    return sum(silent[loss] for loss in losses)

@@ -14,6 +14,7 @@ from voxpath.results.decisions import near
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
 from voxpath.results.tables import tables
+from voxpath.studies.sarkar2022 import quic
 from voxpath.studies.sarkar2022.scenario import (
     AS_PUBLISHED,
     LOSSES,
@@ -59,13 +60,14 @@ class Effort:
     Attributes:
         replications: Of every cell that is compared with the publication.
         cause_losses: Where the causes are taken away one at a time.
-        traces: Of the cells whose waiting is added up packet by packet.
+        traces: Of the cells whose curves are judged, and whose waiting is added up packet by packet.
         map_replications: Of every cell of the map.
         map_losses: Rows of the map.
         map_round_trips: Columns of the map: propagation both ways, in milliseconds.
         map_windows: Panels of the map, in segments.
         real_replications: Of every cell that runs on the kernel, on the wall clock.
         real_losses: Rows of Table 8 that do.
+        quic: Downloads over QUIC, by loss.
     """
 
     replications: int
@@ -77,10 +79,13 @@ class Effort:
     map_windows: Sequence[int]
     real_replications: int
     real_losses: Sequence[str]
+    quic: Mapping[str, int]
 
 
-FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44), 5, LOSSES)
-QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44), 2, LOSSES[:4])
+# Without loss nothing of a download over QUIC is left to chance.
+_QUIC = {"0 %": 1, "0.01 %": 5, "0.1 %": 5, "1 %": 10, "10 %": 10}
+FULL = Effort(30, ("1 %", "10 %"), 5, 10, LOSSES, (10, 40, 100, 200, 400), (6, 22, 44), 5, LOSSES, _QUIC)
+QUICK = Effort(5, ("10 %",), 1, 2, ("0 %", "1 %", "10 %"), (10, 40, 200), (6, 44), 2, LOSSES[:4], {"10 %": 3})
 
 NO_LOST_ACKS = "no acknowledgment is lost"
 BIT_ERRORS = "bit errors, not dropped packets"
@@ -225,14 +230,16 @@ def questions(effort: Effort) -> dict[Cell, Question]:
             asked[cell._replace(loss=loss)] = (CHANGES[cell.change], many)
         for name, change in (WIRES if loss == LOSSES[0] else TESTBED).items():
             asked[Cell("linux", loss, name)] = (change, many)
-        asked[Cell("riverbed16", loss, traced=True)] = (AS_PUBLISHED, range(1))
+        asked[Cell("riverbed16", loss, traced=True)] = (AS_PUBLISHED, range(effort.traces))
     for loss in effort.cause_losses:
         for name, change in CAUSES.items():
             asked[Cell("riverbed16", loss, name)] = (change, many)
         for variant in VARIANTS:
             asked[Cell(variant, loss, BIT_ERRORS)] = (CHANGES[BIT_ERRORS], many)
-    for name in ("", NO_LOST_ACKS):
-        asked[Cell("riverbed16", "10 %", name, traced=True)] = (CHANGES[name], range(effort.traces))
+    asked[Cell("riverbed16", "10 %", NO_LOST_ACKS, traced=True)] = (
+        CHANGES[NO_LOST_ACKS],
+        range(effort.traces),
+    )
     asked[Cell("linux", LADDER_LOSS, traced=True)] = (AS_PUBLISHED, range(1))
     for variant in VARIANTS:
         asked[Cell(variant, "0 %", ONE_LOSS, traced=True)] = (SINGLE[ONE_LOSS], range(1))
@@ -264,6 +271,9 @@ def kernel_questions(effort: Effort) -> dict[Cell, Question]:
     }
 
 
+QUIC_CONTROL: quic.Control = "cubic"
+"""As today's TCP has it."""
+
 SIM, KERNEL = "sim", "real"
 """Who makes runs: the simulator, and today's kernel."""
 
@@ -272,7 +282,11 @@ class Found:
     """What came back, cell by cell."""
 
     def __init__(
-        self, variants: Mapping[Cell, Variant], effort: Effort, tested: Mapping[Cell, Variant] | None = None
+        self,
+        variants: Mapping[Cell, Variant],
+        effort: Effort,
+        tested: Mapping[Cell, Variant] | None = None,
+        over_quic: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
         """Takes what the simulator and the formulas said, and what the kernel did.
 
@@ -280,8 +294,10 @@ class Found:
             variants: Of the simulator and the formulas.
             effort: How much was run.
             tested: Of the kernel; of it those runs count that were on time.
+            over_quic: Times of downloads over QUIC in seconds, by loss.
         """
         self.effort = effort
+        self.over_quic = over_quic or {}
         self._variants = variants
         self._tested = {cell: _on_time(variant) for cell, variant in (tested or {}).items()}
 
@@ -354,4 +370,12 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
     asked, tested = questions(effort), kernel_questions(effort)
     simulated = ask(list(asked.values()), (SIM, "formula"))
     real = ask(list(tested.values()), (KERNEL,))
-    return Found(dict(zip(asked, simulated, strict=True)), effort, dict(zip(tested, real, strict=True)))
+    over_quic = {}
+    if quic.is_here() and any(variant.outcomes for variant in simulated):
+        over_quic = {
+            loss: [quic.download_s(loss, QUIC_CONTROL, replication) for replication in range(replications)]
+            for loss, replications in effort.quic.items()
+        }
+    return Found(
+        dict(zip(asked, simulated, strict=True)), effort, dict(zip(tested, real, strict=True)), over_quic
+    )

@@ -94,11 +94,13 @@ class Trace:
 
 def trace(found: Found, cell: Cell) -> Trace:
     """The first run of a traced cell."""
-    return Trace(
-        found.trace(cell, "series")[0],
-        found.trace(cell, "packets")[0],
-        found.values(cell, "completion_s")[0],
-    )
+    return every_trace(found, cell)[0]
+
+
+def every_trace(found: Found, cell: Cell) -> list[Trace]:
+    """Each run of a traced cell."""
+    of_runs = (found.trace(cell, "series"), found.trace(cell, "packets"), found.values(cell, "completion_s"))
+    return [Trace(*run) for run in zip(*of_runs, strict=True)]
 
 
 def _steps(at: pl.Series, values: pl.Series) -> Steps:

@@ -136,15 +136,23 @@ def read(path: Path | str) -> Contours:
     Raises:
         PhoneticsError: There is no such file, or it is not in the format.
     """
+    return parse(load(path), str(path))
+
+
+def load(path: Path | str) -> Any:
+    """What stands in a file, whatever it is.
+
+    Raises:
+        PhoneticsError: There is no such file, or it is no JSON.
+    """
     try:
-        data = json.loads(files.read(path).decode("utf-8"))
+        return json.loads(files.read(path).decode("utf-8"))
     except OSError as error:
         raise PhoneticsError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise PhoneticsError(f"{path}: is no JSON: {error}") from None
     except RecursionError:
         raise PhoneticsError(f"{path}: is nested too deep for a file of contours") from None
-    return parse(data, str(path))
 
 
 def parse(data: Any, source: str) -> Contours:
