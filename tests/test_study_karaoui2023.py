@@ -361,6 +361,14 @@ def test_the_quick_study_answers_every_part(quick):
     assert any("the encoder sends no copies" in claim and holds for claim, holds in held.items())
 
 
+def test_the_page_begins_with_what_was_claimed_what_was_found_and_a_picture(quick):
+    lead = quick.report.lead
+    assert lead is not None
+    assert "raises F1 and lowers F2" in lead.claim
+    assert "undecided over the six printed vowels" in lead.sentence
+    assert lead.picture is not None
+
+
 def test_a_study_that_computes_needs_no_store(voxpath, tmp_path, monkeypatch):
     monkeypatch.setattr(speech, "FOLDER", tmp_path / "nowhere")
     called = voxpath("study", "karaoui2023", "--quick")

@@ -18,7 +18,7 @@ from voxpath.report import heatmap
 from voxpath.results.intervals import summarise
 from voxpath.results.outcome import Outcome
 from voxpath.studies.base import held
-from voxpath.studies.ramli2018 import claims, compare, figures, push, region, segmenter
+from voxpath.studies.ramli2018 import claims, compare, figures, push, questions, region, segmenter
 from voxpath.studies.ramli2018.contours import crossing
 from voxpath.studies.ramli2018.measured import Measured, of_program
 from voxpath.studies.ramli2018.questions import FILE_SET, FULL, QUICK, REAL_SET, Found
@@ -215,6 +215,21 @@ def test_a_loss_that_is_set_has_to_be_found(share, holds):
     assert [check.holds for check in checks.checks if "0.5 %" in check.claim] == [holds] * 2
 
 
+def test_utterances_that_meet_the_same_losses_are_one_run(monkeypatch: pytest.MonkeyPatch):
+    """Ten utterances of a replication are no ten draws."""
+    made = found(agreeing)
+    outcomes = [SimpleNamespace(replication=run, lost=lost, came=1000 * many) for run, lost, many in ROWS]
+    made.outcomes = lambda *_: outcomes
+    monkeypatch.setattr(questions, "_met", lambda one: (one.lost, one.came))
+    share = made.loss(FILE_SET, SETTINGS[0])
+    assert share.n == 2
+    assert share.mean == pytest.approx((0.004 + 0.006) / 2)
+
+
+ROWS = ((0, 2, 1), (0, 10, 2), (1, 3, 1), (1, 15, 2))
+"""Replication, lost packets, and thousands that came: 4 and 6 in a thousand."""
+
+
 def test_where_loss_is_set_nothing_else_is_lost(tmp_path: Path):
     network = replace(first_reading(SETTINGS[0], produced=False), loss="0 %")
     folders = voxpath_package.run(simulated("x", network, GROWING[-1]), out=tmp_path / "runs").folders
@@ -300,6 +315,8 @@ def test_a_sentence_is_one_message_when_it_is_over_and_afterwards_nothing_is_dec
         result["bytes"] for result in plain["results"] if result["spoken_bytes"] is not None
     ]
     assert {result["after_bytes"] for result in late["results"]} == {None}
+    # Of what comes at once no short piece is decoded, whose speed would vary by more.
+    assert (late["decoder"]["jitter"], plain["decoder"]["jitter"] > 0) == (0.0, True)
 
     def heard(app) -> float:
         ends = (one["ends_bytes"] or app["audio_bytes"] for one in app["segments"])

@@ -234,8 +234,12 @@ class Found:
 
     def loss(self, way: Way, setting: Setting) -> Summary | None:
         """Of packets towards the server at the bottleneck: share of those that come there in whole runs."""
-        met = [_met(outcome) for outcome in self.outcomes(way, setting)]
-        return summarise([lost / came for lost, came in met]) if met else None
+        # Every utterance of a replication meets the same draws.
+        runs: dict[int, list[tuple[int, int]]] = {}
+        for outcome in self.outcomes(way, setting):
+            runs.setdefault(outcome.replication, []).append(_met(outcome))
+        shares = [sum(lost for lost, _ in met) / sum(came for _, came in met) for met in runs.values()]
+        return summarise(shares) if shares else None
 
     def background_loss(self, setting: Setting) -> Summary | None:
         """The same of the background alone, for a minute from when the first utterance may begin."""
