@@ -213,7 +213,10 @@ pub trait ProcessSettings: Sized {
     }
 
     /// The ports at which it waits for others, and over what.
-    fn ports(&self) -> impl Iterator<Item = (u16, Over)>;
+    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
+        [].into_iter()
+    }
+
     /// The hosts that it sends to.
     fn targets(&self) -> impl Iterator<Item = u32>;
     /// The process itself; `address` is that of a host, as this process's host reaches it.

@@ -5,7 +5,6 @@ use super::options::{Asking, ClientOptions, LEAST_REAL, MOST_BYTES};
 use super::tables;
 use crate::apps::mqtt::MessageId;
 use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
-use crate::settings::Over;
 use core::any::Any;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -67,10 +66,6 @@ impl ProcessSettings for CoapClient {
         );
         let is_known = !matches!(self.asks, Asks::Put { bytes } if bytes < LEAST_REAL);
         check.at("asks").at("bytes").need(is_known, message);
-    }
-
-    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
-        [].into_iter()
     }
 
     fn targets(&self) -> impl Iterator<Item = u32> {

@@ -3,7 +3,6 @@
 use super::options::{Asking, ClientOptions};
 use super::tables;
 use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
-use crate::settings::Over;
 use core::any::Any;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -29,10 +28,6 @@ impl ProcessSettings for CoapObserver {
     fn check(&self, nodes: u32, check: &mut Check<'_>) {
         self.client.check(nodes, &mut check.at("client"));
         check.at("readings").need(self.readings != Some(0), "at least 1");
-    }
-
-    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
-        [].into_iter()
     }
 
     fn targets(&self) -> impl Iterator<Item = u32> {

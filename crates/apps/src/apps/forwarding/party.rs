@@ -5,7 +5,6 @@ use super::{Leg, Legs, check_media, end_of_leg, tables};
 use crate::process::{
     Event, Peer, Process, ProcessContext, ProcessEntity, ProcessSettings, SocketId, Sockets, Work,
 };
-use crate::settings::Over;
 use alloc::boxed::Box;
 use core::any::Any;
 use core::net::{IpAddr, SocketAddr};
@@ -55,10 +54,6 @@ impl<const PRESENTS: bool> ProcessSettings for Box<Party<PRESENTS>> {
     fn is_endless(&self) -> bool {
         // Who views leaves with who presents.
         PRESENTS && self.duration_ns.is_none()
-    }
-
-    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
-        [].into_iter()
     }
 
     fn targets(&self) -> impl Iterator<Item = u32> {

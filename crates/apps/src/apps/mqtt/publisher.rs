@@ -6,7 +6,6 @@ use super::identity::{LEAST_REAL, MOST_MESSAGES, MessageId};
 use super::options::{ClientOptions, check_topic, numbered};
 use super::tables;
 use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
-use crate::settings::Over;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -73,10 +72,6 @@ impl ProcessSettings for Publisher {
 
     fn is_endless(&self) -> bool {
         self.messages.is_none()
-    }
-
-    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
-        [].into_iter()
     }
 
     fn targets(&self) -> impl Iterator<Item = u32> {

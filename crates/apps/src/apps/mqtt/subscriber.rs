@@ -6,7 +6,6 @@ use super::identity::MessageId;
 use super::options::{ClientOptions, numbered};
 use super::tables;
 use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
-use crate::settings::Over;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -50,10 +49,6 @@ impl ProcessSettings for Subscriber {
 
     fn check_real(&self, check: &mut Check<'_>) {
         self.clients.layers.check_real(&mut check.at("clients").at("layers"));
-    }
-
-    fn ports(&self) -> impl Iterator<Item = (u16, Over)> {
-        [].into_iter()
     }
 
     fn targets(&self) -> impl Iterator<Item = u32> {
