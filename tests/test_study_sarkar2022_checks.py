@@ -428,7 +428,6 @@ def test_what_is_said_of_quic_can_fail(times, today_s, holds):
     assert [check.holds for check in quick_quic(times, today_s)] == holds
 
 
-@pytest.mark.skipif(not quic.is_here(), reason="aioquic is not installed")
 def test_quic_fills_the_channel_and_each_replication_is_the_same_each_time():
     size = 300_000
     free = quic.download_s("0 %", "reno", 0, size)

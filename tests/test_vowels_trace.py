@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from skimage import io
 
 from voxpath.voice.phonetics import tracing
 from voxpath.voice.phonetics.problems import PhoneticsError
-
-pytest.importorskip("skimage")
 
 SIZE, RADIUS = 160, 45
 START = (80.0, 90.0)
@@ -101,7 +100,6 @@ def test_a_film_that_cannot_be_traced_says_why(changed, images, told):
 
 
 def test_the_command_writes_a_film_and_tells_where_to_look(voxpath, tmp_path: Path):
-    io = pytest.importorskip("skimage.io")
     names = []
     for frame in range(3):
         names.append(str(tmp_path / f"frame-{frame}.png"))

@@ -10,6 +10,7 @@ import polars as pl
 
 from voxpath.backends.base import Question
 from voxpath.backends.sim import rows
+from voxpath.extras import lacking
 from voxpath.results.decisions import near
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, paired, summarise
@@ -371,7 +372,7 @@ def ask_all(ask: Ask, effort: Effort) -> Found:
     simulated = ask(list(asked.values()), (SIM, "formula"))
     real = ask(list(tested.values()), (KERNEL,))
     over_quic = {}
-    if quic.is_here() and any(variant.outcomes for variant in simulated):
+    if not lacking("quic") and any(variant.outcomes for variant in simulated):
         over_quic = {
             loss: [quic.download_s(loss, QUIC_CONTROL, replication) for replication in range(replications)]
             for loss, replications in effort.quic.items()

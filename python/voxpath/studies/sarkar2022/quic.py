@@ -12,7 +12,6 @@ import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.util import find_spec
 from ssl import CERT_NONE
 from typing import Any, Literal, get_args
 
@@ -102,11 +101,6 @@ class End:
                     self.complete = event.end_stream
                 case ConnectionTerminated():
                     raise RuntimeError(f"the connection ended: {event.reason_phrase or event.error_code}")
-
-
-def is_here() -> bool:
-    """Whether aioquic is installed."""
-    return find_spec("aioquic") is not None
 
 
 def download_s(loss: str, control: Control, replication: int, size: int = FILE) -> float:
