@@ -49,8 +49,8 @@ LATE_US, LATE_DEVIATION_US = 30, 20
 LATE_START_US = 40
 """By how much later than the flow before it, beside `LATE_US`, a flow of a real host begins at most."""
 CLOCK_US = 32_000
-"""A step of the kernel's timer wheel for timers of 252 ms to 2 s (HZ 250): by up to so much later all begins, because
-the clocks of hosts, by whose milliseconds, jiffies and steps timers end, are in any phase when a run begins."""
+"""By up to so much later everything in a run begins: a step of the kernel's timer wheel for timers of 252 ms to 2 s
+(HZ 250). Timers end with the steps, jiffies and milliseconds of a host's clock, which is in any phase when a run begins."""
 DRAWS = 4
 """Simulated runs for each of the kernel's, with the same decisions of loss and delay and other starts."""
 FLOOR_S = LATE_NS / 1e9
@@ -266,6 +266,11 @@ class Compared:
     def excess(self) -> float:
         """By how many times they are further apart than they may be; at most one holds."""
         return abs(self.apart) / self.allowed if self.allowed else 0.0 if self.apart == 0 else math.inf
+
+    @property
+    def chance(self) -> float:
+        """How likely it is that runs of one kind are ordered as unlike as these (the two-sided rank test of Mann and Whitney)."""
+        return float(stats.mannwhitneyu(self.kernel, self.ours).pvalue)
 
     @property
     def holds(self) -> bool:

@@ -11,6 +11,7 @@ adds to differential.jsonl, which can be interrupted; without it, the page docs/
 import argparse
 import copy
 import random
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -275,14 +276,19 @@ as late as those of hosts.
     for group in dict.fromkeys(one[0].case.group for one in found):
         some = [one for one in found if one[0].case.group == group]
         text += f"| {group} | {sum(one in held for one in some)} of {len(some)} |\n"
-    text += "\n## Metrics that do not hold, the worst first\n"
-    text += "| scenario | metric | kernel (runs) | ours | difference | what it is |\n| --- | --- | ---: | ---: | ---: | --- |\n"
+    text += (
+        "\n## Metrics that do not hold, the worst first\n\n"
+        "A rank test's p says how likely it is that runs of one kind are ordered as unlike as the kernel's and ours.\n\n"
+        "| scenario | metric | kernel (runs) | ours | difference | medians | p | what it is |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+    )
     apart = sorted((m for one in found for m in one if not m.holds), key=lambda m: -m.excess)
     for one in apart:
-        kernel, ours = (sum(side) / len(side) for side in (one.kernel, one.ours))
+        kernel, ours = (statistics.fmean(side) for side in (one.kernel, one.ours))
+        kernel_middle, our_middle = (statistics.median(side) for side in (one.kernel, one.ours))
         text += (
             f"| {one.case.name} | {one.metric} | {kernel:.4g} ± {one.interval:.2g} ({len(one.kernel)}) | {ours:.4g} | "
-            f"{one.share:+.1%} | {_told(one.case.data)} |\n"
+            f"{one.share:+.1%} | {kernel_middle:.4g}, {our_middle:.4g} | {one.chance:.2g} | {_told(one.case.data)} |\n"
         )
     return text
 
