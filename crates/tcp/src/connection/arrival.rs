@@ -235,6 +235,7 @@ impl Connection {
         let before = (self.snd.by_rate() && self.snd.flight() > 0)
             .then(|| (self.recovery.pipe(&self.shared, &self.snd), self.snd.scoreboard.lost_ever()));
         self.snd.validate_cwnd(&self.shared, &self.recovery);
+        self.snd.end_push();
         let dsack = self.recovery.take_dsack(&self.shared, &self.snd, &header.options.sack, ack);
         let newly_sacked = self.snd.take_sack(&self.shared, &header.options.sack, &mut delivered);
         delivered.octets = newly_sacked;

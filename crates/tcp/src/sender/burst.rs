@@ -28,6 +28,8 @@ pub(crate) struct Burst {
     left: u16,
     /// Whether the next one waits for the congestion window.
     waits_for_cwnd: bool,
+    /// Whether one leaves before the next acknowledgment though it might become larger.
+    pushed: bool,
 }
 
 impl Sender {
@@ -49,7 +51,8 @@ impl Sender {
         if !self.continues_burst(now) {
             let size = self.burst_size(cx, recovery);
             // A buffer has 45 segments of the usual size, 65 535 at most.
-            self.burst = Burst { at: now, size: size as u16, left: size as u16, waits_for_cwnd: false };
+            let (size, pushed) = (size as u16, self.burst.pushed);
+            self.burst = Burst { at: now, size, left: size, waits_for_cwnd: false, pushed };
         }
         self.burst.left -= 1;
         self.burst.left == 0 && self.burst.size > 1
@@ -78,7 +81,7 @@ impl Sender {
         }
         let room = self.cwnd_room(cx, recovery) / self.window.smss;
         let left = self.rtx_queue.lost_of_buffer(end, room.min(self.burst_goal(cx, recovery) - 1));
-        self.burst = Burst { at: now, size: left + 1, left, waits_for_cwnd: self.burst.waits_for_cwnd };
+        (self.burst.at, self.burst.size, self.burst.left) = (now, left + 1, left);
     }
 
     /// Whether the next burst waits because it may become larger (tcp_tso_should_defer()).
@@ -102,11 +105,33 @@ impl Sender {
             || limit >= self.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
             || (limit > buffer && self.buffer.is_closed());
         let srtt = cx.rtt.srtt().unwrap_or_default();
-        if is_enough || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
+        if is_enough
+            || (sent + srtt).since(now) > LATELY.min(srtt / 2)
+            || core::mem::take(&mut self.burst.pushed)
+        {
             return false;
         }
         self.burst.waits_for_cwnd = cwnd_room < usable && cwnd_room <= buffer;
         true
+    }
+
+    /// An acknowledgment was taken in: what waits then was not pushed.
+    pub(crate) const fn end_push(&mut self) {
+        self.burst.pushed = false;
+    }
+
+    /// An application is about to write so many octets. If that fills the buffer that is next, a burst of it leaves and does not wait (tcp_push_one() in
+    /// tcp_sendmsg_locked()), as far as the window goes beyond what leaves anyway.
+    pub(super) fn push_full_buffer(&mut self, cx: &Shared, recovery: &LossRecovery, written: u64) {
+        if !cx.config.segmentation_offload || self.pacer.is_some() {
+            return;
+        }
+        let (whole, burst) = (self.whole_buffer(), self.usual_burst(cx, recovery) * self.window.smss);
+        let leaves = self.leaves_now(cx, recovery) / burst * burst;
+        let waits = self.unsent() - leaves;
+        let room = self.cwnd_room(cx, recovery).min(self.usable()) - leaves;
+        self.burst.pushed |=
+            room >= self.window.smss && (1..whole).contains(&waits) && waits + written >= whole;
     }
 
     /// Whether the congestion window is what a burst has waited for since this was asked last.

@@ -24,22 +24,30 @@ pub(crate) struct RetransmissionQueue {
 /// What is counted of the segments, kept as they change.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
-    /// By how much those that are in flight fall short of what they are charged.
-    short: u64,
+    /// By how much those that are in flight fall short of what they are charged, in octets: less than 2^31 are charged.
+    short: u32,
     /// How many are SACKed (`sacked_out`).
     sacked_out: u32,
     /// How many are marked lost, retransmitted or not, and have not arrived (`lost_out`).
     lost_out: u32,
+    /// In how many buffers they are.
+    buffers: u32,
 }
 
 impl Sums {
     /// A segment is marked lost; by how much it had fallen short of its charge.
-    fn mark_lost(&mut self, sent: &mut Segment) -> u64 {
+    fn mark_lost(&mut self, sent: &mut Segment) -> u32 {
         let short = sent.short_in_flight();
         self.short -= short;
         self.lost_out += u32::from(!sent.marked_lost);
         (sent.lost, sent.marked_lost) = (true, true);
         short
+    }
+
+    /// A segment is in one buffer with the one before it from now on, or begins one.
+    fn set_continues(&mut self, sent: &mut Segment, continues: bool) {
+        self.buffers = self.buffers + u32::from(sent.continues) - u32::from(continues);
+        sent.continues = continues;
     }
 }
 
@@ -50,6 +58,8 @@ struct More {
     snapshots: VecDeque<Snapshot>,
     /// Segments retransmitted, in the order of time; some may have been delivered, or retransmitted, since.
     retransmissions: VecDeque<Retransmission>,
+    /// Where a buffer was divided last for what lies before was retransmitted, and when.
+    divided: Option<(u64, Time)>,
 }
 
 /// When a segment was sent last, as what tells which of two was sent later (RACK_sent_after(), RFC 8985 section 6.2).
@@ -96,8 +106,8 @@ impl Segment {
     }
 
     /// What it adds to what is charged of those in flight.
-    const fn short_in_flight(&self) -> u64 {
-        if self.sacked || self.lost { 0 } else { self.short as u64 }
+    const fn short_in_flight(&self) -> u32 {
+        if self.sacked || self.lost { 0 } else { self.short as u32 }
     }
 }
 
@@ -199,7 +209,8 @@ impl RetransmissionQueue {
 
     /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
     pub(crate) fn push(&mut self, end: u64, short: u16, now: Time, snapshot: Option<Snapshot>) {
-        self.sums.short += u64::from(short);
+        self.sums.short += u32::from(short);
+        self.sums.buffers += 1;
         let sent = Segment {
             end,
             at: now,
@@ -217,11 +228,18 @@ impl RetransmissionQueue {
         }
     }
 
-    /// The last segment is in one buffer with the one before it.
+    /// The last segment is in one buffer with the one before it, if that is outstanding.
     pub(crate) fn continue_buffer(&mut self) {
-        if let Some(last) = self.segments.back_mut() {
-            last.continues = true;
+        let is_first = self.segments.len() == 1;
+        if let Some(last) = self.segments.back_mut().filter(|_| !is_first) {
+            self.sums.set_continues(last, true);
         }
+    }
+
+    /// How many buffers outstanding segments are in. Each is as many segments as left at once, divided where a part is SACKed or retransmitted; what
+    /// was SACKed side by side is one (tcp_fragment(), tcp_shift_skb_data()).
+    pub(crate) const fn buffers(&self) -> u32 {
+        self.sums.buffers
     }
 
     /// How many segments from `start` on are lost, in one buffer with the segment that ends there; no more than `most`.
@@ -231,7 +249,8 @@ impl RetransmissionQueue {
         behind.take(most).take_while(|sent| sent.continues && sent.lost).count() as u16
     }
 
-    /// These octets were retransmitted in one segment, for which `short` more are charged of the congestion window.
+    /// These octets were retransmitted in one segment, for which `short` more are charged of the congestion window. What leaves at one time of a buffer stays
+    /// one.
     pub(crate) fn mark_retransmitted(
         &mut self,
         range: Range<u64>,
@@ -239,9 +258,17 @@ impl RetransmissionQueue {
         now: Time,
         snapshot: Option<Snapshot>,
     ) {
-        let first = self.index_of(range.start);
+        let (first, behind) = (self.index_of(range.start), self.index_of(range.end - 1) + 1);
         let nxt = self.segments.back().map_or(range.end, |last| last.end);
         let more = self.more.get_or_insert_default();
+        let is_divided = self.segments.get(behind).is_some_and(|next| next.continues);
+        let divided = core::mem::replace(&mut more.divided, is_divided.then_some((range.end, now)));
+        let follows = first > 0 && divided == Some((range.start, now));
+        for (index, continues) in [(first, follows), (behind, false)] {
+            if let Some(sent) = self.segments.get_mut(index) {
+                self.sums.set_continues(sent, continues);
+            }
+        }
         for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             self.sums.short -= sent.short_in_flight();
             (sent.at, sent.nxt, sent.retransmitted, sent.lost) = (now, nxt, true, false);
@@ -266,6 +293,11 @@ impl RetransmissionQueue {
             sums.short -= sent.short_in_flight();
             sums.sacked_out -= u32::from(sent.sacked);
             sums.lost_out -= u32::from(sent.marked_lost);
+            match segments.front_mut() {
+                // What is left of its buffer is still one.
+                Some(next) if next.continues => next.continues = false,
+                _ => sums.buffers -= 1,
+            }
             if !sent.sacked {
                 delivered.take(&sent, self.start, snapshot);
                 if !sent.retransmitted {
@@ -310,6 +342,21 @@ impl RetransmissionQueue {
             }
             start = sent.end;
         }
+        self.divide_by_sacks(first..self.index_of(gap.end - 1) + 2);
+    }
+
+    /// Divides buffers of which a part is SACKed (tcp_match_skb_to_sack()), and makes one of what was sent once and SACKed side by side
+    /// (tcp_shift_skb_data()).
+    fn divide_by_sacks(&mut self, segments: Range<usize>) {
+        let sacked = |sent: &Segment| (sent.sacked, sent.sacked && !sent.retransmitted);
+        for index in segments.start.max(1)..segments.end.min(self.segments.len()) {
+            let (before, sent) = (sacked(&self.segments[index - 1]), &mut self.segments[index]);
+            match (before, sacked(sent)) {
+                ((_, true), (_, true)) => self.sums.set_continues(sent, true),
+                ((before, _), (after, _)) if before != after => self.sums.set_continues(sent, false),
+                _ => {}
+            }
+        }
     }
 
     /// Looks for losses among segments in the order of time: `verdict(sent)` of each one in flight is whether it is lost, or none for it and
@@ -338,7 +385,7 @@ impl RetransmissionQueue {
                     }
                     Some(true) => {
                         let short = self.sums.mark_lost(sent);
-                        lose(start..sent.end, short);
+                        lose(start..sent.end, short.into());
                     }
                     Some(false) => {
                         undecided.get_or_insert(start);
@@ -369,7 +416,7 @@ impl RetransmissionQueue {
                     }
                     Some(true) => {
                         let short = self.sums.mark_lost(&mut self.segments[index]);
-                        lose(self.start_of(index)..retransmission.end, short);
+                        lose(self.start_of(index)..retransmission.end, short.into());
                         any = true;
                     }
                 }
@@ -408,7 +455,7 @@ impl RetransmissionQueue {
         for sent in &mut self.segments {
             if !sent.sacked && hopeless(sent.at, start) {
                 let short = self.sums.mark_lost(sent);
-                lose(start..sent.end, short);
+                lose(start..sent.end, short.into());
             }
             start = sent.end;
         }
@@ -449,7 +496,7 @@ impl RetransmissionQueue {
 
     /// By how much the segments in flight fall short of what they are charged of the congestion window.
     pub(crate) const fn short(&self) -> u64 {
-        self.sums.short
+        self.sums.short as u64
     }
 
     /// How many segments are SACKed.
@@ -492,7 +539,7 @@ mod tests {
     /// What happens to segments, by numbers that are taken modulo what there is.
     #[derive(Debug, Clone)]
     enum Step {
-        Send { len: u64, short: u16 },
+        Send { len: u64, short: u16, continues: bool },
         Retransmit { from: u64, len: u64, short: u16 },
         Acknowledge { octets: u64 },
         Sack { from: u64, len: u64 },
@@ -506,7 +553,8 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let len = 1..300_u64;
         prop_oneof![
-            4 => (len.clone(), 0..100_u16).prop_map(|(len, short)| Step::Send { len, short }),
+            4 => (len.clone(), 0..100_u16, any::<bool>())
+                .prop_map(|(len, short, continues)| Step::Send { len, short, continues }),
             3 => (any::<u64>(), len.clone(), 0..100_u16).prop_map(|(from, len, short)| Step::Retransmit { from, len, short }),
             2 => len.clone().prop_map(|octets| Step::Acknowledge { octets }),
             3 => (any::<u64>(), len).prop_map(|(from, len)| Step::Sack { from, len }),
@@ -524,7 +572,35 @@ mod tests {
             short: sent.segments.iter().map(Segment::short_in_flight).sum(),
             sacked_out: count(|one| one.sacked),
             lost_out: count(|one| one.marked_lost),
+            buffers: count(|one| !one.continues),
         }
+    }
+
+    #[test]
+    fn buffers_are_divided_by_what_is_sacked_or_sent_again_and_merged_where_it_is_sacked_side_by_side() {
+        let (mut sent, mut sacked) = (RetransmissionQueue::default(), RangeSet::default());
+        for buffer in 0..4 {
+            sent.push(200 * buffer + 100, 0, Time::ZERO, None);
+            sent.push(200 * buffer + 200, 0, Time::ZERO, None);
+            sent.continue_buffer();
+        }
+        assert_eq!(sent.buffers(), 4);
+        let mut sack = |sent: &mut RetransmissionQueue, range: Range<u64>| {
+            sacked.insert(range.clone());
+            sent.sack(range, &sacked, &mut Delivered::default());
+            sent.buffers()
+        };
+        assert_eq!(sack(&mut sent, 100..200), 5, "half of the first");
+        assert_eq!(sack(&mut sent, 300..400), 6, "half of the second");
+        assert_eq!(sack(&mut sent, 400..600), 5, "the third, beside it");
+        let now = Time::ZERO + Span::from_millis(1);
+        sent.mark_retransmitted(600..700, 0, now, None);
+        assert_eq!(sent.buffers(), 6, "one of the last two");
+        sent.mark_retransmitted(700..800, 0, now, None);
+        assert_eq!(sent.buffers(), 5, "both, at one time");
+        assert_eq!(sack(&mut sent, 600..700), 6, "what was sent twice stays what it is");
+        sent.acknowledge(350, &mut Delivered::default());
+        assert_eq!(sent.buffers(), 3, "what is left of a buffer is one");
     }
 
     /// It was measured then: since, it has waited for what was missing below.
@@ -556,9 +632,12 @@ mod tests {
                 let old = |since: u64, at: Time| at.as_nanos() <= since % now.as_nanos().max(1);
                 let mut delivered = Delivered::default();
                 match step {
-                    Step::Send { len, short } => {
+                    Step::Send { len, short, continues } => {
                         nxt += len;
                         sent.push(nxt, short, now, None);
+                        if continues {
+                            sent.continue_buffer();
+                        }
                     }
                     _ if una == nxt => {}
                     Step::Retransmit { from, len, short } => sent.mark_retransmitted(within(from, len), short, now, None),

@@ -45,13 +45,12 @@ impl Sender {
             return 0;
         }
         let room = if self.unsent() > 0 {
-            // The last buffer is filled up, whatever that takes; others are begun. It is full where there was no memory for another one.
+            // What is left of the last buffer is filled up, whatever that takes; others are begun. Behind another one it is full where there was no memory
+            // for one more.
             let whole = self.whole_buffer();
-            let of_last = if self.buffer.is_awaited() {
-                0
-            } else {
-                self.unsent().next_multiple_of(whole) - self.unsent()
-            };
+            let waiting = self.unsent() - self.leaves_now(cx, recovery);
+            let is_full = self.buffer.is_awaited() && waiting > whole;
+            let of_last = if is_full { 0 } else { waiting.next_multiple_of(whole) - waiting };
             of_last + memory.saturating_sub(taken + of_last).div_ceil(whole + BESIDE) * whole
         } else {
             self.room_of_idle(cx, recovery, memory, taken)
@@ -99,6 +98,7 @@ impl Sender {
     /// The socket knows that there is no room from whoever found none (SOCK_NOSPACE): who writes, or who looks before he waits (tcp_poll()). Where
     /// epoll tells of changes alone nobody looks after he has written, but for one who found the request when he took the connection.
     pub(crate) fn write(&mut self, cx: &Shared, recovery: &LossRecovery, room: u32, data: &Payload) -> u32 {
+        self.push_full_buffer(cx, recovery, u64::from(room.min(data.len())));
         let written = self.buffer.write_into(room, data);
         if written > 0 && counts_memory(cx) {
             let looks = core::mem::take(&mut self.accepted);
@@ -107,15 +107,14 @@ impl Sender {
         written
     }
 
-    /// An acknowledgment was taken in, or what pacing had held back leaves: gives an application that found no room more memory, if what was written leaves the congestion window open
-    /// (tcp_new_space(), tcp_should_expand_sndbuf()).
+    /// An acknowledgment was taken in, or what pacing had held back leaves: gives an application that found no room more memory,
+    /// if what was written leaves the congestion window open (tcp_new_space(), tcp_should_expand_sndbuf()).
     pub(crate) fn expand_space(&mut self, cx: &Shared, recovery: &LossRecovery) {
         if !self.buffer.is_watched() || !counts_memory(cx) {
             return;
         }
-        // Of what is paced no more than a burst has left by the time that Linux looks.
         let usable = self.unsent().min(self.usable());
-        let leaves = if self.pacer.is_some() { self.may_leave(cx, recovery) } else { usable };
+        let leaves = if self.pacer.is_some() { self.leaves_now(cx, recovery) } else { usable };
         let smss = self.window.smss;
         if (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss {
             self.size_space(cx, recovery);
@@ -142,14 +141,22 @@ impl Sender {
         self.buffer.grow(asked);
     }
 
-    /// What data that waits or is outstanding takes of memory: octets, and what the buffers that they are in have beside.
+    /// What data that waits or is outstanding takes of memory: octets, and what the buffers that they are in have beside. What an acknowledgment lets leave
+    /// has left by the time that Linux looks, in a buffer of its own for each burst (tcp_data_snd_check()).
     pub(crate) fn memory_taken(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
-        let waiting = self.unsent().div_ceil(self.whole_buffer());
-        let sacked = self.scoreboard.sacked();
-        let missing = self.flight().saturating_sub(sacked.octets());
-        let outstanding = missing.div_ceil(self.usual_burst(cx, recovery) * self.window.smss);
-        // What was SACKed side by side is one buffer from then on (tcp_shift_skb_data()).
-        self.buffer.len() + BESIDE * (waiting + outstanding + sacked.as_slice().len() as u64)
+        let leaves = if self.scoreboard.has_lost() { 0 } else { self.leaves_now(cx, recovery) };
+        let bursts = leaves.div_ceil(self.usual_burst(cx, recovery) * self.window.smss);
+        let waiting = (self.unsent() - leaves).div_ceil(self.whole_buffer());
+        self.buffer.len() + BESIDE * (waiting + bursts + u64::from(self.rtx_queue.buffers()))
+    }
+
+    /// Octets that leave now, unless they wait to become a larger burst. Of what is paced no more than a burst has left by the time that Linux looks.
+    pub(super) fn leaves_now(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        if self.pacer.is_some() {
+            return self.may_leave(cx, recovery);
+        }
+        let (smss, may) = (self.window.smss, self.cwnd_room(cx, recovery).min(self.usable()));
+        self.unsent().min(may / smss * smss)
     }
 }
 
