@@ -49,14 +49,11 @@ impl Receiver {
     /// Data in order has arrived: acknowledges it now or later.
     pub(super) fn acknowledge_data(&mut self, cx: &Shared, now: Time, len: u64, pushed: bool) {
         let mut unread = self.buffer.held();
-        self.follow_rhythm(cx, now);
         let config = &cx.config.delayed_ack;
         if config.adaptive {
             unread = unread.max(self.wake_reader(now, len));
         }
-        if len >= GROWING {
-            self.grow_receive_buffer(cx, unread);
-        }
+        self.follow_data(cx, now, len, unread);
         let full = u64::from(self.usual_segment(cx));
         if !config.adaptive {
             if self.unacked >= u64::from(config.max_segments) * full {
@@ -166,8 +163,16 @@ impl Receiver {
         self.policy.compressed > 0
     }
 
-    /// Data that continues the stream has arrived, be it behind a gap (tcp_event_data_recv()).
-    pub(super) fn follow_rhythm(&mut self, cx: &Shared, now: Time) {
+    /// Data that continues the stream has arrived, be it what a gap waited for (tcp_event_data_recv()); so many octets are unread then.
+    pub(super) fn follow_data(&mut self, cx: &Shared, now: Time, len: u64, unread: u64) {
+        self.follow_rhythm(cx, now);
+        if len >= GROWING {
+            self.grow_receive_buffer(cx, unread);
+        }
+    }
+
+    /// The estimate of how often data comes, and whether the sender has paused.
+    fn follow_rhythm(&mut self, cx: &Shared, now: Time) {
         if !cx.config.delayed_ack.adaptive {
             return;
         }
