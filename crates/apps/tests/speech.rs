@@ -225,6 +225,24 @@ fn what_varies_is_drawn_alike_from_one_seed_and_keeps_its_mean() {
     assert!((mean - 0.64).abs() < 4.0 * error, "{mean} is not 0.64 (error {error})");
 }
 
+/// Not as the piece's length says that was the last to come.
+#[test]
+fn speech_that_is_decoded_all_at_once_varies_as_its_length_says() {
+    let decoder = Service { jitter: 0.4, ..service() };
+    // 25 quarters of a second were heard before the segment counts as one, at the last octets of the audio.
+    let late = Segment { begins_bytes: 32_000, lead_ns: 6_250 * MS, ends_bytes: None };
+    let took = |seed: u64| {
+        let speech = Speech { decoder: decoder.clone(), segments: vec![late], paced: false, ..speech() };
+        let [_, server] = converse(drawn(speech, seed), u32::MAX, u32::MAX);
+        account(&server).decoding.as_secs_f64()
+    };
+    let all: Vec<f64> = (0..400).map(took).collect();
+    let mean = all.iter().sum::<f64>() / 400.0;
+    let deviation = (all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 399.0).sqrt();
+    let expected = 3.125 * 0.4 / 5.0;
+    assert!((deviation / expected - 1.0).abs() < 0.15, "{deviation} is not {expected}");
+}
+
 proptest! {
     /// However the streams are cut, every octet comes, and nothing that is understood depends on it.
     #[test]

@@ -297,7 +297,7 @@ def simulated(
                 "app": {
                     "kind": "speech",
                     "utterance": _afterwards(recorded(utterance)) if afterwards else recorded(utterance),
-                    "decoder": _decoder(faster) | (_EVEN if afterwards else {}),
+                    "decoder": _decoder(faster),
                     "block": f"{block_ms} ms",
                     "paced": paced,
                 },
@@ -332,14 +332,6 @@ def alone(setting: str, network: Network, until_s: int) -> Document:
 def recorded(name: str) -> Mapping[str, Any]:
     """What was recorded of the recogniser without a network: of an utterance, or `decoder`, its speed."""
     return tomllib.loads(files(__package__).joinpath("recorded", f"{name}.toml").read_text("utf-8"))
-
-
-_EVEN = {"jitter": 0.0}
-"""Of a decoder that has all of the audio at once.
-
-From quarter second to quarter second its speed varies, which averages out over a whole utterance. The engine
-would take it for that of the last piece that came, which is short.
-"""
 
 
 def _afterwards(utterance: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 //! How long a recogniser takes, drawn from what one was seen to take.
 //!
 //! Of a segment of speech that was heard for a while, decoding takes what a curve says, times a factor of the segment
-//! (some speech is harder), times one of each piece (which is more even the longer the piece is). When the segment ends,
+//! (some speech is harder), times one of each piece (which is more even the more it brings to be decoded). When the segment ends,
 //! it takes a time that grows with its length. All factors are lognormal with mean 1.
 
 use super::Speech;
@@ -17,7 +17,7 @@ use voxpath_units::check::Check;
 
 /// The audio of which [`Service::jitter`] is said, in seconds.
 const STEP_S: f64 = 0.25;
-/// No piece counts as shorter: what decoding one takes varies no more for being cut finer.
+/// No piece counts as less: what decoding one takes varies no more for being cut finer.
 const SHORTEST_S: f64 = 0.02;
 /// Nothing takes longer: millions of pieces have to stay inside the clock's range.
 const LONGEST: Span = Span::from_secs(3600);
@@ -131,7 +131,7 @@ impl Decoder {
         let service = &speech.decoder;
         let length = speech.time_of(octets.end) - speech.time_of(octets.start);
         let mut took = length.as_secs_f64() * seconds(service.listening_ns);
-        let mut spoken = 0.0;
+        let (mut spoken, mut decoded) = (0.0, 0.0);
         while let Some(segment) =
             speech.segments.get(*at).filter(|segment| segment.begins_bytes <= octets.end)
         {
@@ -144,6 +144,7 @@ impl Decoder {
             let end = segment.ends_bytes.filter(|&ends| ends <= octets.end);
             let after = heard(end.unwrap_or(octets.end));
             spoken += drawn * (service.after(after) - service.after(before));
+            decoded += after - before;
             if end.is_none() && !is_last {
                 break;
             }
@@ -153,7 +154,7 @@ impl Decoder {
             *factor = None;
         }
         if spoken > 0.0 {
-            let steps = length.as_secs_f64().max(SHORTEST_S) / STEP_S;
+            let steps = decoded.max(SHORTEST_S) / STEP_S;
             took += spoken * lognormal(draws, service.jitter / libm::sqrt(steps));
         }
         Span::from_secs_f64(took).min(LONGEST)
