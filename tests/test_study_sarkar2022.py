@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -207,6 +208,18 @@ def test_the_ladder_shows_one_loss_and_its_retransmission(answer: Answer):
     assert again.received_s is not None
     assert again.received_s > again.sent_s > lost.sent_s
     assert all(s.received_s is None or 0.02 < s.received_s - s.sent_s < 0.04 for s in ladder.segments)
+
+
+def test_the_page_begins_with_what_was_claimed_what_was_found_and_a_picture(answer: Answer):
+    lead = answer.report.lead
+    assert lead is not None
+    assert "takes 60.21 s over a clean channel, and 1953.61 s" in lead.claim
+    found = re.match(r"The same set-up takes (\d+) s without loss and (\d+) s with 10 % loss", lead.sentence)
+    assert found is not None
+    assert found[1] == "50"
+    assert 1500 < int(found[2]) < 2500
+    assert isinstance(lead.picture, Plot)
+    assert "Figure 6" in lead.picture.title
 
 
 def test_a_report_is_small(answer: Answer):
