@@ -17,7 +17,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -65,6 +65,7 @@ help:
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make one-voice    which transport carries a voice over which network: twenty minutes (docs/measured/one-voice.md)'
 	@echo 'make bench-front  the start of the command line, what exec adds, and make demo in a fresh clone (docs/measured/first-use.md)'
+	@echo 'make router       the kernel'"'"'s tbf and nftables beside our loop: five minutes (docs/measured/router.md)'
 	@echo 'make mahimahi     packet-delivery traces in exec, the simulator and mm-link: five minutes; TRACES="a.up b.down" adds some (docs/measured/mahimahi.md)'
 	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench-mqtt   a broker of 10 000 clients and 10^6 messages on one core: some minutes (docs/measured/mqtt-crowd.md)'
@@ -103,11 +104,12 @@ $(STAMPS)/libcoap3-bin: SERVES := its CoAP client and server speak to ours
 $(STAMPS)/slirp4netns: SERVES := voxpath exec --internet reaches the networks of the machine by it
 $(STAMPS)/mptcpize: SERVES := programs open sockets of Multipath TCP by it, in a tutorial
 $(STAMPS)/asterisk-core-sounds-en: SERVES := what is said in it
+$(STAMPS)/nftables: SERVES := the kernel drops packets by chance in make router
 
 # One after the other, since a package manager locks out another.
 INSTALL := DEBIAN_FRONTEND=noninteractive flock $(STAMPS) apt-get install -q -y --no-install-recommends
 
-$(PROGRAMS): | $(STAMPS)
+$(PROGRAMS) $(STAMPS)/nftables: | $(STAMPS)
 	@if command -v $(@F) >/dev/null || dpkg -s $(@F) >/dev/null 2>&1; then \
 		echo 'setup: $(@F) is there ($(SERVES))'; \
 		touch $@; \
@@ -376,6 +378,9 @@ bench-front: setup
 
 mahimahi: setup
 	$(BIN)/python benches/mahimahi/run.py $(TRACES)
+
+router: setup $(STAMPS)/nftables
+	$(BIN)/python benches/router/run.py
 
 mqtt: setup
 	$(BIN)/python benches/mqtt/run.py
