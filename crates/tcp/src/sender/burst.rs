@@ -4,6 +4,7 @@
 use super::Sender;
 use crate::recovery::{LossRecovery, Phase};
 use crate::shared::Shared;
+use core::num::NonZeroU32;
 use voxpath_units::{Span, Time};
 
 /// tcp_min_tso_segs
@@ -23,13 +24,14 @@ const WINDOW_DIVISOR: u64 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     at: Time,
-    size: u16,
+    /// Where one begins that leaves before the next acknowledgment though it might become larger, the lower half of the offset.
+    pushed: Option<NonZeroU32>,
     /// Its segments that have not left.
     left: u16,
+    /// Whether the segment taken last is not its first.
+    is_within: bool,
     /// Whether the next one waits for the congestion window.
     waits_for_cwnd: bool,
-    /// Whether one leaves before the next acknowledgment though it might become larger.
-    pushed: bool,
 }
 
 impl Sender {
@@ -48,19 +50,23 @@ impl Sender {
         if !cx.config.segmentation_offload {
             return false;
         }
-        if !self.continues_burst(now) {
-            let size = self.burst_size(cx, recovery);
+        self.burst.is_within = self.continues_burst(now);
+        if !self.burst.is_within {
             // A buffer has 45 segments of the usual size, 65 535 at most.
-            let (size, pushed) = (size as u16, self.burst.pushed);
-            self.burst = Burst { at: now, size, left: size, waits_for_cwnd: false, pushed };
+            self.begin_burst(now, self.burst_size(cx, recovery) as u16);
+            self.burst.waits_for_cwnd = false;
         }
         self.burst.left -= 1;
-        self.burst.left == 0 && self.burst.size > 1
+        self.burst.left == 0 && self.burst.is_within
     }
 
     /// Whether the segment taken last is not the first of its burst.
     pub(super) const fn is_within_burst(&self) -> bool {
-        self.burst.left + 1 < self.burst.size
+        self.burst.is_within
+    }
+
+    const fn begin_burst(&mut self, now: Time, segments: u16) {
+        (self.burst.at, self.burst.left) = (now, segments);
     }
 
     /// What was lost of a buffer leaves again at once, as far as the congestion window and the size of a burst let it (tcp_xmit_retransmit_queue());
@@ -81,7 +87,7 @@ impl Sender {
         }
         let room = self.cwnd_room(cx, recovery) / self.window.smss;
         let left = self.rtx_queue.lost_of_buffer(end, room.min(self.burst_goal(cx, recovery) - 1));
-        (self.burst.at, self.burst.size, self.burst.left) = (now, left + 1, left);
+        self.begin_burst(now, left);
     }
 
     /// Whether the next burst waits because it may become larger (tcp_tso_should_defer()).
@@ -105,10 +111,8 @@ impl Sender {
             || limit >= self.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
             || (limit > buffer && self.buffer.is_closed());
         let srtt = cx.rtt.srtt().unwrap_or_default();
-        if is_enough
-            || (sent + srtt).since(now) > LATELY.min(srtt / 2)
-            || core::mem::take(&mut self.burst.pushed)
-        {
+        let is_pushed = self.burst.pushed.is_some_and(|start| start.get() == self.nxt as u32);
+        if is_enough || is_pushed || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
             return false;
         }
         self.burst.waits_for_cwnd = cwnd_room < usable && cwnd_room <= buffer;
@@ -117,7 +121,7 @@ impl Sender {
 
     /// An acknowledgment was taken in: what waits then was not pushed.
     pub(crate) const fn end_push(&mut self) {
-        self.burst.pushed = false;
+        self.burst.pushed = None;
     }
 
     /// An application is about to write so many octets. If that fills the buffer that is next, a burst of it leaves and does not wait (tcp_push_one() in
@@ -130,8 +134,9 @@ impl Sender {
         let leaves = self.leaves_now(cx, recovery) / burst * burst;
         let waits = self.unsent() - leaves;
         let room = self.cwnd_room(cx, recovery).min(self.usable()) - leaves;
-        self.burst.pushed |=
-            room >= self.window.smss && (1..whole).contains(&waits) && waits + written >= whole;
+        if room >= self.window.smss && (1..whole).contains(&waits) && waits + written >= whole {
+            self.burst.pushed = NonZeroU32::new((self.nxt + leaves) as u32);
+        }
     }
 
     /// Whether the congestion window is what a burst has waited for since this was asked last.
