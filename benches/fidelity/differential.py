@@ -29,6 +29,8 @@ PAGE = beside.ROOT / "docs" / "measured" / "differential.md"
 RUNS = 4
 RUNS_OF_DOUBT = 12
 """Of a scenario that does not hold: the interval of four runs says little where one of ten waits for a timer."""
+RUNS_OF_QUESTION = 40
+"""Of one whose ranks tell both sides apart beyond 20 %: among so many metrics chance does that, too."""
 SHARE = 0.9
 FAR = 0.2
 """Beyond this a case needs its cause in docs/kernel.md."""
@@ -279,7 +281,7 @@ def text_of(found: Sequence[Sequence[beside.Compared]]) -> str:
 Written by `make differential`; do not edit. Random scenarios (benches/fidelity/differential.py) run on the live kernel
 (benches/fidelity/differential.jsonl; `make differential-record` adds some), and are simulated with the same decisions of loss and delay. A scenario holds if each
 metric is within {beside.BAR:.0%}, a millisecond, or the kernel's own 95 % interval; retransmissions within {beside.REPEATS_SHARE:.0%} or {beside.REPEATS}.
-The kernel runs {RUNS} times, and up to {RUNS_OF_DOUBT} times where that does not hold (`--doubted`); each of its runs is simulated {beside.DRAWS} times, with starts that are
+The kernel runs {RUNS} times, {RUNS_OF_DOUBT} times where that does not hold, and {RUNS_OF_QUESTION} times where ranks tell both apart (`--doubted`, `--runs`); each of its runs is simulated {beside.DRAWS} times, with starts that are
 as late as those of hosts.
 
 {len(held)} of {len(found)} scenarios hold; {SHARE:.0%} is required.
@@ -345,7 +347,13 @@ def main() -> int:
         "--doubted",
         nargs="+",
         metavar="NAME",
-        help=f"record these scenarios until they have {RUNS_OF_DOUBT} runs",
+        help="record these scenarios until they have more runs",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=RUNS_OF_DOUBT,
+        help="how many runs doubted scenarios are to have (default %(default)s)",
     )
     parser.add_argument("--reduce", metavar="NAME", help="look for a smaller scenario that is as far apart")
     parser.add_argument(
@@ -362,7 +370,7 @@ def main() -> int:
     known = beside.read(RECORD)
     if options.doubted:
         cases = [known[name].case for name in options.doubted]
-        beside.record(RECORD, cases, RUNS_OF_DOUBT, options.out, options.at_once)
+        beside.record(RECORD, cases, options.runs, options.out, options.at_once)
         return 0
     if options.reduce is not None:
         sys.stdout.write(beside.Recorded(reduce(known[options.reduce].case, options.out)).line + "\n")
