@@ -164,8 +164,10 @@ def test_a_fault_of_toml_names_its_key(text: str, says: str, voxpath, tmp_path: 
 def shell(command: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """What a shell makes of a line in which `voxpath` is ours."""
     script = f'voxpath() {{ "{sys.executable}" -m voxpath "$@"; }}; {command}'
+    # As in most shells: without buffers nothing is left to be written at the exit.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.run(
-        ["bash", "-c", script], cwd=cwd, env={**os.environ, **environment},
+        ["bash", "-c", script], cwd=cwd, env={**usual, **environment},
         capture_output=True, text=True, check=False, timeout=PATIENCE_S,
     )  # fmt: skip
 

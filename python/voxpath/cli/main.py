@@ -80,6 +80,17 @@ def main() -> None:
 def run_command(arguments: Sequence[str]) -> int:
     """Runs a command line and returns the exit code."""
     try:
+        return _told(arguments)
+    except OSError as error:
+        # What was to be told of a failure had nobody to hear it.
+        if _is_of_output(error):
+            return FAILED
+        raise
+
+
+def _told(arguments: Sequence[str]) -> int:
+    """The same, with what a command failed with told in words."""
+    try:
         result = cli.main(list(arguments), prog_name="voxpath", standalone_mode=False)
     except click.ClickException as error:
         from voxpath import texts
