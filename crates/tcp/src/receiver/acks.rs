@@ -48,12 +48,8 @@ pub(super) struct AckPolicy {
 impl Receiver {
     /// Data in order has arrived: acknowledges it now or later.
     pub(super) fn acknowledge_data(&mut self, cx: &Shared, now: Time, len: u64, pushed: bool) {
-        let mut unread = self.buffer.held();
+        let unread = self.note_received(cx, now, len, len);
         let config = &cx.config.delayed_ack;
-        if config.adaptive {
-            unread = unread.max(self.wake_reader(now, len));
-        }
-        self.follow_data(cx, now, len, unread);
         let full = u64::from(self.usual_segment(cx));
         if !config.adaptive {
             if self.unacked >= u64::from(config.max_segments) * full {
@@ -163,12 +159,17 @@ impl Receiver {
         self.policy.compressed > 0
     }
 
-    /// Data that continues the stream has arrived, be it what a gap waited for (tcp_event_data_recv()); so many octets are unread then.
-    pub(super) fn follow_data(&mut self, cx: &Shared, now: Time, len: u64, unread: u64) {
+    /// A segment of `len` octets has arrived at the end of what is in order, which `advanced` octets lengthen; more where it fills a gap. Follows the rhythm
+    /// of the data, and lets the window grow (tcp_event_data_recv()). How many octets are unread then.
+    pub(super) fn note_received(&mut self, cx: &Shared, now: Time, len: u64, advanced: u64) -> u64 {
+        let held = self.buffer.held();
+        let adaptive = cx.config.delayed_ack.adaptive;
+        let unread = if adaptive { held.max(self.wake_reader(now, advanced)) } else { held };
         self.follow_rhythm(cx, now);
         if len >= GROWING {
             self.grow_receive_buffer(cx, unread);
         }
+        unread
     }
 
     /// The estimate of how often data comes, and whether the sender has paused.

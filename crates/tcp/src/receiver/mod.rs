@@ -299,7 +299,7 @@ impl Receiver {
             // RFC 5681 section 4.2: at once, so that the sender learns of the gap, or of its end.
             Arrival::OutOfOrder => self.acknowledge_out_of_order(cx, now, to - from, first_the_rest),
             Arrival::FillsGap => {
-                self.follow_data(cx, now, to - from, self.buffer.held());
+                self.note_received(cx, now, to - from, advanced);
                 self.acknowledge_before_reading(cx);
             }
             Arrival::Duplicate => self.ack_now = true,

@@ -4,7 +4,6 @@
 use super::Sender;
 use crate::recovery::{LossRecovery, Phase};
 use crate::shared::Shared;
-use core::num::NonZeroU32;
 use voxpath_units::{Span, Time};
 
 /// tcp_min_tso_segs
@@ -12,7 +11,7 @@ const LEAST: u64 = 2;
 /// Below so many bytes a second BBR asks for one (bbr_min_tso_segs()).
 const SLOW: u64 = 150_000;
 /// A buffer holds no more, octets.
-const MOST: u64 = 65_535 - 320;
+pub(super) const MOST: u64 = 65_535 - 320;
 /// A near peer is sent larger bursts: a whole buffer, halved for each such part of the smallest round trip (tcp_tso_rtt_log).
 const NEAR: Span = Span::from_micros(512);
 /// A burst waits if the last one left so lately, and if an acknowledgment is that near.
@@ -24,8 +23,8 @@ const WINDOW_DIVISOR: u64 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     at: Time,
-    /// Where one begins that leaves before the next acknowledgment though it might become larger, the lower half of the offset.
-    pushed: Option<NonZeroU32>,
+    /// Up to where bursts leave at once though the next acknowledgment might make them larger; the lower half of the offset.
+    pushed_until: u32,
     /// Its segments that have not left.
     left: u16,
     /// Whether the segment taken last is not its first.
@@ -111,8 +110,7 @@ impl Sender {
             || limit >= self.wnd.min(self.window.cwnd) / WINDOW_DIVISOR
             || (limit > buffer && self.buffer.is_closed());
         let srtt = cx.rtt.srtt().unwrap_or_default();
-        let is_pushed = self.burst.pushed.is_some_and(|start| start.get() == self.nxt as u32);
-        if is_enough || is_pushed || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
+        if is_enough || self.is_pushed() || (sent + srtt).since(now) > LATELY.min(srtt / 2) {
             return false;
         }
         self.burst.waits_for_cwnd = cwnd_room < usable && cwnd_room <= buffer;
@@ -121,22 +119,29 @@ impl Sender {
 
     /// An acknowledgment was taken in: what waits then was not pushed.
     pub(crate) const fn end_push(&mut self) {
-        self.burst.pushed = None;
+        self.burst.pushed_until = self.nxt as u32;
     }
 
-    /// An application is about to write so many octets. If that fills the buffer that is next, a burst of it leaves and does not wait (tcp_push_one() in
-    /// tcp_sendmsg_locked()), as far as the window goes beyond what leaves anyway.
-    pub(super) fn push_full_buffer(&mut self, cx: &Shared, recovery: &LossRecovery, written: u64) {
-        if !cx.config.segmentation_offload || self.pacer.is_some() {
+    /// An application is about to write `data` octets, of which `room` fit. If its last buffer is the next one to leave, a burst of it leaves as often as the
+    /// buffer is full while more is to be written, and does not wait (tcp_push_one() in tcp_sendmsg_locked()). Once more than half of the largest window was
+    /// written, bursts wait again (forced_push()).
+    pub(super) fn push_full_buffer(&mut self, cx: &Shared, recovery: &LossRecovery, room: u32, data: u32) {
+        if !cx.config.segmentation_offload || self.pacer.is_some() || cx.owned.is_some() || data == 0 {
             return;
         }
-        let (whole, burst) = (self.whole_buffer(), self.usual_burst(cx, recovery) * self.window.smss);
-        let leaves = self.leaves_now(cx, recovery) / burst * burst;
-        let waits = self.unsent() - leaves;
-        let room = self.cwnd_room(cx, recovery).min(self.usable()) - leaves;
-        if room >= self.window.smss && (1..whole).contains(&waits) && waits + written >= whole {
-            self.burst.pushed = NonZeroU32::new((self.nxt + leaves) as u32);
+        let burst = self.usual_burst(cx, recovery) * self.window.smss;
+        let start = self.nxt + self.leaves_now(cx, recovery) / burst * burst;
+        let filled = u64::from(room.min(data - 1).min(self.max_wnd / 2));
+        if self.is_last_next(start)
+            && let Some(refilled) = filled.checked_sub(self.room_of_last(start))
+        {
+            self.burst.pushed_until = (start + refilled + 1) as u32;
         }
+    }
+
+    /// Whether the next burst was pushed.
+    const fn is_pushed(&self) -> bool {
+        ((self.nxt as u32).wrapping_sub(self.burst.pushed_until) as i32) < 0
     }
 
     /// Whether the congestion window is what a burst has waited for since this was asked last.
@@ -165,7 +170,7 @@ impl Sender {
     }
 
     /// Segments of them that the congestion window lets out at once (tcp_cwnd_test()).
-    fn burst_quota(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+    pub(super) fn burst_quota(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         self.usual_burst(cx, recovery).min(self.cwnd_room(cx, recovery) / self.window.smss).max(1)
     }
 
@@ -174,28 +179,19 @@ impl Sender {
         self.burst_goal(cx, recovery).min(self.window.cwnd / self.window.smss / 2).max(1)
     }
 
-    /// Octets that an application fills a buffer with: as many as half of the largest window lets it have (tcp_xmit_size_goal()).
-    pub(super) fn whole_buffer(&self) -> u64 {
-        let smss = self.window.smss;
-        (MOST.min(u64::from(self.max_wnd / 2)) / smss).max(1) * smss
-    }
-
-    /// Octets of the buffer that is next. One that a burst has left little of is filled up from the next (tcp_grow_skb()).
-    fn next_buffer(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
-        let smss = self.window.smss;
-        let whole = self.whole_buffer();
-        let left = whole - (self.nxt - 1) % whole;
-        let asked = self.burst_quota(cx, recovery) * smss;
-        left.max(asked.min(left + whole)).min(self.unsent())
-    }
-
     /// Octets of the burst that may leave now.
     pub(crate) fn may_leave(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         if self.timers.pacing.is_some() {
             return 0;
         }
         let burst = self.usual_burst(cx, recovery) * self.window.smss;
-        self.unsent().min(self.usable()).min(self.cwnd_room(cx, recovery)).min(burst)
+        self.lets_out(cx, recovery).min(self.unsent()).min(burst)
+    }
+
+    /// Octets that both windows let out, in whole segments.
+    pub(super) fn lets_out(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        let smss = self.window.smss;
+        self.cwnd_room(cx, recovery).min(self.usable()) / smss * smss
     }
 
     pub(super) fn cwnd_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {

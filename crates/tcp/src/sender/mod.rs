@@ -9,8 +9,9 @@
 //! | `pacing.rs`, `burst.rs` | when the next segment leaves |
 //! | `cwnd_validation.rs` | whether the congestion window is used (RFC 7661), and what an idle one becomes (RFC 5681, 2861) |
 //! | `rate.rs` | the delivery rate |
-//! | `send_space.rs` | how much an application may write: the send buffer's autotuning |
+//! | `send_space.rs`, `buffers.rs` | how much an application may write, and in which buffers it waits: the send buffer's autotuning |
 
+mod buffers;
 mod burst;
 mod cwnd_validation;
 mod pacing;
@@ -73,6 +74,8 @@ pub(crate) struct Sender {
     /// Spaces segments in time, where that is asked for.
     pacer: Option<Box<Pacer>>,
     burst: Burst,
+    /// Where the last of the buffers began that the application has filled.
+    last_buffer: u64,
     usage: CwndUsage,
     pub(crate) window: Window,
     /// What the smallest link of the path leaves to a segment's options and data, as far as routers have told.
@@ -124,6 +127,7 @@ impl Sender {
             accepted: false,
             pacer: (by_rate || config.pacing).then(Box::default),
             burst: Burst::default(),
+            last_buffer: 0,
             usage: CwndUsage::default(),
             window: Window {
                 cwnd: smss * u64::from(config.initial_window),

@@ -48,6 +48,18 @@ impl Sender {
         self.last_data.map(|last| last.max(next))
     }
 
+    /// Octets that pacing lets out before it holds the next burst back, where bursts have so many.
+    pub(super) fn unpaced(&self, cx: &Shared, burst: u64) -> u64 {
+        if self.pacer.is_none() {
+            return u64::MAX;
+        }
+        if self.timers.pacing.is_some() {
+            return 0;
+        }
+        let first = UNPACED.saturating_sub(cx.counters.data_segments_sent) * self.window.smss;
+        first.next_multiple_of(burst).max(burst)
+    }
+
     /// By how much timers are later because pacing holds the next segment: whole jiffies of it (tcp_pacing_delay()).
     pub(crate) fn pacing_delay(&self, cx: &Shared, now: Time) -> Span {
         let wait = self.pacer.as_ref().map_or(Span::ZERO, |pacer| pacer.next.since(now));

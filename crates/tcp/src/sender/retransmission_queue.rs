@@ -24,8 +24,8 @@ pub(crate) struct RetransmissionQueue {
 /// What is counted of the segments, kept as they change.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
-    /// By how much those that are in flight fall short of what they are charged, in octets: less than 2^31 are charged.
-    short: u32,
+    /// By how much those that are in flight fall short of what they are charged, in octets.
+    short: u64,
     /// How many are SACKed (`sacked_out`).
     sacked_out: u32,
     /// How many are marked lost, retransmitted or not, and have not arrived (`lost_out`).
@@ -36,7 +36,7 @@ struct Sums {
 
 impl Sums {
     /// A segment is marked lost; by how much it had fallen short of its charge.
-    fn mark_lost(&mut self, sent: &mut Segment) -> u32 {
+    fn mark_lost(&mut self, sent: &mut Segment) -> u64 {
         let short = sent.short_in_flight();
         self.short -= short;
         self.lost_out += u32::from(!sent.marked_lost);
@@ -58,7 +58,7 @@ struct More {
     snapshots: VecDeque<Snapshot>,
     /// Segments retransmitted, in the order of time; some may have been delivered, or retransmitted, since.
     retransmissions: VecDeque<Retransmission>,
-    /// Where a buffer was divided last for what lies before was retransmitted, and when.
+    /// Where a retransmission last divided a buffer, and when.
     divided: Option<(u64, Time)>,
 }
 
@@ -94,6 +94,8 @@ struct Segment {
     continues: bool,
     retransmitted: bool,
     sacked: bool,
+    /// SACKed, and sent once before or to repair a loss: becomes one buffer with such segments beside it.
+    merges: bool,
     /// Marked lost, and not retransmitted since.
     lost: bool,
     /// Marked lost, and not known to have arrived since.
@@ -106,8 +108,8 @@ impl Segment {
     }
 
     /// What it adds to what is charged of those in flight.
-    const fn short_in_flight(&self) -> u32 {
-        if self.sacked || self.lost { 0 } else { self.short as u32 }
+    const fn short_in_flight(&self) -> u64 {
+        if self.sacked || self.lost { 0 } else { self.short as u64 }
     }
 }
 
@@ -209,7 +211,7 @@ impl RetransmissionQueue {
 
     /// New octets up to `end` were sent, for which `short` more are charged of the congestion window.
     pub(crate) fn push(&mut self, end: u64, short: u16, now: Time, snapshot: Option<Snapshot>) {
-        self.sums.short += u32::from(short);
+        self.sums.short += u64::from(short);
         self.sums.buffers += 1;
         let sent = Segment {
             end,
@@ -219,6 +221,7 @@ impl RetransmissionQueue {
             continues: false,
             retransmitted: false,
             sacked: false,
+            merges: false,
             lost: false,
             marked_lost: false,
         };
@@ -260,16 +263,16 @@ impl RetransmissionQueue {
     ) {
         let (first, behind) = (self.index_of(range.start), self.index_of(range.end - 1) + 1);
         let nxt = self.segments.back().map_or(range.end, |last| last.end);
+        // A part of a segment that leaves later changes no borders.
+        let (begins, ends) = (range.start == self.start_of(first), range.end == self.start_of(behind));
+        let is_divided = ends && self.segments.get(behind).is_some_and(|next| next.continues);
         let more = self.more.get_or_insert_default();
-        let is_divided = self.segments.get(behind).is_some_and(|next| next.continues);
         let divided = core::mem::replace(&mut more.divided, is_divided.then_some((range.end, now)));
         let follows = first > 0 && divided == Some((range.start, now));
-        for (index, continues) in [(first, follows), (behind, false)] {
-            if let Some(sent) = self.segments.get_mut(index) {
-                self.sums.set_continues(sent, continues);
+        for (index, sent) in (first..behind).zip(self.segments.range_mut(first..)) {
+            if index > first || begins {
+                self.sums.set_continues(sent, index > first || follows);
             }
-        }
-        for (index, sent) in (first..).zip(self.segments.range_mut(first..)) {
             self.sums.short -= sent.short_in_flight();
             (sent.at, sent.nxt, sent.retransmitted, sent.lost) = (now, nxt, true, false);
             sent.short = core::mem::take(&mut short);
@@ -278,9 +281,9 @@ impl RetransmissionQueue {
                 *known = snapshot;
             }
             more.retransmissions.push_back(Retransmission { end: sent.end, sent: sent.sent() });
-            if sent.end >= range.end {
-                break;
-            }
+        }
+        if let Some(next) = self.segments.get_mut(behind).filter(|_| ends) {
+            self.sums.set_continues(next, false);
         }
     }
 
@@ -333,6 +336,8 @@ impl RetransmissionQueue {
                 self.sums.short -= sent.short_in_flight();
                 self.sums.sacked_out += 1;
                 self.sums.lost_out -= u32::from(sent.marked_lost);
+                // Only a probe is retransmitted without being lost.
+                sent.merges = !sent.retransmitted || sent.marked_lost;
                 (sent.sacked, sent.lost, sent.marked_lost) = (true, false, false);
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
                 if !sent.retransmitted {
@@ -345,16 +350,18 @@ impl RetransmissionQueue {
         self.divide_by_sacks(first..self.index_of(gap.end - 1) + 2);
     }
 
-    /// Divides buffers of which a part is SACKed (tcp_match_skb_to_sack()), and makes one of what was sent once and SACKed side by side
+    /// Divides buffers of which a part is SACKed (tcp_match_skb_to_sack()), and makes one of segments of one length that are SACKed side by side
     /// (tcp_shift_skb_data()).
     fn divide_by_sacks(&mut self, segments: Range<usize>) {
-        let sacked = |sent: &Segment| (sent.sacked, sent.sacked && !sent.retransmitted);
         for index in segments.start.max(1)..segments.end.min(self.segments.len()) {
-            let (before, sent) = (sacked(&self.segments[index - 1]), &mut self.segments[index]);
-            match (before, sacked(sent)) {
-                ((_, true), (_, true)) => self.sums.set_continues(sent, true),
-                ((before, _), (after, _)) if before != after => self.sums.set_continues(sent, false),
-                _ => {}
+            let (start, middle) = (self.start_of(index - 1), self.start_of(index));
+            let before = &self.segments[index - 1];
+            let (sacked, merges) = (before.sacked, before.merges);
+            let sent = &mut self.segments[index];
+            if merges && sent.merges && sent.end - middle == middle - start {
+                self.sums.set_continues(sent, true);
+            } else if sacked != sent.sacked {
+                self.sums.set_continues(sent, false);
             }
         }
     }
@@ -385,7 +392,7 @@ impl RetransmissionQueue {
                     }
                     Some(true) => {
                         let short = self.sums.mark_lost(sent);
-                        lose(start..sent.end, short.into());
+                        lose(start..sent.end, short);
                     }
                     Some(false) => {
                         undecided.get_or_insert(start);
@@ -416,7 +423,7 @@ impl RetransmissionQueue {
                     }
                     Some(true) => {
                         let short = self.sums.mark_lost(&mut self.segments[index]);
-                        lose(self.start_of(index)..retransmission.end, short.into());
+                        lose(self.start_of(index)..retransmission.end, short);
                         any = true;
                     }
                 }
@@ -455,7 +462,7 @@ impl RetransmissionQueue {
         for sent in &mut self.segments {
             if !sent.sacked && hopeless(sent.at, start) {
                 let short = self.sums.mark_lost(sent);
-                lose(start..sent.end, short.into());
+                lose(start..sent.end, short);
             }
             start = sent.end;
         }
@@ -473,7 +480,7 @@ impl RetransmissionQueue {
     pub(crate) fn clear_sacks(&mut self) {
         for sent in &mut self.segments {
             self.sums.short -= sent.short_in_flight();
-            sent.sacked = false;
+            (sent.sacked, sent.merges) = (false, false);
             self.sums.short += sent.short_in_flight();
         }
         (self.first_undecided, self.sums.sacked_out) = (0, 0);
@@ -496,7 +503,7 @@ impl RetransmissionQueue {
 
     /// By how much the segments in flight fall short of what they are charged of the congestion window.
     pub(crate) const fn short(&self) -> u64 {
-        self.sums.short as u64
+        self.sums.short
     }
 
     /// How many segments are SACKed.
@@ -534,6 +541,7 @@ impl RetransmissionQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     /// What happens to segments, by numbers that are taken modulo what there is.
@@ -598,9 +606,47 @@ mod tests {
         assert_eq!(sent.buffers(), 6, "one of the last two");
         sent.mark_retransmitted(700..800, 0, now, None);
         assert_eq!(sent.buffers(), 5, "both, at one time");
-        assert_eq!(sack(&mut sent, 600..700), 6, "what was sent twice stays what it is");
+        assert_eq!(sack(&mut sent, 600..700), 6, "what a probe had sent twice stays what it is");
         sent.acknowledge(350, &mut Delivered::default());
         assert_eq!(sent.buffers(), 3, "what is left of a buffer is one");
+    }
+
+    #[test]
+    fn what_repaired_a_loss_is_merged_where_it_is_as_long_as_what_is_beside_it() {
+        let (mut sent, mut sacked) = (RetransmissionQueue::default(), RangeSet::default());
+        for end in [100, 200, 300, 400, 437] {
+            sent.push(end, 0, Time::ZERO, None);
+        }
+        let mut sack = |sent: &mut RetransmissionQueue, range: Range<u64>| {
+            sacked.insert(range.clone());
+            sent.sack(range, &sacked, &mut Delivered::default());
+            sent.buffers()
+        };
+        assert_eq!(sack(&mut sent, 200..300), 5);
+        let mut lost = Vec::new();
+        sent.mark_lost(|_, start| start == 100, |range, _| lost.push((range.start, range.end)));
+        assert_eq!(lost, [(100, 200)]);
+        sent.mark_retransmitted(100..200, 0, Time::ZERO + Span::from_millis(1), None);
+        assert_eq!(sack(&mut sent, 100..200), 4);
+        assert_eq!(sack(&mut sent, 300..437), 3, "the last one is shorter");
+        sent.clear_sacks();
+        sent.mark_retransmitted(0..437, 0, Time::ZERO + Span::from_millis(2), None);
+        assert_eq!(sent.buffers(), 1, "collapsed into one segment");
+    }
+
+    /// As where the path's MTU has become smaller.
+    #[test]
+    fn parts_of_a_segment_leave_the_borders_of_buffers() {
+        let mut sent = RetransmissionQueue::default();
+        for end in [1000, 2000, 3000] {
+            sent.push(end, 0, Time::ZERO, None);
+        }
+        sent.continue_buffer();
+        let now = Time::ZERO + Span::from_millis(1);
+        sent.mark_retransmitted(1000..1500, 0, now, None);
+        assert_eq!(sent.buffers(), 2);
+        sent.mark_retransmitted(1500..2000, 0, now, None);
+        assert_eq!(sent.buffers(), 3);
     }
 
     /// It was measured then: since, it has waited for what was missing below.

@@ -44,13 +44,10 @@ impl Sender {
         if is_asleep(taken) {
             return 0;
         }
-        let room = if self.unsent() > 0 {
-            // What is left of the last buffer is filled up, whatever that takes; others are begun. Behind another one it is full where there was no memory
-            // for one more.
-            let whole = self.whole_buffer();
-            let waiting = self.unsent() - self.leaves_now(cx, recovery);
-            let is_full = self.buffer.is_awaited() && waiting > whole;
-            let of_last = if is_full { 0 } else { waiting.next_multiple_of(whole) - waiting };
+        let start = self.nxt + self.leaves_now(cx, recovery);
+        let room = if start < self.buffer.end() {
+            // The last buffer is filled up, whatever that takes; others are begun.
+            let (of_last, whole) = (self.room_of_last(start), self.whole_buffer());
             of_last + memory.saturating_sub(taken + of_last).div_ceil(whole + BESIDE) * whole
         } else {
             self.room_of_idle(cx, recovery, memory, taken)
@@ -60,9 +57,9 @@ impl Sender {
 
     /// As much as can be written where nothing waits to be sent, so that bursts leave while the application writes (tcp_sendmsg_locked()).
     fn room_of_idle(&self, cx: &Shared, recovery: &LossRecovery, memory: u64, taken: u64) -> u64 {
-        let (whole, smss) = (self.whole_buffer(), self.window.smss);
-        let burst = self.usual_burst(cx, recovery) * smss;
-        let may_leave = self.cwnd_room(cx, recovery).min(self.usable()) / smss * smss;
+        let whole = self.whole_buffer();
+        let burst = self.usual_burst(cx, recovery) * self.window.smss;
+        let may_leave = self.lets_out(cx, recovery).saturating_sub(self.leaves_now(cx, recovery));
         let half = u64::from(self.max_wnd / 2);
         let mut room = 0;
         loop {
@@ -98,8 +95,9 @@ impl Sender {
     /// The socket knows that there is no room from whoever found none (SOCK_NOSPACE): who writes, or who looks before he waits (tcp_poll()). Where
     /// epoll tells of changes alone nobody looks after he has written, but for one who found the request when he took the connection.
     pub(crate) fn write(&mut self, cx: &Shared, recovery: &LossRecovery, room: u32, data: &Payload) -> u32 {
-        self.push_full_buffer(cx, recovery, u64::from(room.min(data.len())));
+        self.push_full_buffer(cx, recovery, room, data.len());
         let written = self.buffer.write_into(room, data);
+        self.fill_buffers(self.nxt + self.leaves_now(cx, recovery));
         if written > 0 && counts_memory(cx) {
             let looks = core::mem::take(&mut self.accepted);
             self.buffer.watch(self.buffer.is_awaited() || looks && !self.is_writeable(cx, recovery));
@@ -114,7 +112,8 @@ impl Sender {
             return;
         }
         let usable = self.unsent().min(self.usable());
-        let leaves = if self.pacer.is_some() { self.leaves_now(cx, recovery) } else { usable };
+        // Of what is paced no more than a burst has left by the time that Linux looks.
+        let leaves = if self.pacer.is_some() { self.may_leave(cx, recovery) } else { usable };
         let smss = self.window.smss;
         if (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss {
             self.size_space(cx, recovery);
@@ -144,19 +143,20 @@ impl Sender {
     /// What data that waits or is outstanding takes of memory: octets, and what the buffers that they are in have beside. What an acknowledgment lets leave
     /// has left by the time that Linux looks, in a buffer of its own for each burst (tcp_data_snd_check()).
     pub(crate) fn memory_taken(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
-        let leaves = if self.scoreboard.has_lost() { 0 } else { self.leaves_now(cx, recovery) };
+        let leaves = self.leaves_now(cx, recovery);
         let bursts = leaves.div_ceil(self.usual_burst(cx, recovery) * self.window.smss);
-        let waiting = (self.unsent() - leaves).div_ceil(self.whole_buffer());
+        let waiting = self.buffers_from(self.nxt + leaves);
         self.buffer.len() + BESIDE * (waiting + bursts + u64::from(self.rtx_queue.buffers()))
     }
 
-    /// Octets that leave now, unless they wait to become a larger burst. Of what is paced no more than a burst has left by the time that Linux looks.
+    /// Octets of new data that leave now, unless they wait to become a larger burst or for Nagle's algorithm. What is lost goes first, and pacing lets no
+    /// more than a burst leave by the time that Linux looks, but at the start.
     pub(super) fn leaves_now(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
-        if self.pacer.is_some() {
-            return self.may_leave(cx, recovery);
+        if self.scoreboard.has_lost() {
+            return 0;
         }
-        let (smss, may) = (self.window.smss, self.cwnd_room(cx, recovery).min(self.usable()));
-        self.unsent().min(may / smss * smss)
+        let burst = self.usual_burst(cx, recovery) * self.window.smss;
+        self.lets_out(cx, recovery).min(self.unsent()).min(self.unpaced(cx, burst))
     }
 }
 
