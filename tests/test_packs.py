@@ -208,15 +208,20 @@ def test_a_packed_run_is_shown_and_compared_like_one_in_a_folder(voxpath, tmp_pa
     assert compared[0].out == compared[1].out.replace("solo", "runs")
 
 
-def test_a_pack_of_another_version_is_refused_by_its_name(voxpath, tmp_path: Path):
-    (tmp_path / "sweep.toml").write_text(SWEEP)
-    assert voxpath("sweep", "sweep.toml").code == 0
-    (folder,) = (tmp_path / "runs" / "packs").iterdir()
+def of_another_version(folder: Path) -> None:
+    """Makes a pack one of the next version's."""
     written = {name: data for name, data in contents(folder).items() if name != digests.FILE}
     written["environment.json"] = (folder / "environment.json").read_bytes()
     written["environment.parquet"] = (folder / "environment.parquet").read_bytes()
     head = json.loads(written["pack.json"]) | {"format": packs.FORMAT + 1}
     Store(folder.parent).keep(folder.name, written | {"pack.json": packs.canonical(head).encode()})
+
+
+def test_a_pack_of_another_version_is_refused_by_its_name(voxpath, tmp_path: Path):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    assert voxpath("sweep", "sweep.toml").code == 0
+    (folder,) = (tmp_path / "runs" / "packs").iterdir()
+    of_another_version(folder)
     called = voxpath("sweep", "sweep.toml")
     assert called.code == 1
     assert f"{folder.name} was kept by another version of voxpath" in called.err

@@ -25,7 +25,7 @@ from voxpath.cli.real import exec_, shell
 from voxpath.cli.runs import compare, report, run, sweep
 from voxpath.cli.show import show
 from voxpath.cli.speech import speech
-from voxpath.cli.store import list_, replay, site
+from voxpath.cli.store import gc, list_, replay, site
 from voxpath.cli.study import study
 from voxpath.cli.tcp_script import tcp_script
 from voxpath.cli.vowels import vowels
@@ -44,6 +44,7 @@ COMMANDS = (
     call,
     show,
     list_,
+    gc,
     site,
     replay,
     study,

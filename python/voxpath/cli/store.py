@@ -1,4 +1,4 @@
-"""`voxpath list`, `site` and `replay`: what is in a store, in a table, as pages, as a scenario."""
+"""`voxpath list`, `gc`, `site` and `replay`: a store in a table, cleaned, as pages, and as a scenario."""
 
 from __future__ import annotations
 
@@ -30,6 +30,33 @@ def list_(store: Path, json: bool) -> int:
     from voxpath.cli.actions import store as action
 
     return action.list_runs(store, json)
+
+
+@click.command(
+    "gc",
+    cls=Command,
+    epilog="""
+Examples:
+  voxpath gc
+  voxpath gc runs --other-builds
+""",
+)
+@click.argument("store", required=False, default=Path("runs"), type=Directory(path_type=Path))
+@click.option(
+    "--other-builds",
+    is_flag=True,
+    help="Simulated runs of other builds of the engine go, too; without it, it is said how many there are.",
+)
+@JSON
+def gc(store: Path, other_builds: bool, json: bool) -> int:
+    """Removes from a STORE (by default runs) what no sweep will use again, and merges its small packs.
+
+    That is what killed processes left, and packs that were set aside as damaged. Runs on real hosts stay,
+    whoever made them: they cannot be made again.
+    """
+    from voxpath.cli.actions import store as action
+
+    return action.collect_garbage(store, json, other_builds=other_builds)
 
 
 @click.command(

@@ -67,6 +67,9 @@ NAME = re.compile(r"(loose-)?[0-9a-f]{16}-[0-9a-f]{16}")
 
 _ASIDE = "damaged-"
 
+_SET_ASIDE = re.compile(rf"{_ASIDE}{NAME.pattern}-[0-9a-f]{{8}}")
+"""What a pack is called that is not what was written."""
+
 DIRECTORY = "packs"
 """Below the store's; no run is called so."""
 
@@ -212,16 +215,22 @@ def _moved(rows: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
 class _Merge:
     """Packs of one shape as one sequence of runs, of which parts are read one after the other.
 
-    Of a run that is in more than one of them the last counts.
+    Of a run that is in more than one of them the last counts. Runs of which `without` holds are left out.
     """
 
-    def __init__(self, packs: Sequence[Path]) -> None:
+    def __init__(self, packs: Sequence[Path], without: pl.Expr | None = None) -> None:
         self._packs = packs
+        asked = [] if without is None else without.meta.root_names()
         known = [
-            _manifest(pack, *_KEY).with_row_index(_OLD).with_columns(pl.lit(number, pl.UInt32).alias(_FROM))
+            _manifest(pack, *dict.fromkeys((*_KEY, *asked)))
+            .with_row_index(_OLD)
+            .with_columns(pl.lit(number, pl.UInt32).alias(_FROM))
             for number, pack in enumerate(packs)
         ]
-        order = pl.concat(known).unique(_KEY, keep="last", maintain_order=True).sort(_KEY)
+        every = pl.concat(known)
+        some = every if without is None else every.filter(~without)
+        self.dropped = every.height - some.height
+        order = some.unique(_KEY, keep="last", maintain_order=True).sort(_KEY)
         self._order = order.select(_FROM, pl.col(_OLD).cast(pl.UInt32))
 
     def parts(self) -> Iterator[_Contents]:
@@ -525,18 +534,49 @@ class Packs:
                 except FileNotFoundError:
                     continue
 
-    def _replace(self, old: Sequence[Path], prefix: str) -> None:
-        """Puts packs in the place of others, of which the last counts."""
+    def drop(self, which: pl.Expr) -> int:
+        """Removes runs; what shares a pack with them moves into loose packs. Returns how many runs that were.
+
+        Args:
+            which: Holds of them; it is asked of the columns of their manifest.
+
+        Raises:
+            StoreError: They cannot be removed.
+        """
+        dropped, asked = 0, which.meta.root_names()
+        with self._merging():
+            for loose in (True, False):
+                for packs in self._there_by_shape(loose=loose).values():
+                    some = [pack for pack in packs if _manifest(pack, *asked).filter(which).height]
+                    dropped += self._replace(_intact(some), _LOOSE, which)
+        return dropped
+
+    def drop_damaged(self) -> int:
+        """Removes packs that were set aside; returns how many that were.
+
+        Raises:
+            StoreError: One cannot be removed.
+        """
+        with self._merging():
+            aside = [name for name in self._folders.names() if _SET_ASIDE.fullmatch(name)]
+            for name in aside:
+                self._folders.remove(name)
+        return len(aside)
+
+    def _replace(self, old: Sequence[Path], prefix: str, without: pl.Expr | None = None) -> int:
+        """Puts packs in the place of others, of which the last counts; returns how many runs it left out."""
         if not old:
-            return
+            return 0
         new = set()
-        for part in _Merge(old).parts():
+        merge = _Merge(old, without)
+        for part in merge.parts():
             new.add(prefix + part.name)
             self._folders.keep(prefix + part.name, part.files())
             halts.reached("packs.merged")
         for pack in old:
             if pack.name not in new:
                 self._folders.remove(pack.name)
+        return merge.dropped
 
     @contextlib.contextmanager
     def _merging(self) -> Iterator[None]:

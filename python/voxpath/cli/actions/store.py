@@ -1,4 +1,4 @@
-"""What `voxpath list` and `voxpath site` do."""
+"""What `voxpath list`, `voxpath gc` and `voxpath site` do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voxpath.cli.actions.common import failed, print_json, read_scenario
 from voxpath.options import OUT
 from voxpath.results.kept import is_run, table
 from voxpath.results.listing import listed
-from voxpath.results.store import StoreError
+from voxpath.results.store import Store, StoreError
 from voxpath.scenario import ScenarioError
 from voxpath.scenario.sweep import short_names
 from voxpath.terminal import Progress
@@ -40,10 +40,7 @@ def list_runs(store: Path, as_json: bool) -> int:
     Raises:
         click.ClickException: It is none, or cannot be read.
     """
-    if not store.exists():
-        raise click.ClickException(
-            f"{store} is no directory of runs: there is none yet; voxpath run SCENARIO keeps its runs in runs"
-        )
+    _check_store(store)
     found = _listed(store)
     if as_json:
         print_json({"command": "list", "store": str(store), "scenarios": [_told(one) for one in found]})
@@ -73,6 +70,58 @@ def list_runs(store: Path, as_json: bool) -> int:
     shown = f"{rows[0][-1]} --out {quoted}" if str(store) != OUT.default else rows[0][-1]
     out.print(f"voxpath show {shown}, or voxpath site {quoted} --out DIR for pages of all of them")
     return 0
+
+
+def collect_garbage(store: Path, as_json: bool, *, other_builds: bool) -> int:
+    """Removes from a store what is of no use, and says what that was; 0.
+
+    Raises:
+        click.ClickException: It is none, or cannot be read or written.
+    """
+    from voxpath import _engine
+    from voxpath.results.garbage import collect
+
+    _check_store(store)
+    if _is_run(store) or not store.is_dir():
+        raise click.ClickException(f"{store} is no directory of runs")
+    try:
+        found = collect(Store(store), _engine.BUILD, other_builds=other_builds)
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
+    (_, bytes_before), (count, size) = found.before, found.after
+    if as_json:
+        gone = {"left": found.left, "damaged": found.damaged, "runs": found.runs}
+        after = {"other_builds": found.others, "files": count, "bytes": size}
+        print_json({"command": "gc", "store": str(store), "removed": gone, **after})
+        return 0
+    told = [
+        _some(found.left, "folder of killed processes", "folders of killed processes"),
+        _some(found.damaged, "damaged pack", "damaged packs"),
+        _some(found.runs, "run of another build", "runs of other builds"),
+    ]
+    out = terminal.console()
+    out.print(f"removed: {', '.join(filter(None, told)) or 'nothing'}")
+    held = _some(count, "file", "files") or "no file"
+    out.print(f"{store}: {held}, {size / 1e6:.1f} MB (before: {bytes_before / 1e6:.1f} MB)")
+    if found.others:
+        out.print(f"{_some(found.others, 'run', 'runs')} of other builds: --other-builds removes them")
+    return 0
+
+
+def _some(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}" if count else ""
+
+
+def _check_store(store: Path) -> None:
+    """Refuses a store that is not there.
+
+    Raises:
+        click.ClickException: So it is.
+    """
+    if not store.exists():
+        raise click.ClickException(
+            f"{store} is no directory of runs: there is none yet; voxpath run SCENARIO keeps its runs in runs"
+        )
 
 
 def _listed(store: Path) -> list[Listed]:

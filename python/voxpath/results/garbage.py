@@ -1,0 +1,103 @@
+"""What a store holds that no sweep will use again, and how it is given back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from voxpath import files
+from voxpath.results.problems import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voxpath.results.store import Store
+
+_AGAIN = "sim"
+"""Runs of this backend can be made again; a run in real time cannot."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was done to a store.
+
+    Attributes:
+        left: Folders that killed processes left, removed.
+        damaged: Packs that were set aside since they are not what was written, removed.
+        runs: Simulated runs of other builds, removed.
+        others: Those that are there still.
+        before: Files before that, and their bytes.
+        after: Files now, and their bytes.
+    """
+
+    left: int
+    damaged: int
+    runs: int
+    others: int
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+def collect(store: Store, build: str, *, other_builds: bool) -> Collected:
+    """Removes what is of no use from a store, and merges small packs. Nobody else is disturbed.
+
+    Args:
+        store: Where.
+        build: The engine whose runs stay.
+        other_builds: Whether simulated runs of other builds go: no sweep of this build finds them.
+
+    Raises:
+        StoreError: The store cannot be read, or something cannot be removed.
+    """
+    before = _size(store.root)
+    left = store.clean()
+    # Packs of another version are refused before anything that is of use is removed.
+    store.packs.names()
+    damaged = store.packs.drop_damaged()
+    dropped = 0
+    packed = (pl.col("backend") == _AGAIN) & (pl.col("build") != build)
+    folders = [name for name in store.names() if _is_other(store.root / name, build)]
+    if other_builds:
+        for name in folders:
+            store.remove(name)
+        dropped = len(folders) + store.packs.drop(packed)
+    store.packs.seal()
+    others = 0 if other_builds else len(folders) + store.packs.overview().filter(packed).height
+    return Collected(left, damaged, dropped, others, before, _size(store.root))
+
+
+def _is_other(folder: Path, build: str) -> bool:
+    """Whether a folder is of a simulated run of another build."""
+    try:
+        told = json.loads(files.read(folder / "identity.json"))
+    except (OSError, ValueError):
+        # It is no run, or one that the next sweep makes again in its place.
+        return False
+    return isinstance(told, dict) and told.get("backend") == _AGAIN and told.get("build") != build
+
+
+def _size(root: Path) -> tuple[int, int]:
+    """Files below a directory, and their bytes.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    count = total = 0
+    try:
+        for path in root.rglob("*"):
+            # Another process may remove it meanwhile.
+            if path.is_file() and (found := _bytes(path)) is not None:
+                count, total = count + 1, total + found
+    except OSError as error:
+        raise StoreError(f"cannot read {root}: {error.strerror or error}") from error
+    return count, total
+
+
+def _bytes(path: Path) -> int | None:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return None
