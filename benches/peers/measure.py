@@ -32,6 +32,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"))
 REFERENCE = "ns-3"
+HTSIM = "csg-htsim"
+"""No package registry has it, so that it may be missing where all others are there."""
 OURS = "voxpath"
 TRAINED = "voxpath-trained"
 """The same program, laid out by the compiler after training runs: crates/trained.sh, as `make fast` does with the engine."""
@@ -137,6 +139,7 @@ class Summary:
 def contestants(simpy_python: str = sys.executable) -> dict[str, Contestant]:
     """All contestants by name. `simpy_python` is an interpreter that has SimPy."""
     ns3 = HERE / "build" / "dumbbell_ns3"
+    htsim = HERE / "build" / "dumbbell_htsim"
     ours = TARGET / "release" / "examples" / "dumbbell"
     trained = next(TARGET.glob("trained/dumbbell/build/*/release/examples/dumbbell"), TARGET / "trained")
     tcl, simpy_model = str(HERE / "dumbbell.tcl"), str(HERE / "links_simpy.py")
@@ -181,6 +184,14 @@ def contestants(simpy_python: str = sys.executable) -> dict[str, Contestant]:
             REFERENCE,
             lambda case: [str(ns3), *(f"{name}={value}" for name, value in pairs(flags(case)))],
             need_file(ns3, "apt-get install libns3-dev libgsl-dev, then make -C benches/peers"),
+        ),
+        Contestant(
+            HTSIM,
+            lambda case: [str(htsim), *flags(case)],
+            need_file(
+                htsim,
+                "clone https://github.com/Broadcom/csg-htsim, then make -C benches/peers htsim HTSIM=DIR",
+            ),
         ),
         Contestant("ns-2", lambda case: ["ns", tcl, *flags(case)], need_ns2),
         simpy("store"),
