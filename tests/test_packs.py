@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import secrets
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,6 +18,7 @@ import voxpath as voxpath_package
 from conftest import SCENARIOS, SMALL, contents
 from test_damage import bits, flipped
 from voxpath.results import digests, packs
+from voxpath.results.folders import locked
 from voxpath.results.identity import Observe
 from voxpath.results.kept import table
 from voxpath.results.packs import Packs
@@ -247,6 +252,22 @@ def test_who_reads_while_others_merge_finds_everything(tmp_path: Path):
         reader.table(names, "series")
     with pytest.raises(StoreError, match="is no run"):
         reader.table(["00"], "flows")
+
+
+def test_who_merges_faster_than_another_reads_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As long as it can be locked, each pack has another name by the time at which it is looked into."""
+    pack(tasks(SWEEP, tmp_path, 2))
+    check = digests.check
+
+    def renamed(folder: Path, *arguments: Any, **named: Any) -> None:
+        with contextlib.suppress(BlockingIOError), locked(tmp_path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            folder.rename(folder.with_name(f"{folder.name[:-16]}{secrets.token_hex(8)}"))
+        check(folder, *arguments, **named)
+
+    monkeypatch.setattr(packs.digests, "check", renamed)
+    assert len(Packs(tmp_path).names()) == 4
+    with locked(tmp_path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        """It is free again."""
 
 
 def test_an_invalid_run_of_a_sweep_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

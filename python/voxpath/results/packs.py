@@ -77,7 +77,7 @@ WHOSE = "_run"
 """A column for the name of a run; no metric is called so."""
 
 _MERGES = 8
-"""So often others may merge while one process reads."""
+"""So often others may merge while one process reads, until it has them wait."""
 
 _MANIFEST = "manifest.parquet"
 _SCENARIOS = "scenarios.parquet"
@@ -305,6 +305,7 @@ class Packs:
         self._held: _Index | None = None
         self._sound: set[Path] = set()
         self._damaged: dict[Path, str] = {}
+        self._merges = False
 
     def keep(self, runs: Sequence[Packable], tables: Mapping[str, pl.DataFrame]) -> None:
         """Keeps runs of one shape as a loose pack.
@@ -585,9 +586,11 @@ class Packs:
             yield
             return
         with locked(self.root, fcntl.LOCK_EX):
+            self._merges = True
             try:
                 yield
             finally:
+                self._merges = False
                 self._held = None
                 self._sound.clear()
                 self._damaged.clear()
@@ -659,7 +662,10 @@ class Packs:
                 before, self._held = self._held, None
                 if before is not None and all(pack.is_dir() for pack in before.packs):
                     raise
-        return read()
+        if self._merges:
+            return read()
+        with locked(self.root, fcntl.LOCK_SH):
+            return read()
 
 
 @dataclass(frozen=True)
