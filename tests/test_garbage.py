@@ -14,8 +14,10 @@ from conftest import SMALL, contents
 from test_damage import flipped
 from test_packs import SWEEP, of_another_version, tasks
 from voxpath import _engine
+from voxpath.results.folders import Folders
 from voxpath.results.identity import Identity
 from voxpath.results.packs import Packs
+from voxpath.results.problems import StoreError
 from voxpath.sweeps.runs import Task, pack, perform
 
 OTHER = "0" * 16
@@ -102,6 +104,26 @@ def test_a_store_of_other_builds_alone_is_empty_afterwards(voxpath, other_build,
         pack(tasks(SWEEP, tmp_path / "runs", 4))
     found = told(voxpath, "--other-builds")
     assert (found["removed"], found["files"]) == ({"left": 0, "damaged": 0, "runs": 8}, 0)
+
+
+def test_a_full_disk_keeps_packs_apart_and_nothing_else(
+    voxpath, other_build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for task in tasks(SWEEP, tmp_path / "runs", 4):
+        pack([task])
+    before = contents(tmp_path / "runs")
+    with other_build():
+        pack(tasks(SWEEP, tmp_path / "runs", 2))
+
+    def full(_: Folders, name: str, __: object) -> Path:
+        raise StoreError(f"cannot write {name}: No space left on device")
+
+    monkeypatch.setattr(Folders, "keep", full)
+    called = voxpath("gc", "--other-builds")
+    assert called.code == 0, called.err
+    assert "removed: 4 runs of other builds" in called.out
+    assert "small packs of runs are left as they are: cannot write" in called.err
+    assert contents(tmp_path / "runs") == before
 
 
 def test_real_runs_of_other_builds_stay(voxpath, tmp_path: Path):

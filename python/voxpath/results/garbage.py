@@ -29,6 +29,7 @@ class Collected:
         damaged: Packs that were set aside since they are not what was written, removed.
         runs: Simulated runs of other builds, removed.
         others: Those that are there still.
+        unmerged: Why small packs are left as they are, if they are.
         before: Files before that, and their bytes.
         after: Files now, and their bytes.
     """
@@ -37,6 +38,7 @@ class Collected:
     damaged: int
     runs: int
     others: int
+    unmerged: str | None
     before: tuple[int, int]
     after: tuple[int, int]
 
@@ -64,9 +66,14 @@ def collect(store: Store, build: str, *, other_builds: bool) -> Collected:
         for name in folders:
             store.remove(name)
         dropped = len(folders) + store.packs.drop(packed)
-    store.packs.seal()
+    unmerged = None
+    try:
+        store.packs.seal()
+    except StoreError as error:
+        # As on a full disk, where what was removed is of use all the same.
+        unmerged = str(error)
     others = 0 if other_builds else len(folders) + store.packs.overview().filter(packed).height
-    return Collected(left, damaged, dropped, others, before, _size(store.root))
+    return Collected(left, damaged, dropped, others, unmerged, before, _size(store.root))
 
 
 def _is_other(folder: Path, build: str) -> bool:

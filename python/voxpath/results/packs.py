@@ -548,8 +548,17 @@ class Packs:
         with self._merging():
             for loose in (True, False):
                 for packs in self._there_by_shape(loose=loose).values():
-                    some = [pack for pack in packs if _manifest(pack, *asked).filter(which).height]
-                    dropped += self._replace(_intact(some), _LOOSE, which)
+                    shared = []
+                    for pack in packs:
+                        runs = _manifest(pack, *asked)
+                        going = runs.filter(which).height
+                        if going == runs.height:
+                            # First: what is to be written anew may need its room.
+                            self._folders.remove(pack.name)
+                            dropped += going
+                        elif going:
+                            shared.append(pack)
+                    dropped += self._replace(_intact(shared), _LOOSE, which)
         return dropped
 
     def drop_damaged(self) -> int:

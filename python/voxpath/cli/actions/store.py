@@ -88,6 +88,8 @@ def collect_garbage(store: Path, as_json: bool, *, other_builds: bool) -> int:
         found = collect(Store(store), _engine.BUILD, other_builds=other_builds)
     except StoreError as error:
         raise click.ClickException(str(error)) from None
+    if found.unmerged is not None:
+        terminal.warn(f"small packs of runs are left as they are: {found.unmerged}")
     (_, bytes_before), (count, size) = found.before, found.after
     if as_json:
         gone = {"left": found.left, "damaged": found.damaged, "runs": found.runs}
