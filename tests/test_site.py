@@ -49,6 +49,17 @@ def test_a_store_is_listed_with_axes_and_verdicts(store: Path, voxpath):
         assert voxpath("show", store / run).code == 0
 
 
+def test_runs_that_another_version_has_kept_are_counted(voxpath, small: Path, tmp_path: Path):
+    assert voxpath("run", small).code == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    identity = folder / "identity.json"
+    identity.write_text(identity.read_text().replace('"format":2', '"format":1'))
+    told = voxpath("list", "--json")
+    assert json.loads(told.out)["others"] == 1
+    assert "1 run that another version of voxpath has kept" in " ".join(told.err.split())
+    assert json.loads(told.out)["scenarios"] == []
+
+
 def test_an_invalid_run_is_told(store: Path, voxpath, small: Path):
     limited = (
         small.read_text()

@@ -66,19 +66,43 @@ class Listed:
         }
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What is in a store.
+
+    Attributes:
+        scenarios: Its runs, what was made last first.
+        others: How many folders of runs another version of voxpath has kept, which this one does not read.
+    """
+
+    scenarios: list[Listed]
+    others: int
+
+
 def listed(root: Path) -> list[Listed]:
-    """Everything in a store, what was made last first.
+    """Everything in a store that this version reads, what was made last first.
 
     Raises:
         StoreError: It cannot be read.
     """
+    return contents(root).scenarios
+
+
+def contents(root: Path) -> Contents:
+    """What is in a store.
+
+    Raises:
+        StoreError: It cannot be read, or has packs of another version.
+    """
     found: dict[tuple[str, str], Listed] = {}
+    others = 0
     if not root.is_dir():
         raise StoreError(f"{root} is no directory of runs")
     for folder in sorted(entry for entry in root.iterdir() if (entry / "verdict.json").is_file()):
         told = {name: _object(folder / name) for name in ("identity.json", "verdict.json", "plan.json")}
         identity = told["identity.json"]
         if identity.get("format") != FORMAT:
+            others += 1
             continue
         one = _of(found, str(told["plan.json"].get("name", "")), str(identity.get("backend", "")))
         plan = str(identity.get("plan_sha256", ""))
@@ -88,7 +112,7 @@ def listed(root: Path) -> list[Listed]:
         if plan not in one.scenarios:
             one.scenarios[plan] = _text(folder / "scenario.toml")
     _packed(root, found)
-    return sorted(found.values(), key=lambda one: one.last, reverse=True)
+    return Contents(sorted(found.values(), key=lambda one: one.last, reverse=True), others)
 
 
 def _packed(root: Path, found: dict[tuple[str, str], Listed]) -> None:

@@ -15,7 +15,7 @@ from voxpath.backends.base import Question, UnanswerableError, refuse_programs
 from voxpath.cli.actions.common import failed, print_json, read_scenario
 from voxpath.options import OUT
 from voxpath.results.kept import is_run, table
-from voxpath.results.listing import listed
+from voxpath.results.listing import contents, listed
 from voxpath.results.store import Store, StoreError
 from voxpath.scenario import ScenarioError
 from voxpath.scenario.sweep import short_names
@@ -41,9 +41,16 @@ def list_runs(store: Path, as_json: bool) -> int:
         click.ClickException: It is none, or cannot be read.
     """
     _check_store(store)
-    found = _listed(store)
+    try:
+        there = contents(store)
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
+    found = there.scenarios
+    if there.others:
+        terminal.warn(f"{_some(there.others, 'run', 'runs')} that another version of voxpath has kept")
     if as_json:
-        print_json({"command": "list", "store": str(store), "scenarios": [_told(one) for one in found]})
+        told = [_told(one) for one in found]
+        print_json({"command": "list", "store": str(store), "scenarios": told, "others": there.others})
         return 0
     out = terminal.console()
     if not found:
