@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from voxpath import api
+from voxpath.backends.real.session import RealError
 
 NETWORK = """
 name = "MQTT with programs"
@@ -100,6 +101,72 @@ def test_our_clients_speak_to_brokers_of_others(broker, qos, version, tmp_path):
     assert took.min() > 10_000_000
     # amqtt sends at the QoS of the subscription, also where the message had a lower one.
     assert table(run, "deliveries")["qos"].to_list() == [2 if broker == "amqtt" else qos] * 10
+
+
+SHORT = """
+[hosts.field]
+profile = "linux"
+[hosts.office]
+profile = "linux"
+[[processes]]
+name = "sensors"
+host = "field"
+[processes.app]
+kind = "publisher"
+broker = "cloud"
+clients = 2
+topic = "sensors/{client}"
+size = SIZE
+interval = "10 ms"
+messages = 300
+qos = QOS
+start = "1 s"
+[[processes]]
+name = "dashboard"
+host = "office"
+app = { kind = "subscriber", broker = "cloud", filters = ["sensors/+"], messages = 600 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("broker", "size", "qos"),
+    [("ours", '"1 B"', 0), ("ours", '["1 B", "20 B", "0 B"]', 1), ("mosquitto", '"1 B"', 2)],
+)
+def test_messages_of_an_octet_are_told_apart_by_their_order(broker, size, qos, tmp_path):
+    """More than an octet counts."""
+    path = tmp_path / "short.toml"
+    if broker == "ours":
+        cloud = '[[processes]]\nname = "broker"\nhost = "cloud"\napp = { kind = "broker" }\n'
+        cloud = '[hosts.cloud]\nprofile = "linux"\n' + cloud
+    else:
+        command = json.dumps(configured(broker, tmp_path))
+        cloud = f'[hosts.cloud]\nprofile = "linux"\nrun = {command}\nlistens = 1883\n'
+    path.write_text(NETWORK + cloud + SHORT.replace("SIZE", size).replace("QOS", str(qos)))
+    (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
+    published = table(run, "publications")
+    assert published["deliveries"].to_list() == [1] * 600
+    assert published["duplicates"].sum() == 0
+    assert published["broker_ns"].null_count() == (0 if broker == "ours" else 600)
+    deliveries = table(run, "deliveries")
+    for client in (0, 1):
+        came = deliveries.filter(pl.col("publisher_client") == client)
+        assert came["message"].to_list() == list(range(300))
+        assert came["topic"].unique().to_list() == [f"sensors/{client}"]
+
+
+def test_whose_a_short_message_is_has_to_be_told_by_its_topic(tmp_path):
+    path = tmp_path / "short.toml"
+    cloud = '[[processes]]\nname = "broker"\nhost = "cloud"\napp = { kind = "broker" }\n'
+    text = NETWORK + '[hosts.cloud]\nprofile = "linux"\n' + cloud + SHORT.replace("SIZE", '"1 B"')
+    text = text.replace("QOS", "0")
+    path.write_text(text.replace("sensors/{client}", "sensors"))
+    with pytest.raises(RealError, match=r"topic: the topic tells whose a message of less than 8 bytes"):
+        api.run(path, out=tmp_path / "runs", backends=["real"])
+    at = text.index('[[processes]]\nname = "sensors"')
+    other = text[at : text.index("[[processes]]", at + 1)].replace('"sensors"', '"others"')
+    path.write_text(text + other)
+    with pytest.raises(RealError, match=r"topic: \"sensors\" has this topic too"):
+        api.run(path, out=tmp_path / "runs", backends=["real"])
 
 
 def test_mosquittos_clients_speak_to_our_broker(tmp_path):

@@ -207,6 +207,11 @@ pub trait ProcessSettings: Sized {
     /// What keeps them from being used where its host is real.
     fn check_real(&self, _check: &mut Check<'_>) {}
 
+    /// What no other process on a real host may have too, and which key says it.
+    fn has_alone(&self) -> impl Iterator<Item = String> {
+        [].into_iter()
+    }
+
     /// Whether only the end of the run ends it, though the run waits for it.
     fn is_endless(&self) -> bool {
         false

@@ -227,6 +227,11 @@ macro_rules! processes {
                 match self { $( Self::$variant(settings) => settings.check_real(check), )+ }
             }
 
+            /// As [`ProcessSettings::has_alone`].
+            pub fn has_alone(&self) -> Vec<alloc::string::String> {
+                match self { $( Self::$variant(settings) => settings.has_alone().collect(), )+ }
+            }
+
             /// As [`ProcessSettings::is_endless`].
             pub fn is_endless(&self) -> bool {
                 match self { $( Self::$variant(settings) => settings.is_endless(), )+ }

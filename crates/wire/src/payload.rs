@@ -63,12 +63,22 @@ fn pattern_block(stream: u32, block: u64) -> [u8; 8] {
 /// The offset in pattern `stream` at which these eight bytes are a block; other bytes have one too, which has to
 /// be compared with the pattern there.
 pub fn pattern_offset(stream: u32, block: [u8; 8]) -> Option<u64> {
+    unmixed(block).wrapping_sub(u64::from(stream) << 32).checked_mul(8)
+}
+
+/// A pattern in which these eight bytes are a block, and the block's offset there.
+pub fn pattern_with(block: [u8; 8]) -> (u32, u64) {
+    let place = unmixed(block);
+    ((place >> 32) as u32, (place & u64::from(u32::MAX)) * 8)
+}
+
+/// Of which sum of stream and block these bytes are the block.
+fn unmixed(block: [u8; 8]) -> u64 {
     // Each step of SplitMix64 can be undone.
     let mut z = u64::from_le_bytes(block);
     z = (z ^ (z >> 31) ^ (z >> 62)).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
     z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
-    z = (z ^ (z >> 30) ^ (z >> 60)).wrapping_mul(inverse(0x9e37_79b9_7f4a_7c15));
-    z.wrapping_sub(u64::from(stream) << 32).checked_mul(8)
+    (z ^ (z >> 30) ^ (z >> 60)).wrapping_mul(inverse(0x9e37_79b9_7f4a_7c15))
 }
 
 /// The number whose product with `odd` is 1 modulo 2^64, by Newton's iteration.
@@ -290,6 +300,14 @@ mod tests {
                 let block = core::array::from_fn(|i| pattern_byte(stream, offset + i as u64));
                 assert_eq!(pattern_offset(stream, block), Some(offset));
             }
+        }
+    }
+
+    #[test]
+    fn any_eight_bytes_are_a_block_of_some_pattern() {
+        for block in [[0; 8], [255; 8], [1, 2, 3, 4, 5, 6, 7, 8], 0x0123_4567_89ab_cdef_u64.to_be_bytes()] {
+            let (stream, offset) = pattern_with(block);
+            assert_eq!(core::array::from_fn(|i| pattern_byte(stream, offset + i as u64)), block);
         }
     }
 

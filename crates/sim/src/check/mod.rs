@@ -84,10 +84,22 @@ pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
             flow.app.check_real(flow.transport.carries(), &mut checker.root().at("flows").at(i).at("app"));
         }
     }
+    let mut short = BTreeMap::new();
     for (i, process) in plan.processes.iter().enumerate() {
         let runs_on = |node: u32| real.get(node as usize) == Some(&true);
         if !process.simulated && (runs_on(process.node) || process.app.targets().into_iter().any(runs_on)) {
             process.app.check_real(&mut checker.root().at("processes").at(i).at("app"));
+            for topic in process.app.has_alone() {
+                let other = short.insert(topic, i).filter(|&other| other != i);
+                if let Some(other) = other {
+                    let name = &plan.processes[other].name;
+                    let message = format_args!(
+                        "{name:?} has this topic too, which on real hosts is to tell whose a message of a few bytes is"
+                    );
+                    checker.fail(format_args!("processes[{i}].app.topic"), message);
+                    break;
+                }
+            }
         }
     }
     checker.problems

@@ -1,7 +1,8 @@
 //! What brokers, publishers and subscribers saw, of which tables are made.
 
 use super::clients::Clients;
-use super::identity::MessageId;
+use super::identity::{MessageId, Short};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use voxpath_mqtt::broker::BrokerCounts;
 use voxpath_mqtt::{Qos, Reason, Text};
@@ -13,6 +14,8 @@ pub(super) struct BrokerAccount {
     pub(super) node: u32,
     /// Messages of publishers of this run, and when they were there whole.
     pub(super) taken: Vec<(MessageId, Time)>,
+    /// Messages that are too short to tell which they are.
+    pub(super) short: Vec<(Text, Short, Time)>,
     /// Bytes of bodies of all messages.
     pub(super) octets: u64,
     pub(super) first_at: Option<Time>,
@@ -65,8 +68,10 @@ impl PublisherAccount {
 pub(super) struct SubscriberAccount {
     pub(super) clients: Clients,
     pub(super) deliveries: Vec<Delivery>,
-    /// Topics of messages of nobody in this run.
-    pub(super) topics: Vec<Text>,
+    /// Messages whose octets alone do not tell which they are: their topics, and what octets short ones have.
+    pub(super) unnamed: Vec<(Text, Option<Short>)>,
+    /// Their topics, each once.
+    pub(super) topics: BTreeSet<Text>,
     /// Messages that came, of each client.
     pub(super) came: Vec<u32>,
     pub(super) octets: u64,
@@ -76,7 +81,7 @@ pub(super) struct SubscriberAccount {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delivery {
     pub(super) client: u32,
-    /// Which message; else an index into [`SubscriberAccount::topics`].
+    /// Which message; else an index into [`SubscriberAccount::unnamed`].
     pub(super) what: Result<MessageId, u32>,
     pub(super) at: Time,
     pub(super) octets: u32,

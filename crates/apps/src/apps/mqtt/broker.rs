@@ -1,7 +1,7 @@
 //! A broker behind a port.
 
 use super::account::BrokerAccount;
-use super::identity::MessageId;
+use super::identity::{MessageId, Short};
 use super::tables;
 use crate::layers::{Farewells, LayerOptions, Layers};
 use crate::process::{
@@ -247,7 +247,13 @@ impl Process for Server {
                 account.octets += u64::from(message.payload.len());
                 account.first_at.get_or_insert(now);
                 account.last_at = Some(now);
-                account.taken.extend(MessageId::of(&message.payload).map(|id| (id, now)));
+                match MessageId::of(&message.payload) {
+                    Some(id) => account.taken.push((id, now)),
+                    None => {
+                        let short = Short::of(&message.payload);
+                        account.short.extend(short.map(|short| (message.topic.clone(), short, now)));
+                    }
+                }
             }
         }
         self.account.counts = *self.broker.counts();

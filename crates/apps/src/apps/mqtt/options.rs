@@ -13,7 +13,7 @@ use voxpath_mqtt::{ClientSettings, Properties, Property, Qos, Version, Will, is_
 use voxpath_units::check::Check;
 
 /// In topics and filters this stands for the number of the client.
-const CLIENT: &str = "{client}";
+pub(super) const CLIENT: &str = "{client}";
 
 /// What the clients of a process are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::account::{Published, PublisherAccount, Source};
 use super::clients::Clients;
-use super::identity::{LEAST_REAL, MOST_MESSAGES, MessageId};
-use super::options::{ClientOptions, check_topic, numbered};
+use super::identity::{LEAST_TELLING, MOST_MESSAGES, MessageId};
+use super::options::{CLIENT, ClientOptions, check_topic, numbered};
 use super::tables;
 use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
 use alloc::boxed::Box;
@@ -43,6 +43,12 @@ pub struct Publisher {
     pub expiry_s: Option<u32>,
 }
 
+impl Publisher {
+    fn has_short(&self) -> bool {
+        self.sizes.iter().any(|&size| size < LEAST_TELLING)
+    }
+}
+
 impl ProcessSettings for Publisher {
     type Machine = Sender;
 
@@ -64,10 +70,16 @@ impl ProcessSettings for Publisher {
 
     fn check_real(&self, check: &mut Check<'_>) {
         let message = format_args!(
-            "messages of real hosts have at least {LEAST_REAL} bytes, which tell which they are"
+            "the topic tells whose a message of less than {LEAST_TELLING} bytes is on real hosts: several clients need {CLIENT} in it"
         );
-        check.at("sizes").need(self.sizes.iter().all(|&size| size >= LEAST_REAL), message);
+        let is_one_each = self.clients.count <= 1 || self.topic.contains(CLIENT);
+        check.at("topic").need(!self.has_short() || is_one_each, message);
         self.clients.layers.check_real(&mut check.at("clients").at("layers"));
+    }
+
+    fn has_alone(&self) -> impl Iterator<Item = String> {
+        let clients = if self.has_short() { self.clients.count } else { 0 };
+        (0..clients).map(|client| numbered(&self.topic, client))
     }
 
     fn is_endless(&self) -> bool {

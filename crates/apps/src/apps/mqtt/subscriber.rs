@@ -2,11 +2,12 @@
 
 use super::account::{Delivery, SubscriberAccount};
 use super::clients::Clients;
-use super::identity::MessageId;
+use super::identity::{MessageId, Short};
 use super::options::{ClientOptions, numbered};
 use super::tables;
 use crate::process::{Process, ProcessContext, ProcessEntity, ProcessSettings, Sockets, Work};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -65,7 +66,8 @@ impl ProcessSettings for Subscriber {
         let account = SubscriberAccount {
             clients: Clients::new(&self.clients, target, subscriptions),
             deliveries: Vec::new(),
-            topics: Vec::new(),
+            unnamed: Vec::new(),
+            topics: BTreeSet::new(),
             came: alloc::vec![0; self.clients.count as usize],
             octets: 0,
         };
@@ -84,11 +86,10 @@ impl SubscriberAccount {
     fn note(&mut self, now: Time, client: u32, publish: &Publish) {
         let Publish { dup, qos, retain, topic, payload, .. } = publish;
         let what = MessageId::of(payload).ok_or_else(|| {
-            let known = self.topics.iter().rposition(|known| known == topic);
-            known.unwrap_or_else(|| {
-                self.topics.push(topic.clone());
-                self.topics.len() - 1
-            }) as u32
+            self.topics.insert(topic.clone());
+            let topic = self.topics.get(topic).expect("it was put in").clone();
+            self.unnamed.push((topic, Short::of(payload)));
+            self.unnamed.len() as u32 - 1
         });
         self.octets += u64::from(payload.len());
         self.came[client as usize] += 1;

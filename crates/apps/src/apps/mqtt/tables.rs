@@ -3,6 +3,7 @@
 use super::account::{BrokerAccount, Delivery, Published, PublisherAccount, SubscriberAccount};
 use super::clients::{Account as ClientAccount, Clients};
 use super::identity::MessageId;
+use super::order::{Order, Receiver};
 use crate::process::{ProcessTable, Saw};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -106,8 +107,13 @@ pub(crate) static PUBLICATIONS: ProcessTable<Publication> = ProcessTable {
     rows: |saw, rows| {
         let begins = publications(saw, rows);
         let place = |id: MessageId| begins.of(id);
-        for account in seen::<BrokerAccount>(saw) {
-            for &(id, at) in &account.1.taken {
+        let mut order = Order::new(saw);
+        for (broker, account) in seen::<BrokerAccount>(saw) {
+            let receiver = Receiver { process: broker.process, client: 0, since: Time::ZERO };
+            let short = account.short.iter().filter_map(|(topic, short, at)| {
+                Some((order.tell(receiver, Err((topic, Some(*short))), *at)?, *at))
+            });
+            for (id, at) in account.taken.iter().copied().chain(short) {
                 if let Some(row) = place(id).and_then(|place| rows.get_mut(place)) {
                     row.broker_at.get_or_insert(at);
                 }
@@ -116,10 +122,8 @@ pub(crate) static PUBLICATIONS: ProcessTable<Publication> = ProcessTable {
         // Of each message, who got it, in the order in which they did.
         let mut got: Vec<(usize, u16, u32, Time)> = Vec::new();
         for (process, account) in seen::<SubscriberAccount>(saw) {
-            let known = account
-                .deliveries
-                .iter()
-                .filter_map(|it| Some((place(it.what.ok()?)?, process.process, it.client, it.at)));
+            let told = told(&mut order, process, account);
+            let known = told.filter_map(|(it, id)| Some((place(id?)?, process.process, it.client, it.at)));
             got.extend(known);
         }
         got.sort_unstable();
@@ -136,6 +140,24 @@ pub(crate) static PUBLICATIONS: ProcessTable<Publication> = ProcessTable {
         }
     },
 };
+
+/// What came to a subscriber's clients, and which message each of it is.
+fn told<'a>(
+    order: &mut Order<'_>,
+    saw: &Saw<'_>,
+    account: &'a SubscriberAccount,
+) -> impl Iterator<Item = (&'a Delivery, Option<MessageId>)> {
+    let process = saw.process;
+    account.deliveries.iter().map(move |it| {
+        let one = &account.clients.list[it.client as usize];
+        let since = one.account.connected_at.unwrap_or(Time::ZERO);
+        let what = it.what.map_err(|place| {
+            let (topic, short) = &account.unnamed[place as usize];
+            (topic, *short)
+        });
+        (it, order.tell(Receiver { process, client: it.client, since }, what, it.at))
+    })
+}
 
 /// Where the rows of a process's clients begin.
 struct Begins(Vec<(u16, Vec<(usize, u32)>)>);
@@ -182,6 +204,7 @@ pub(crate) struct Delivered {
     topic: String,
     published_at: Option<Time>,
     delivery: Delivery,
+    id: Option<MessageId>,
     again: bool,
 }
 
@@ -205,12 +228,12 @@ pub(crate) static DELIVERIES: ProcessTable<Delivered> = ProcessTable {
             (
                 "publisher_client",
                 Meaning::count("scenario", "Number of the client in it."),
-                Of::OptU64(|row| row.delivery.what.ok().map(|id| id.client.into())),
+                Of::OptU64(|row| row.id.map(|id| id.client.into())),
             ),
             (
                 "message",
                 Meaning::count(PUBLISHER, "Number of the message of that client."),
-                Of::OptU64(|row| row.delivery.what.ok().map(|id| id.number.into())),
+                Of::OptU64(|row| row.id.map(|id| id.number.into())),
             ),
             ("topic", Meaning::name(SUBSCRIBER, "Its topic."), Of::Text(|row| row.topic.clone())),
             ("bytes", Meaning::bytes(SUBSCRIBER, "Its body."), Of::U64(|row| row.delivery.octets.into())),
@@ -249,24 +272,25 @@ pub(crate) static DELIVERIES: ProcessTable<Delivered> = ProcessTable {
     rows: |saw, rows| {
         let mut published = Vec::new();
         let begins = publications(saw, &mut published);
+        let mut order = Order::new(saw);
         for (saw, account) in seen::<SubscriberAccount>(saw) {
-            let mut known: Vec<(u32, MessageId, usize)> = (0..)
-                .zip(&account.deliveries)
-                .filter_map(|(place, it)| Some((it.client, it.what.ok()?, place)))
-                .collect();
+            let told: Vec<_> = told(&mut order, saw, account).collect();
+            let mut known: Vec<(u32, MessageId, usize)> =
+                (0..).zip(&told).filter_map(|(place, (it, id))| Some((it.client, (*id)?, place))).collect();
             known.sort_unstable();
             let again = known.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
             let mut again: Vec<usize> = again.map(|pair| pair[1].2).collect();
             again.sort_unstable();
-            rows.extend((0..).zip(&account.deliveries).map(|(place, &delivery)| {
-                let of = delivery.what.ok().and_then(|id| begins.of(id)).and_then(|it| published.get(it));
-                let unknown = delivery.what.err().map(|topic| account.topics[topic as usize].to_string());
+            rows.extend((0..).zip(told).map(|(place, (&delivery, id))| {
+                let of = id.and_then(|id| begins.of(id)).and_then(|it| published.get(it));
+                let unknown = delivery.what.err().map(|at| account.unnamed[at as usize].0.to_string());
                 Delivered {
                     name: saw.name,
                     publisher: of.map_or(saw.nobody, |of| of.name),
                     topic: of.map(|of| of.topic.to_string()).or(unknown).unwrap_or_default(),
                     published_at: of.map(|of| of.published.due_at),
                     delivery,
+                    id,
                     again: again.binary_search(&place).is_ok(),
                 }
             }));
