@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import pytest
 
+from voxpath import api
 from voxpath.scenario import from_dict
 from voxpath.sealed import Grant, Identity, Opener, Owner, Refused, Role, Sealer, verify
 from voxpath.sealing import overhead
@@ -151,6 +153,67 @@ def test_who_opened_what_is_accounted_for(ward):
             verify(wrong, ward.nurse.public)
     with pytest.raises(Refused, match="not the reader's"):
         verify([dataclasses.replace(receipts[0], at=9)], ward.nurse.public)
+
+
+CARRIERS = """name = "one object by four carriers"
+duration = "30 s"
+[topology]
+kind = "pipe"
+link = { rate = "10 Mbit/s", delay = "5 ms" }
+[hosts.server]
+profile = "linux"
+run = ["PYTHON", "FOLDER/take.py", "FOLDER/socket"]
+[hosts.client]
+profile = "linux"
+run = ["bash", "FOLDER/client.sh"]
+[[processes]]
+name = "broker"
+host = "server"
+app = { kind = "broker" }
+[[processes]]
+name = "resources"
+host = "server"
+app = { kind = "coap_server" }
+"""
+TAKE = """
+import socket, sys
+listener = socket.create_server(("0.0.0.0", 7000))
+end, _ = listener.accept()
+with end, open(sys.argv[1], "wb") as file:
+    while data := end.recv(4096):
+        file.write(data)
+"""
+GIVE = """
+import pathlib, socket, sys
+with socket.create_connection(("server", 7000)) as end:
+    end.sendall(pathlib.Path(sys.argv[1]).read_bytes())
+"""
+CLIENT = """set -e
+mosquitto_sub -h server -t TOPIC -C 1 -N >FOLDER/mqtt &
+sleep 1
+mosquitto_pub -h server -t TOPIC -q 1 -f FOLDER/object
+wait %1
+coap-client-notls -m put -f FOLDER/object coap://server/object
+coap-client-notls -m get -o FOLDER/coap coap://server/object
+PYTHON FOLDER/give.py FOLDER/object
+"""
+
+
+def test_one_object_goes_by_mqtt_coap_and_a_socket_and_lies_in_a_file(ward, tmp_path):
+    """A reader opens it whatever has carried it, through programs that know nothing of it."""
+    # More than a segment, and than a block of CoAP.
+    body = bytes(range(256)) * 12
+    sealed = ward.sealer(ward.device).seal(body, 0)
+    (tmp_path / "object").write_bytes(sealed)
+    files = {"net.toml": CARRIERS, "client.sh": CLIENT, "take.py": TAKE, "give.py": GIVE}
+    for name, text in files.items():
+        filled = text.replace("PYTHON", sys.executable).replace("TOPIC", TOPIC)
+        (tmp_path / name).write_text(filled.replace("FOLDER", str(tmp_path)))
+    api.run(tmp_path / "net.toml", out=tmp_path / "runs", backends=["real"])
+    for carrier in ("object", "mqtt", "coap", "socket"):
+        came = (tmp_path / carrier).read_bytes()
+        assert came == sealed, carrier
+        assert ward.opener(ward.nurse).open(came, 0) == body
 
 
 def test_publishers_of_scenarios_send_bodies_that_are_as_long_as_sealed_ones(ward):
