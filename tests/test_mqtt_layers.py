@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
+import shutil
 import socket
 import ssl
 import sys
@@ -18,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from paho.mqtt import client as paho
 
 from voxpath import api
-from voxpath.scenario.processes import layers
+from voxpath.backends.real.session import RealError
 
 SIZES = '["10 B", "1 kB", "100 kB"]'
 NETWORK = """
@@ -70,7 +72,7 @@ def certified(folder) -> tuple[ssl.SSLContext, ssl.SSLContext, int]:
     return server, client, len(certificate.public_bytes(serialization.Encoding.DER))
 
 
-def test_flights_and_records_are_as_long_as_openssls(tmp_path):
+def test_a_simulated_end_says_as_much_as_openssl(tmp_path):
     server_context, client_context, certificate = certified(tmp_path)
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(back, there, server_hostname="cloud")
@@ -81,12 +83,20 @@ def test_flights_and_records_are_as_long_as_openssls(tmp_path):
             end.do_handshake()
         flights.append(out.pending)
     hello, answer, finished, tickets = flights
-    assert (hello, finished, tickets) == (layers.CLIENT_HELLO, layers.CLIENT_FINISHED, layers.TICKETS)
+    there.read()
+    client.write(b"x" * 20_000)
+    # What a record adds, of 16 kB and of less.
+    added = (len(there.read()) - 20_000) / 2
+    run = simulated(f'tls = true, library = "openssl", certificate = "{certificate} B"', tmp_path)
+    wire = pl.read_parquet(run / "wire.parquet")
+    said = {row["end"]: row["data_bytes_sent"] for row in wire.to_dicts() if row["flow"] == "device"}
+    (device,) = pl.read_parquet(run / "clients.parquet").filter(flow="device").to_dicts()
+    # A packet of 100 kB is in seven records, and good-bye in one.
+    sent = device["mqtt_bytes_sent"] + (device["packets_sent"] + 6 + 1) * added + 2
+    assert said["opened by device"] == hello + finished + sent
+    got = device["mqtt_bytes_received"] + (device["packets_received"] + 1) * added + 2
     # A signature of P-256 has 70 to 72 octets, rarely less.
-    assert abs(answer - certificate - layers.SERVER_FLIGHT) <= 3
-    for size in (1, 100, 16_384, 20_000):
-        client.write(b"x" * size)
-        assert len(there.read()) == size + 22 * -(-size // 16_384)
+    assert abs(said["accepted by broker"] - (answer + tickets + got)) <= 3
 
 
 def simulated(over: str, tmp_path):
@@ -105,6 +115,105 @@ def test_messages_come_over_layers(over, tmp_path):
     device = flows.row(by_predicate=pl.col("flow") == "device", named=True)
     # What the layers add is no octet of MQTT, and some of TCP's data.
     assert device["tcp_data_bytes"] > device["mqtt_bytes"] > device["body_bytes"] == 101_010
+
+
+REAL = """
+[hosts.client]
+profile = "linux"
+[hosts.server]
+profile = "linux"
+"""
+
+
+@pytest.mark.parametrize(
+    "over",
+    ["tls = true", 'tls = true, certificate = "4 kB"', 'tls = true, websocket = true, certificate = "607 B"'],
+)
+def test_tls_of_real_hosts_has_as_many_octets_as_simulated(over, tmp_path):
+    path = tmp_path / "layers.toml"
+    path.write_text(NETWORK.replace("OVER", over) + REAL)
+    said = []
+    for backend in ("sim", "real"):
+        (run,) = api.run(path, out=tmp_path / "runs", backends=[backend]).folders
+        assert pl.read_parquet(run / "publications.parquet")["deliveries"].to_list() == [1, 1, 1]
+        rows = pl.read_parquet(run / "wire.parquet").sort("flow", "end")
+        said.append(rows.select("flow", "end", "data_bytes_sent").rows())
+        if backend == "real":
+            assert pl.read_parquet(run / "connections.parquet")["retransmissions"].sum() == 0
+    assert said[0] == said[1]
+
+
+def test_real_hosts_have_no_tls_of_openssl_and_no_certificate_that_is_too_short(tmp_path):
+    path = tmp_path / "layers.toml"
+    for over, told in (
+        ('tls = true, library = "openssl"', "library: TLS of real hosts is that of rustls"),
+        (
+            'tls = true, certificate = "300 B"',
+            'certificate_bytes: a certificate for "server" on a real host has at least 356 bytes',
+        ),
+    ):
+        path.write_text(NETWORK.replace("OVER", over) + REAL)
+        with pytest.raises(RealError, match=told):
+            api.run(path, out=tmp_path / "runs", backends=["real"])
+
+
+def test_our_clients_speak_tls_to_mosquitto(tmp_path):
+    certified(tmp_path)
+    both = tmp_path / "both.pem"
+    conf = tmp_path / "mosquitto.conf"
+    conf.write_text(
+        f"listener 1883\nallow_anonymous true\nuser root\n"
+        f"certfile {both}\nkeyfile {both}\ntls_version tlsv1.3\n"
+    )
+    mosquitto = shutil.which("mosquitto")
+    assert mosquitto, "mosquitto is missing: make setup installs it"
+    text = re.sub(r'\[\[processes\]\]\nname = "broker"\n(.*\n){2}', "", NETWORK)
+    text = text.replace("OVER", 'tls = true, start = "1 s"', 1).replace("OVER", 'tls = true, start = "2 s"')
+    program = f"run = {json.dumps([mosquitto, '-c', str(conf)])}\nlistens = 1883\n"
+    path = tmp_path / "mosquitto.toml"
+    path.write_text('duration = "10 s"' + text + REAL + program)
+    (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
+    assert pl.read_parquet(run / "publications.parquet")["deliveries"].to_list() == [1, 1, 1]
+    (device,) = pl.read_parquet(run / "clients.parquet").filter(flow="device").to_dicts()
+    assert (device["connections"], device["connections_lost"]) == (1, 0)
+
+
+def test_mosquittos_clients_speak_tls_to_our_broker(tmp_path):
+    """They trust the certificate that the broker shows, as its name is the host's."""
+    say = tmp_path / "say.sh"
+    say.write_text(
+        """set -e
+until openssl s_client -connect server:8883 </dev/null 2>/dev/null >shown; do sleep 0.1; done
+openssl x509 <shown >ca.pem
+mosquitto_sub -h server -p 8883 --cafile ca.pem -t a/b -q 2 -C 2 &
+sleep 1
+for qos in 1 2; do mosquitto_pub -h server -p 8883 --cafile ca.pem -t a/b -m said-$qos -q $qos; done
+wait %1
+""".replace("shown", str(tmp_path / "shown")).replace("ca.pem", str(tmp_path / "ca.pem"))
+    )
+    path = tmp_path / "ours.toml"
+    path.write_text(
+        f"""name = "mosquitto_pub over TLS"
+duration = "30 s"
+[topology]
+kind = "pipe"
+link = {{ rate = "10 Mbit/s", delay = "5 ms" }}
+[hosts.server]
+profile = "linux"
+[hosts.client]
+profile = "linux"
+run = ["bash", "{say}"]
+[[processes]]
+name = "broker"
+host = "server"
+app = {{ kind = "broker", port = 8883, tls = true }}
+"""
+    )
+    (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
+    (broker,) = pl.read_parquet(run / "brokers.parquet").to_dicts()
+    assert (broker["messages_in"], broker["messages_out"], broker["protocol_errors"]) == (2, 2, 0)
+    said = [file.read_text(errors="replace") for file in run.rglob("*") if file.is_file()]
+    assert any(text.split() == ["said-1", "said-2"] for text in said)
 
 
 def test_ends_that_go_over_different_layers_do_not_connect(tmp_path):

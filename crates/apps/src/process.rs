@@ -4,8 +4,11 @@
 //! gives back what it likes, and says when it wants to be woken though nothing happens. As with an application of one
 //! socket, it never learns whether the host is simulated or the operating system's.
 
+use crate::layers::Layer;
+use crate::layers::tls::Tls;
 use crate::settings::Over;
 use crate::socket::Stream;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -68,6 +71,10 @@ pub trait Sockets {
     fn send_to(&mut self, socket: SocketId, to: SocketAddr, data: Payload);
     /// The next datagram that has come, and from where.
     fn receive_from(&mut self, socket: SocketId) -> Option<(SocketAddr, Payload)>;
+    /// One end of TLS over a connection that was opened or accepted: by its sizes, where nothing has to be encrypted.
+    fn secure(&mut self, tls: &Tls, is_client: bool) -> Box<dyn Layer> {
+        tls.by_sizes(is_client)
+    }
     /// Gives a socket back; a connection that stands is reset, one that was closed goes on to its end.
     fn release(&mut self, socket: SocketId);
 }

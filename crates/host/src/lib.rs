@@ -35,6 +35,7 @@ mod sock_diag;
 pub mod sockets;
 mod tap;
 mod tcp_info;
+mod tls;
 mod tun;
 mod veth;
 

@@ -8,6 +8,7 @@ use crate::live::{Alarm, wait};
 use crate::namespace::Namespace;
 use crate::sockets::{Socket, StreamState, bound, bound_with, set_tcp_options, watch};
 use crate::tcp_info::tcp_info;
+use crate::tls::Secrets;
 use bytes::Bytes;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -22,6 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use voxpath_apps::ProcessMachine;
 use voxpath_apps::Stream;
+use voxpath_apps::layers::Layer;
+use voxpath_apps::layers::tls::Tls;
 use voxpath_apps::process::{Event, ListenerId, Process, SocketId, Sockets};
 use voxpath_sim::outside::{Held, OutsideProcess};
 use voxpath_units::{Span, Time};
@@ -53,6 +56,7 @@ struct Running {
     outside: OutsideProcess,
     host: Namespace,
     events: VecDeque<Event>,
+    secrets: Secrets,
     /// Whether it runs, and how many of its turns have been.
     runs: bool,
     turned: usize,
@@ -123,6 +127,7 @@ impl Processes {
                 outside,
                 host,
                 events: VecDeque::new(),
+                secrets: Secrets::default(),
                 runs: true,
                 turned: 0,
             });
@@ -249,8 +254,8 @@ impl Processes {
         act: impl FnOnce(&mut ProcessMachine, &mut HostSockets<'_>),
     ) -> Result<(), HostError> {
         let Self { running, table, .. } = self;
-        let Running { machine, outside, host, events, .. } = &mut running[process];
-        let mut sockets = HostSockets { process, outside, host, events, table, failed: None };
+        let Running { machine, outside, host, events, secrets, .. } = &mut running[process];
+        let mut sockets = HostSockets { process, outside, host, events, secrets, table, failed: None };
         act(machine, &mut sockets);
         sockets.failed.map_or(Ok(()), Err)
     }
@@ -305,6 +310,7 @@ struct HostSockets<'a> {
     outside: &'a OutsideProcess,
     host: &'a Namespace,
     events: &'a mut VecDeque<Event>,
+    secrets: &'a mut Secrets,
     table: &'a mut Table,
     /// What the kernel has refused.
     failed: Option<HostError>,
@@ -416,6 +422,10 @@ impl Sockets for HostSockets<'_> {
                 Err(_) => {}
             }
         }
+    }
+
+    fn secure(&mut self, tls: &Tls, is_client: bool) -> Box<dyn Layer> {
+        self.secrets.end(tls, is_client)
     }
 
     fn release(&mut self, socket: SocketId) {

@@ -6,21 +6,21 @@ use voxpath_wire::Payload;
 
 /// The other end does not speak the layer's protocol, or breaks a rule of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failed;
+pub struct Failed;
 
 /// What a layer made of what has come.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
+pub struct Made {
     /// For who is above.
-    pub(crate) up: Vec<Payload>,
+    pub up: Vec<Payload>,
     /// An answer, for the other end.
-    pub(crate) down: Vec<Payload>,
+    pub down: Vec<Payload>,
     /// Nothing comes any more.
-    pub(crate) is_over: bool,
+    pub is_over: bool,
 }
 
 /// One end of a layer.
-pub(crate) trait Layer: Debug + Send {
+pub trait Layer: Debug + Send {
     /// What this end says first; none of one that waits for the other.
     fn begin(&mut self) -> Option<Payload>;
     /// Takes in what has come.

@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 pub(crate) use farewells::Farewells;
-use layer::{Layer, Made};
+pub use layer::{Failed, Layer, Made};
 use serde::{Deserialize, Serialize};
 use voxpath_units::check::Check;
 use voxpath_wire::Payload;
@@ -45,8 +45,9 @@ impl LayerOptions {
 
     /// What keeps them from being used where a host is real.
     pub(crate) fn check_real(&self, check: &mut Check<'_>) {
-        let message = "TLS is there by its sizes alone, so hosts that speak it are simulated";
-        check.at("tls").need(self.tls.is_none(), message);
+        if let Some(tls) = &self.tls {
+            tls.check_real(&mut check.at("tls"));
+        }
     }
 
     /// Whether connections go over nothing.
@@ -54,11 +55,15 @@ impl LayerOptions {
         self.tls.is_none() && self.websocket.is_none()
     }
 
-    /// The layers of a new connection's end, which opened it or accepted it.
-    pub(crate) fn layers(&self, has_opened: bool) -> Layers {
+    /// The layers of a new connection's end, which opened it or accepted it; `secure` makes that of TLS.
+    pub(crate) fn layers(
+        &self,
+        has_opened: bool,
+        secure: impl FnOnce(&tls::Tls, bool) -> Box<dyn Layer>,
+    ) -> Layers {
         let mut list: Vec<Box<dyn Layer>> = Vec::new();
         if let Some(tls) = &self.tls {
-            list.push(Box::new(tls.end(has_opened)));
+            list.push(secure(tls, has_opened));
         }
         if let Some(websocket) = &self.websocket {
             list.push(Box::new(websocket.end(has_opened, self.tls.is_some())));
@@ -324,10 +329,9 @@ mod tests {
     pub(super) fn options(tls: bool, websocket: bool) -> LayerOptions {
         LayerOptions {
             tls: tls.then_some(tls::Tls {
-                client_hello_bytes: 517,
-                server_flight_bytes: 1171,
-                client_finished_bytes: 80,
-                ticket_bytes: 510,
+                library: tls::Library::Openssl,
+                server: "cloud".to_string(),
+                certificate_bytes: 800,
             }),
             websocket: websocket
                 .then(|| websocket::WebSocket { host: "cloud:1883".to_string(), path: "/mqtt".to_string() }),
@@ -360,8 +364,8 @@ mod tests {
             messages in prop::collection::vec((any::<bool>(), 1..70_000_u32), 1..6),
         ) {
             let options = options(tls, websocket);
-            let mut ends = [(options.layers(true), Wire { piece, ..Wire::default() }),
-                (options.layers(false), Wire { piece, ..Wire::default() })];
+            let mut ends = [(options.layers(true, tls::Tls::by_sizes), Wire { piece, ..Wire::default() }),
+                (options.layers(false, tls::Tls::by_sizes), Wire { piece, ..Wire::default() })];
             // Each end writes its messages one after the other, and reads what comes.
             let written = [true, false].map(|of| {
                 let mine = messages.iter().filter(|(client, _)| *client == of);
@@ -411,7 +415,7 @@ mod tests {
             frames in prop::collection::vec((any::<[u8; 4]>(), 1..70_000_usize), 1..4),
         ) {
             let options = options(false, true);
-            let (mut client, mut server) = (options.layers(true), options.layers(false));
+            let (mut client, mut server) = (options.layers(true, tls::Tls::by_sizes), options.layers(false, tls::Tls::by_sizes));
             let (mut here, mut there) =
                 (Wire { piece: u32::MAX, ..Wire::default() }, Wire { piece, ..Wire::default() });
             client.over(&mut here);
@@ -453,10 +457,10 @@ mod tests {
             shaken in any::<bool>(),
             came in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            let mut layers = options(tls, !tls).layers(is_client);
+            let mut layers = options(tls, !tls).layers(is_client, tls::Tls::by_sizes);
             let mut wire = Wire { piece: u32::MAX, ..Wire::default() };
             if shaken {
-                let mut other = options(tls, !tls).layers(!is_client);
+                let mut other = options(tls, !tls).layers(!is_client, tls::Tls::by_sizes);
                 let mut there = Wire { piece: u32::MAX, ..Wire::default() };
                 for _ in 0..4 {
                     layers.over(&mut wire);
@@ -530,7 +534,7 @@ mod tests {
     /// Two ends that have shaken hands, and their wires.
     pub(super) fn shaken(tls: bool, websocket: bool) -> ([Layers; 2], [Wire; 2]) {
         let options = options(tls, websocket);
-        let mut ends = [options.layers(true), options.layers(false)];
+        let mut ends = [options.layers(true, tls::Tls::by_sizes), options.layers(false, tls::Tls::by_sizes)];
         let mut wires = [(); 2].map(|()| Wire { piece: u32::MAX, ..Wire::default() });
         for _ in 0..4 {
             for (layers, wire) in ends.iter_mut().zip(&mut wires) {
@@ -619,7 +623,7 @@ mod tests {
     #[test]
     fn who_speaks_something_else_is_at_an_end() {
         for (tls, first) in [(true, &b"\x10\x0c\x00\x04MQTT"[..]), (false, b"GET / HTTP/1.1\r\n\r\n")] {
-            let mut layers = options(tls, !tls).layers(false);
+            let mut layers = options(tls, !tls).layers(false, tls::Tls::by_sizes);
             let mut wire = Wire { piece: u32::MAX, ..Wire::default() };
             wire.inn.push(Payload::bytes(first.to_vec().into()));
             let stream = layers.over(&mut wire);
@@ -647,7 +651,7 @@ mod tests {
             ),
             ("cloud", &long, "431 "),
         ] {
-            let mut server = options(false, true).layers(false);
+            let mut server = options(false, true).layers(false, tls::Tls::by_sizes);
             let mut wire = Wire { piece: u32::MAX, ..Wire::default() };
             wire.inn.push(Payload::bytes(right.replacen(was, is, 1).into_bytes().into()));
             let mut stream = server.over(&mut wire);
@@ -666,7 +670,8 @@ mod tests {
     #[test]
     fn a_websocket_is_opened_and_framed_as_the_rfc_has_it() {
         let options = options(false, true);
-        let (mut client, mut server) = (options.layers(true), options.layers(false));
+        let (mut client, mut server) =
+            (options.layers(true, tls::Tls::by_sizes), options.layers(false, tls::Tls::by_sizes));
         let mut here = Wire { piece: u32::MAX, ..Wire::default() };
         let mut there = Wire { piece: u32::MAX, ..Wire::default() };
         client.over(&mut here);
@@ -715,7 +720,8 @@ mod tests {
     #[test]
     fn records_of_tls_have_16_kib_at_most_and_22_octets_more() {
         let options = options(true, false);
-        let (mut client, mut server) = (options.layers(true), options.layers(false));
+        let (mut client, mut server) =
+            (options.layers(true, tls::Tls::by_sizes), options.layers(false, tls::Tls::by_sizes));
         let mut here = Wire { piece: u32::MAX, ..Wire::default() };
         let mut there = Wire { piece: u32::MAX, ..Wire::default() };
         let (mut sent, mut kinds) = (Vec::new(), Vec::new());

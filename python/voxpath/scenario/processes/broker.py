@@ -83,6 +83,6 @@ class Broker(LayersTable):
             "session_expiry_s": expiry,
             "maximum_qos": self.max_qos,
             "persistent": self.persistent,
-            "layers": self.layers(among.name, self.port),
+            "layers": self.layers(among.host, self.port),
             "users": [[user, password] for user, password in self.users.items()],
         }

@@ -10,11 +10,6 @@ from voxpath.scenario.apps.table import default
 from voxpath.scenario.processes.table import ProcessTable
 from voxpath.scenario.quantities import PositiveSize
 
-CLIENT_HELLO, CLIENT_FINISHED, TICKETS = 517, 80, 510
-"""Octets of flights of TLS 1.3, with record headers, as OpenSSL 3.0 sends them."""
-SERVER_FLIGHT = 371
-"""The same of the server's flight, besides its certificates: X25519, AES-256-GCM, and P-256."""
-
 
 class LayersTable(ProcessTable):
     """A process whose connections may go over TLS 1.3 and WebSocket; both ends have to say so."""
@@ -23,11 +18,15 @@ class LayersTable(ProcessTable):
 
     tls: bool = Field(
         False,
-        description="Whether connections go over TLS 1.3: round trips and sizes of OpenSSL's handshake, and "
-        "records; simulated only.",
+        description="Whether connections go over TLS 1.3: on real hosts by rustls, simulated by the round "
+        "trips and sizes of a handshake and of records.",
+    )
+    library: Literal["rustls", "openssl"] = Field(
+        "rustls", description="Of TLS, whose handshake a simulated end has; real hosts have rustls."
     )
     certificate: Annotated[PositiveSize, Field(le=16_000)] = default(
-        "800 B", "Of TLS, the server's certificates; the broker's counts."
+        "800 B",
+        "Of TLS, the server's certificates; the broker's counts. On real hosts one of so many bytes is made.",
     )
     websocket: bool = Field(
         False, description="Whether connections are WebSockets, over TLS if that is there too."
@@ -43,11 +42,6 @@ class LayersTable(ProcessTable):
             host: Of the broker.
             port: The broker's.
         """
-        tls = {
-            "client_hello_bytes": CLIENT_HELLO,
-            "server_flight_bytes": SERVER_FLIGHT + self.certificate,
-            "client_finished_bytes": CLIENT_FINISHED,
-            "ticket_bytes": TICKETS,
-        }
+        tls = {"library": self.library, "server": host, "certificate_bytes": self.certificate}
         place = {"host": f"{host}:{port}", "path": self.path}
         return {"tls": tls if self.tls else None, "websocket": place if self.websocket else None}

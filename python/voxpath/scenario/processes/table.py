@@ -49,6 +49,11 @@ class Among:
     processes: Sequence[Process]
     files: Traces
 
+    @property
+    def host(self) -> str:
+        """The host that it runs on."""
+        return next(process.host for process in self.processes if process.name == self.name)
+
 
 class ProcessTable(Table):
     """What a process does. Its settings, its machine and its checks are in `crates/apps/src/apps`.

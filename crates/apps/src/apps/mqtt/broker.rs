@@ -225,7 +225,9 @@ impl Process for Server {
                     let most = self.account.most_connections.max(self.account.connections);
                     self.account.most_connections = most;
                     if !self.options.is_empty() {
-                        self.layers.insert(socket, self.options.layers(false));
+                        let layers =
+                            self.options.layers(false, |tls, is_client| sockets.secure(tls, is_client));
+                        self.layers.insert(socket, layers);
                     }
                     self.broker.accept(now, socket.0);
                     self.read(now, socket, sockets);

@@ -152,7 +152,7 @@ impl Clients {
             let socket = sockets.connect(self.target, None);
             one.socket = Some(socket);
             one.stands = false;
-            one.layers = self.layers.layers(true);
+            one.layers = self.layers.layers(true, |tls, is_client| sockets.secure(tls, is_client));
             self.by_socket.insert(socket, number);
         }
         let Some(socket) = one.socket else { return };
