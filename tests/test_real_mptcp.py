@@ -226,3 +226,15 @@ def test_an_unmodified_program_goes_over_our_multipath_tcp_by_a_relay_at_its_edg
     assert rows["peer_address"].n_unique() == 2
     # What the last acknowledgments said is not told where the program has ended the run.
     assert rows["bytes_delivered"].sum() > 2_500_000
+
+
+def test_a_host_that_is_real_for_programs_from_outside_opens_paths_from_its_addresses():
+    paths = {name: {"delay": "10 ms"} for name in ("wifi", "lte")}
+    data = {
+        "name": "two paths",
+        "topology": {"kind": "multipath", "paths": paths},
+        "hosts": {"client": {"profile": "linux", "real": True}, "server": {"profile": "linux", "real": True}},
+    }
+    made = configurations(from_dict(data).plan.data)
+    lines = [line for line in made[0].ip.splitlines() if line.startswith("mptcp endpoint")]
+    assert lines == [f"mptcp endpoint add 10.0.0.{place} dev net0 subflow" for place in (1, 2)]

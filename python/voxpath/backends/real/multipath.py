@@ -104,7 +104,8 @@ def _of_programs(plan: Mapping[str, Any], index: int, device: str) -> Told:
     if not joins(plan, index):
         return Told((), ())
     own = _interfaces(plan, index)
-    opens = any(program["node"] == index for program in plan["programs"])
+    # Programs may be started later on a host that is real for nothing else.
+    opens = plan["nodes"][index]["real"] or any(program["node"] == index for program in plan["programs"])
     addresses = plan["nodes"][index]["addresses"]
     endpoints = [f"mptcp endpoint add {addresses[place]} dev {device} subflow" for place in own if opens]
     return Told([f"mptcp limits set subflow {_MOST} add_addr_accepted {_MOST}", *endpoints], ())
