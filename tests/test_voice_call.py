@@ -23,7 +23,7 @@ from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
 from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import Judged, judge
-from voxpath.voice.call.network import one_link
+from voxpath.voice.call.network import of_scenario, one_link
 from voxpath.voice.call.player import MISSING, Fate, Heard, play
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import Recording, read
@@ -127,6 +127,30 @@ def test_a_reliable_transport_loses_nothing_and_comes_late(over: str, tmp_path: 
     (talk,) = call(BAD, over=over, out=tmp_path).talks
     assert talk.heard.count(Fate.LOST) == 0
     assert talk.heard.count(Fate.LATE) > 0
+
+
+TWO_PATHS = """
+name = "two paths"
+[topology]
+kind = "multipath"
+[topology.paths]
+wifi = { delay = "10 ms", loss = "20 %" }
+lte = { delay = "20 ms", loss = "20 %" }
+[hosts.client]
+profile = "linux"
+real = true
+[hosts.server]
+profile = "linux"
+"""
+
+
+def test_multipath_tcp_takes_all_paths_of_a_scenario_both_ways(tmp_path: Path):
+    (tmp_path / "two.toml").write_text(TWO_PATHS)
+    made = call(of_scenario(tmp_path / "two.toml"), (None, None), over="mptcp", out=tmp_path / "runs")
+    rows = pl.read_parquet(made.folder / "connections.parquet")
+    # Whoever speaks, whichever end has the paths: both carry some of it.
+    carried = rows.filter(pl.col("bytes_delivered") > 2_000)
+    assert sorted(carried["subflow"]) == [1, 1, 2, 2]
 
 
 def test_two_recordings_are_two_directions_of_one_call(tmp_path: Path):

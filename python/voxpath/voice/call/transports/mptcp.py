@@ -18,4 +18,5 @@ class Mptcp(Stream):
     framing: ClassVar[str] = (
         "RTP's header and a length of 2 bytes (RFC 4571), Multipath TCP without Nagle's algorithm, IP"
     )
-    TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "mptcp", "nagle": False}
+    TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "mptcp", "nagle": False, "signal": True}
+    """The listener opens the connection, and learns of the speaker's other addresses."""
