@@ -1,4 +1,4 @@
-"""The very packets of a voice over the kernel: `--backend real`."""
+"""The very frames of a voice over the kernel: `--backend real`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpath.voice.call import datagrams, streams
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.transports.base import NEVER, Arrivals
+from voxpath.voice.call.programs import pacing, rtp
+from voxpath.voice.call.transports.base import NEVER, Arrivals, Way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from voxpath.backends.real.entered import Entered
+    from voxpath.realtime import RealNetwork
     from voxpath.scenario import Document
     from voxpath.voice.call.codecs.base import Encoded
     from voxpath.voice.call.network import Network
-    from voxpath.voice.call.transports.base import Way
+    from voxpath.voice.call.transports.base import Carrier
 
 PORT = 5004
 """Of RTP, by RFC 3551 section 8; the second direction has the next even one."""
-_PATIENCE_S = 5.0
-CARRIERS = {"rtp": datagrams, "tcp": streams}
-"""By the names of transports: the programs that take frames from one host to another."""
 
 
-def planned(network: Network, seed: int | None, over: str = "rtp") -> Document:
+def planned(network: Network, seed: int | None, told: str = "a voice by rtp") -> Document:
     """The network with real hosts at its ends.
 
     Raises:
@@ -41,14 +41,18 @@ def planned(network: Network, seed: int | None, over: str = "rtp") -> Document:
     hosts = dict(network.data.get("hosts", {}))
     for name in (network.here, network.there):
         hosts[name] = {**hosts.get(name, {}), "real": True}
-    data: dict[str, Any] = {**network.data, "hosts": hosts, "name": f"a voice by {over}: {network.told}"}
+    data: dict[str, Any] = {**network.data, "hosts": hosts, "name": f"{told}: {network.told}"}
     if seed is not None:
         data["seed"] = seed
     return from_dict(data, network.told, network.base)
 
 
 def carry(
-    document: Document, ways: Sequence[Way], coded: Sequence[Encoded], out: Path, over: str = "rtp"
+    document: Document,
+    carriers: Sequence[Carrier],
+    ways: Sequence[Way],
+    coded: Sequence[Encoded],
+    out: Path,
 ) -> tuple[list[Arrivals], Path]:
     """Sends the frames of each direction from host to host, in real time.
 
@@ -61,55 +65,110 @@ def carry(
     """
     from voxpath.api import real
 
-    program = [sys.executable, str(CARRIERS[over].__file__)]
-    with tempfile.TemporaryDirectory() as scratch, real(document, out=out) as net:
-        running = []
-        for index, (way, encoded) in enumerate(zip(ways, coded, strict=True)):
-            # Of a byte stream, the listener opens the connection.
-            host = way.to if over == "rtp" else way.from_
-            address, port = net.addresses[host][0], str(PORT + 2 * index)
+    with (
+        as_file(files("voxpath.voice.call.programs")) as programs,
+        tempfile.TemporaryDirectory() as scratch,
+        real(document, out=out) as net,
+    ):
+        given = list(zip(carriers, ways, coded, strict=True))
+        # A broker or a server is there before anybody speaks.
+        listeners = [
+            _started(net, programs, one, way, index, "receive", [str(sum(map(bool, encoded.frames)))])
+            for index, (one, way, encoded) in enumerate(given)
+        ]
+        for listener in listeners:
+            _wait_until_it_hears(listener)
+        speakers = []
+        for index, (one, way, encoded) in enumerate(given):
             frames = Path(scratch, f"{way.name}.frames")
-            ticks = encoded.frame_ns * encoded.clock_hz // 1_000_000_000
-            lines = [f"{ticks} {encoded.frame_ns}", *(frame.hex() for frame in encoded.frames)]
-            frames.write_text("\n".join(lines) + "\n")
-            listener = net.host(way.to).popen(
-                [*program, "receive", address, port, str(_PATIENCE_S)], stdout=subprocess.PIPE
-            )
-            with frames.open("rb") as given:
-                speaker = net.host(way.from_).popen(
-                    [*program, "send", address, port], stdin=given, stdout=subprocess.PIPE
-                )
-            running.append((listener, speaker))
-        told = [tuple(json.loads(program.communicate()[0]) for program in pair) for pair in running]
+            write_frames(frames, encoded)
+            with frames.open("rb") as said:
+                speakers.append(_started(net, programs, one, way, index, "send", [], stdin=said))
+        told = [tuple(_told(one) for one in pair) for pair in zip(listeners, speakers, strict=True)]
         result = net.finish()
     if not result.valid:
         raise CallError(f"the run is not valid: {'; '.join(result.problems)}")
     return [
-        _arrivals(came, sent, one) for (came, sent), one in zip(told, coded, strict=True)
+        _arrivals(came, sent, encoded, one)
+        for (came, sent), (one, _, encoded) in zip(told, given, strict=True)
     ], result.folders[0]
 
 
-def _arrivals(came: list[tuple[int, int, str]], sent: dict[str, Any], encoded: Encoded) -> Arrivals:
+def write_frames(path: Path, encoded: Encoded) -> None:
+    """What a program that speaks reads."""
+    ticks = ticks_of(encoded)
+    lines = [f"{ticks} {encoded.frame_ns}", *(frame.hex() for frame in encoded.frames)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def ticks_of(encoded: Encoded) -> int:
+    """How far RTP's clock goes on in a frame."""
+    return encoded.frame_ns * encoded.clock_hz // 1_000_000_000
+
+
+def _started(
+    net: RealNetwork,
+    programs: Path,
+    carrier: Carrier,
+    way: Way,
+    index: int,
+    does: str,
+    counted: Sequence[str],
+    **options: Any,
+) -> Entered:
+    """A program at one end of a direction."""
+    host = way.to if does == "receive" else way.from_
+    port = PORT + 2 * index if carrier.port is None else carrier.port
+    door = carrier.door or min((way.from_, way.to), key=lambda end: len(net.addresses[end]))
+    program = [sys.executable, str(programs / f"{carrier.program}.py"), does, "at" if host == door else "to"]
+    address = net.addresses[door][0]
+    return net.host(host).popen(
+        [*program, address, str(port), *counted, *carrier.arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def _wait_until_it_hears(listener: Entered) -> None:
+    if listener.stdout is None or not listener.stdout.readline():
+        _told(listener)
+
+
+def _told(program: Entered) -> Any:
+    """What a program tells in the end."""
+    out, problems = program.communicate()
+    if program.returncode:
+        why = problems.decode(errors="replace").strip().splitlines()[-1:] or [
+            f"exit code {program.returncode}"
+        ]
+        raise CallError(f"a voice did not get over the kernel: {why[0]}")
+    return json.loads(out)
+
+
+def _arrivals(came: pacing.Came, sent: dict[str, Any], encoded: Encoded, carrier: Carrier) -> Arrivals:
     captured = np.array(sent["captured"], np.int64)
     left = np.array(sent["sent"], np.int64)
     if sent["late"] > 0.01 * len(left):
         raise CallError(f"{sent['late']} of {len(left)} frames left too late: the machine is too busy")
+    spoken = [index for index, frame in enumerate(encoded.frames) if frame]
     left[[not frame for frame in encoded.frames]] = NEVER
     complete = np.full(len(captured), NEVER, np.int64)
-    begun = 0
-    for number, at, content in came:
-        # Sequence numbers have 16 bits.
-        index = begun + (number - begun + 0x8000) % 0x10000 - 0x8000
-        if not 0 <= index < len(complete) or encoded.frames[index].hex() != content:
-            raise CallError(f"packet {number} is not what was sent")
-        begun = max(begun, index)
-        if complete[index] == NEVER:
+    ticks = ticks_of(encoded)
+    for place, at, content in came:
+        if carrier.counts:
+            index = spoken[place] if place < len(spoken) else len(complete)
+        else:
+            index = place // ticks
+        if index >= len(complete) or encoded.frames[index].hex() != content:
+            raise CallError(f"what came as frame {index} is not what was sent")
+        if complete[index] == NEVER or at < complete[index]:
             complete[index] = at
     return Arrivals(captured, left, complete)
 
 
 def description(encoded: Encoded, address: str, port: int = PORT) -> str:
-    """The session description (SDP, RFC 8866) by which others read our RTP.
+    """The session description (SDP, RFC 8866) by which others read our RTP, without redundancy and NACK.
 
     Args:
         encoded: What is sent.
@@ -123,8 +182,8 @@ def description(encoded: Encoded, address: str, port: int = PORT) -> str:
         "s=voxpath",
         f"c=IN {kind} {address}",
         "t=0 0",
-        f"m=audio {port} RTP/AVP {datagrams.PAYLOAD_TYPE}",
-        f"a=rtpmap:{datagrams.PAYLOAD_TYPE} {encoded.rtp}",
+        f"m=audio {port} RTP/AVP {rtp.MEDIA}",
+        f"a=rtpmap:{rtp.MEDIA} {encoded.rtp}",
         f"a=ptime:{encoded.frame_ns / 1e6:g}",
     ]
     return "".join(f"{line}\r\n" for line in lines)

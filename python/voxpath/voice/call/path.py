@@ -157,12 +157,11 @@ class _Sender:
             for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
         ]
         if self.backend == "real":
-            over = self.transport.name
-            if over not in kernel.CARRIERS or self.wants.repair:
-                names = " or ".join(kernel.CARRIERS)
-                raise CallError(f"over the kernel a voice goes by {names}, without redundancy and nack")
-            document = kernel.planned(network, self.seed, over)
-            came, folder = kernel.carry(document, ways, coded, self.out, over)
+            _check_spoken(ways)
+            carriers = [self.transport.carrier(network, way, self.wants) for way in ways]
+            told = f"a voice by {self.transport.name}"
+            document = kernel.planned(carriers[0].network, self.seed, told)
+            came, folder = kernel.carry(document, carriers, ways, coded, self.out)
         else:
             document = planned(network, self.transport, ways, self.wants, self.seed)
             folder = _run(document, self.out, self.force)
@@ -223,6 +222,12 @@ def _played(there: Talk, back: Talk) -> echo.Played:
     return echo.Played(there.heard.values, begins - opened)
 
 
+def _check_spoken(ways: Sequence[Way]) -> None:
+    """Refuses a direction in which nothing is sent."""
+    if any(not any(way.sizes) for way in ways):
+        raise CallError("there is nothing to send: no frame of the recording has a byte")
+
+
 def planned(
     network: Network, transport: Transport, ways: Sequence[Way], wants: Wants, seed: int | None
 ) -> Document:
@@ -234,8 +239,7 @@ def planned(
     """
     from voxpath.scenario import from_dict
 
-    if any(not any(way.sizes) for way in ways):
-        raise CallError("there is nothing to send: no frame of the recording has a byte")
+    _check_spoken(ways)
     data = {
         **transport.scenario(network, ways, wants),
         "name": f"a voice over {transport.name}: {network.told}",

@@ -103,6 +103,28 @@ class Arrivals:
         return cls(captured, never.copy(), never.copy())
 
 
+@dataclass(frozen=True)
+class Carrier:
+    """How the very frames go over the kernel.
+
+    Attributes:
+        program: Of `voxpath.voice.call.programs`.
+        door: The host at which one end waits for the other, or a broker for both; none if it is the end with
+            fewer addresses, so that the other one opens a path from each.
+        arguments: More of the program's.
+        network: The network with what else it takes.
+        port: That both directions have; none if each has its own.
+        counts: Whether a listener tells of frames by their count, in place of their timestamps.
+    """
+
+    program: str
+    door: str | None
+    arguments: Sequence[str]
+    network: Network
+    port: int | None = None
+    counts: bool = False
+
+
 class Transport(Protocol):
     """A transport.
 
@@ -128,6 +150,14 @@ class Transport(Protocol):
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """What a run gave of one direction, from the rows of its table."""
+        ...
+
+    def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
+        """How one direction goes over the kernel.
+
+        Raises:
+            CallError: It cannot be carried in this way.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, with_flows
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, Carrier, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _PATIENCE_NS = 10_000_000_000
 """For a speaker who is connected late."""
 _BROKER, _ROUTER = "broker", "router"
+_PORT = 1883
+"""Of brokers."""
 
 
 class Mqtt:
@@ -69,6 +71,12 @@ class Mqtt:
         ends = max(way.end_ns for way in ways) + _PATIENCE_NS + TAIL_NS
         return {**with_flows(network, processes=processes), "duration": f"{ends} ns"}
 
+    def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
+        """Both ends go to the broker, which is the scenario's, or ours at a host of its own."""
+        wants.refuse_repair(self.name)
+        network, broker = _with_broker(network)
+        return Carrier("mqtt", broker, [f"{VOICE}/{way.name}"], network, _PORT, counts=True)
+
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of publications; speech begins when the broker has accepted the speaker."""
         import polars as pl
@@ -90,10 +98,14 @@ def _with_broker(network: Network) -> tuple[Network, str]:
     """The network with a broker, and its host."""
     processes = network.data.get("processes", [])
     known = [process["host"] for process in processes if process["app"]["kind"] == _BROKER]
+    known += [name for name, host in network.data.get("hosts", {}).items() if host.get("listens") == _PORT]
     if known:
         return network, known[0]
     if not network.is_link:
-        raise CallError("there is no broker in the scenario: give it a process of the kind broker")
+        raise CallError(
+            "there is no broker in the scenario: give it a process of the kind broker or, over the kernel, a "
+            f"program that listens = {_PORT}"
+        )
     # Behind the link a router leads to the broker and to the listener, so other traffic finds its way, too.
     link = {"name": "link", "ends": [network.here, _ROUTER], **network.data["topology"]["link"]}
     data = {

@@ -8,7 +8,8 @@ import numpy as np
 
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, with_flows
+from voxpath.voice.call.programs.rtp import MOST_COPY
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, Carrier, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,11 @@ class Rtp:
         flow = {"name": VOICE, "from": there.from_, "to": there.to, "start": f"{LEAD_NS} ns", "app": app}
         return with_flows(network, flows=[flow])
 
+    def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
+        """The speaker sends to where the listener waits."""
+        _check_room(way, wants)
+        return Carrier("datagrams", way.to, [str(wants.redundancy), str(int(wants.nack))], network)
+
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of frames, in which those that were not sent have no row.
 
@@ -67,14 +73,24 @@ class Rtp:
         return found
 
 
-def _sends(way: Way, wants: Wants, lasts: int) -> dict[str, Any]:
-    largest = max(way.sizes) * (1 + wants.redundancy)
-    if largest > _ROOM:
+def _check_room(way: Way, wants: Wants) -> None:
+    """Refuses frames that fit into no packet."""
+    largest = max(way.sizes)
+    if largest * (1 + wants.redundancy) > _ROOM:
         raise CallError(
-            f"frames of {max(way.sizes)} bytes"
+            f"frames of {largest} bytes"
             + (f" and {wants.redundancy} copies" if wants.redundancy else "")
             + f" do not fit into an RTP packet, which has room for {_ROOM}: give shorter frames"
         )
+    if wants.redundancy and largest > MOST_COPY:
+        raise CallError(
+            f"a redundant frame has at most {MOST_COPY} bytes (RFC 2198), and one has {largest}: "
+            "give shorter frames"
+        )
+
+
+def _sends(way: Way, wants: Wants, lasts: int) -> dict[str, Any]:
+    _check_room(way, wants)
     # After the last frame nothing is sent, and what is late is waited for. An end may stop a frame later.
     silence = (lasts + TAIL_NS) // way.frame_ns - len(way.sizes)
     mean = 8_000_000_000 * sum(way.sizes) // (len(way.sizes) * way.frame_ns)

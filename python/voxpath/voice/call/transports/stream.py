@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from voxpath.voice.call.network import VOICE
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, with_flows
+from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, Carrier, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +57,11 @@ class Stream:
             "transport": dict(self.TRANSPORT),
             "app": {"kind": "push", "way": "streaming", "event": f"{_LENGTH} B", "updates": updates},
         }
+
+    def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
+        """The speaker waits for the listener."""
+        wants.refuse_repair(self.name)
+        return Carrier("streams", way.from_, ["tcp"], network)
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of messages."""

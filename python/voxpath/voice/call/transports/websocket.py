@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from voxpath.voice.call.transports.base import Carrier
 from voxpath.voice.call.transports.stream import Stream
+
+if TYPE_CHECKING:
+    from voxpath.voice.call.network import Network
+    from voxpath.voice.call.transports.base import Wants, Way
 
 
 class WebSocket(Stream):
@@ -20,3 +25,8 @@ class WebSocket(Stream):
     def head(size: int) -> int:
         """2 octets and the mask; 2 more for lengths above 125 (RFC 6455 section 5.2)."""
         return 6 if size <= 125 else 8
+
+    def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
+        """The listener is the server, since clients mask what they send."""
+        wants.refuse_repair(self.name)
+        return Carrier("websockets", way.to, [], network, counts=True)

@@ -1,0 +1,186 @@
+"""A voice's RTP packets over UDP sockets of the kernel, with what makes up for losses if asked for.
+
+`python datagrams.py send to ADDRESS PORT COPIES NACK` sends each frame with so many earlier ones (RFC 2198),
+and again what it is asked for if NACK is 1 (RFC 4585, RFC 4588); `python datagrams.py receive at ADDRESS PORT
+COUNT COPIES NACK` listens there, until it has so many frames or nothing has come for some seconds. A frame
+belongs where its timestamp says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import sys
+import time
+from collections import deque
+from typing import Any
+
+from voxpath.voice.call.programs import pacing, rtp
+
+_SILENCE_S = 5.0
+"""After which nothing more comes; the last frames may be lost."""
+_KEPT = 1_000
+"""Packets that may be asked for, as the engine's calls keep them."""
+_LINGER_S = 2.0
+"""So long after the last frame, or the last one that was asked for, more may be asked for."""
+
+
+class Missing:
+    """Which packets to ask for, and when: as the engine's calls do (`crates/rtc/src/repair/nack.rs`).
+
+    The round trip is what a packet took that was asked for once; the engine has it from reports.
+    """
+
+    TRIES = 10
+    LEAST_S = 0.02
+    ROUND_TRIP_S = 0.1
+
+    def __init__(self) -> None:
+        """Nothing has come yet."""
+        self._asked: dict[int, tuple[int, float]] = {}
+        self._begun: dict[int, float] = {}
+        self._highest: int | None = None
+        self._round_trip = self.ROUND_TRIP_S
+
+    def take(self, now: float, number: int) -> None:
+        """A packet came, or came again; numbers are of 16 bits."""
+        if self._highest is None:
+            self._highest = number
+            return
+        ahead = (number - self._highest + 0x8000 & 0xFFFF) - 0x8000
+        whole = self._highest + ahead
+        tries, _ = self._asked.pop(whole, (0, 0.0))
+        begun = self._begun.pop(whole, None)
+        if tries == 1 and begun is not None:
+            self._round_trip = now - begun
+        if ahead <= 0:
+            return
+        self._asked |= dict.fromkeys(range(self._highest + 1, whole), (0, now))
+        self._highest = whole
+        if len(self._asked) > _KEPT:
+            self._asked.clear()
+
+    def next(self) -> float | None:
+        """When something is to be asked for."""
+        return min((at for _, at in self._asked.values()), default=None)
+
+    def due(self, now: float) -> list[int]:
+        """What to ask for now, ascending, in 16 bits."""
+        found = []
+        for number, (tries, at) in list(self._asked.items()):
+            if at > now:
+                continue
+            if tries == self.TRIES:
+                del self._asked[number]
+                continue
+            self._begun.setdefault(number, now)
+            self._asked[number] = (tries + 1, now + max(self._round_trip, self.LEAST_S))
+            found.append(number)
+        return [number & 0xFFFF for number in sorted(found)]
+
+
+class _Sender:
+    def __init__(self, out: socket.socket, copies: int) -> None:
+        self._out = out
+        self._earlier: deque[tuple[int, bytes]] = deque(maxlen=copies)
+        self._has_copies = copies > 0
+        self._sent: deque[rtp.Head] = deque(maxlen=_KEPT)
+        self._count = self._again = 0
+        self._last = time.monotonic()
+
+    def send(self, timestamp: int, frame: bytes) -> None:
+        kind, payload = rtp.MEDIA, frame
+        if self._has_copies:
+            kind, payload = rtp.REDUNDANT, rtp.redundant(timestamp, frame, list(self._earlier))
+            self._earlier.append((timestamp, frame))
+        self._sent.append(rtp.Head(kind, self._count & 0xFFFF, timestamp, rtp.SSRC, payload))
+        self._out.send(rtp.packet(kind, self._count, timestamp, payload))
+        self._count += 1
+        self._last = time.monotonic()
+
+    def listen(self, seconds: float) -> None:
+        """Answers for at most so long."""
+        if not select.select((self._out,), (), (), seconds)[0]:
+            return
+        # Where nobody listens any more, the kernel hears of it.
+        with contextlib.suppress(ConnectionRefusedError):
+            for sequence in rtp.asked_for(self._out.recv(65_535)):
+                back = self._count - 1 - sequence & 0xFFFF
+                if back < len(self._sent):
+                    self._out.send(rtp.again(self._again, self._sent[-1 - back]))
+                    self._again += 1
+                    self._last = time.monotonic()
+
+    def linger(self) -> None:
+        while (left := self._last + _LINGER_S - time.monotonic()) > 0:
+            self.listen(left)
+
+
+def send(place: pacing.Place, copies: str, nack: str) -> None:
+    """Sends what the input has."""
+    ticks, frame_ns, frames = pacing.frames_of(sys.stdin)
+    with socket.socket(pacing.family(place.address), socket.SOCK_DGRAM) as out:
+        out.connect((place.address, place.port))
+        sender, pace, answers = _Sender(out, int(copies)), pacing.Pace(frame_ns), nack == "1"
+        for number, frame in enumerate(frames):
+            pace.wait(sender.listen if answers else time.sleep)
+            if frame:
+                sender.send(number * ticks, frame)
+        if answers:
+            sender.linger()
+    pace.tell()
+
+
+class _Listener:
+    def __init__(self, here: socket.socket, copies: int, asks: bool) -> None:
+        self._here = here
+        self._has_copies = copies > 0
+        self._missing = Missing() if asks else None
+        self._speaker: Any = None
+        self.came: dict[int, tuple[int, str]] = {}
+
+    def ask(self, now: float) -> float | None:
+        """Asks for what is due; when to do so again."""
+        if self._missing is None:
+            return None
+        if lost := self._missing.due(now):
+            self._here.sendto(rtp.nack(lost), self._speaker)
+        return self._missing.next()
+
+    def take(self) -> None:
+        """A datagram that is there."""
+        datagram, self._speaker = self._here.recvfrom(65_535)
+        at_ns = time.monotonic_ns()
+        if (head := rtp.head_of(datagram)) is None:
+            return
+        sequence, payload = head.sequence, head.payload
+        if head.payload_type == rtp.RETRANSMISSION:
+            if (original := rtp.original_of(head)) is None:
+                return
+            sequence, payload = original
+        if self._missing is not None:
+            self._missing.take(at_ns / 1e9, sequence)
+        frames = rtp.frames_in(head.timestamp, payload) if self._has_copies else [(head.timestamp, payload)]
+        for timestamp, frame in frames:
+            self.came.setdefault(timestamp, (at_ns, frame.hex()))
+
+
+def receive(place: pacing.Place, count: int, copies: str, nack: str) -> None:
+    """Tells of each frame when it came, in whatever packet."""
+    with socket.socket(pacing.family(place.address), socket.SOCK_DGRAM) as here:
+        here.bind((place.address, place.port))
+        pacing.ready()
+        listener = _Listener(here, int(copies), nack == "1")
+        until = time.monotonic() + pacing.PATIENCE_S
+        while len(listener.came) < count and (now := time.monotonic()) < until:
+            again = listener.ask(now)
+            ends = until if again is None else min(until, again)
+            if select.select((here,), (), (), max(0.0, ends - now))[0]:
+                listener.take()
+                until = time.monotonic() + _SILENCE_S
+    pacing.tell([(timestamp, at, content) for timestamp, (at, content) in listener.came.items()])
+
+
+if __name__ == "__main__":
+    pacing.run(sys.argv[1:], __doc__, send, receive)
