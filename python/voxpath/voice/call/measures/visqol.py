@@ -58,10 +58,27 @@ class Visqol:
 def _model() -> Any:
     from visqol import VisqolApi
 
+    _quicken()
     model = VisqolApi()
     with _quiet():
         model.create(mode="speech", use_lattice_model=True)
     return model
+
+
+def _quicken() -> None:
+    """Has the package do at once what it does step by step; it has no other door for that."""
+    from visqol import gammatone, numba_accel, visqol_core
+
+    from voxpath.voice.call.measures import at_once
+
+    if numba_accel.has_numba():
+        return
+    gammatone.GammatoneSpectrogramBuilder._build_scipy = (  # type: ignore[method-assign]
+        at_once.build_spectrogram  # type: ignore[assignment]
+    )
+    visqol_core.find_most_optimal_deg_patches = (  # type: ignore[attr-defined]
+        at_once.find_most_optimal_deg_patches
+    )
 
 
 @contextlib.contextmanager
