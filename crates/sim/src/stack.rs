@@ -7,11 +7,12 @@ use alloc::vec::Vec;
 use voxpath_net::AddressId;
 use voxpath_net::packet::{Packet, Transport};
 use voxpath_net::tap::{Action, Place};
+use voxpath_tcp::reset_for;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::icmp::{IcmpHeader, Quote, Unreachable};
 use voxpath_wire::ip::IpHeader;
-use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
+use voxpath_wire::tcp::TcpHeader;
 
 impl Network {
     /// Ends the way of a packet at `at`, and tells its sender why.
@@ -40,7 +41,7 @@ impl Network {
             self.answer(now, at, packet.dst, packet, reply, packet.payload.clone());
         } else if let Some(header) = packet.tcp() {
             self.nodes[at as usize].discarded += 1;
-            if let Some(reset) = reset_of(header, packet.payload.len()) {
+            if let Some(reset) = reset_of(header, &packet.payload) {
                 self.answer(now, at, packet.dst, packet, Transport::Tcp(reset), Payload::Empty);
             }
         } else if packet.is_udp() {
@@ -89,37 +90,27 @@ impl Network {
     }
 }
 
-/// The reset that answers a segment for which there is no connection (RFC 9293 section 3.10.7.1).
-fn reset_of(header: &TcpHeader, payload_len: u32) -> Option<TcpHeader> {
-    if header.flags.contains(TcpFlags::RST) {
-        return None;
-    }
-    let octets = payload_len
-        + u32::from(header.flags.contains(TcpFlags::SYN))
-        + u32::from(header.flags.contains(TcpFlags::FIN));
-    let ports = TcpHeader { src_port: header.dst_port, dst_port: header.src_port, ..TcpHeader::default() };
-    Some(if header.flags.contains(TcpFlags::ACK) {
-        TcpHeader { seq: header.ack, flags: TcpFlags::RST, ..ports }
-    } else {
-        let ack = header.seq.wrapping_add(octets);
-        TcpHeader { seq: Seq(0), ack, flags: TcpFlags::RST | TcpFlags::ACK, ..ports }
-    })
+/// The reset that answers a segment for which there is no connection.
+fn reset_of(header: &TcpHeader, payload: &Payload) -> Option<TcpHeader> {
+    let reset = reset_for(header, payload)?;
+    Some(TcpHeader { src_port: header.dst_port, dst_port: header.src_port, ..reset })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use voxpath_wire::tcp::{Seq, TcpFlags};
 
     #[test]
     fn a_reset_fits_what_it_answers() {
         let syn =
             TcpHeader { seq: Seq(7), src_port: 1, dst_port: 2, flags: TcpFlags::SYN, ..TcpHeader::default() };
-        let reset = reset_of(&syn, 0).expect("a SYN is answered");
+        let reset = reset_of(&syn, &Payload::Empty).expect("a SYN is answered");
         assert_eq!((reset.seq, reset.ack, reset.flags), (Seq(0), Seq(8), TcpFlags::RST | TcpFlags::ACK));
         assert_eq!((reset.src_port, reset.dst_port), (2, 1));
         let data = TcpHeader { ack: Seq(9), flags: TcpFlags::ACK, ..syn };
-        let reset = reset_of(&data, 5).expect("data is answered");
+        let reset = reset_of(&data, &Payload::pattern(0, 0, 5)).expect("data is answered");
         assert_eq!((reset.seq, reset.flags), (Seq(9), TcpFlags::RST));
-        assert_eq!(reset_of(&TcpHeader { flags: TcpFlags::RST, ..syn }, 0), None);
+        assert_eq!(reset_of(&TcpHeader { flags: TcpFlags::RST, ..syn }, &Payload::Empty), None);
     }
 }

@@ -39,7 +39,7 @@ mod shared;
 
 pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
-pub use connection::{Connection, Counters, Ended, Metrics, Phase, State};
+pub use connection::{Connection, Counters, Ended, Metrics, Phase, State, reset_for};
 pub use owner::{Mapping, Owner, Received, Receiving};
 pub use receiver::{Packets, ReceiveMemory, first_room};
 pub use sender::SendBuffer;

@@ -436,8 +436,8 @@ impl Connection {
     }
 }
 
-/// The reset that answers a segment for which there is no connection (section 3.10.7.1).
-fn reset_for(header: &TcpHeader, payload: &Payload) -> Option<TcpHeader> {
+/// The reset that answers a segment for which there is no connection, without ports (RFC 9293 section 3.10.7.1); none for a reset.
+pub fn reset_for(header: &TcpHeader, payload: &Payload) -> Option<TcpHeader> {
     if header.flags.contains(TcpFlags::RST) {
         return None;
     }

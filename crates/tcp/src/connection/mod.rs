@@ -27,6 +27,7 @@ use crate::shared::Shared;
 use alive::Alive;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+pub use arrival::reset_for;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpHeader};
