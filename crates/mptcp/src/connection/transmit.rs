@@ -101,10 +101,12 @@ impl Connection {
             }
             return header;
         }
-        if !header.flags.contains(TcpFlags::SYN) {
-            let window = self.subflows[id].tcp.owner().map_or(0, |owner| owner.window);
-            self.rcv.announced(window);
-        }
+        self.rcv.announced(if header.flags.contains(TcpFlags::SYN) {
+            // That of a SYN is the connection's too, and is not scaled.
+            header.window.into()
+        } else {
+            self.subflows[id].tcp.owner().map_or(0, |owner| owner.window)
+        });
         let is_bare = payload.is_empty() && !header.flags.contains(TcpFlags::SYN);
         if is_bare && self.subflows[id].handshake == Handshake::Done {
             // What is to be said once goes first; a DSS follows where there is room.
