@@ -16,7 +16,6 @@ use voxpath_wire::tcp::{TcpFlags, TcpOptions};
 /// Reasons of MP_TCPRST (RFC 8684 section 3.6).
 pub(super) mod reason {
     pub(in crate::connection) const SPECIFIC: u8 = 1;
-    pub(in crate::connection) const PROHIBITED: u8 = 3;
     pub(in crate::connection) const INTERFERENCE: u8 = 6;
 }
 
@@ -189,7 +188,7 @@ impl Connection {
                     subflow.tcp.acknowledge_now();
                 } else {
                     self.counters.joins_refused += 1;
-                    self.reset(id, reason::PROHIBITED);
+                    self.reset(id, reason::SPECIFIC);
                 }
                 true
             }
