@@ -1,4 +1,4 @@
-//! A script over the kernel's TCP: a namespace with one device, at whose other end the script speaks for the peer.
+//! A script over the kernel's TCP or Multipath TCP: a namespace with one device, at whose other end the script speaks for the peer.
 //!
 //! The kernel's clock is the wall's, so its times hold within the script's tolerance. How late we were ourselves is measured; a run
 //! that failed while we were late says nothing, and is made again.
@@ -8,6 +8,7 @@ use crate::device::{Device, Kind};
 use crate::error::{Context, HostError};
 use crate::kernel_settings as settings;
 use crate::live::wait;
+use crate::mptcp_info::{mptcp_info, subflows};
 use crate::namespace::Namespace;
 use crate::run::{LOOP_PRIORITY, hurry, spent};
 use crate::sockets::set_tcp_options;
@@ -17,12 +18,13 @@ use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect,
-    listen, recv, send, shutdown, socket_with, sockopt,
+    ipproto, listen, recv, send, shutdown, socket_with, sockopt,
 };
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 use voxpath_script::{
-    Call, Endpoint, Failure, OURS, Observed, Peer, Phase, Script, Sent, Stack, State, THEIRS,
+    CONNECTS, Call, Endpoint, Failure, HOST, LISTENS, OURS, Observed, PEER, Peer, Phase, Script, Sent, Stack,
+    State, THEIRS, Transport as Speaks,
 };
 use voxpath_tcp::{Config, Ended};
 use voxpath_units::{Span, Time};
@@ -32,12 +34,6 @@ use voxpath_wire::ip::{Ecn, IpHeader, Protocol};
 use voxpath_wire::packet::{Parsed, Transport, emit_icmp, emit_tcp, parse_packet};
 use voxpath_wire::tcp::{Seq, TcpHeader};
 
-/// RFC 5737's addresses for documentation: the kernel's and the peer's.
-const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-/// The ports of whoever listens and whoever connects.
-const LISTENS: u16 = 8080;
-const CONNECTS: u16 = 40_000;
 const DEVICE: &str = "net0";
 /// The IP and TCP headers, which the device's size counts beside the data.
 const HEADERS: u32 = 40;
@@ -89,17 +85,20 @@ type Attempt = (Result<Vec<String>, Failure>, Span);
 fn attempt(script: &Script, config: &Config) -> Result<Attempt, HostError> {
     let namespace = Namespace::new()?;
     let device = Device::new(&namespace, DEVICE, Some(Kind::Tun))?;
+    let of_multipath = settings::multipath(script)?;
     namespace.sysctl(&settings::sysctl(config))?;
+    namespace.sysctl(&of_multipath.sysctl)?;
     namespace.ip(&format!(
         "link set lo up\naddr add {HOST}/32 dev {DEVICE}\n\
-         link set {DEVICE} mtu {} txqueuelen 10000 up\nroute add default dev {DEVICE} {}\n",
+         link set {DEVICE} mtu {} txqueuelen 10000 up\nroute add default dev {DEVICE} {}\n{}",
         u32::from(config.mss) + HEADERS,
         settings::route(config),
+        of_multipath.ip,
     ))?;
     namespace.inside(|| {
         hurry(LOOP_PRIORITY);
         let waited_before = spent().waited;
-        let mut kernel = Kernel::new(device, config.clone(), script.tolerance)?;
+        let mut kernel = Kernel::new(device, config.clone(), script)?;
         let ran = voxpath_script::run(script, Stack::Kernel, &mut kernel, Peer::new(IRS, None));
         let waited = spent().waited - waited_before;
         Ok((ran, kernel.late.max(waited)))
@@ -113,10 +112,11 @@ struct Kernel {
     buffer: Vec<u8>,
     config: Config,
     tolerance: Span,
+    speaks: Speaks,
     listener: Option<OwnedFd>,
     socket: Option<OwnedFd>,
-    /// Its port and the peer's.
-    ports: (u16, u16),
+    /// The host's end and the peer's of each subflow, in the order in which they began.
+    subflows: Vec<[SocketAddr; 2]>,
     written: u64,
     read: u64,
     /// There was a connection: who listens is not meant any more.
@@ -127,7 +127,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(device: Device, config: Config, tolerance: Span) -> Result<Self, HostError> {
+    fn new(device: Device, config: Config, script: &Script) -> Result<Self, HostError> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).context(|| "make an epoll instance".into())?;
         epoll::add(&epoll, &device, EventData::new_u64(0), EventFlags::IN)
             .context(|| "watch a device".into())?;
@@ -137,10 +137,11 @@ impl Kernel {
             epoll,
             buffer: vec![0; 1 << 16],
             config,
-            tolerance,
+            tolerance: script.tolerance,
+            speaks: script.transport,
             listener: None,
             socket: None,
-            ports: (LISTENS, CONNECTS),
+            subflows: vec![ends(LISTENS, CONNECTS)],
             written: 0,
             read: 0,
             accepted: false,
@@ -153,7 +154,8 @@ impl Kernel {
     fn bound(&self, port: u16) -> Result<OwnedFd, HostError> {
         let place = SocketAddr::from((HOST, port));
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)
+        let protocol = (self.speaks == Speaks::Mptcp).then_some(ipproto::MPTCP);
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, protocol)
             .context(|| "make a socket".into())?;
         bind(&socket, &place).context(|| format!("bind to {place}"))?;
         set_tcp_options(&socket, place, &self.config)?;
@@ -216,11 +218,7 @@ impl Kernel {
         let path = "/proc/thread-self/net/tcp";
         let table = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
         let listens = self.listener.is_some() && !self.accepted;
-        Ok(state(&table, self.ports).or(listens.then_some(State::Listen)).unwrap_or(State::Closed))
-    }
-
-    fn ip(&self, protocol: Protocol) -> IpHeader {
-        IpHeader::new(IpAddr::V4(PEER), IpAddr::V4(HOST), protocol)
+        Ok(state(&table, self.subflows[0]).or(listens.then_some(State::Listen)).unwrap_or(State::Closed))
     }
 
     fn deliver(&self, packet: &[u8]) -> Result<(), String> {
@@ -236,7 +234,14 @@ impl Kernel {
             let at = self.clock.now();
             if let Ok(Parsed { ip, transport: Transport::Tcp(header), payload, .. }) = parse_packet(packet) {
                 let payload = Payload::bytes(packet[payload].to_vec().into());
-                return Ok(Some(Sent { at, header, payload, ecn_capable: ip.ecn != Ecn::NotEct }));
+                let ends =
+                    [SocketAddr::new(ip.src, header.src_port), SocketAddr::new(ip.dst, header.dst_port)];
+                let known = self.subflows.iter().position(|known| *known == ends);
+                let subflow = known.unwrap_or_else(|| {
+                    self.subflows.push(ends);
+                    self.subflows.len() - 1
+                });
+                return Ok(Some(Sent { subflow, at, header, payload, ecn_capable: ip.ecn != Ecn::NotEct }));
             }
         }
     }
@@ -265,23 +270,35 @@ impl Endpoint for Kernel {
         }
     }
 
-    fn arrive(&mut self, header: &TcpHeader, payload: &Payload, marked: bool) -> Result<(), String> {
-        let (dst_port, src_port) = self.ports;
+    fn arrive(
+        &mut self,
+        subflow: usize,
+        header: &TcpHeader,
+        payload: &Payload,
+        marked: bool,
+    ) -> Result<(), String> {
+        if subflow == self.subflows.len() {
+            self.subflows.push(ends(LISTENS, CONNECTS + subflow as u16));
+        }
+        let [host, peer] = self.subflows[subflow];
         let mut packet = Vec::new();
-        let ip = IpHeader { ecn: if marked { Ecn::Ce } else { Ecn::NotEct }, ..self.ip(Protocol::Tcp) };
-        emit_tcp(&ip, &TcpHeader { src_port, dst_port, ..*header }, payload, &mut packet);
+        let ecn = if marked { Ecn::Ce } else { Ecn::NotEct };
+        let ip = IpHeader { ecn, ..IpHeader::new(peer.ip(), host.ip(), Protocol::Tcp) };
+        let ports = TcpHeader { src_port: peer.port(), dst_port: host.port(), ..*header };
+        emit_tcp(&ip, &ports, payload, &mut packet);
         self.deliver(&packet)
     }
 
     fn too_big(&mut self, mtu: u16, segment: &TcpHeader) -> Result<(), String> {
-        let (src_port, dst_port) = self.ports;
+        let [host, peer] = self.subflows[0];
         let mut quoted = Vec::new();
-        let ip = self.ip(Protocol::Tcp);
-        let ip = IpHeader { src: ip.dst, dst: ip.src, ..ip };
-        emit_tcp(&ip, &TcpHeader { src_port, dst_port, ..*segment }, &Payload::Empty, &mut quoted);
+        let ip = IpHeader::new(host.ip(), peer.ip(), Protocol::Tcp);
+        let ports = TcpHeader { src_port: host.port(), dst_port: peer.port(), ..*segment };
+        emit_tcp(&ip, &ports, &Payload::Empty, &mut quoted);
         let mut packet = Vec::new();
         let icmp = IcmpHeader::TooBig { mtu: u32::from(mtu) };
-        emit_icmp(&self.ip(Protocol::Icmp), &icmp, &Payload::bytes(quoted.into()), &mut packet);
+        let ip = IpHeader::new(peer.ip(), host.ip(), Protocol::Icmp);
+        emit_icmp(&ip, &icmp, &Payload::bytes(quoted.into()), &mut packet);
         self.deliver(&packet)
     }
 
@@ -294,7 +311,7 @@ impl Endpoint for Kernel {
                 self.listener = Some(socket);
             }
             Call::Connect => {
-                self.ports = (CONNECTS, LISTENS);
+                self.subflows[0] = ends(CONNECTS, LISTENS);
                 let socket = self.bound(CONNECTS).map_err(told)?;
                 match connect(&socket, &SocketAddr::from((PEER, LISTENS))) {
                     Ok(()) | Err(Errno::INPROGRESS) => self.socket = Some(socket),
@@ -337,6 +354,9 @@ impl Endpoint for Kernel {
         let readable = socket.and_then(|socket| ioctl_fionread(socket).ok()).unwrap_or(0);
         let at_end = readable == 0
             && socket.is_some_and(|socket| recv(socket, &mut [0_u8; 1], RecvFlags::PEEK) == Ok((0, 0)));
+        let multipath = socket.filter(|_| self.speaks == Speaks::Mptcp);
+        let standing =
+            multipath.map_or(Some(0), subflows).ok_or("the kernel does not tell how many subflows stand")?;
         let micros = |us: u32| Span::from_micros(u64::from(us));
         let segment = u64::from(info.mss.max(1));
         Ok(Observed {
@@ -357,6 +377,8 @@ impl Endpoint for Kernel {
             ended: aborted.or(ended),
             retransmissions: u64::from(info.total_retransmissions),
             counts_segments: true,
+            fallback: multipath.is_none_or(|socket| mptcp_info(socket).is_fallback),
+            subflows: standing.into(),
         })
     }
 
@@ -366,15 +388,20 @@ impl Endpoint for Kernel {
     }
 }
 
-/// The state of the connection between two ports in the kernel's table.
-fn state(table: &str, (local, remote): (u16, u16)) -> Option<State> {
+/// The host's end and the peer's, with these ports.
+fn ends(host: u16, peer: u16) -> [SocketAddr; 2] {
+    [SocketAddr::from((HOST, host)), SocketAddr::from((PEER, peer))]
+}
+
+/// The state of the connection between two ends in the kernel's table.
+fn state(table: &str, [local, remote]: [SocketAddr; 2]) -> Option<State> {
     let port = |place: &str| u16::from_str_radix(place.rsplit_once(':')?.1, 16).ok();
     let mut rows = table.lines().filter_map(|line| {
         let mut columns = line.split_whitespace().skip(1);
         let ends = (port(columns.next()?)?, port(columns.next()?)?);
         Some((ends, u8::from_str_radix(columns.next()?, 16).ok()?))
     });
-    Some(match rows.find(|(ends, _)| *ends == (local, remote))?.1 {
+    Some(match rows.find(|(ends, _)| *ends == (local.port(), remote.port()))?.1 {
         1 => State::Established,
         2 => State::SynSent,
         // A connection that nobody has accepted yet is no socket of its own, but `NEW_SYN_RECV`.
@@ -398,7 +425,7 @@ mod tests {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n\
                0: 010200C0:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n\
                1: 010200C0:1F90 020200C0:9C40 08 00000000:00000000 00:00000000 00000000     0\n";
-        assert_eq!(state(table, (8080, 40_000)), Some(State::CloseWait));
-        assert_eq!(state(table, (40_000, 8080)), None);
+        assert_eq!(state(table, ends(8080, 40_000)), Some(State::CloseWait));
+        assert_eq!(state(table, ends(40_000, 8080)), None);
     }
 }

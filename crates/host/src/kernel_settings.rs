@@ -1,7 +1,7 @@
 //! What the kernel is told of a script's parameters.
 
 use crate::error::HostError;
-use voxpath_script::Script;
+use voxpath_script::{Script, Stack};
 use voxpath_tcp::Config;
 use voxpath_tcp::config::Ecn;
 
@@ -37,12 +37,16 @@ const OF_THE_HOST: [&str; 17] = [
     "delayed_ack.adaptive",
 ];
 
+/// Those of Multipath TCP, which [`multipath`] sets.
+const OF_MULTIPATH: [&str; 2] = ["mptcp.checksum", "mptcp.paths.limit"];
+
 /// Refuses what the kernel cannot be told.
 pub(crate) fn check(script: &Script) -> Result<(), HostError> {
     for setting in &script.settings {
         let key = setting.key.as_str();
-        if !AT_THE_SOCKET.contains(&key) && !OF_THE_HOST.contains(&key) {
-            let known = AT_THE_SOCKET.iter().chain(&OF_THE_HOST).copied().collect::<Vec<_>>().join(", ");
+        let mut known = AT_THE_SOCKET.iter().chain(&OF_THE_HOST).chain(&OF_MULTIPATH).copied();
+        if known.clone().all(|known| known != key) {
+            let known = known.by_ref().collect::<Vec<_>>().join(", ");
             let reason = format!("line {}: it knows {known}", setting.line);
             return Err(HostError::new(format!("tell the kernel `{key}`"), reason));
         }
@@ -79,6 +83,26 @@ pub(crate) fn sysctl(config: &Config) -> Vec<(String, String)> {
     let tcp = keys.map(|(key, value)| (format!("ipv4/{key}"), value.to_string()));
     // Nothing but the script's packets is to leave.
     tcp.into_iter().chain([("ipv6/conf/all/disable_ipv6".to_owned(), "1".to_owned())]).collect()
+}
+
+/// What the kernel is told of Multipath TCP: keys below `/proc/sys/net`, and commands of iproute2.
+#[derive(Debug, Default)]
+pub(crate) struct OfMultipath {
+    pub(crate) sysctl: Vec<(String, String)>,
+    pub(crate) ip: String,
+}
+
+/// What a script asks of Multipath TCP.
+pub(crate) fn multipath(script: &Script) -> Result<OfMultipath, HostError> {
+    let config = script
+        .multipath(Stack::Kernel)
+        .map_err(|(line, reason)| HostError::new(format!("use line {line}"), reason))?;
+    let Some(config) = config else { return Ok(OfMultipath::default()) };
+    let limit = config.paths.limit;
+    Ok(OfMultipath {
+        sysctl: vec![("mptcp/checksum_enabled".to_owned(), u8::from(config.checksum).to_string())],
+        ip: format!("mptcp limits set subflow {limit} add_addr_accepted {limit}\n"),
+    })
 }
 
 /// What a route says of connections: the sizes of the segment and of the initial window, and that every segment is acknowledged at once.

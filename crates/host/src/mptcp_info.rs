@@ -15,23 +15,31 @@ const BYTES_RETRANSMITTED: usize = 48;
 const BYTES_SENT: usize = 56;
 const BYTES_RECEIVED: usize = 64;
 const BYTES_ACKED: usize = 72;
+const SUBFLOWS: usize = 80;
 
 /// `MPTCP_INFO_FLAG_FALLBACK`.
 const FALLBACK: u32 = 1;
 
 /// What the kernel says of `socket`. One that it accepted without Multipath TCP is a socket of TCP, of which it says nothing else.
 pub(crate) fn mptcp_info(socket: impl AsFd) -> Multipath {
-    let mut bytes = [0_u8; LEN];
+    asked(socket).map_or(Multipath { is_fallback: true, ..Multipath::default() }, |bytes| of_bytes(&bytes))
+}
+
+/// How many subflows of `socket` stand; a socket of TCP is one, and a kernel older than 6.7 does not tell.
+pub(crate) fn subflows(socket: impl AsFd) -> Option<u8> {
+    asked(socket).map_or(Some(1), |bytes| bytes.get(SUBFLOWS).copied())
+}
+
+/// The `struct mptcp_info` of a socket of Multipath TCP.
+fn asked(socket: impl AsFd) -> Option<Vec<u8>> {
+    let mut bytes = vec![0_u8; LEN];
     let mut len = bytes.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes to `bytes`, which outlives the call.
     let asked = unsafe {
         libc::getsockopt(socket.as_fd().as_raw_fd(), LEVEL, INFO, bytes.as_mut_ptr().cast(), &raw mut len)
     };
-    if asked == 0 {
-        of_bytes(&bytes[..(len as usize).min(LEN)])
-    } else {
-        Multipath { is_fallback: true, ..Multipath::default() }
-    }
+    bytes.truncate(len as usize);
+    (asked == 0).then_some(bytes)
 }
 
 /// Reads a `struct mptcp_info`; what an older kernel does not tell has no value (bytes are told since Linux 6.5).
@@ -78,6 +86,7 @@ mod tests {
         recv(&server, &mut [0; 5][..], RecvFlags::WAITALL).expect("sent");
         let found = mptcp_info(&server);
         assert_eq!((found.is_fallback, found.bytes_received), (false, Some(5)));
+        assert_eq!(subflows(&server), Some(1));
         assert_eq!(mptcp_info(&client).bytes_reinjected, Some(0));
         // Who opens without Multipath TCP gets TCP.
         let _plain = TcpStream::connect(at).expect("listening");

@@ -5,7 +5,7 @@ use voxpath_wire::Payload;
 use voxpath_wire::checksum;
 
 /// The checksum of the octets of a mapping, whose data sequence number, place in the subflow and length (as the wire has it) are covered.
-pub(crate) fn data_checksum(dsn: u64, ssn: u32, len: u16, data: &Payload) -> u16 {
+pub fn data_checksum(dsn: u64, ssn: u32, len: u16, data: &Payload) -> u16 {
     let mut octets = Vec::with_capacity(16 + data.len() as usize);
     octets.extend_from_slice(&dsn.to_be_bytes());
     octets.extend_from_slice(&ssn.to_be_bytes());

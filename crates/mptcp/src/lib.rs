@@ -37,6 +37,7 @@ pub mod sequence;
 mod subflow;
 
 pub use cc::Coupling;
+pub use checksum::data_checksum;
 pub use config::Config;
 pub use connection::{Connection, Counters, Setup, SubflowId, joins};
 pub use keys::Key;

@@ -1,5 +1,6 @@
 //! Reading one event: `[@STACKS] TIME WHAT`.
 
+use crate::multipath;
 use crate::parse::{ParseError, span};
 use crate::script::{Action, Amount, Call, Check, ENDS, Event, PHASES, Stack, State, When};
 use crate::segment::{FLAGS, Options, Segment, Stamps};
@@ -12,8 +13,12 @@ use voxpath_wire::tcp::{SackBlocks, TcpFlags};
 const LATEST: Span = Span::from_secs(1_000_000);
 /// Octets written, read or sent at a time.
 const MOST: u32 = 1 << 24;
+const YES_OR_NO: [(&str, bool); 2] = [("yes", true), ("no", false)];
 /// Segments that one line stands for.
 const MOST_PIECES: usize = 1000;
+
+/// Subflows of a connection.
+const MOST_SUBFLOWS: usize = 8;
 
 /// The events of a line: one, or one for each segment where it ends with `by OCTETS`.
 pub(crate) fn events(words: &mut Words<'_>) -> Result<Vec<Event>, ParseError> {
@@ -64,8 +69,15 @@ fn pieces(segment: &Segment, words: &mut Words<'_>) -> Result<Vec<Segment>, Pars
         return Err(at.error(format!("{len} octets are not cut by {size}")));
     }
     let starts = (seq..seq + len).step_by(size as usize).take(MOST_PIECES + 1);
-    let piece =
-        |start: u32| Segment { seq: Some(start), len: Some(size.min(seq + len - start)), ..segment.clone() };
+    let piece = |start: u32| {
+        let (seq, len) = (Some(start), Some(size.min(seq + len - start)));
+        Segment {
+            seq,
+            len,
+            options: segment.options.further(start - segment.seq.unwrap_or(0)),
+            ..segment.clone()
+        }
+    };
     Ok(starts.map(piece).collect())
 }
 
@@ -86,8 +98,8 @@ fn action(words: &mut Words<'_>) -> Result<Action, ParseError> {
     let call = |call| Ok(Action::Call(call));
     match words.need("an event")? {
         "<" if words.take("too-big") => {
-            let mtu = tagged(words, "mtu")?;
-            Ok(Action::TooBig { mtu, seq: tagged(words, "seq")? })
+            let mtu = words.tagged("mtu")?;
+            Ok(Action::TooBig { mtu, seq: words.tagged("seq")? })
         }
         "<" => segment(words).map(Action::Arrive),
         ">" => segment(words).map(Action::Leave),
@@ -122,20 +134,9 @@ fn octets(words: &mut Words<'_>) -> Result<u32, ParseError> {
     }
 }
 
-/// A number behind its name.
-fn tagged<T: std::str::FromStr<Err: std::fmt::Display>>(
-    words: &mut Words<'_>,
-    name: &str,
-) -> Result<T, ParseError> {
-    let at = words.clone();
-    if !words.take(name) {
-        return Err(at.error(format!("{name} is missing")));
-    }
-    words.value("a number")
-}
-
-/// `[ce|ect] FLAGS SEQ:END(LEN) [ack N] [win N] [<OPTIONS>]`
+/// `[N] [ce|ect] FLAGS SEQ:END(LEN) [ack N] [win N] [<OPTIONS>]`
 fn segment(words: &mut Words<'_>) -> Result<Segment, ParseError> {
+    let subflow = subflow(words)?;
     let ecn = if words.take("[ce]") || words.take("[ect]") {
         Some(true)
     } else if words.take("[noecn]") {
@@ -143,7 +144,7 @@ fn segment(words: &mut Words<'_>) -> Result<Segment, ParseError> {
     } else {
         None
     };
-    let mut segment = Segment { flags: flags(words)?, ecn, ..Segment::default() };
+    let mut segment = Segment { subflow, flags: flags(words)?, ecn, ..Segment::default() };
     let at = words.clone();
     let range = words.need("SEQ:END(LEN)")?;
     let (seq, len) = octet_range(range).ok_or_else(|| {
@@ -164,6 +165,20 @@ fn segment(words: &mut Words<'_>) -> Result<Segment, ParseError> {
         segment.options = options(words)?;
     }
     Ok(segment)
+}
+
+/// The subflow's place, from 0 on: `[2]` is the second one, and the first is not named.
+fn subflow(words: &mut Words<'_>) -> Result<usize, ParseError> {
+    let named =
+        words.peek().and_then(|word| word.strip_prefix('[')?.strip_suffix(']')?.parse::<usize>().ok());
+    let Some(number) = named else { return Ok(0) };
+    if !(2..=MOST_SUBFLOWS).contains(&number) {
+        return Err(
+            words.error(format!("subflows are called [2] to [{MOST_SUBFLOWS}], and the first is not named"))
+        );
+    }
+    words.next();
+    Ok(number - 1)
 }
 
 fn flags(words: &mut Words<'_>) -> Result<TcpFlags, ParseError> {
@@ -193,6 +208,7 @@ fn octet_range(text: &str) -> Option<(u32, u32)> {
 /// Options up to the `>`; those not named are not there, unless the list ends with `...`.
 fn options(words: &mut Words<'_>) -> Result<Options, ParseError> {
     let mut options = Options::default();
+    let mut multipath = Vec::new();
     let mut open = false;
     while !words.take(">") {
         let at = words.clone();
@@ -215,12 +231,21 @@ fn options(words: &mut Words<'_>) -> Result<Options, ParseError> {
                 }
                 options.sack = Some(blocks);
             }
-            other => {
-                let reason =
-                    format!("{other:?} is no option; use mss, wscale, sackOK, TS, sack, nop, eol or ...");
-                return Err(at.error(reason));
-            }
+            other => match multipath::option(other, words)? {
+                Some(option) => multipath.push(option),
+                None => {
+                    let reason = format!(
+                        "{other:?} is no option; use mss, wscale, sackOK, TS, sack, nop, eol, {} or ...",
+                        multipath::NAMES
+                    );
+                    return Err(at.error(reason));
+                }
+            },
         }
+    }
+    options.is_open = open;
+    if !open || !multipath.is_empty() {
+        options.multipath = Some(multipath);
     }
     if !open {
         options.mss.get_or_insert(None);
@@ -236,8 +261,8 @@ fn stamps(words: &mut Words<'_>) -> Result<Stamps, ParseError> {
     if words.peek() != Some("val") {
         return Ok(Stamps::Some);
     }
-    let value = tagged(words, "val")?;
-    Ok(Stamps::These(value, tagged(words, "ecr")?))
+    let value = words.tagged("val")?;
+    Ok(Stamps::These(value, words.tagged("ecr")?))
 }
 
 fn check(words: &mut Words<'_>) -> Result<Check, ParseError> {
@@ -251,12 +276,14 @@ fn check(words: &mut Words<'_>) -> Result<Check, ParseError> {
         "srtt" => Check::Srtt(seconds(words)?),
         "phase" => Check::Phase(words.one_of("a phase", PHASES)?),
         "readable" => Check::Readable(words.value("a number of octets")?),
-        "end" => Check::AtEnd(words.one_of("yes or no", [("yes", true), ("no", false)])?),
+        "end" => Check::AtEnd(words.one_of("yes or no", YES_OR_NO)?),
         "ended" => Check::Ended(words.one_of::<Option<Ended>>("an end", ENDS)?),
         "retransmissions" => Check::Retransmissions(words.value("a number")?),
+        "fallback" => Check::Fallback(words.one_of("yes or no", YES_OR_NO)?),
+        "subflows" => Check::Subflows(words.value("a number")?),
         other => {
             let reason = format!(
-                "{other:?} is not a quantity; use state, cwnd, ssthresh, rto, srtt, phase, readable, end, ended, retransmissions"
+                "{other:?} is not a quantity; use state, cwnd, ssthresh, rto, srtt, phase, readable, end, ended, retransmissions, fallback, subflows"
             );
             return Err(at.error(reason));
         }

@@ -1,7 +1,7 @@
 //! Reading a script: its head, `key: value` lines, and its body, lines that begin with a time.
 
 use crate::body;
-use crate::script::{Script, Setting, Stack};
+use crate::script::{Action, Check, Event, Script, Setting, Stack, Transport};
 use crate::words::Words;
 use std::fmt;
 use std::str::FromStr;
@@ -45,6 +45,7 @@ impl FromStr for Script {
         let mut script = Self {
             rules: Vec::new(),
             stacks: Vec::new(),
+            transport: Transport::Tcp,
             settings: Vec::new(),
             tolerance: TOLERANCE,
             differs: None,
@@ -73,7 +74,7 @@ impl FromStr for Script {
 
 /// A line `key: value`.
 fn head(script: &mut Script, words: &mut Words<'_>) -> Result<(), ParseError> {
-    const KEYS: [&str; 6] = ["rules", "stacks", "set", "tolerance", "differs", "simulated"];
+    const KEYS: [&str; 7] = ["rules", "stacks", "transport", "set", "tolerance", "differs", "simulated"];
     let at = words.clone();
     let word = words.need("a key")?;
     let Some(key) = word.strip_suffix(':').filter(|key| KEYS.contains(key)) else {
@@ -97,6 +98,10 @@ fn head(script: &mut Script, words: &mut Words<'_>) -> Result<(), ParseError> {
                 }
                 script.stacks.push(stack);
             }
+        }
+        "transport" => {
+            let known = [("tcp", Transport::Tcp), ("mptcp", Transport::Mptcp)];
+            script.transport = words.one_of("a transport", known)?;
         }
         "set" => {
             let setting = setting(words)?;
@@ -191,8 +196,21 @@ fn check(script: &Script, last: usize) -> Result<(), ParseError> {
         };
         return Err(at(1, reason.into()));
     }
+    let is_multipath = |event: &&Event| match &event.action {
+        Action::Arrive(segment) | Action::Leave(segment) => segment.is_multipath(),
+        Action::Check(checks) => {
+            checks.iter().any(|check| matches!(check, Check::Fallback(_) | Check::Subflows(_)))
+        }
+        _ => false,
+    };
+    if script.transport == Transport::Tcp
+        && let Some(event) = script.events.iter().find(is_multipath)
+    {
+        return Err(at(event.line, "this is Multipath TCP: the head needs `transport: mptcp`".into()));
+    }
     for &stack in &script.stacks {
         script.config(stack).map_err(|(line, reason)| at(line, reason))?;
+        script.multipath(stack).map_err(|(line, reason)| at(line, reason))?;
     }
     Ok(())
 }

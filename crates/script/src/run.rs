@@ -1,5 +1,6 @@
 //! Running a script over an endpoint.
 
+use crate::multipath::{Level, Multipath};
 use crate::peer::Peer;
 use crate::script::{Action, Amount, Call, Check, Event, Phase, Script, Stack, State, When};
 use std::fmt;
@@ -11,6 +12,8 @@ use voxpath_wire::tcp::TcpHeader;
 /// A segment that has left.
 #[derive(Debug, Clone)]
 pub struct Sent {
+    /// By which subflow, from 0 on.
+    pub subflow: usize,
     /// When.
     pub at: Time,
     /// Its header.
@@ -48,6 +51,10 @@ pub struct Observed {
     pub retransmissions: u64,
     /// Windows are counted in segments.
     pub counts_segments: bool,
+    /// Multipath TCP goes on as TCP, or there never was any.
+    pub fallback: bool,
+    /// Subflows that stand.
+    pub subflows: u64,
 }
 
 /// What a script runs on.
@@ -64,11 +71,17 @@ pub trait Endpoint {
     /// The machine fails.
     fn sent(&mut self, until: Time) -> Result<Option<Sent>, String>;
 
-    /// A segment arrives, marked by the network or not.
+    /// A segment of a subflow arrives, marked by the network or not.
     ///
     /// # Errors
     /// The machine fails.
-    fn arrive(&mut self, header: &TcpHeader, payload: &Payload, marked: bool) -> Result<(), String>;
+    fn arrive(
+        &mut self,
+        subflow: usize,
+        header: &TcpHeader,
+        payload: &Payload,
+        marked: bool,
+    ) -> Result<(), String>;
 
     /// A router tells that a segment was too big.
     ///
@@ -123,7 +136,8 @@ pub fn run(
     endpoint: &mut impl Endpoint,
     peer: Peer,
 ) -> Result<Vec<String>, Failure> {
-    let mut runner = Runner { endpoint, peer, last: Time::ZERO, ladder: Vec::new() };
+    let mut runner =
+        Runner { endpoint, peers: vec![peer], level: Level::default(), last: Time::ZERO, ladder: Vec::new() };
     for event in &script.events {
         if !event.only.is_empty() && !event.only.contains(&stack) {
             continue;
@@ -140,7 +154,9 @@ pub fn run(
 
 struct Runner<'a, E> {
     endpoint: &'a mut E,
-    peer: Peer,
+    /// The peer as each subflow knows it.
+    peers: Vec<Peer>,
+    level: Level,
     /// When the event before happened.
     last: Time,
     ladder: Vec<String>,
@@ -157,14 +173,24 @@ impl<E: Endpoint> Runner<'_, E> {
             let Some(sent) = self.endpoint.sent(due + tolerance)? else {
                 return Err("nothing was sent".into());
             };
-            let line = self.hear(&sent);
+            let (line, options) = self.hear(&sent);
             if sent.at.since(due) > tolerance || due.since(sent.at) > tolerance {
                 return Err(format!("sent at {}, expected at {due}: {line}", sent.at));
             }
             // A timestamp counts whole milliseconds.
             let slack = u32::try_from(tolerance.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX);
-            self.peer
-                .compare(expected, &sent.header, &sent.payload, slack)
+            if sent.subflow != expected.subflow {
+                return Err(format!(
+                    "by subflow {}, expected {}: {line}",
+                    sent.subflow + 1,
+                    expected.subflow + 1
+                ));
+            }
+            options
+                .and_then(|options| {
+                    let segment = (&sent.header, &sent.payload);
+                    self.peers[sent.subflow].compare(expected, segment, &options, slack)
+                })
                 .map_err(|reason| format!("{reason}: {line}"))?;
             if let Some(capable) = expected.ecn.filter(|&capable| capable != sent.ecn_capable) {
                 return Err(format!("it may {}be marked: {line}", if capable { "not " } else { "" }));
@@ -176,7 +202,7 @@ impl<E: Endpoint> Runner<'_, E> {
             return Err(format!("the event before was at {}", self.last));
         }
         if let Some(sent) = self.endpoint.sent(due)? {
-            let line = self.hear(&sent);
+            let (line, _) = self.hear(&sent);
             return Err(format!("not expected at {}: {line}", sent.at));
         }
         self.last = self.endpoint.now().max(due);
@@ -188,14 +214,18 @@ impl<E: Endpoint> Runner<'_, E> {
         match action {
             Action::Leave(_) | Action::Quiet => {}
             Action::Arrive(segment) => {
-                let (header, payload) = self.peer.arrives(now, segment);
-                let line = self.peer.describe_arrival(&header, &payload);
-                self.ladder.push(format!("{:.6} < {line}", now.as_secs_f64()));
-                self.endpoint.arrive(&header, &payload, segment.ecn == Some(true))?;
+                let subflow = segment.subflow;
+                self.reach(subflow)?;
+                let peer = &mut self.peers[subflow];
+                let (header, payload) = peer.arrives(now, segment, &mut self.level)?;
+                let options = segment.options.multipath.as_deref().unwrap_or_default();
+                let line = peer.describe_arrival(&header, &payload, options);
+                self.ladder.push(format!("{:.6} < {}{line}", now.as_secs_f64(), mark(subflow)));
+                self.endpoint.arrive(subflow, &header, &payload, segment.ecn == Some(true))?;
             }
             &Action::TooBig { mtu, seq } => {
                 self.ladder.push(format!("{:.6} < too-big mtu {mtu} seq {seq}", now.as_secs_f64()));
-                let seq = self.peer.iss.unwrap_or_default().wrapping_add(seq);
+                let seq = self.peers[0].iss.unwrap_or_default().wrapping_add(seq);
                 self.endpoint.too_big(mtu, &TcpHeader { seq, ..TcpHeader::default() })?;
             }
             &Action::Call(call) => {
@@ -211,16 +241,41 @@ impl<E: Endpoint> Runner<'_, E> {
         Ok(())
     }
 
-    /// Takes note of a segment that left; how a script would write it.
-    fn hear(&mut self, sent: &Sent) -> String {
-        self.peer.hear(&sent.header);
-        if let Some(stamps) = sent.header.options.timestamps.filter(|_| !self.peer.knows_stamps()) {
-            self.peer.count_stamps_from(self.endpoint.stamp_base(stamps.value, sent.at));
+    /// Has a peer for a subflow, which is the next one at most.
+    fn reach(&mut self, subflow: usize) -> Result<(), String> {
+        let known = self.peers.len();
+        if subflow == known {
+            self.peers.push(self.peers[0].further(subflow));
         }
-        let line = self.peer.describe(&sent.header, &sent.payload);
-        self.ladder.push(format!("{:.6} > {line}", sent.at.as_secs_f64()));
-        line
+        if subflow <= known {
+            Ok(())
+        } else {
+            Err(format!("subflow {} comes before [{}]", subflow + 1, known + 1))
+        }
     }
+
+    /// Takes note of a segment that left; how a script would write it, and its options of Multipath TCP.
+    fn hear(&mut self, sent: &Sent) -> (String, Result<Vec<Multipath>, String>) {
+        let subflow = sent.subflow;
+        if let Err(reason) = self.reach(subflow) {
+            return (reason.clone(), Err(reason));
+        }
+        let peer = &mut self.peers[subflow];
+        peer.hear(&sent.header, &mut self.level);
+        if let Some(stamps) = sent.header.options.timestamps.filter(|_| !peer.knows_stamps()) {
+            peer.count_stamps_from(self.endpoint.stamp_base(stamps.value, sent.at));
+        }
+        let options = peer.options(&sent.header, &sent.payload, &self.level);
+        let line = peer.describe(&sent.header, &sent.payload, options.as_deref().unwrap_or_default());
+        let line = format!("{}{line}", mark(subflow));
+        self.ladder.push(format!("{:.6} > {line}", sent.at.as_secs_f64()));
+        (line, options)
+    }
+}
+
+/// How a script names a subflow: not at all if it is the first.
+fn mark(subflow: usize) -> String {
+    if subflow == 0 { String::new() } else { format!("[{}] ", subflow + 1) }
 }
 
 impl Observed {
@@ -248,6 +303,8 @@ impl Observed {
             Check::Retransmissions(count) => {
                 (self.retransmissions == count, self.retransmissions.to_string())
             }
+            Check::Fallback(fallback) => (self.fallback == fallback, self.fallback.to_string()),
+            Check::Subflows(count) => (self.subflows == count, self.subflows.to_string()),
         };
         if held { Ok(()) } else { Err(format!("{check:?} does not hold: it is {found}")) }
     }

@@ -1,7 +1,10 @@
 //! What a script says.
 
 use crate::segment::Segment;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fmt;
+use voxpath_mptcp::{self as mptcp, Scheduling};
 use voxpath_tcp::{Config, Ended, Profile};
 use voxpath_units::{Span, Time};
 
@@ -12,6 +15,8 @@ pub struct Script {
     pub rules: Vec<String>,
     /// What it runs on.
     pub stacks: Vec<Stack>,
+    /// What it speaks.
+    pub transport: Transport,
     /// Parameters that differ from the stack's own.
     pub settings: Vec<Setting>,
     /// How far the kernel's times may be off.
@@ -25,32 +30,69 @@ pub struct Script {
 }
 
 impl Script {
-    /// The parameters on a stack; the kernel is asked to do as `linux`.
+    /// The parameters of TCP on a stack; the kernel is asked to do as `linux`.
     ///
     /// # Errors
     /// A setting names no parameter, or not a value of it: its line, and what is wrong.
     pub fn config(&self, stack: Stack) -> Result<Config, (usize, String)> {
-        let profile = match stack {
-            Stack::Profile(profile) => profile,
-            Stack::Kernel => Profile::Linux,
-        };
-        let mut config = profile.config();
+        let mut config = stack.profile().config();
         // A script says when a timer is due. How late a wheel makes it depends on the kernel's clock, which no script knows.
         config.rto.wheel = false;
-        let with = |settings: &[Setting]| {
-            let mut whole = serde_json::to_value(&config).map_err(|error| error.to_string())?;
-            settings.iter().try_for_each(|setting| setting.apply(&mut whole))?;
-            let config: Config = serde_json::from_value(whole).map_err(|error| error.to_string())?;
-            let problem = config.problems().next();
-            problem.map_or(Ok(config), |(key, message)| Err(format!("{key}: {message}")))
-        };
-        with(&self.settings).map_err(|reason| {
-            // Some make sense together only: it is the one behind the last that do.
-            let good = (0..self.settings.len()).rev().find(|&count| with(&self.settings[..count]).is_ok());
-            let culprit = &self.settings[good.unwrap_or(0)];
-            (culprit.line, format!("`{}`: {reason}", culprit.key))
+        let own = self.settings.iter().filter(|setting| !setting.is_of_multipath());
+        with_settings(&config, &own.collect::<Vec<_>>(), |config| {
+            config.problems().next().map(|(key, message)| format!("{key}: {message}"))
         })
     }
+
+    /// The parameters of Multipath TCP on a stack, those of its profile; none if the script is about TCP.
+    ///
+    /// # Errors
+    /// As of [`Script::config`].
+    pub fn multipath(&self, stack: Stack) -> Result<Option<mptcp::Config>, (usize, String)> {
+        let mut own = self.settings.iter().filter(|setting| setting.is_of_multipath());
+        if self.transport == Transport::Tcp {
+            return match own.next() {
+                Some(setting) => Err((setting.line, format!("`{}` needs `transport: mptcp`", setting.key))),
+                None => Ok(None),
+            };
+        }
+        let mut config = mptcp::Config::default();
+        if stack.profile() == Profile::Linux {
+            config.scheduler = Scheduling::Kernel;
+            (config.opportunistic_retransmission, config.penalisation) = (false, false);
+        }
+        with_settings(&config, &own.collect::<Vec<_>>(), |_| None).map(Some)
+    }
+}
+
+/// Parameters with settings applied.
+fn with_settings<T: Serialize + DeserializeOwned>(
+    config: &T,
+    settings: &[&Setting],
+    problem: impl Fn(&T) -> Option<String>,
+) -> Result<T, (usize, String)> {
+    let with = |settings: &[&Setting]| {
+        let mut whole = serde_json::to_value(config).map_err(|error| error.to_string())?;
+        settings.iter().try_for_each(|setting| setting.apply(&mut whole))?;
+        let config: T = serde_json::from_value(whole).map_err(|error| error.to_string())?;
+        problem(&config).map_or(Ok(config), Err)
+    };
+    with(settings).map_err(|reason| {
+        // Some make sense together only: it is the one behind the last that do.
+        let good = (0..settings.len()).rev().find(|&count| with(&settings[..count]).is_ok());
+        let culprit = settings[good.unwrap_or(0)];
+        (culprit.line, format!("`{}`: {reason}", culprit.key))
+    })
+}
+
+/// What a script speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
 }
 
 /// What a script runs on.
@@ -63,6 +105,14 @@ pub enum Stack {
 }
 
 impl Stack {
+    /// The profile whose parameters it has.
+    pub const fn profile(self) -> Profile {
+        match self {
+            Self::Profile(profile) => profile,
+            Self::Kernel => Profile::Linux,
+        }
+    }
+
     /// Every stack, by name.
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
         let simulated = Profile::ALL.into_iter().map(|(name, profile)| (name, Self::Profile(profile)));
@@ -77,7 +127,7 @@ impl fmt::Display for Stack {
     }
 }
 
-/// A parameter of the endpoint, by its name in [`Config`]; inner ones with a dot (`rto.min`).
+/// A parameter of the endpoint, by its name in [`Config`], or behind `mptcp.` in [`mptcp::Config`]; inner ones with a dot (`rto.min`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// Where it stands.
@@ -88,10 +138,17 @@ pub struct Setting {
     pub value: serde_json::Value,
 }
 
+/// What the keys of Multipath TCP's parameters begin with.
+const OF_MULTIPATH: &str = "mptcp.";
+
 impl Setting {
+    fn is_of_multipath(&self) -> bool {
+        self.key.starts_with(OF_MULTIPATH)
+    }
+
     fn apply(&self, whole: &mut serde_json::Value) -> Result<(), String> {
         let mut place = whole;
-        for part in self.key.split('.') {
+        for part in self.key.trim_start_matches(OF_MULTIPATH).split('.') {
             if place.is_null() {
                 *place = serde_json::Value::Object(serde_json::Map::new());
             }
@@ -200,6 +257,10 @@ pub enum Check {
     Ended(Option<Ended>),
     /// Segments sent again so far.
     Retransmissions(u64),
+    /// Whether Multipath TCP goes on as TCP.
+    Fallback(bool),
+    /// Subflows that stand.
+    Subflows(u64),
 }
 
 /// A state of RFC 9293 section 3.3.2 as it can be seen from outside.

@@ -1,5 +1,6 @@
 //! A segment as a script says it.
 
+use crate::multipath::{self, Multipath};
 use crate::peer::OURS;
 use std::fmt;
 use voxpath_wire::Payload;
@@ -9,6 +10,8 @@ use voxpath_wire::tcp::{SackBlock, Seq, TcpFlags, TcpHeader, TcpOptions, Timesta
 /// Numbers count from each side's SYN, which is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Segment {
+    /// Of which subflow, from 0 on.
+    pub subflow: usize,
     /// Control bits.
     pub flags: TcpFlags,
     /// The number of the first octet.
@@ -38,6 +41,19 @@ pub struct Options {
     pub stamps: Option<Option<Stamps>>,
     /// SACK blocks.
     pub sack: Option<Vec<(u32, u32)>>,
+    /// Options of Multipath TCP, in their order.
+    pub multipath: Option<Vec<Multipath>>,
+    /// There may be others of Multipath TCP between them.
+    pub is_open: bool,
+}
+
+impl Options {
+    /// The same for what lies `octets` further on.
+    pub(crate) fn further(&self, octets: u32) -> Self {
+        let further =
+            |options: &Vec<Multipath>| options.iter().map(|option| option.further(octets)).collect();
+        Self { multipath: self.multipath.as_ref().map(further), ..self.clone() }
+    }
 }
 
 /// What a script says of timestamps.
@@ -52,7 +68,7 @@ pub enum Stamps {
 impl Segment {
     /// The options of what arrives; timestamps that are only said to be there are `usual`.
     pub(crate) fn options(&self, receiver: Seq, usual: Timestamps) -> TcpOptions {
-        let Options { mss, scale, sack_permitted, stamps, sack } = &self.options;
+        let Options { mss, scale, sack_permitted, stamps, sack, .. } = &self.options;
         let stamps = stamps.flatten().map(|stamps| match stamps {
             Stamps::Some => usual,
             Stamps::These(value, echo) => Timestamps { value, echo },
@@ -71,13 +87,18 @@ impl Segment {
         options
     }
 
+    /// Whether there is something of Multipath TCP in it.
+    pub(crate) fn is_multipath(&self) -> bool {
+        self.subflow > 0 || self.options.multipath.as_ref().is_some_and(|options| !options.is_empty())
+    }
+
     /// Octets of the sequence space.
     pub fn occupies(&self) -> u32 {
         let control = |flag| u32::from(self.flags.contains(flag));
         self.len.unwrap_or(0) + control(TcpFlags::SYN) + control(TcpFlags::FIN)
     }
 
-    /// Compares with a segment that has left, whose numbers count from `ours` and `theirs`, its timestamps from `stamp_base`, which
+    /// Compares with a segment that has left with the options `sent` of Multipath TCP, whose numbers count from `ours` and `theirs`, its timestamps from `stamp_base`, which
     /// may be off by `slack` milliseconds. What is pushed is not compared.
     ///
     /// # Errors
@@ -86,6 +107,7 @@ impl Segment {
         &self,
         header: &TcpHeader,
         payload: &Payload,
+        sent: &[Multipath],
         (ours, theirs): (Seq, Seq),
         (stamp_base, slack): (u32, u32),
     ) -> Result<(), String> {
@@ -127,7 +149,17 @@ impl Segment {
                 return Err(format!("SACK blocks {sent:?}, expected {expected:?}"));
             }
         }
-        if !payload.is_empty() && !holds(payload, u64::from(seq).wrapping_sub(1)) {
+        if let Some(expected) = &self.options.multipath
+            && !multipath::are(expected, sent, self.options.is_open)
+        {
+            let told = |options: &[Multipath]| match options {
+                [] => "none".to_owned(),
+                options => options.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            };
+            return Err(format!("options of Multipath TCP: {}, expected {}", told(sent), told(expected)));
+        }
+        let place = multipath::place(sent, header.flags).unwrap_or_else(|| u64::from(seq).wrapping_sub(1));
+        if !payload.is_empty() && !holds(payload, place) {
             return Err("its octets are not those of that place".into());
         }
         Ok(())
@@ -185,10 +217,11 @@ fn flag_letters(flags: TcpFlags) -> String {
     if letters.is_empty() { "-".into() } else { letters }
 }
 
-/// A segment that has left, as a script would write it.
+/// A segment, as a script would write it.
 pub(crate) fn describe(
     header: &TcpHeader,
     payload: &Payload,
+    multipath: &[Multipath],
     (ours, theirs): (Seq, Seq),
     stamp_base: u32,
 ) -> String {
@@ -215,5 +248,6 @@ pub(crate) fn describe(
         let blocks = blocks.iter().map(|block| format!("{}:{}", relative(block.left), relative(block.right)));
         options.push(format!("sack {}", blocks.collect::<Vec<_>>().join(" ")));
     }
+    options.extend(multipath.iter().map(ToString::to_string));
     if options.is_empty() { text } else { format!("{text} <{}>", options.join(", ")) }
 }

@@ -1,10 +1,10 @@
-//! The endpoint in virtual time: our TCP, whose every time is exact.
+//! The endpoint in virtual time: our TCP or Multipath TCP, whose every time is exact.
 
 use crate::peer::{OURS, Peer, THEIRS};
 use crate::run::{Endpoint, Failure, Observed, Sent, run};
 use crate::script::{Call, Script, Stack, State};
+use crate::stream::{Parameters, Stream};
 use std::collections::VecDeque;
-use voxpath_tcp::{Config, Connection};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpFlags, TcpHeader};
@@ -19,13 +19,13 @@ const MOST_TIMEOUTS: u32 = 100_000;
 /// The IPv4 header, which a link's size counts.
 const IP_HEADER: u32 = 20;
 
-/// Our TCP in virtual time.
+/// Our endpoint in virtual time.
 #[derive(Debug)]
-pub struct Simulated {
-    config: Config,
+pub(crate) struct Simulated {
+    parameters: Parameters,
     now: Time,
     listening: bool,
-    tcp: Option<Connection>,
+    stream: Option<Stream>,
     sent: VecDeque<Sent>,
     written: u64,
     read: u64,
@@ -36,23 +36,25 @@ pub struct Simulated {
 /// # Errors
 /// The first event that does not hold, or a parameter that does not exist.
 pub fn run_simulated(script: &Script, stack: Stack) -> Result<Vec<String>, Failure> {
-    let config = script.config(stack).map_err(|(line, reason)| Failure {
+    let parameters =
+        |stack| Ok(Parameters { tcp: script.config(stack)?, multipath: script.multipath(stack)? });
+    let parameters = parameters(stack).map_err(|(line, reason)| Failure {
         line,
         at: Time::ZERO,
         reason,
         ladder: Vec::new(),
     })?;
-    run(script, stack, &mut Simulated::new(config), Peer::new(IRS, Some(ISS)))
+    run(script, stack, &mut Simulated::new(parameters), Peer::new(IRS, Some(ISS)))
 }
 
 impl Simulated {
     /// An endpoint with these parameters, at time zero.
-    pub const fn new(config: Config) -> Self {
+    const fn new(parameters: Parameters) -> Self {
         Self {
-            config,
+            parameters,
             now: Time::ZERO,
             listening: false,
-            tcp: None,
+            stream: None,
             sent: VecDeque::new(),
             written: 0,
             read: 0,
@@ -67,22 +69,21 @@ impl Simulated {
         if taken == expected { Ok(()) } else { Err(format!("the socket takes {taken} octets of {len}")) }
     }
 
-    fn connection(&mut self) -> Result<&mut Connection, String> {
-        self.tcp.as_mut().ok_or_else(|| "there is no connection yet".into())
+    fn connection(&mut self) -> Result<&mut Stream, String> {
+        self.stream.as_mut().ok_or_else(|| "there is no connection yet".into())
     }
 
     /// Polls until there is nothing more to send, as every driver does.
     fn drain(&mut self) -> Result<(), String> {
-        let Some(tcp) = &mut self.tcp else { return Ok(()) };
+        let Some(stream) = &mut self.stream else { return Ok(()) };
         for _ in 0..MOST_AT_ONCE {
-            let Some((header, payload)) = tcp.poll_transmit(self.now) else {
-                return match tcp.poll_timeout() {
+            let Some((subflow, header, payload, ecn_capable)) = stream.poll_transmit(self.now) else {
+                return match stream.poll_timeout() {
                     Some(due) if due <= self.now => Err("a timer makes no progress".into()),
                     _ => Ok(()),
                 };
             };
-            let ecn_capable = tcp.is_ecn_capable();
-            self.sent.push_back(Sent { at: self.now, header, payload, ecn_capable });
+            self.sent.push_back(Sent { subflow, at: self.now, header, payload, ecn_capable });
         }
         Err("endless transmission".into())
     }
@@ -102,7 +103,7 @@ impl Endpoint for Simulated {
             if let Some(sent) = self.sent.pop_front() {
                 return Ok(Some(sent));
             }
-            let due = self.tcp.as_ref().and_then(Connection::poll_timeout).filter(|due| *due <= until);
+            let due = self.stream.as_ref().and_then(Stream::poll_timeout).filter(|due| *due <= until);
             let Some(due) = due else {
                 self.now = self.now.max(until);
                 return Ok(None);
@@ -114,16 +115,23 @@ impl Endpoint for Simulated {
         Err(format!("timers expired {MOST_TIMEOUTS} times, and nothing was sent"))
     }
 
-    fn arrive(&mut self, header: &TcpHeader, payload: &Payload, marked: bool) -> Result<(), String> {
-        match &mut self.tcp {
-            Some(tcp) => {
-                if marked {
-                    tcp.congestion_experienced();
+    fn arrive(
+        &mut self,
+        subflow: usize,
+        header: &TcpHeader,
+        payload: &Payload,
+        marked: bool,
+    ) -> Result<(), String> {
+        match &mut self.stream {
+            Some(stream) => {
+                if let Some(header) = stream.handle_segment(self.now, subflow, header, payload, marked) {
+                    let (at, payload) = (self.now, Payload::Empty);
+                    self.sent.push_back(Sent { subflow, at, header, payload, ecn_capable: false });
                 }
-                tcp.handle_segment(self.now, header, payload);
             }
+            None if subflow > 0 => return Err("there is no connection that a subflow could join".into()),
             None if self.listening && header.flags.contains(TcpFlags::SYN) => {
-                self.tcp = Some(Connection::accept(self.config.clone(), ISS, header));
+                self.stream = Some(Stream::new(&self.parameters, ISS, Some(header)));
             }
             None => return Err("nobody listens, or not for what is no SYN".into()),
         }
@@ -139,7 +147,7 @@ impl Endpoint for Simulated {
     fn call(&mut self, call: Call) -> Result<(), String> {
         match call {
             Call::Listen => self.listening = true,
-            Call::Connect => self.tcp = Some(Connection::connect(self.config.clone(), ISS)),
+            Call::Connect => self.stream = Some(Stream::new(&self.parameters, ISS, None)),
             Call::Write(len) => self.write(len, len)?,
             Call::Fill(len) => self.write(len.saturating_mul(2), len)?,
             Call::Read(len) => {
@@ -163,10 +171,11 @@ impl Endpoint for Simulated {
     }
 
     fn observe(&mut self) -> Result<Observed, String> {
-        if self.listening && self.tcp.is_none() {
+        if self.listening && self.stream.is_none() {
             return Err("it listens, and there is nothing to say of a connection".into());
         }
-        let tcp = self.connection()?;
+        let stream = self.connection()?;
+        let tcp = stream.first();
         let metrics = tcp.metrics();
         Ok(Observed {
             state: State::from(metrics.state),
@@ -176,11 +185,13 @@ impl Endpoint for Simulated {
             rto: metrics.rto,
             srtt: metrics.srtt,
             phase: metrics.phase,
-            readable: tcp.readable(),
-            at_end: tcp.is_at_end(),
-            ended: tcp.ended(),
+            readable: stream.readable(),
+            at_end: stream.is_at_end(),
+            ended: stream.ended(),
             retransmissions: metrics.retransmissions,
             counts_segments: false,
+            fallback: stream.is_fallback(),
+            subflows: stream.standing(),
         })
     }
 

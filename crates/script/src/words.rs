@@ -60,6 +60,23 @@ impl<'a> Words<'a> {
         word.parse().map_err(|error| at.error(format!("{word:?} is not {what}: {error}")))
     }
 
+    /// A number or the like behind its name.
+    pub(crate) fn tagged<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Result<T, ParseError> {
+        let at = self.clone();
+        if !self.take(name) {
+            return Err(at.error(format!("{name} is missing")));
+        }
+        self.value("a number")
+    }
+
+    /// The same where it may be missing.
+    pub(crate) fn tagged_or_none<T: FromStr<Err: fmt::Display>>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<T>, ParseError> {
+        if self.peek() == Some(name) { self.tagged(name).map(Some) } else { Ok(None) }
+    }
+
     /// One of some names.
     pub(crate) fn one_of<T: Copy>(
         &mut self,
