@@ -2,7 +2,7 @@
 
 use crate::reassembly::DataReassembly;
 use crate::sequence::DataSequence;
-use voxpath_tcp::{Config, Packets, ReceiveAccounting, ReceiveMemory, Receiving, first_room};
+use voxpath_tcp::{Config, FIRST_SHARE, Packets, ReceiveAccounting, ReceiveMemory, Receiving, first_room};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 
@@ -18,6 +18,8 @@ pub(crate) struct DataReceiver {
     memory: Option<ReceiveMemory>,
     /// Of all subflows the packets that carry the least for their memory, once some have come.
     packets: Option<Packets>,
+    /// How many shares of memory count as data: the least of any subflow.
+    shares: u64,
     /// The right edge of the window that was announced.
     advertised: u64,
 }
@@ -31,6 +33,7 @@ impl DataReceiver {
             capacity: first_room(config),
             memory: counts_memory.then(|| ReceiveMemory::new(config)),
             packets: None,
+            shares: FIRST_SHARE,
             advertised: 1,
         }
     }
@@ -52,12 +55,15 @@ impl DataReceiver {
     ) -> Option<u64> {
         let memory = self.memory.as_mut()?;
         let round_trip = subflows.clone().filter_map(|one| one.round_trip).max();
-        let packets = subflows.filter_map(|one| one.packets).min_by_key(|one| one.share_of_data())?;
-        self.packets = Some(packets);
+        let packets = subflows.clone().filter_map(|one| one.packets);
+        self.packets = Some(packets.min_by_key(|one| one.share_of_data())?);
+        // A subflow that has brought nothing yet is one of them.
+        let shares = subflows.map(|one| one.packets.map_or(FIRST_SHARE, Packets::share_of_data));
+        self.shares = shares.min()?;
         let ack = self.queue.data_ack();
         let taken = memory.measure(now, round_trip, ack..ack, waiting)?;
         // What other subflows bring is beyond a gap for no loss: it does not count.
-        memory.follow(taken, 0, packets);
+        memory.follow(taken, 0, self.shares);
         Some(taken)
     }
 
@@ -87,7 +93,7 @@ impl DataReceiver {
     /// Octets for which there is room beside so many that are held.
     fn room(&self, held: u64) -> u64 {
         match (&self.memory, self.packets) {
-            (Some(memory), Some(packets)) => memory.room(held, packets).into(),
+            (Some(memory), Some(packets)) => memory.room(held, packets, self.shares).into(),
             _ => u64::from(self.capacity).saturating_sub(held),
         }
     }
@@ -202,6 +208,21 @@ mod tests {
         // Ten segments of 1460 octets are expected; twice as much came, so the window is four times that, and twice as much more as it grew by.
         let memory = (2 * 29_200 + 2 * 2 * 29_200) * 256 / SHARE;
         assert_eq!(u64::from(receiver.window(&subflow(0, 1420))), memory * SHARE / 256);
+    }
+
+    #[test]
+    fn a_subflow_that_has_brought_nothing_counts_half_of_memory_as_data() {
+        let mut receiver = linux();
+        let joining = [subflow(0, 1420), subflow(0, 0)];
+        receiver.begin(Time::ZERO);
+        assert_eq!(receiver.take(1, &Payload::pattern(0, 0, 29_200)), 29_200);
+        receiver.queue.read(29_200);
+        let taken = receiver.follow_reader(Time::ZERO + Span::from_millis(50), 0, joining.into_iter());
+        assert_eq!(taken, Some(29_200));
+        let window = 2 * 29_200 + 2 * 2 * 29_200;
+        assert_eq!(u64::from(receiver.window(&subflow(0, 1420))), window);
+        assert_eq!(receiver.follow_reader(Time::ZERO, 0, [subflow(0, 1420); 2].into_iter()), None);
+        assert_eq!(u64::from(receiver.window(&subflow(0, 1420))), 2 * window * SHARE / 256);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State, reset_for};
 pub use owner::{Mapping, Owner, Received, Receiving};
-pub use receiver::{Packets, ReceiveMemory, first_room};
+pub use receiver::{FIRST_SHARE, Packets, ReceiveMemory, first_room};
 pub use sender::SendBuffer;
 
 use voxpath_wire::tcp::Seq;

@@ -12,6 +12,8 @@ const BESIDE: u64 = 66 + 320;
 const SK_BUFF: u64 = 256;
 /// In how many shares memory is divided (TCP_RMEM_TO_WIN_SCALE).
 const SHARES: u64 = 256;
+/// How many of them count as data before a packet has shown it (TCP_DEFAULT_SCALING_RATIO).
+pub const FIRST_SHARE: u64 = SHARES / 2;
 
 /// Packets as a receiver sees them: what their segments carry, and their headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,8 @@ impl ReceiveMemory {
 
     /// Has the application take the initial window in the first round trip, of segments with so many octets (tcp_init_buffer_space()).
     pub fn expect(&mut self, config: &Config, segment: u32) {
-        self.taken = (u64::from(config.initial_window) * u64::from(segment)).min(u64::from(self.size / 2));
+        self.taken =
+            (u64::from(config.initial_window) * u64::from(segment)).min(first_part(self.size).into());
     }
 
     /// Octets of memory.
@@ -99,32 +102,37 @@ impl ReceiveMemory {
     }
 
     /// Grows to what a window needs for two round trips of what the application takes, twice as much more as that grew by, and for `beyond` octets
-    /// that span gaps; it never shrinks (tcp_rcvbuf_grow()).
-    pub fn follow(&mut self, taken: u64, beyond: u64, packets: Packets) {
+    /// that span gaps, where so many `shares` of it are data; it never shrinks (tcp_rcvbuf_grow()).
+    pub fn follow(&mut self, taken: u64, beyond: u64, shares: u64) {
         let before = core::mem::replace(&mut self.taken, taken);
         let double = taken * 2;
         let window = double + double * taken.saturating_sub(before) / before.max(1) * 2 + beyond;
-        let size = window * SHARES / packets.share_of_data();
+        let size = window * SHARES / shares;
         self.size = self.size.max(u32::try_from(size).unwrap_or(self.most).min(self.most));
     }
 
     /// Grows with what spans gaps alone, for the peer goes on sending while a gap is repaired (tcp_data_queue_ofo()).
     pub fn span(&mut self, beyond: u64, packets: Packets) {
-        self.follow(self.taken, beyond, packets);
+        self.follow(self.taken, beyond, packets.share_of_data());
     }
 
-    /// How much data a window may be for while so many octets are held: tcp_win_from_space().
-    pub fn room(&self, held: u64, packets: Packets) -> u32 {
+    /// How much data a window may be for while so many octets are held in such packets, where so many `shares` of memory are data: tcp_win_from_space().
+    pub fn room(&self, held: u64, packets: Packets, shares: u64) -> u32 {
         let count = held.div_ceil(u64::from(packets.segment.max(1)));
         let free = u64::from(self.size).saturating_sub(count * packets.truesize());
         // A share of what fits `u32`.
-        (free * packets.share_of_data() / SHARES) as u32
+        (free * shares / SHARES) as u32
     }
 }
 
-/// Octets that a connection has room for at first, before a packet has shown how much of its memory is data (TCP_DEFAULT_SCALING_RATIO).
+/// Octets that a connection has room for at first.
 pub fn first_room(config: &Config) -> u32 {
-    if autotunes(config) { ReceiveMemory::new(config).size / 2 } else { config.receive_buffer }
+    if autotunes(config) { first_part(ReceiveMemory::new(config).size) } else { config.receive_buffer }
+}
+
+/// What counts as data of so much memory before a packet has shown it.
+const fn first_part(size: u32) -> u32 {
+    (size as u64 * FIRST_SHARE / SHARES) as u32
 }
 
 fn autotunes(config: &Config) -> bool {

@@ -20,7 +20,7 @@ use crate::shared::{Shared, timestamp};
 use crate::unwrap_offset;
 use acks::AckPolicy;
 use core::ops::Range;
-pub use memory::{Packets, ReceiveMemory, first_room};
+pub use memory::{FIRST_SHARE, Packets, ReceiveMemory, first_room};
 use reassembly::{Arrival, Reassembly};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;

@@ -106,7 +106,7 @@ impl Receiver {
     /// The application has taken so much in a round trip: more than ever.
     pub(crate) fn follow_reader(&mut self, cx: &Shared, taken: u64) {
         let (beyond, packets) = (self.buffer.beyond(), self.packets(cx));
-        self.space.memory.follow(taken, beyond, packets);
+        self.space.memory.follow(taken, beyond, packets.share_of_data());
     }
 
     /// Data has come beyond a gap: the memory grows with how far that is.
@@ -231,7 +231,8 @@ impl Receiver {
 
     /// Octets for which memory has room beside so many, which came in full segments (tcp_space()).
     fn room_beside(&self, cx: &Shared, held: u64) -> u32 {
-        self.space.memory.room(held, self.packets(cx))
+        let packets = self.packets(cx);
+        self.space.memory.room(held, packets, packets.share_of_data())
     }
 
     /// What full segments come in.
@@ -351,7 +352,7 @@ mod tests {
             let config =
                 Config { receive_autotuning: false, receive_buffer: buffer, ..Profile::Linux.config() };
             let packets = Packets { segment, headers };
-            let room = ReceiveMemory::new(&config).room(1, packets).max(buffer);
+            let room = ReceiveMemory::new(&config).room(1, packets, packets.share_of_data()).max(buffer);
             assert_eq!(room / segment * segment, window, "{buffer} octets");
         }
     }
