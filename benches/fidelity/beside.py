@@ -145,19 +145,29 @@ def values(frame: pl.DataFrame) -> dict[int, dict[str, float]]:
     return found
 
 
+def late(delay: str) -> dict[str, str]:
+    """A constant delay, as late as a network in real time is."""
+    mean = _engine.parse_span(delay) // 1000 + LATE_US
+    return {"kind": "normal", "mean": f"{mean} us", "deviation": f"{LATE_DEVIATION_US} us"}
+
+
+def phase_us(draw: int, run: int) -> int:
+    """In which phase of its hosts' clocks a run begins by this draw."""
+    return random.Random(f"clock {draw} {run}").randrange(CLOCK_US)  # noqa: S311
+
+
 def as_late_as_real(data: Mapping[str, Any], draw: int, run: int) -> dict[str, Any]:
     """A scenario whose constant delays vary as they do in real time, and whose flows start as late as hosts start them, by this draw for a run."""
     changed = copy.deepcopy(dict(data))
     link = changed["topology"]["link"]
     if isinstance(link["delay"], str):
-        late = _engine.parse_span(link["delay"]) // 1000 + LATE_US
-        link["delay"] = {"kind": "normal", "mean": f"{late} us", "deviation": f"{LATE_DEVIATION_US} us"}
+        link["delay"] = late(link["delay"])
     # Beside a recorded capacity, which goes by the same clock, a later start would be another network.
     follows_clock = isinstance(link.get("rate"), dict)
-    phase = 0 if follows_clock else random.Random(f"clock {draw} {run}").randrange(CLOCK_US)  # noqa: S311
+    phase = 0 if follows_clock else phase_us(draw, run)
     for number, flow in enumerate(changed["flows"]):
-        late = number * LATE_US + random.Random(f"{draw} {run} {number}").randrange(LATE_START_US)  # noqa: S311
-        flow["start"] = _later(flow.get("start", "0 s"), phase + late)
+        after = number * LATE_US + random.Random(f"{draw} {run} {number}").randrange(LATE_START_US)  # noqa: S311
+        flow["start"] = _later(flow.get("start", "0 s"), phase + after)
     loss = link.get("loss")
     for event in changed.get("events", ()):
         event["at"] = _later(event["at"], phase)

@@ -20,6 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import beside
+
 import voxpath
 
 if TYPE_CHECKING:
@@ -33,8 +37,8 @@ BAR = 0.10
 """How far goodput and response delay may be from the kernel's, as a share of it; and the first path's share of the octets, of all."""
 SHARE = 0.9
 """Of cells that have to hold."""
-DRAWS = 2
-"""Simulated runs for each of the kernel's: with the same losses, and starts that differ by microseconds."""
+DRAWS = 4
+"""Simulated runs for each of the kernel's: with the same losses, late by chance and in other phases of the hosts' clocks, as in `beside`."""
 
 RATES = ((10, 10), (10, 2))
 DELAYS = ((10, 10), (10, 50), (10, 150))
@@ -78,13 +82,13 @@ class Cell:
             f"{pair(map(str, self.losses))} %, {self.congestion}"
         )
 
-    def scenario(self, app: str, seed: int, start: str = "0 s") -> dict[str, Any]:
-        """One flow over both paths, on stacks of the profile `linux`."""
+    def scenario(self, app: str, run: int, draw: int | None = None) -> dict[str, Any]:
+        """One flow over both paths, on stacks of the profile `linux`; by a draw as late as real ones."""
         host = {"profile": "linux", "tcp": {"congestion": self.congestion}}
         paths = {
             name: {
                 "rate": f"{rate} Mbit/s",
-                "delay": f"{delay} ms",
+                "delay": f"{delay} ms" if draw is None else beside.late(f"{delay} ms"),
                 "loss": f"{loss} %",
                 "queue": "100 packets",
             }
@@ -94,7 +98,7 @@ class Cell:
         }
         return {
             "name": "cell",
-            "seed": seed,
+            "seed": run + 1,
             "duration": "120 s",
             "topology": {
                 "kind": "multipath",
@@ -105,7 +109,7 @@ class Cell:
             "flows": [
                 {
                     "name": "flow",
-                    "start": start,
+                    "start": "0 s" if draw is None else f"{beside.phase_us(draw, run)} us",
                     "transport": {
                         "kind": "mptcp",
                         "scheduler": "linux",
@@ -128,9 +132,9 @@ def cells() -> Iterator[Cell]:
                     yield Cell(rates, delays, losses, congestion)
 
 
-def measured(cell: Cell, app: str, run: int, backend: str, draw: int = 0) -> Found | None:
+def measured(cell: Cell, app: str, run: int, backend: str, draw: int | None = None) -> Found | None:
     """What one run gives; none if it is not valid."""
-    data = cell.scenario(app, run + 1, f"{draw * 37} us")
+    data = cell.scenario(app, run, draw)
     with tempfile.TemporaryDirectory() as folder:
         result = voxpath.run(data, out=folder, backends=[backend])
         (verdict,) = Path(folder).rglob("verdict.json")
