@@ -51,7 +51,7 @@ help:
 	@echo 'make same-record OUT=FILE  records what engine, formulas and quick studies answer, as values: three minutes; FROM=OTHER runs the random plans of another record'
 	@echo 'make same-compare A=FILE B=FILE  tells where two records differ; EXPECTED=FILE names differences that are meant to be (benches/same/run.py)'
 	@echo 'make fuzz         looks for what breaks the engine, the scenario language and the speech service, FUZZ_SECONDS=60 for each target (fuzz/)'
-	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens, and 10^6 malformed datagrams at a call between real hosts: some minutes'
+	@echo 'make soak         10^9 octets over a bad link, sequence numbers that wrap, windows closed, 10 000 opens, 10^6 malformed datagrams at a call between real hosts, and 80 transfers of 100 MB beside the kernel in Multipath TCP: half an hour'
 	@echo 'make bench-aec    the echo canceller beside speexdsp and padasip: samples a second of processor time (docs/measured/benchmarks.md)'
 	@echo 'make study-echo   the study ficiu2023 in full, its results into its README: a quarter of an hour'
 	@echo 'make study-vowels  the study karaoui2023 in full, its results into its README: some minutes'
@@ -345,6 +345,7 @@ same-compare: setup
 soak: setup
 	cargo run --release --locked --quiet --package voxpath-fuzz --bin soak
 	$(BIN)/python fuzz/datagrams.py
+	$(BIN)/python fuzz/multipath.py
 
 picture: setup
 	$(BIN)/python docs/images/make.py

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 import voxpath
+from conftest import ROOT
 from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real.configuration import configurations
 from voxpath.scenario import from_dict
@@ -168,6 +170,33 @@ def test_a_path_that_goes_down_and_comes_back_costs_no_octet(ours: str | None, t
     result = voxpath.run(data, out=tmp_path, backends=["real"])
     flow = result.flows.row(0, named=True)
     assert (flow["status"], flow["bytes_wrong"], flow["bytes_delivered"]) == ("completed", 0, 12_000_000)
+
+
+@pytest.fixture
+def trouble(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(ROOT / "fuzz")
+    import multipath
+
+    yield multipath
+    sys.modules.pop("multipath", None)
+
+
+@pytest.mark.parametrize(
+    ("ours", "sends", "what"),
+    [
+        ("client", "server", "withdrawn"),
+        ("server", "server", "withdrawn"),
+        ("client", "server", "backup"),
+        ("server", "server", "backup"),
+        ("client", "client", "backup used"),
+        ("server", "client", "backup used"),
+    ],
+)
+def test_addresses_that_are_withdrawn_and_backups_are_understood_by_ours_and_the_kernels(
+    ours: str, sends: str, what: str, trouble, tmp_path: Path
+):
+    case = trouble.Case(ours, sends, "ipv4", 2, what)
+    assert trouble.judge(case, 2_000_000, tmp_path) == []
 
 
 def test_an_unmodified_program_goes_over_our_multipath_tcp_by_a_relay_at_its_edge(tmp_path: Path):
