@@ -113,8 +113,16 @@ def test_messages_come_over_layers(over, tmp_path):
     assert published["deliveries"].to_list() == [1, 1, 1]
     flows = pl.read_parquet(run / "flows.parquet")
     device = flows.row(by_predicate=pl.col("flow") == "device", named=True)
-    # What the layers add is no octet of MQTT, and some of TCP's data.
-    assert device["tcp_data_bytes"] > device["mqtt_bytes"] > device["body_bytes"] == 101_010
+    # Each layer carries the one above it, whole, and TCP carries the lowest one.
+    names = ["body_bytes", "mqtt_bytes", "websocket_bytes", "tls_bytes", "tcp_data_bytes"]
+    carried = [device[name] for name in names if device[name] is not None]
+    assert carried[0] == 101_010
+    assert sorted(set(carried[:-1])) == carried[:-1]
+    # Of TLS the broker's good-bye comes when the client is gone.
+    assert carried[-1] - carried[-2] == (24 if over.startswith("tls") else 0)
+    assert [device[f"{name}_bytes"] is not None for name in ("tls", "websocket")] == [
+        f"{name} = true" in over for name in ("tls", "websocket")
+    ]
 
 
 REAL = """

@@ -1,6 +1,6 @@
 //! Connections that their program has closed, until the last octets have left and the other end has said good-bye.
 
-use super::Layers;
+use super::{LayerCounts, Layers};
 use crate::process::{SocketId, Sockets};
 use crate::socket::Stream;
 use alloc::collections::BTreeMap;
@@ -18,11 +18,15 @@ const PIECE: u32 = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Farewells {
     waiting: BTreeMap<SocketId, Farewell>,
+    /// What layers of connections that are gone had carried, and whose they were.
+    gone: Vec<(u32, LayerCounts)>,
 }
 
 #[derive(Debug)]
 struct Farewell {
     layers: Layers,
+    /// Who wants to know what they carried.
+    owner: Option<u32>,
     /// Octets that were to be written when it last was waited for.
     unwritten: u64,
     until: Time,
@@ -30,14 +34,23 @@ struct Farewell {
 
 impl Farewells {
     /// Closes a connection that its program does not use any more. It is given back once all is said.
-    pub(crate) fn close(&mut self, now: Time, socket: SocketId, layers: Layers, sockets: &mut impl Sockets) {
-        self.waiting.insert(socket, Farewell { layers, unwritten: u64::MAX, until: now });
+    pub(crate) fn close(
+        &mut self,
+        now: Time,
+        socket: SocketId,
+        layers: Layers,
+        owner: Option<u32>,
+        sockets: &mut impl Sockets,
+    ) {
+        self.waiting.insert(socket, Farewell { layers, owner, unwritten: u64::MAX, until: now });
         self.drive(now, socket, sockets);
     }
 
     /// Something happened at a socket; whether it is one of these.
     pub(crate) fn drive(&mut self, now: Time, socket: SocketId, sockets: &mut impl Sockets) -> bool {
-        let Some(Farewell { layers, unwritten, until }) = self.waiting.get_mut(&socket) else { return false };
+        let Some(Farewell { layers, owner, unwritten, until }) = self.waiting.get_mut(&socket) else {
+            return false;
+        };
         let mut stream = layers.over(sockets.stream(socket));
         stream.close();
         if !stream.has_closed() {
@@ -50,6 +63,7 @@ impl Farewells {
             *until = now + if left > 0 { STUCK } else { SILENT };
         }
         if layers.has_closed() || sockets.has_ended(socket) || *until <= now {
+            self.gone.extend(owner.map(|owner| (owner, layers.counts())));
             self.waiting.remove(&socket);
             sockets.release(socket);
         }
@@ -74,12 +88,24 @@ impl Farewells {
 
     /// The process was killed: its sockets are gone.
     pub(crate) fn clear(&mut self) {
-        self.waiting.clear();
+        let waited = core::mem::take(&mut self.waiting).into_values();
+        self.gone.extend(waited.filter_map(|it| Some((it.owner?, it.layers.counts()))));
+    }
+
+    /// What layers of connections that are gone had carried, and whose they were; each once.
+    pub(crate) fn take_gone(&mut self) -> Vec<(u32, LayerCounts)> {
+        core::mem::take(&mut self.gone)
+    }
+
+    /// What layers of connections that are waited for have carried of somebody.
+    pub(crate) fn carried(&self, owner: u32) -> impl Iterator<Item = LayerCounts> {
+        self.waiting.values().filter(move |it| it.owner == Some(owner)).map(|it| it.layers.counts())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Carried;
     use super::super::tests::{Wire, carry, shaken};
     use super::*;
     use crate::process::{Event, ListenerId};
@@ -132,7 +158,7 @@ mod tests {
         let ([mut client, server], [mut here, there]) = shaken(false, true);
         let mut sockets = One { wire: there, released: false };
         let mut farewells = Farewells::default();
-        farewells.close(at(100), SOCKET, server, &mut sockets);
+        farewells.close(at(100), SOCKET, server, Some(3), &mut sockets);
         assert_eq!(farewells.poll_timeout(), Some(at(110)));
         for second in 101..110 {
             client.over(&mut here).write(&Payload::pattern(1, 0, 1000));
@@ -143,6 +169,10 @@ mod tests {
         farewells.handle_timeout(at(110), &mut sockets);
         assert!(sockets.released && farewells.is_empty());
         assert!(!farewells.drive(at(110), SOCKET, &mut sockets));
+        let [(3, counts)] = farewells.take_gone()[..] else { panic!("one connection was closed") };
+        // Nine frames of a client, and what came before.
+        assert!(counts.websocket.received > 9 * 1008 && counts.tls == Carried::default());
+        assert!(farewells.take_gone().is_empty());
     }
 
     #[test]
@@ -152,7 +182,7 @@ mod tests {
         server.over(&mut there).write(&Payload::pattern(1, 0, 1000));
         let mut sockets = One { wire: there, released: false };
         let mut farewells = Farewells::default();
-        farewells.close(at(1), SOCKET, server, &mut sockets);
+        farewells.close(at(1), SOCKET, server, None, &mut sockets);
         assert_eq!(farewells.poll_timeout(), Some(at(61)));
         sockets.wire.out.take(50);
         farewells.drive(at(40), SOCKET, &mut sockets);
@@ -165,7 +195,7 @@ mod tests {
     #[test]
     fn a_connection_without_layers_is_given_back_at_once() {
         let mut sockets = One::default();
-        Farewells::default().close(at(1), SOCKET, Layers::default(), &mut sockets);
+        Farewells::default().close(at(1), SOCKET, Layers::default(), None, &mut sockets);
         assert!(sockets.wire.closed && sockets.released);
     }
 }

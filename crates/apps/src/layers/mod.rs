@@ -12,6 +12,7 @@ use crate::socket::Stream;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::AddAssign;
 pub(crate) use farewells::Farewells;
 pub use layer::{Failed, Layer, Made};
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,35 @@ impl LayerOptions {
         if let Some(websocket) = &self.websocket {
             list.push(Box::new(websocket.end(has_opened, self.tls.is_some())));
         }
-        Layers { list, ..Layers::default() }
+        Layers { list, has_tls: self.tls.is_some(), ..Layers::default() }
+    }
+}
+
+/// Octets that a layer had its connection carry, with what it carries itself.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl AddAssign for Carried {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+    }
+}
+
+/// The same of each kind of layer.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LayerCounts {
+    pub(crate) tls: Carried,
+    pub(crate) websocket: Carried,
+}
+
+impl AddAssign for LayerCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.tls += other.tls;
+        self.websocket += other.websocket;
     }
 }
 
@@ -77,6 +106,9 @@ impl LayerOptions {
 pub(crate) struct Layers {
     /// From the connection up.
     list: Vec<Box<dyn Layer>>,
+    /// The lowest one is TLS.
+    has_tls: bool,
+    counts: LayerCounts,
     /// How many have begun.
     begun: usize,
     /// What is to be written to the connection.
@@ -126,11 +158,24 @@ impl Layers {
         self.unwritten.iter().map(|data| u64::from(data.len())).sum()
     }
 
+    /// Octets of all that its layers said and heard so far.
+    pub(crate) const fn counts(&self) -> LayerCounts {
+        self.counts
+    }
+
+    fn carried(&mut self, place: usize) -> &mut Carried {
+        if self.has_tls && place == 0 { &mut self.counts.tls } else { &mut self.counts.websocket }
+    }
+
     /// Puts out what the layer at a place has for the connection, by way of those below.
     fn put(&mut self, place: usize, data: impl IntoIterator<Item = Payload>) {
         for mut data in data {
-            for layer in self.list[..place].iter_mut().rev() {
-                data = layer.send(&data);
+            if place < self.list.len() {
+                self.carried(place).sent += u64::from(data.len());
+            }
+            for below in (0..place).rev() {
+                data = self.list[below].send(&data);
+                self.carried(below).sent += u64::from(data.len());
             }
             self.unwritten.push_back(data);
         }
@@ -143,6 +188,7 @@ impl Layers {
             let mut made = Made::default();
             let mut failed = Ok(());
             for data in coming {
+                self.carried(place).received += u64::from(data.len());
                 failed = failed.and_then(|()| self.list[place].receive(data, &mut made));
             }
             self.put(place, made.down);

@@ -221,6 +221,8 @@ class Layers:
             "body_bytes": Metric("B", "client", "Bodies of messages, sent and received."),
             "mqtt_bytes": Metric("B", "client", "MQTT packets, sent and received, with these bodies."),
             "mqtt_packets": Metric("1", "client", "MQTT packets, sent and received."),
+            "websocket_bytes": Metric("B", "client", "WebSocket, with MQTT in it, sent and received."),
+            "tls_bytes": Metric("B", "client", "TLS, with what is in it, sent and received."),
             "connections_lost": Metric("1", "client", "Connections that failed, or that the broker ended."),
         }
 
@@ -229,12 +231,15 @@ class Layers:
         import polars as pl
 
         def both(name: str) -> pl.Expr:
-            return (pl.col(f"{name}_sent") + pl.col(f"{name}_received")).sum()
+            either = pl.col(f"{name}_sent") + pl.col(f"{name}_received")
+            return pl.when(either.count() > 0).then(either.sum())
 
         return rows.group_by("flow", maintain_order=True).agg(
             both("body_bytes").alias("body_bytes"),
             both("mqtt_bytes").alias("mqtt_bytes"),
             both("packets").alias("mqtt_packets"),
+            both("websocket_bytes").alias("websocket_bytes"),
+            both("tls_bytes").alias("tls_bytes"),
             pl.col("connections_lost").sum(),
         )
 

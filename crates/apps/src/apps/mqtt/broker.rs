@@ -197,7 +197,7 @@ impl Server {
         self.broker.closed(now, socket.0);
         self.account.connections = self.account.connections.saturating_sub(1);
         let layers = self.layers.remove(&socket).unwrap_or_default();
-        self.farewells.close(now, socket, layers, sockets);
+        self.farewells.close(now, socket, layers, None, sockets);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clients of one process, and their connections.
 
 use super::options::ClientOptions;
-use crate::layers::{Farewells, LayerOptions, Layers};
+use crate::layers::{Carried, Farewells, LayerCounts, LayerOptions, Layers};
 use crate::process::{Event, SocketId, Sockets};
 use crate::socket::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -44,6 +44,8 @@ pub(crate) struct Account {
     pub(crate) reason: Option<Reason>,
     /// When it had left.
     pub(crate) left_at: Option<Time>,
+    /// What the layers of connections that are gone have carried.
+    gone: LayerCounts,
 }
 
 /// All clients of a process.
@@ -112,12 +114,31 @@ impl Clients {
     pub(crate) fn hear(&mut self, now: Time, event: Event, sockets: &mut impl Sockets) -> Option<u32> {
         let Event::Ready(socket) = event else { return None };
         self.farewells.drive(now, socket, sockets);
+        self.settle();
         self.by_socket.get(&socket).copied()
     }
 
     /// Does what is due at connections that are being closed.
     pub(crate) fn handle_timeout(&mut self, now: Time, sockets: &mut impl Sockets) {
         self.farewells.handle_timeout(now, sockets);
+        self.settle();
+    }
+
+    /// Notes what the layers of connections that are gone have carried.
+    fn settle(&mut self) {
+        for (number, counts) in self.farewells.take_gone() {
+            self.list[number as usize].account.gone += counts;
+        }
+    }
+
+    /// What the layers of a client's connections have carried: TLS and WebSocket, of those that it has.
+    pub(crate) fn carried(&self, number: u32) -> [Option<Carried>; 2] {
+        let one = &self.list[number as usize];
+        let mut counts = one.account.gone;
+        counts += one.layers.counts();
+        self.farewells.carried(number).for_each(|it| counts += it);
+        let LayerOptions { tls, websocket } = &self.layers;
+        [tls.as_ref().map(|_| counts.tls), websocket.as_ref().map(|_| counts.websocket)]
     }
 
     /// The next client that is to be woken by `now`.
@@ -209,9 +230,11 @@ impl Clients {
     pub(crate) fn stop(&mut self, now: Time) {
         self.by_socket.clear();
         self.farewells.clear();
+        self.settle();
         for number in 0..self.list.len() as u32 {
             let one = &mut self.list[number as usize];
             let Some(_) = one.socket.take() else { continue };
+            one.account.gone += core::mem::take(&mut one.layers).counts();
             one.client.disconnected();
             one.stands = false;
             if one.is_leaving {
@@ -229,7 +252,10 @@ impl Clients {
         let one = &mut self.list[number as usize];
         let Some(socket) = one.socket.take() else { return };
         self.by_socket.remove(&socket);
-        self.farewells.close(now, socket, core::mem::take(&mut one.layers), sockets);
+        let layers = core::mem::take(&mut one.layers);
+        self.farewells.close(now, socket, layers, Some(number), sockets);
+        self.settle();
+        let one = &mut self.list[number as usize];
         one.client.disconnected();
         one.stands = false;
         if one.is_leaving {

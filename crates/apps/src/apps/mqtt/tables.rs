@@ -4,6 +4,7 @@ use super::account::{BrokerAccount, Delivery, Published, PublisherAccount, Subsc
 use super::clients::{Account as ClientAccount, Clients};
 use super::identity::MessageId;
 use super::order::{Order, Receiver};
+use crate::layers::Carried;
 use crate::process::{ProcessTable, Saw};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -304,6 +305,8 @@ pub(crate) struct ClientRow {
     client: u32,
     account: ClientAccount,
     counts: voxpath_mqtt::ClientCounts,
+    tls: Option<Carried>,
+    websocket: Option<Carried>,
 }
 
 /// The table of clients.
@@ -371,6 +374,26 @@ pub(crate) static CLIENTS: ProcessTable<ClientRow> = ProcessTable {
                 Of::U64(|row| row.counts.octets_received),
             ),
             (
+                "websocket_bytes_sent",
+                Meaning::bytes("client", "Bytes of WebSocket, with what it carries; no value without it."),
+                Of::OptU64(|row| row.websocket.map(|it| it.sent)),
+            ),
+            (
+                "websocket_bytes_received",
+                Meaning::bytes("client", "Bytes of WebSocket, with what it carries; no value without it."),
+                Of::OptU64(|row| row.websocket.map(|it| it.received)),
+            ),
+            (
+                "tls_bytes_sent",
+                Meaning::bytes("client", "Bytes of TLS, with what it carries; no value without it."),
+                Of::OptU64(|row| row.tls.map(|it| it.sent)),
+            ),
+            (
+                "tls_bytes_received",
+                Meaning::bytes("client", "Bytes of TLS, with what it carries; no value without it."),
+                Of::OptU64(|row| row.tls.map(|it| it.received)),
+            ),
+            (
                 "body_bytes_sent",
                 Meaning::bytes("client", "Bodies of messages in them."),
                 Of::U64(|row| row.counts.body_sent),
@@ -389,11 +412,9 @@ pub(crate) static CLIENTS: ProcessTable<ClientRow> = ProcessTable {
     },
     rows: |saw, rows| {
         let mut add = |name: u32, clients: &Clients| {
-            rows.extend((0..).zip(&clients.list).map(|(client, one)| ClientRow {
-                name,
-                client,
-                account: one.account,
-                counts: *one.client.counts(),
+            rows.extend((0..).zip(&clients.list).map(|(client, one)| {
+                let [tls, websocket] = clients.carried(client);
+                ClientRow { name, client, account: one.account, counts: *one.client.counts(), tls, websocket }
             }));
         };
         for saw in saw {
