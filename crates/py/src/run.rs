@@ -83,10 +83,15 @@ pub(crate) fn tables() -> Vec<(&'static str, &'static str, Vec<Entry>)> {
 /// A column's name and its [`Meaning`].
 type Entry = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
-/// What keeps a plan from running: keys and indices of its place in the plan, message.
+/// What keeps a plan from running: keys and indices of its place in the plan, message. `edges` asks for what keeps its real hosts
+/// from being real instead.
 #[pyfunction]
-#[pyo3(signature = (plan, /))]
-pub(crate) fn check<'py>(py: Python<'py>, plan: &str) -> PyResult<Vec<(Bound<'py, PyTuple>, String)>> {
+#[pyo3(signature = (plan, /, *, edges = false))]
+pub(crate) fn check<'py>(
+    py: Python<'py>,
+    plan: &str,
+    edges: bool,
+) -> PyResult<Vec<(Bound<'py, PyTuple>, String)>> {
     let told = |Problem { path, message }| {
         let steps = path.0.into_iter().map(|step| match step {
             Step::Key(key) => key.into_bound_py_any(py),
@@ -94,7 +99,8 @@ pub(crate) fn check<'py>(py: Python<'py>, plan: &str) -> PyResult<Vec<(Bound<'py
         });
         Ok((PyTuple::new(py, steps.collect::<PyResult<Vec<_>>>()?)?, message))
     };
-    voxpath_sim::check(&plan_of(plan)?).into_iter().map(told).collect()
+    let find = if edges { voxpath_sim::edges } else { voxpath_sim::check };
+    find(&plan_of(plan)?).into_iter().map(told).collect()
 }
 
 /// A link's index and the name of its direction.

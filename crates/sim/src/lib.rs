@@ -34,7 +34,7 @@ mod ways;
 mod world;
 
 pub use batch::{Batch, Group, Joined};
-pub use check::check;
+pub use check::{check, edges};
 pub use connections::{CONNECTIONS, Connection, ConnectionEnd, ConnectionRow, Part, Sent, SubflowOf, Whole};
 pub use paths::{Paths, paths, shortest_delay};
 pub use plan::{Observe, Plan};

@@ -54,6 +54,11 @@ class Document:
         """What a run keeps of the scenario, by name: its text, and the files that it refers to."""
         return {"scenario.toml": self.text.encode(), **self.plan.files}
 
+    def problems_of_real_hosts(self) -> list[Problem]:
+        """What keeps its real hosts from being real."""
+        _, places, _ = _engine.parse_toml(self.text)
+        return _placed(_found(self.plan, places, self.base, edges=True), places)
+
     def with_seed(self, seed: int) -> Document:
         """The same scenario with another seed."""
         scenario = self.scenario.model_copy(update={"seed": seed})
@@ -323,11 +328,13 @@ def _resolve_and_check(
     return plan, problems
 
 
-def _found(plan: Plan, places: Container[Path], base: FilePath) -> Iterator[tuple[Path, str]]:
+def _found(
+    plan: Plan, places: Container[Path], base: FilePath, edges: bool = False
+) -> Iterator[tuple[Path, str]]:
     """What the engine finds wrong with the plan, told of the scenario; of a file only the first fault."""
     faulty: set[Path] = set()
     traces = Traces(base, plan.files)
-    for path, what in _engine.check(plan.json):
+    for path, what in _engine.check(plan.json, edges=edges):
         place = origin_of(path, plan.origins, places)
         source = source_of(path, plan.origins, traces)
         if source is None:

@@ -6,6 +6,7 @@ the engine finds wrong with the plan is told with the scenario's key.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
@@ -100,8 +101,23 @@ def origin_of(path: Path, origins: Origins, written: Container[Path]) -> Path:
             for place in origin.places:
                 if (*place, *rest[:length]) in written:
                     return (*place, *rest[:length])
+        # A plan may have a key deeper than the scenario.
+        inner = path[end:]
+        for begin in range(len(inner)):
+            for place in origin.places:
+                for key in _spellings(inner[-1]):
+                    if (*place, *inner[begin:-1], key) in written:
+                        return (*place, *inner[begin:-1], key)
         return origin.places[-1]
     return ()
+
+
+def _spellings(key: str | int) -> Iterator[str | int]:
+    """A plan's key as a scenario may have it: without its unit, and in the singular."""
+    yield key
+    if isinstance(key, str):
+        bare = re.sub("_(s|ns|bytes|bps)$", "", key)
+        yield from (bare, bare.removesuffix("s"))
 
 
 def source_of(path: Path, origins: Origins, files: Traces) -> str | None:

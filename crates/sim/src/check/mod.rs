@@ -67,8 +67,8 @@ pub(crate) fn observable(plan: &Plan, observe: &Observe) -> Vec<Problem> {
     checker.problems
 }
 
-/// Whether the plan can run around its real hosts.
-pub(crate) fn edges(plan: &Plan) -> Vec<Problem> {
+/// What keeps `plan` from running around its real hosts, beside what [`check`] finds.
+pub fn edges(plan: &Plan) -> Vec<Problem> {
     let mut checker = Checker { plan, problems: Vec::new() };
     let real = plan.real_hosts();
     let mut waiting = BTreeSet::new();

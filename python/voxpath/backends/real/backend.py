@@ -73,6 +73,8 @@ class RealBackend:
             UnanswerableError: There is such a scenario.
         """
         for question in questions:
+            if problems := question.document.problems_of_real_hosts():
+                raise UnanswerableError("\n".join(map(str, problems)))
             Session(question.document.plan.json)
             _check_end(question.document)
 

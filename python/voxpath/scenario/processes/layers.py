@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.processes.table import ProcessTable
 from voxpath.scenario.quantities import PositiveSize
+
+
+def _place(path: str) -> str:
+    if re.fullmatch("/[!-~]{0,999}", path) is None:
+        raise ValueError("begins with / and has at most 1000 visible ASCII characters")
+    return path
 
 
 class LayersTable(ProcessTable):
@@ -31,7 +38,7 @@ class LayersTable(ProcessTable):
     websocket: bool = Field(
         False, description="Whether connections are WebSockets, over TLS if that is there too."
     )
-    path: Annotated[str, Field(pattern=r"^/[!-~]*$", max_length=1000)] = Field(
+    path: Annotated[str, AfterValidator(_place)] = Field(
         "/mqtt", description="Of a WebSocket, where on the broker clients ask for it."
     )
 
