@@ -168,6 +168,21 @@ def test_real_hosts_have_no_tls_of_openssl_and_no_certificate_that_is_too_short(
             api.run(path, out=tmp_path / "runs", backends=["real"])
 
 
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        REAL.replace("[hosts.server]", "[hosts.server]\nsimulated = true"),
+        REAL.replace("[hosts.client]", "[hosts.client]\nsimulated = true"),
+    ],
+)
+def test_tls_has_two_real_ends_or_none(mixed, tmp_path):
+    """Sizes alone are not understood by who decrypts."""
+    path = tmp_path / "mixed.toml"
+    path.write_text(NETWORK.replace("OVER", "tls = true") + mixed)
+    with pytest.raises(UnanswerableError, match=r'app.tls: TLS .* of "client" and "server" one is real'):
+        api.run(path, out=tmp_path / "runs", backends=["real"])
+
+
 def test_our_clients_speak_tls_to_mosquitto(tmp_path):
     certified(tmp_path)
     both = tmp_path / "both.pem"
@@ -270,10 +285,12 @@ def test_our_request_for_a_websocket_is_pahos(tmp_path):
 
 # paho 2.1 loses count of a frame that its socket takes in parts, so bodies are small.
 PAHO = """
-import sys
+import ssl, sys
 from paho.mqtt import client as paho
 client = paho.Client(paho.CallbackAPIVersion.VERSION2, transport=sys.argv[1], protocol=int(sys.argv[2]))
 client.max_inflight_messages_set(20)
+if sys.argv[3] == "True":
+    client.tls_set(cert_reqs=ssl.CERT_NONE)
 came = []
 def on_connect(client, *rest):
     client.subscribe("a/#", qos=2)
@@ -293,12 +310,14 @@ print("all came")
 
 
 @pytest.mark.parametrize("transport", ["tcp", "websockets"])
-@pytest.mark.parametrize("version", [paho.MQTTv311, paho.MQTTv5])
-def test_pahos_clients_speak_to_our_broker(transport, version, tmp_path):
+@pytest.mark.parametrize(
+    ("version", "tls"), [(paho.MQTTv311, False), (paho.MQTTv5, False), (paho.MQTTv5, True)]
+)
+def test_pahos_clients_speak_to_our_broker(transport, version, tls, tmp_path):
     script = tmp_path / "say.py"
     script.write_text(PAHO)
     path = tmp_path / "paho.toml"
-    over = "websocket = true" if transport == "websockets" else "websocket = false"
+    over = f"websocket = {str(transport == 'websockets').lower()}, tls = {str(tls).lower()}"
     path.write_text(
         f"""name = "paho at our broker"
 duration = "30 s"
@@ -307,7 +326,7 @@ kind = "pipe"
 link = {{ rate = "10 Mbit/s", delay = "5 ms" }}
 [hosts.client]
 profile = "linux"
-run = ["{sys.executable}", "{script}", "{transport}", "{version}"]
+run = ["{sys.executable}", "{script}", "{transport}", "{version}", "{tls}"]
 [hosts.server]
 profile = "linux"
 [[processes]]

@@ -214,7 +214,12 @@ pub trait ProcessSettings: Sized {
     /// What keeps them from being used where its host is real.
     fn check_real(&self, _check: &mut Check<'_>) {}
 
-    /// What no other process on a real host may have too, and which key says it.
+    /// Whether it opens connections that are encrypted, so that both ends or none have to be real.
+    fn encrypts(&self) -> bool {
+        false
+    }
+
+    /// What no other process on a real host may have too.
     fn has_alone(&self) -> impl Iterator<Item = String> {
         [].into_iter()
     }

@@ -227,6 +227,11 @@ macro_rules! processes {
                 match self { $( Self::$variant(settings) => settings.check_real(check), )+ }
             }
 
+            /// As [`ProcessSettings::encrypts`].
+            pub fn encrypts(&self) -> bool {
+                match self { $( Self::$variant(settings) => settings.encrypts(), )+ }
+            }
+
             /// As [`ProcessSettings::has_alone`].
             pub fn has_alone(&self) -> Vec<alloc::string::String> {
                 match self { $( Self::$variant(settings) => settings.has_alone().collect(), )+ }

@@ -84,9 +84,25 @@ pub fn edges(plan: &Plan) -> Vec<Problem> {
             flow.app.check_real(flow.transport.carries(), &mut checker.root().at("flows").at(i).at("app"));
         }
     }
+    let runs_on = |node: u32| real.get(node as usize) == Some(&true);
+    // Who serves there, if it is a process: programs are where hosts are real.
+    let serves_simulated = |node: u32| {
+        let mut there = plan.processes.iter().filter(|it| it.node == node && !it.app.ports().is_empty());
+        there.any(|it| it.simulated)
+    };
+    for (i, process) in plan.processes.iter().enumerate().filter(|(_, it)| it.app.encrypts()) {
+        let is_real = !process.simulated && runs_on(process.node);
+        let peers = process.app.targets();
+        if let Some(peer) = peers.into_iter().find(|&it| (runs_on(it) && !serves_simulated(it)) != is_real) {
+            let [one, other] = [process.node, peer].map(|node| &plan.nodes[node as usize].name);
+            let message = format_args!(
+                "TLS is encrypted between real ends, and has sizes alone between simulated ones: of {one:?} and {other:?} one is real"
+            );
+            checker.fail(format_args!("processes[{i}].app.clients.layers.tls"), message);
+        }
+    }
     let mut short = BTreeMap::new();
     for (i, process) in plan.processes.iter().enumerate() {
-        let runs_on = |node: u32| real.get(node as usize) == Some(&true);
         if !process.simulated && (runs_on(process.node) || process.app.targets().into_iter().any(runs_on)) {
             process.app.check_real(&mut checker.root().at("processes").at(i).at("app"));
             for topic in process.app.has_alone() {

@@ -86,6 +86,10 @@ impl ProcessSettings for Publisher {
         self.messages.is_none()
     }
 
+    fn encrypts(&self) -> bool {
+        self.clients.layers.tls.is_some()
+    }
+
     fn targets(&self) -> impl Iterator<Item = u32> {
         [self.clients.broker.node].into_iter()
     }

@@ -52,6 +52,10 @@ impl ProcessSettings for Subscriber {
         self.clients.layers.check_real(&mut check.at("clients").at("layers"));
     }
 
+    fn encrypts(&self) -> bool {
+        self.clients.layers.tls.is_some()
+    }
+
     fn targets(&self) -> impl Iterator<Item = u32> {
         [self.clients.broker.node].into_iter()
     }
