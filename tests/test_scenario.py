@@ -251,3 +251,18 @@ def test_no_value_breaks_a_table(value):
             from_dict(data)
         except ScenarioError as error:
             assert error.problems
+
+
+@given(st.lists(st.text("aé😀 ", max_size=6), min_size=1, max_size=30))
+def test_elements_of_a_long_line_have_their_columns(words: list[str]):
+    quoted = [f'["{word}", "{word}"]' for word in words]
+    text = f"first = 1\nlist = [{', '.join(quoted)}]\n"
+    _, places, faults = _engine.parse_toml(text)
+    assert faults == []
+    column = len("list = [") + 1
+    for index, element in enumerate(quoted):
+        assert places["list", index] == (2, column)
+        assert places["list", index, 0] == (2, column + 1)
+        assert places["list", index, 1] == (2, column + element.index(", ") + 2)
+        column += len(element) + len(", ")
+    assert places[("list",)] == (2, 1)

@@ -4,6 +4,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use std::cell::Cell;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -50,20 +51,25 @@ pub(crate) fn format_toml(json: &str) -> PyResult<String> {
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
+    /// The offset that was asked for last, and its characters from its line's begin: a line may have all of a list.
+    last: Cell<(usize, usize)>,
 }
 
 impl<'t> Lines<'t> {
     fn of(text: &'t str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        Self { text, starts }
+        Self { text, starts, last: Cell::new((0, 0)) }
     }
 
     /// Line and column of a byte offset, both from 1.
     fn place(&self, offset: usize) -> (usize, usize) {
         let line = self.starts.partition_point(|&start| start <= offset);
         let start = self.starts[line - 1];
-        let before = self.text.get(start..offset).unwrap_or_default();
-        (line, before.chars().count() + 1)
+        let (from, counted) =
+            Some(self.last.get()).filter(|(at, _)| (start..=offset).contains(at)).unwrap_or((start, 0));
+        let before = counted + self.text.get(from..offset).unwrap_or_default().chars().count();
+        self.last.set((offset, before));
+        (line, before + 1)
     }
 }
 
