@@ -21,7 +21,7 @@ from voxpath.voice.call import call, emodel, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
-from voxpath.voice.call.measures.base import Evidence
+from voxpath.voice.call.measures.base import Evidence, Score
 from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import of_scenario, one_link
 from voxpath.voice.call.player import MISSING, Fate, Heard, play
@@ -381,6 +381,22 @@ def test_silence_and_clipping_are_told(tmp_path: Path):
     assert {score.value for score in told.scores.values()} == {None}
     loud = np.clip(10 * tone(16_000, 1).astype(int), -32768, 32767)
     assert "clipped" in read(save(tmp_path / "loud.wav", loud, 16_000)).notes[0]
+
+
+def test_an_hour_of_speech_is_judged_by_sections(tmp_path: Path):
+    voice = read(None).at(8_000)
+    hour = np.resize(voice, 3_600 * 8_000)
+    path = save(tmp_path / "hour.wav", hour, 8_000)
+    made = call(BAD, (path,), codec="g711", wish=Wish(frame_ns=60_000_000), out=tmp_path / "runs")
+    (talk,) = made.talks
+    assert len(talk.heard.values) == len(hour)
+    assert 0.04 < talk.heard.count(*MISSING) / len(talk.encoded.frames) < 0.06
+    told = verdict.judged(made, talk, ("emodel", "pesq", "words", "formants"))
+    assert told.scores["pesq"].value is not None
+    assert told.scores["pesq"].reason.startswith("mean of 4 sections of 15 s")
+    assert told.scores["emodel"].value is not None
+    for name in ("words", "formants"):
+        assert told.scores[name] == Score.none("the recording is longer than 60 s")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
@@ -105,10 +105,18 @@ def scores(evidence: Evidence, names: Sequence[str]) -> dict[str, Score]:
     if len(slow) < 2:
         return {name: MEASURES[name].score(evidence) for name in names}
     with ProcessPoolExecutor(min(len(slow), processors()), get_context("spawn")) as pool:
-        asked = {name: pool.submit(_score, name, evidence) for name in slow}
+        needed = _needed(evidence)
+        asked = {name: pool.submit(_score, name, needed) for name in slow}
         found = {name: MEASURES[name].score(evidence) for name in names if name not in asked}
         found |= {name: future.result() for name, future in asked.items()}
     return {name: found[name] for name in names}
+
+
+def _needed(evidence: Evidence) -> Evidence:
+    """Without what the slow measures do not ask for: an hour of it is copied into each process."""
+    talk = evidence.talk
+    encoded = replace(talk.encoded, frames=(), copies=())
+    return replace(evidence, talk=replace(talk, encoded=encoded, clean=talk.clean[:0]))
 
 
 def _score(name: str, evidence: Evidence) -> Score:
