@@ -104,3 +104,22 @@ def test_each_subflow_has_a_row_and_the_flow_their_sums(tmp_path: Path):
     assert flow["transport"] == "mptcp"
     assert flow["status"] == "completed"
     assert flow["server_data_segments_sent"] == server["data_segments_sent"].sum()
+
+
+def test_a_connection_that_nobody_hears_of_has_a_row_of_its_flow(tmp_path: Path):
+    data: dict[str, Any] = {
+        "name": "nothing gets through",
+        "duration": "20 s",
+        "topology": {"kind": "pipe", "link": {"delay": "10 ms"}},
+        "hosts": {"client": {"profile": "linux"}, "server": {"profile": "linux"}},
+        "flows": [
+            {"name": "lost", "transport": {"kind": "mptcp"}, "app": {"kind": "bulk", "size": "10 kB"}},
+            {"name": "plain", "transport": {"kind": "tcp"}, "app": {"kind": "bulk", "size": "10 kB"}},
+        ],
+    }
+    data["topology"]["link"]["loss"] = "100 %"
+    nothing = voxpath.run(data, out=tmp_path).flows
+    assert nothing["flow"].to_list() == ["lost", "plain"]
+    assert nothing["established_ns"].to_list() == [None, None]
+    data["topology"]["link"]["loss"] = "0 %"
+    assert voxpath.run(data, out=tmp_path).flows["established_ns"].null_count() == 0
