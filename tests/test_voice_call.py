@@ -349,6 +349,7 @@ def test_concealment_goes_on_with_the_pitch_and_fades():
         ("g711", Wish(bitrate=32_000), "64 kbit/s"),
         ("pcm", Wish(dtx=True), "no DTX"),
         ("pcm", Wish(frame_ns=60_000_000), "give a shorter frame"),
+        ("g711", Wish(frame_ns=5_000_000), "10, 20, 40 or 60 ms"),
     ],
 )
 def test_a_codec_says_what_it_can(codec: str, wish: Wish, told: str, tmp_path: Path):
@@ -399,6 +400,22 @@ def test_an_hour_of_speech_is_judged_by_sections(tmp_path: Path):
         assert told.scores[name] == Score.none("the recording is longer than 60 s")
 
 
+def test_a_constant_is_silence_and_no_numbers_are_no_recording(tmp_path: Path):
+    import av
+
+    assert read(save(tmp_path / "constant.wav", np.full(16_000, 9_000, np.int16), 16_000)).is_silent
+    path = tmp_path / "odd.wav"
+    with av.open(str(path), "w", format="wav") as file:
+        stream = file.add_stream("pcm_f32le", rate=16_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(np.full((1, 100), np.nan, np.float32), "flt", "mono")
+        frame.sample_rate = 16_000
+        file.mux([*stream.encode(frame), *stream.encode(None)])
+    with pytest.raises(CallError, match="no finite numbers"):
+        read(path)
+    with pytest.raises(CallError, match="is no file"):
+        read(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [(b"", "cannot be read"), (b"RIFF not a wave file at all", "cannot be read"), (None, "no such file")],
@@ -417,6 +434,15 @@ def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path)
     made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
     assert not made.talks[0].heard.values.any()
     assert verdict.judged(made, made.talks[0], ("emodel",)).sentence == "bad, 1.2: lost packets, not delay"
+
+
+@pytest.mark.parametrize("over", TRANSPORTS)
+def test_where_nothing_is_heard_of_opus_it_is_said(over: str, tmp_path: Path):
+    made = call(one_link({"loss": "100 %"}, "nothing"), over=over, out=tmp_path)
+    said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
+    # What publishes begins when it is connected.
+    why = "no frame was sent, since there was no connection" if over == "mqtt" else "no frame came"
+    assert said == f"nothing is heard: {why}"
 
 
 # One more of a kind

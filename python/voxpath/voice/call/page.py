@@ -61,7 +61,10 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     def share(count: int) -> str:
         return f"{100 * count / max(sent, 1):.1f} %"
 
-    rows: list[list[str | Cell]] = [
+    rows: list[list[str | Cell]] = []
+    if talk.said.notes:
+        rows.append(["recording", f"{talk.said.rate_hz} samples/s", "; ".join(talk.said.notes)])
+    rows += [
         ["delay, mouth to ear", f"{delay.total_ms:.0f} ms", _shares(verdict)],
         [
             "delay of the network",

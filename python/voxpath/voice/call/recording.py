@@ -21,6 +21,8 @@ SAMPLE = "sample.flac"
 
 LOWEST_HZ, HIGHEST_HZ = 8_000, 48_000
 _FULL = 32_767
+_FLOATS = frozenset({"flt", "fltp", "dbl", "dblp"})
+"""FFmpeg's names of formats of samples that may be no numbers."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Recording:
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is nothing above the noise of 16 bits."""
-        return int(self.values.min()) >= -1 and int(self.values.max()) <= 1
+        """Whether there is nothing above the noise of 16 bits; a constant is not heard."""
+        return int(self.values.max()) - int(self.values.min()) <= 2
 
     def at(self, rate_hz: int) -> NDArray[np.int16]:
         """Its samples at another rate."""
@@ -94,7 +96,7 @@ def _read(path: Path, name: str) -> Recording:
     try:
         # Whoever names a device, a pipe or an address means something else.
         if not path.is_file():
-            raise CallError(f"{name}: there is no such file")
+            raise CallError(f"{name}: {'is no file' if path.exists() else 'there is no such file'}")
         with av.open(str(path), mode="r") as container:
             if not container.streams.audio:
                 raise CallError(f"{name}: has no sound in it")
@@ -105,11 +107,11 @@ def _read(path: Path, name: str) -> Recording:
                     f"{name}: has {rate} samples a second; a call takes {LOWEST_HZ} to {HIGHEST_HZ}"
                 )
             resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
-            parts = [
-                made.to_ndarray()[0]
-                for frame in container.decode(stream)
-                for made in resampler.resample(frame)
-            ]
+            parts = []
+            for frame in container.decode(stream):
+                if frame.format.name in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
+                    raise CallError(f"{name}: has samples that are no finite numbers")
+                parts += [made.to_ndarray()[0] for made in resampler.resample(frame)]
             parts += [made.to_ndarray()[0] for made in resampler.resample(None)]
     except (av.error.FFmpegError, OSError) as error:
         raise CallError(f"{name}: cannot be read as a sound: {error.strerror or error}") from None

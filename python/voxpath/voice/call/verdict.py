@@ -13,6 +13,7 @@ from voxpath.voice.call.buffer import ADAPTIVE
 from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import beyond, judge
+from voxpath.voice.call.player import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,18 +55,31 @@ class Verdict:
 def judged(call: Call, talk: Talk, names: Sequence[str]) -> Verdict:
     """Judges one direction by some measures."""
     evidence = Evidence(talk, call.codec, call.buffer["kind"] == ADAPTIVE)
-    return Verdict(sentence(judge(evidence), beyond(talk)), scores(evidence, names), delay.of(talk))
+    said = sentence(judge(evidence), beyond(talk), unheard(talk))
+    return Verdict(said, scores(evidence, names), delay.of(talk))
 
 
-def sentence(judged: Judged | None, beyond: str | None = None) -> str:
+def unheard(talk: Talk) -> str | None:
+    """Why nothing was heard; none where something was."""
+    if talk.heard.count(Fate.PLAYED, Fate.RECOVERED):
+        return None
+    if not talk.sent.any():
+        return "no frame was sent, since there was no connection"
+    return "no frame came" if talk.heard.count(Fate.LATE) == 0 else "no frame came in time"
+
+
+def sentence(judged: Judged | None, beyond: str | None = None, unheard: str | None = None) -> str:
     """How good it is, and whose fault what is not so good.
 
     Args:
         judged: By the E-model; none where it does not apply.
         beyond: Why it does not rate the echo.
+        unheard: Why nothing was heard.
     """
     if judged is None and beyond is not None:
         return f"not rated: {beyond}"
+    if judged is None and unheard is not None:
+        return f"nothing is heard: {unheard}"
     if judged is None:
         return "there is no speech to be judged"
     mos = judged.rating.mos

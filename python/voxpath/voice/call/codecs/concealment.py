@@ -26,6 +26,8 @@ _Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 class Concealment:
     """What is received passes, `DELAY` samples late; what is lost is made up."""
 
+    BLOCK = _BLOCK
+    """Samples of which a frame is a multiple."""
     DELAY = _MOST_PITCH // 4
     """The last quarter of a period is held back: if a loss follows, it passes over into what is made up."""
 

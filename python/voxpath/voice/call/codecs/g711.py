@@ -68,6 +68,10 @@ class G711:
             raise CallError("g711 has 64 kbit/s, no in-band FEC and no DTX")
         values = recording.at(RATE_HZ)
         frame = samples_of(wish, RATE_HZ)
+        if frame % Concealment.BLOCK:
+            raise CallError(
+                "a frame of g711 has 10, 20, 40 or 60 ms: its concealment works on 10 ms (Appendix I)"
+            )
         frames = [compress(part) for part in frames_of(values, frame)]
         told = f"G.711 μ-law, {1000 * frame / RATE_HZ:g} ms, concealment of Appendix I"
         lookahead = Concealment.DELAY
