@@ -18,6 +18,7 @@ import voxpath as voxpath_package
 from conftest import SCENARIOS, SMALL, contents
 from test_damage import bits, flipped
 from voxpath.results import digests, packs
+from voxpath.results.answers import Answers
 from voxpath.results.folders import locked
 from voxpath.results.identity import Observe
 from voxpath.results.kept import table
@@ -489,3 +490,16 @@ def test_many_runs_are_answered_as_few_are(tmp_path: Path, monkeypatch: pytest.M
     assert streamed.summary.equals(held.summary)
     assert streamed.flows.equals(held.flows)
     assert list(streamed.outcomes) == [replace(outcome, reused=True) for outcome in held.outcomes]
+
+
+def test_a_sweep_that_saves_nothing_never_holds_the_rows_of_all_runs(
+    voxpath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def held(_: Answers) -> pl.DataFrame:
+        raise AssertionError("all flows are asked for")
+
+    monkeypatch.setattr(Answers, "flows", property(held))
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    assert voxpath("sweep", "sweep.toml").code == 0
+    with pytest.raises(AssertionError, match="all flows are asked for"):
+        voxpath("sweep", "sweep.toml", "--save", "flows.csv")

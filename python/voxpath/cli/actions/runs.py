@@ -44,7 +44,7 @@ from voxpath.sweeps.cluster import ClusterError
 from voxpath.terminal import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import polars as pl
 
@@ -175,7 +175,7 @@ def sweep(path: Path, options: SweepOptions) -> int:
         print_json(answers_told("sweep", answers))
     else:
         tables.print_sweep(document.scenario.name, answers, len(replications))
-    saved = _saved("flows", answers.flows, options)
+    saved = _saved("flows", lambda: answers.flows, options)
     return max(saved, print_runs(answers.outcomes, quiet=options.json))
 
 
@@ -211,7 +211,7 @@ def compare(sources: Sequence[Path], options: CompareOptions) -> int:
         print_json({**told, "answers": [row for row in told["answers"] if row["metric"] in shown]})
     else:
         tables.print_comparison(answers, lines)
-    saved = _saved("summary", answers.summary, options)
+    saved = _saved("summary", lambda: answers.summary, options)
     return max(saved, print_runs(answers.outcomes, quiet=options.json))
 
 
@@ -321,12 +321,12 @@ def _check_save(path: Path | None) -> None:
         raise click.BadParameter(str(error), param_hint="--save") from None
 
 
-def _saved(what: str, frame: pl.DataFrame, options: _Spread) -> int:
-    """Writes a frame, if that is asked for, and says where it is; 1 where it cannot be written."""
+def _saved(what: str, frame: Callable[[], pl.DataFrame], options: _Spread) -> int:
+    """Makes a frame and writes it, if that is asked for; says where, and is 1 where it cannot be written."""
     if options.save is None:
         return 0
     try:
-        files.save(frame, options.save)
+        files.save(frame(), options.save)
     except ValueError as error:
         return failed(error)
     terminal.console(stderr=options.json).print(f"{what}: {options.save}")
