@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -91,17 +91,13 @@ class SimBackend:
 
     def _tasks(self, question: Question, *, packed: bool) -> Sequence[Task]:
         """What all replications have in common is held once."""
-        task = Task(
-            question.document.plan.json,
-            question.document.written,
-            0,
-            question.observe or self.observe,
-            str(self.root),
-            self.force,
-            packed,
-        )
+        document = question.document
+        plan, scenario = document.plan.json, document.written
+        observe, root = question.observe or self.observe, str(self.root)
         asked = question.replications
-        return Made(len(asked), lambda index: replace(task, replication=asked[index]))
+        return Made(
+            len(asked), lambda index: Task(plan, scenario, asked[index], observe, root, self.force, packed)
+        )
 
 
 def observation(document: Document, observe: Collection[str], capture: Collection[str]) -> Observe:

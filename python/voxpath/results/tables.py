@@ -70,6 +70,8 @@ class _Parts:
 
 def _tables(asked: Sequence[Sequence[Outcome]], name: str) -> list[pl.DataFrame]:
     """All files are read by one query: opening a thousand small ones each by its own takes seconds."""
+    # Each is made when it is asked for.
+    asked = [list(some) for some in asked]
     outcomes = list(dict.fromkeys(outcome for some in asked for outcome in some))
     if not outcomes:
         return [pl.DataFrame() for _ in asked]

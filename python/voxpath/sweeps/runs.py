@@ -13,7 +13,7 @@ from collections import deque
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -91,7 +91,11 @@ class Task:
     @property
     def folder(self) -> Path:
         """Where it is kept, in a folder or by this name in a pack."""
-        return Path(self.root) / self.identity.name
+        return _root(self.root) / self.identity.name
+
+
+_root = lru_cache(Path)
+"""Runs have few directories; to take a path apart costs as much as all else of a run that is there."""
 
 
 def perform(task: Task) -> Outcome:
@@ -277,7 +281,7 @@ def perform_all(
     """
     stores = {root: Store(Path(root)) for root in {task.root for task in tasks}}
     new_roots = {store.root for store in stores.values() if not store.root.exists()}
-    outcomes = Outcomes(len(tasks), lambda index: (tasks[index].folder, tasks[index].replication))
+    outcomes = Outcomes(len(tasks), lambda index: _place(tasks[index]))
     damage: dict[int, str] = {}
     try:
         for store in stores.values():
@@ -331,6 +335,10 @@ def perform_all(
                         directory.rmdir()
         raise
     return outcomes
+
+
+def _place(task: Task) -> tuple[Path, int]:
+    return task.folder, task.replication
 
 
 def _tidy(stores: Iterable[Store], merge: Callable[[Packs], None]) -> None:

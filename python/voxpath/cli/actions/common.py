@@ -224,20 +224,25 @@ def print_runs(outcomes: Sequence[Outcome], *, quiet: bool = False) -> int:
     if not outcomes:
         return 0
     out = terminal.console(stderr=quiet)
-    reused = sum(outcome.reused for outcome in outcomes)
+    reused, remarkable = 0, []
+    # Each is made when it is asked for.
+    for outcome in outcomes:
+        reused += outcome.reused
+        if outcome.damage is not None or outcome.rejected or not outcome.valid:
+            remarkable.append(outcome)
     where = (
         outcomes[0].folder if len(outcomes) == 1 else f"{len(outcomes)} runs in {outcomes[0].folder.parent}"
     )
     if not quiet:
         out.print(f"results: {where}" + (f" ({reused} of them there already)" if reused else ""))
-    for outcome in outcomes:
+    for outcome in remarkable:
         if outcome.damage is not None:
             terminal.warn(f"{outcome.folder} was damaged ({outcome.damage}), and was made again")
         for number, problem in enumerate(outcome.rejected, start=1):
             out.print(
                 f"{outcome.folder}: attempt {number} of {len(outcome.rejected) + 1} was invalid: {problem}"
             )
-    invalid = [outcome for outcome in outcomes if not outcome.valid]
+    invalid = [outcome for outcome in remarkable if not outcome.valid]
     for outcome in invalid:
         verdict = outcome.folder / "verdict.json"
         problems = "; ".join(json.loads(verdict.read_bytes())["problems"])
