@@ -17,7 +17,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million cost bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -77,7 +77,8 @@ help:
 	@echo 'make bench-scale  what a packet-hop costs among 10 to 10 000 flows, what an idle flow holds, what observing costs'
 	@echo 'make bench-mptcp  what two subflows cost beside one TCP flow of the same rate, and what a connection of two holds'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
-	@echo 'make million      the working region of ramli2018 with RUNS_OF_MILLION=1000000 runs, killed five times on its way (docs/measured/million.md): a day or more; 10000 to try it'
+	@echo 'make million      the working region of ramli2018 with RUNS_OF_MILLION=1000000 runs, killed five times on its way (docs/measured/million.md): an hour or less on two cores; 10000 to try it'
+	@echo 'make cost         what many runs cost, by a model checked against sweeps of 10^4, 10^5 and 10^6 runs: half an hour (docs/measured/cost.md)'
 	@echo 'make clean        removes what make has built'
 
 # Packages come while the engine is compiled, which takes one processor longer than anything else.
@@ -460,6 +461,9 @@ bench-sweep: setup
 
 million: setup
 	$(BIN)/python benches/million/run.py --runs $(RUNS_OF_MILLION) --jobs 2
+
+cost: setup
+	$(BIN)/python benches/million/cost.py
 
 clean:
 	rm -rf $(VENV) $(STAMPS) target runs docs/site python/voxpath/_engine*.so
