@@ -77,7 +77,7 @@ def test_the_examples_of_the_help_run(line: str, voxpath, tmp_path: Path):
         voxpath("run", "scenarios/lossy-download.toml", "--replication", "0", "--observe", "tcp")
         (folder,) = (tmp_path / "runs").iterdir()
         line = line.replace("3f2a", folder.name[:4])
-    if line.startswith(("list", "site")):
+    if line.startswith(("gc", "list", "site")):
         voxpath("run", "scenarios/lossy-download.toml", "--replication", "0")
         line = line.replace(" sarkar2022.html", "")
     if line.startswith("call "):
