@@ -14,6 +14,7 @@ from conftest import SMALL, contents
 from test_damage import flipped
 from test_packs import SWEEP, of_another_version, tasks
 from voxpath import _engine
+from voxpath.results import packs
 from voxpath.results.folders import Folders
 from voxpath.results.identity import Identity
 from voxpath.results.packs import Packs
@@ -65,7 +66,10 @@ def test_a_clean_store_stays_as_it_is(voxpath, small: Path, tmp_path: Path):
     assert "removed: nothing" in voxpath("gc").out
 
 
-def test_what_a_killed_process_left_goes_and_small_packs_are_merged(voxpath, small: Path, tmp_path: Path):
+def test_what_a_killed_process_left_goes_and_many_small_packs_are_merged(
+    voxpath, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(packs, "_GATHERED", 8)
     assert voxpath("sweep", small, "--out", "whole").code == 0
     for task in tasks(SWEEP, tmp_path / "runs", 4):
         pack([task])
@@ -74,6 +78,9 @@ def test_what_a_killed_process_left_goes_and_small_packs_are_merged(voxpath, sma
     (left / "pack.json").write_text("{")
     found = told(voxpath)
     assert found["removed"] == {"left": 1, "damaged": 0, "runs": 0}
+    (merged,) = (tmp_path / "runs" / "packs").iterdir()
+    assert merged.name.startswith("loose-"), "a sweep may be under way"
+    assert "8 of them there already" in voxpath("sweep", small).out
     assert contents(tmp_path / "runs") == contents(tmp_path / "whole")
 
 
@@ -95,8 +102,8 @@ def test_runs_of_other_builds_are_counted_and_go_where_that_is_asked_for(
     assert "9 runs of other builds: --other-builds removes them" in voxpath("gc").out
     found = told(voxpath, "--other-builds")
     assert (found["removed"], found["other_builds"]) == ({"left": 0, "damaged": 0, "runs": 9}, 0)
-    assert contents(tmp_path / "runs") == before
     assert "8 of them there already" in voxpath("sweep", small).out
+    assert contents(tmp_path / "runs") == before
 
 
 def test_a_store_of_other_builds_alone_is_empty_afterwards(voxpath, other_build, tmp_path: Path):
@@ -118,6 +125,7 @@ def test_a_full_disk_keeps_packs_apart_and_nothing_else(
     def full(_: Folders, name: str, __: object) -> Path:
         raise StoreError(f"cannot write {name}: No space left on device")
 
+    monkeypatch.setattr(packs, "_GATHERED", 2)
     monkeypatch.setattr(Folders, "keep", full)
     called = voxpath("gc", "--other-builds")
     assert called.code == 0, called.err

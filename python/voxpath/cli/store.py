@@ -49,7 +49,7 @@ Examples:
 )
 @JSON
 def gc(store: Path, other_builds: bool, json: bool) -> int:
-    """Removes from a STORE (by default runs) what no sweep will use again, and merges its small packs.
+    """Removes from a STORE (by default runs) what no sweep will use again, and merges many small packs.
 
     That is what killed processes left, and packs that were set aside as damaged. Runs on real hosts stay,
     whoever made them: they cannot be made again.

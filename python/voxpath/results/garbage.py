@@ -44,7 +44,7 @@ class Collected:
 
 
 def collect(store: Store, build: str, *, other_builds: bool) -> Collected:
-    """Removes what is of no use from a store, and merges small packs. Nobody else is disturbed.
+    """Removes what is of no use from a store, and merges many small packs. Nobody else is disturbed.
 
     Args:
         store: Where.
@@ -68,7 +68,8 @@ def collect(store: Store, build: str, *, other_builds: bool) -> Collected:
         dropped = len(folders) + store.packs.drop(packed)
     unmerged = None
     try:
-        store.packs.seal()
+        # Not sealed: of a sweep that is under way the last packs would hold other parts.
+        store.packs.gather()
     except StoreError as error:
         # As on a full disk, where what was removed is of use all the same.
         unmerged = str(error)
