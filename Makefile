@@ -17,7 +17,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million cost bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record mptcp-blackhole differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million cost bench-mqtt bench-front bench-sealed study-mqtt
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -43,6 +43,7 @@ help:
 	@echo 'make classes-record  adds to that record what is missing to CLASSES_RUNS=8 runs a cell'
 	@echo 'make mptcp-grid   our Multipath TCP beside a recorded kernel in 48 cells of two paths: some minutes (docs/measured/mptcp.md)'
 	@echo 'make mptcp-grid-record  adds to that record what is missing to MPTCP_RUNS=8 runs a cell'
+	@echo 'make mptcp-blackhole  a path of two that goes away and comes back, ours beside the kernel: ten minutes (docs/measured/mptcp-blackhole.md)'
 	@echo 'make differential random scenarios beside a recorded kernel, the worst first (docs/measured/differential.md)'
 	@echo 'make differential-record  records the first DIFFERENTIAL=100 scenarios of SEED=1; it can be interrupted'
 	@echo 'make formulas     how far the closed forms are from published values and from the simulator (docs/measured/formulas.md)'
@@ -310,6 +311,9 @@ mptcp-grid: setup
 
 mptcp-grid-record: setup
 	$(BIN)/python benches/fidelity/mptcp.py --record $${MPTCP_RUNS:-8} --at-once $${GRID_AT_ONCE:-4}
+
+mptcp-blackhole: setup
+	$(BIN)/python benches/fidelity/blackhole.py
 
 differential: setup
 	$(BIN)/python benches/fidelity/differential.py
