@@ -89,9 +89,13 @@ def told(plan: Mapping[str, Any], index: int, device: str) -> Told:
     return Told(commands, keys)
 
 
-def joins(plan: Mapping[str, Any], index: int) -> bool:
-    """Whether connections of Multipath TCP that programs open may have several subflows at a host."""
-    return len(_interfaces(plan, index)) > 1 and _KEYS.exists()
+def joins(plan: Mapping[str, Any]) -> bool:
+    """Whether connections of Multipath TCP that programs open may have several subflows.
+
+    They may where a host has several interfaces.
+    """
+    several = any(len(_interfaces(plan, index)) > 1 for index in range(len(plan["nodes"])))
+    return several and _KEYS.exists()
 
 
 def _interfaces(plan: Mapping[str, Any], index: int) -> list[int]:
@@ -100,12 +104,13 @@ def _interfaces(plan: Mapping[str, Any], index: int) -> list[int]:
 
 
 def _of_programs(plan: Mapping[str, Any], index: int, device: str) -> Told:
-    """What a kernel is told for programs that open sockets of Multipath TCP, if it has several interfaces."""
-    if not joins(plan, index):
+    """What a kernel is told for programs that open sockets of Multipath TCP."""
+    if not joins(plan):
         return Told((), ())
     own = _interfaces(plan, index)
     # Programs may be started later on a host that is real for nothing else.
-    opens = plan["nodes"][index]["real"] or any(program["node"] == index for program in plan["programs"])
+    runs = plan["nodes"][index]["real"] or any(program["node"] == index for program in plan["programs"])
+    opens = len(own) > 1 and runs
     addresses = plan["nodes"][index]["addresses"]
     endpoints = [f"mptcp endpoint add {addresses[place]} dev {device} subflow" for place in own if opens]
     return Told([f"mptcp limits set subflow {_MOST} add_addr_accepted {_MOST}", *endpoints], ())

@@ -45,7 +45,7 @@ class Relay:
         transport: `tcp` or `udp`.
         place: Where it listens.
         target: Where it leads.
-        multipath: Whether who comes by TCP may come by Multipath TCP too: where the host has several
+        multipath: Whether who comes by TCP may come by Multipath TCP too: where a host has several
             interfaces.
     """
 
@@ -68,7 +68,7 @@ def relays(plan: Mapping[str, Any]) -> list[Relay]:
         transport, host = relay["transport"], relay["node"]
         if relay["kind"] == "reach":
             target = (outer.get((relay["target"], transport), LOOPBACK), relay["target"])
-            several = transport == "tcp" and multipath.joins(plan, host)
+            several = transport == "tcp" and multipath.joins(plan)
             found += [
                 Relay(host, True, transport, (address, relay["port"]), target, several)
                 for address in nodes[host]["addresses"]

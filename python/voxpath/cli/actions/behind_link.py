@@ -66,10 +66,12 @@ def document(
     asked = {_listening(text) for text in behind.reach}
     outer = [f"{port}/{transport}" for port, transport in inherited]
     links, base = _links(behind)
-    host: dict[str, Any] = {"profile": "linux"}
+    here: dict[str, Any] = {"profile": "linux", "run": list(command)}
     if len(links) > 1:
-        host["interfaces"] = {one["name"]: [] for one in links}
+        # The other end has no interfaces: it answers by the link from whose address it was asked.
+        here["interfaces"] = {one["name"]: [] for one in links}
     there = {
+        "profile": "linux",
         "real": True,
         "reach": [*behind.reach, *(text for text in outer if _listening(text) not in asked)],
         "publish": [_at_command(text) for text in behind.publish],
@@ -78,7 +80,7 @@ def document(
     data = {
         "name": f"{Path(command[0]).name} behind {'a link' if len(links) == 1 else 'two links'}",
         "topology": {"kind": "explicit", "hosts": [HERE, THERE], "links": links},
-        "hosts": {HERE: {**host, "run": list(command)}, THERE: {**host, **there}},
+        "hosts": {HERE: here, THERE: there},
     }
     try:
         return from_dict(data | ({} if seed is None else {"seed": seed}), base=base)
