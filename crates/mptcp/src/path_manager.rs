@@ -194,6 +194,11 @@ impl PathManager {
         place.map_or(u8::MAX, |place| place as u8 + 1)
     }
 
+    /// Whether subflows from an address of this end are backups.
+    pub(crate) fn is_backup(&self, ip: IpAddr) -> bool {
+        self.local.iter().any(|local| local.address.ip == ip && local.address.backup)
+    }
+
     pub(crate) fn limit(&self) -> usize {
         self.management.limit.into()
     }

@@ -141,6 +141,7 @@ impl Connection {
                 if self.mode == Mode::Opening {
                     self.agree(Key(sender));
                     self.subflows[0].handshake = Handshake::Done;
+                    self.ask_for_backup(0);
                     while let Some((start, dss)) = self.subflows[0].early.pop_front() {
                         self.learn(0, start, &dss);
                     }
@@ -204,9 +205,11 @@ impl Connection {
     fn hear_dss(&mut self, now: Time, id: SubflowId, received: &Received, dss: &Dss) -> bool {
         let subflow = &mut self.subflows[id];
         match subflow.handshake {
-            Handshake::CapableAnswered | Handshake::JoinAnswered { .. } => {
-                subflow.handshake = Handshake::Done
+            Handshake::CapableAnswered => {
+                subflow.handshake = Handshake::Done;
+                self.ask_for_backup(id);
             }
+            Handshake::JoinAnswered { .. } => subflow.handshake = Handshake::Done,
             Handshake::Capable if !self.is_client => {
                 // The third segment and the first data were lost or overtaken: what it says is understood once they are here.
                 if subflow.early.len() < EARLY && dss.mapping.is_some() {

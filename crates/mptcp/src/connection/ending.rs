@@ -146,6 +146,13 @@ impl Connection {
         }
     }
 
+    /// Asks the other end to use the first subflow as a backup if its address is one: MP_CAPABLE has no flag for that, as MP_JOIN has.
+    pub(super) fn ask_for_backup(&mut self, id: SubflowId) {
+        if self.paths.is_backup(self.subflows[id].local.ip()) {
+            self.set_backup(id, true);
+        }
+    }
+
     /// Asks the other end to use a subflow only if no other is there, or no longer (MP_PRIO, section 3.3.8).
     pub fn set_backup(&mut self, id: SubflowId, backup: bool) {
         let subflow = &mut self.subflows[id];

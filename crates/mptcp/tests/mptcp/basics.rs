@@ -21,3 +21,14 @@ fn both_ends_write_and_close() {
     world.run_until(at(100));
     world.check();
 }
+
+#[test]
+fn the_other_end_spares_a_first_subflow_whose_address_is_a_backup() {
+    let mut world = two_paths([Path::new(10, 10), Path::new(20, 10)], 100, 5_000_000);
+    world.setups[0].addresses[0].backup = true;
+    world.start();
+    world.run_until(at(100));
+    world.check();
+    let shares = world.shares(0);
+    assert!(shares[0] < 500_000 && shares[1] > 4_500_000, "{shares:?}");
+}
