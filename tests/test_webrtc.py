@@ -154,3 +154,40 @@ def test_browsers_call_each_other_across_the_network(monkeypatch, tmp_path: Path
     assert {"target_bps", "round_trip_ms"} <= set(signals["signal"])
     # Twice the delay of the link.
     assert signals.filter(pl.col("signal") == "round_trip_ms")["number"].min() >= 50
+
+
+def test_the_words_arrive_in_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    from voxpath.voice.call.recording import read, resampled
+    from voxpath.voice.call.wav import write
+    from voxpath.voice.speech import recognisers
+
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    said = read(None)
+    assert said.text
+    write(tmp_path / "said.wav", said.values, said.rate_hz)
+    answers = ["voxpath", "webrtc", "answer", "--no-video", "--heard", str(tmp_path / "heard.wav")]
+    offers = ["voxpath", "webrtc", "offer", "server", "--no-video", "--duration", "15 s"]
+    offers += ["--microphone", str(tmp_path / "said.wav")]
+    scenario = {
+        "name": "words for a browser",
+        "duration": "60 s",
+        "topology": {"kind": "pipe", "link": {"delay": "25 ms", "loss": "2 %"}},
+        "hosts": {
+            "server": {"profile": "linux", "run": answers, "listens": 8000},
+            "client": {"profile": "linux", "run": offers},
+        },
+    }
+    (folder,) = voxpath.run(scenario, out=tmp_path / "runs", backends=["real"]).folders
+    assert of_the_run(json.loads((folder / "verdict.json").read_text())["problems"]) == []
+    with wave.open(str(tmp_path / "heard.wav")) as file:
+        rate = file.getframerate()
+        values = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    assert len(values) > 10 * rate
+    recogniser = recognisers.load(recognisers.DEFAULT, None)
+    recogniser.reset()
+    recogniser.begin()
+    recogniser.feed(resampled(values, rate, 16_000).tobytes())
+    heard = recogniser.finish().text.split()
+    # The microphone says them over and over, the call begins in the middle, and the recogniser errs.
+    words = set(said.text.lower().split())
+    assert len(words & set(heard)) > 0.5 * len(words), heard

@@ -40,6 +40,12 @@ def _ends(command: _Command) -> _Command:
         click.option("--audio/--no-audio", default=True, help="Whether it sends audio.  [sends]"),
         click.option("--camera", type=_FILE, help="Pictures, as Y4M or MJPEG; else a moving scene."),
         click.option("--microphone", type=_FILE, help="Sound, as WAV; else noise as of many voices."),
+        click.option(
+            "--heard",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE.wav",
+            help="What is heard; not kept without it.",
+        ),
         click.option("--size", default="640x480", show_default=True, help="Of the picture, in pixels."),
         click.option("--fps", type=click.IntRange(1, 120), default=30, show_default=True),
         click.option(

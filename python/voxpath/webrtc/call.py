@@ -6,6 +6,7 @@ description with all addresses in it. There is no other server.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
@@ -14,6 +15,7 @@ import signal
 import socket
 import tempfile
 import time
+import wave
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -23,12 +25,14 @@ from voxpath.webrtc import ROWS, devices
 from voxpath.webrtc.chromium import Browser, BrowserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _EVERY_S = 0.25
 """From one sample to the next."""
 
 _CONNECTING_S = 30.0
+_USUAL_HZ = 48_000
+"""Of what browsers play; it stands in the file where nothing was heard."""
 _LONGEST = 1 << 20
 
 _Stream = io.BufferedRWPair
@@ -62,12 +66,14 @@ class End:
         audio: Whether it sends audio.
         codec: Of video; what the end that offers says holds for both.
         microphone: A WAV file; noise like that of many voices without it.
+        heard: A WAV file for what is heard; nothing is kept without it.
     """
 
     video: Video | None
     audio: bool
     codec: str = "VP8"
     microphone: Path | None = None
+    heard: Path | None = None
 
 
 def offer(end: End, host: str, port: int, name: str, seconds: float | None) -> None:
@@ -87,7 +93,7 @@ def offer(end: End, host: str, port: int, name: str, seconds: float | None) -> N
         with _connected(host, port) as stream:
             _put(stream, {"call": name, "offer": browser.ask("offer")})
             browser.ask("answered", _take(stream))
-        _sample(browser, {"call": name, "end": "client"}, seconds)
+        _sample(browser, {"call": name, "end": "client"}, seconds, end.heard)
 
 
 def answer(end: End, port: int, seconds: float | None) -> None:
@@ -103,7 +109,7 @@ def answer(end: End, port: int, seconds: float | None) -> None:
         with connection, connection.makefile("rwb") as stream:
             told = _take(stream)
             _put(stream, browser.ask("answer", told["offer"]))
-        _sample(browser, {"call": told["call"], "end": "server"}, seconds)
+        _sample(browser, {"call": told["call"], "end": "server"}, seconds, end.heard)
 
 
 @contextlib.contextmanager
@@ -115,7 +121,7 @@ def _page(end: End) -> Iterator[Browser]:
             sound = folder / "sound.wav"
             devices.write_sound(sound)
         flags = [f"--use-file-for-fake-audio-capture={sound}"]
-        sends: dict[str, Any] = {"audio": end.audio, "codec": end.codec}
+        sends: dict[str, Any] = {"audio": end.audio, "codec": end.codec, "records": end.heard is not None}
         if end.video is not None:
             scene = end.video.file
             if scene is None:
@@ -166,19 +172,41 @@ def _take(stream: _Stream) -> Any:
     return told
 
 
-def _sample(browser: Browser, which: Mapping[str, str], seconds: float | None) -> None:
-    """Writes which end this is, and then samples: a line of JSON each."""
-    with _rows() as rows:
+def _sample(browser: Browser, which: Mapping[str, str], seconds: float | None, heard: Path | None) -> None:
+    """Writes which end this is, and then samples: a line of JSON each. Keeps what is heard."""
+    with _rows() as rows, _recorder(browser, heard) as record:
         rows.write(json.dumps(which).encode() + b"\n")
         began = due = time.monotonic()
         while seconds is None or time.monotonic() - began < seconds:
             told = browser.ask("sample")
             rows.write(json.dumps(told).encode() + b"\n")
+            record()
             if told["state"] in ("failed", "closed"):
                 raise BrowserError(f"the connection has {told['state']}")
             now = time.monotonic()
             due = max(due + _EVERY_S, now)
             time.sleep(due - now)
+
+
+@contextlib.contextmanager
+def _recorder(browser: Browser, path: Path | None) -> Iterator[Callable[[], None]]:
+    """A function that writes what was heard since it was called last; the file is whole in the end."""
+    if path is None:
+        yield lambda: None
+        return
+    with path.open("wb") as file, wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(_USUAL_HZ)
+
+        def record() -> None:
+            told = browser.ask("heard")
+            if told["rate"] is not None:
+                if sound.getnframes() == 0:
+                    sound.setframerate(told["rate"])
+                sound.writeframes(base64.b64decode(told["samples"]))
+
+        yield record
 
 
 def _rows() -> contextlib.AbstractContextManager[IO[bytes]]:

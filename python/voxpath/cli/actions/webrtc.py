@@ -34,7 +34,9 @@ def _end(sends: Mapping[str, Any], codec: str) -> call.End:
         raise click.UsageError(f"--size {sends['size']}: give even numbers of pixels, such as 640x480")
     most = _quantity("--max-rate", _engine.parse_rate, sends["max_rate"])
     video = call.Video(int(size[1]), int(size[2]), sends["fps"], most, sends["camera"])
-    return call.End(video if sends["video"] else None, sends["audio"], codec, sends["microphone"])
+    return call.End(
+        video if sends["video"] else None, sends["audio"], codec, sends["microphone"], sends["heard"]
+    )
 
 
 def _seconds(sends: Mapping[str, Any]) -> float | None:
