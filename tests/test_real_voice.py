@@ -402,6 +402,13 @@ def test_packets_are_asked_for_each_round_trip_until_they_come():
     assert missing.next() is None, "after ten times a packet is given up"
 
 
+def test_ends_that_are_simulated_are_refused_over_the_kernel(tmp_path: Path):
+    hosts = {"client": {"profile": "linux"}, "server": {"profile": "linux", "simulated": True}}
+    network = dataclasses.replace(LOSSY, data={**LOSSY.data, "hosts": hosts})
+    with pytest.raises(CallError, match="'server' is simulated"):
+        call(network, backend="real", out=tmp_path)
+
+
 def test_what_does_not_fit_is_refused_over_the_kernel_too(tmp_path: Path):
     with pytest.raises(CallError, match="do not fit into an RTP packet"):
         call(LOSSY, codec="pcm", redundancy=2, backend="real", out=tmp_path)

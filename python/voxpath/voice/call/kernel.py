@@ -34,12 +34,17 @@ def planned(network: Network, seed: int | None, told: str = "a voice by rtp") ->
     """The network with real hosts at its ends.
 
     Raises:
+        CallError: One of them is simulated.
         ScenarioError: They cannot be.
     """
     from voxpath.scenario import from_dict
 
     hosts = dict(network.data.get("hosts", {}))
     for name in (network.here, network.there):
+        if hosts.get(name, {}).get("simulated"):
+            raise CallError(
+                f"{network.told}: {name!r} is simulated; a voice over the kernel has real hosts at both ends"
+            )
         hosts[name] = {**hosts.get(name, {}), "real": True}
     data: dict[str, Any] = {**network.data, "hosts": hosts, "name": f"{told}: {network.told}"}
     if seed is not None:
