@@ -402,6 +402,26 @@ def test_packets_are_asked_for_each_round_trip_until_they_come():
     assert missing.next() is None, "after ten times a packet is given up"
 
 
+def test_a_machine_that_is_too_busy_is_asked_again_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[int] = []
+
+    def busy(*_: object) -> None:
+        asked.append(1)
+        if len(asked) != ends_at:
+            raise kernel.BusyError("too busy")
+
+    monkeypatch.setattr(kernel, "_carried", busy)
+    document = kernel.planned(LOSSY, None)
+    ends_at = 3
+    kernel.carry(document, [], [], [], tmp_path)
+    assert len(asked) == 3
+    asked.clear()
+    ends_at = 4
+    with pytest.raises(CallError, match="too busy"):
+        kernel.carry(document, [], [], [], tmp_path)
+    assert len(asked) == 3
+
+
 def test_ends_that_are_simulated_are_refused_over_the_kernel(tmp_path: Path):
     hosts = {"client": {"profile": "linux"}, "server": {"profile": "linux", "simulated": True}}
     network = dataclasses.replace(LOSSY, data={**LOSSY.data, "hosts": hosts})

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PORT = 5004
 """Of RTP, by RFC 3551 section 8; the second direction has the next even one."""
+_ATTEMPTS = 3
 
 
 def planned(network: Network, seed: int | None, told: str = "a voice by rtp") -> Document:
@@ -61,6 +62,8 @@ def carry(
 ) -> tuple[list[Arrivals], Path]:
     """Sends the frames of each direction from host to host, in real time.
 
+    Where the machine was too busy it is tried again, at most twice, as other real runs are.
+
     Returns:
         What became of them, and the folder of the run.
 
@@ -68,6 +71,26 @@ def carry(
         CallError: The run is not valid, or what came is not what was sent.
         RealError: The machine cannot do it.
     """
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return _carried(document, carriers, ways, coded, out)
+        except BusyError:
+            if not left:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+class BusyError(CallError):
+    """The machine had no time for a run; another time it may have some."""
+
+
+def _carried(
+    document: Document,
+    carriers: Sequence[Carrier],
+    ways: Sequence[Way],
+    coded: Sequence[Encoded],
+    out: Path,
+) -> tuple[list[Arrivals], Path]:
     from voxpath.api import real
 
     with (
@@ -92,7 +115,7 @@ def carry(
         told = [tuple(_told(one) for one in pair) for pair in zip(listeners, speakers, strict=True)]
         result = net.finish()
     if not result.valid:
-        raise CallError(f"the run is not valid: {'; '.join(result.problems)}")
+        raise BusyError(f"the run is not valid: {'; '.join(result.problems)}")
     return [
         _arrivals(came, sent, encoded, one)
         for (came, sent), (one, _, encoded) in zip(told, given, strict=True)
@@ -155,7 +178,7 @@ def _arrivals(came: pacing.Came, sent: dict[str, Any], encoded: Encoded, carrier
     captured = np.array(sent["captured"], np.int64)
     left = np.array(sent["sent"], np.int64)
     if sent["late"] > 0.01 * len(left):
-        raise CallError(f"{sent['late']} of {len(left)} frames left too late: the machine is too busy")
+        raise BusyError(f"{sent['late']} of {len(left)} frames left too late: the machine is too busy")
     spoken = [index for index, frame in enumerate(encoded.frames) if frame]
     left[[not frame for frame in encoded.frames]] = NEVER
     complete = np.full(len(captured), NEVER, np.int64)
