@@ -159,8 +159,8 @@ impl Receiver {
         self.policy.compressed > 0
     }
 
-    /// A segment of `len` octets has arrived at the end of what is in order, which `advanced` octets lengthen; more where it fills a gap. Follows the rhythm
-    /// of the data, and lets the window grow (tcp_event_data_recv()). How many octets are unread then.
+    /// A segment of `len` octets has arrived in order, and RCV.NXT has advanced by `advanced`, more where it fills a gap: follows the rhythm of the data, and
+    /// lets the window grow (tcp_event_data_recv()). How many octets are unread then.
     pub(super) fn note_received(&mut self, cx: &Shared, now: Time, len: u64, advanced: u64) -> u64 {
         let held = self.buffer.held();
         let adaptive = cx.config.delayed_ack.adaptive;

@@ -81,6 +81,7 @@ impl LossRecovery {
             phase: Phase::Recovery,
             recover: snd.nxt,
             retransmit_first: !cx.config.rack,
+            newly_lost: self.episode.newly_lost,
             prr,
             ..Episode::default()
         };

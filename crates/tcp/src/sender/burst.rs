@@ -132,8 +132,10 @@ impl Sender {
         let burst = self.usual_burst(cx, recovery) * self.window.smss;
         let start = self.nxt + self.leaves_now(cx, recovery) / burst * burst;
         let filled = u64::from(room.min(data - 1).min(self.max_wnd / 2));
-        if self.is_last_next(start)
-            && let Some(refilled) = filled.checked_sub(self.room_of_last(start))
+        let room = self.room_of_last(start);
+        if room > 0
+            && self.is_last_next(start)
+            && let Some(refilled) = filled.checked_sub(room)
         {
             self.burst.pushed_until = (start + refilled + 1) as u32;
         }
@@ -185,11 +187,11 @@ impl Sender {
             return 0;
         }
         let burst = self.usual_burst(cx, recovery) * self.window.smss;
-        self.lets_out(cx, recovery).min(self.unsent()).min(burst)
+        self.window_room(cx, recovery).min(self.unsent()).min(burst)
     }
 
     /// Octets that both windows let out, in whole segments.
-    pub(super) fn lets_out(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+    pub(super) fn window_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
         self.cwnd_room(cx, recovery).min(self.usable()) / smss * smss
     }

@@ -48,7 +48,7 @@ impl Sender {
         self.last_data.map(|last| last.max(next))
     }
 
-    /// Octets that pacing lets out before it holds the next burst back, where bursts have so many.
+    /// Octets that pacing lets out before it holds the next burst back: whole bursts of `burst` octets.
     pub(super) fn unpaced(&self, cx: &Shared, burst: u64) -> u64 {
         if self.pacer.is_none() {
             return u64::MAX;

@@ -336,7 +336,7 @@ impl RetransmissionQueue {
                 self.sums.short -= sent.short_in_flight();
                 self.sums.sacked_out += 1;
                 self.sums.lost_out -= u32::from(sent.marked_lost);
-                // Only a probe is retransmitted without being lost.
+                // What a loss probe sent again was not lost.
                 sent.merges = !sent.retransmitted || sent.marked_lost;
                 (sent.sacked, sent.lost, sent.marked_lost) = (true, false, false);
                 delivered.take(sent, start, snapshots.and_then(|known| known.get(index)).copied());
@@ -350,18 +350,23 @@ impl RetransmissionQueue {
         self.divide_by_sacks(first..self.index_of(gap.end - 1) + 2);
     }
 
-    /// Divides buffers of which a part is SACKed (tcp_match_skb_to_sack()), and makes one of segments of one length that are SACKed side by side
-    /// (tcp_shift_skb_data()).
+    /// Divides buffers of which a part is SACKed (tcp_match_skb_to_sack()), and makes one of segments of one length that are SACKed side by side. What lies
+    /// behind the last of them is joined only if that was joined to what is before it (tcp_shift_skb_data()).
     fn divide_by_sacks(&mut self, segments: Range<usize>) {
+        let (mut joined, behind) = (false, segments.end - 1);
         for index in segments.start.max(1)..segments.end.min(self.segments.len()) {
             let (start, middle) = (self.start_of(index - 1), self.start_of(index));
             let before = &self.segments[index - 1];
             let (sacked, merges) = (before.sacked, before.merges);
             let sent = &mut self.segments[index];
-            if merges && sent.merges && sent.end - middle == middle - start {
+            if merges && sent.merges && sent.end - middle == middle - start && (index < behind || joined) {
+                joined |= !sent.continues;
                 self.sums.set_continues(sent, true);
-            } else if sacked != sent.sacked {
-                self.sums.set_continues(sent, false);
+            } else {
+                joined = false;
+                if sacked != sent.sacked {
+                    self.sums.set_continues(sent, false);
+                }
             }
         }
     }
@@ -614,7 +619,7 @@ mod tests {
     #[test]
     fn what_repaired_a_loss_is_merged_where_it_is_as_long_as_what_is_beside_it() {
         let (mut sent, mut sacked) = (RetransmissionQueue::default(), RangeSet::default());
-        for end in [100, 200, 300, 400, 437] {
+        for end in [100, 200, 300, 400, 500, 537] {
             sent.push(end, 0, Time::ZERO, None);
         }
         let mut sack = |sent: &mut RetransmissionQueue, range: Range<u64>| {
@@ -622,16 +627,30 @@ mod tests {
             sent.sack(range, &sacked, &mut Delivered::default());
             sent.buffers()
         };
-        assert_eq!(sack(&mut sent, 200..300), 5);
+        assert_eq!(sack(&mut sent, 100..200), 6);
+        assert_eq!(sack(&mut sent, 300..400), 6);
         let mut lost = Vec::new();
-        sent.mark_lost(|_, start| start == 100, |range, _| lost.push((range.start, range.end)));
-        assert_eq!(lost, [(100, 200)]);
-        sent.mark_retransmitted(100..200, 0, Time::ZERO + Span::from_millis(1), None);
-        assert_eq!(sack(&mut sent, 100..200), 4);
-        assert_eq!(sack(&mut sent, 300..437), 3, "the last one is shorter");
+        sent.mark_lost(|_, start| start == 200, |range, _| lost.push((range.start, range.end)));
+        assert_eq!(lost, [(200, 300)]);
+        sent.mark_retransmitted(200..300, 0, Time::ZERO + Span::from_millis(1), None);
+        assert_eq!(sack(&mut sent, 200..300), 4);
+        assert_eq!(sack(&mut sent, 400..537), 3, "the last one is shorter");
         sent.clear_sacks();
-        sent.mark_retransmitted(0..437, 0, Time::ZERO + Span::from_millis(2), None);
+        sent.mark_retransmitted(0..537, 0, Time::ZERO + Span::from_millis(2), None);
         assert_eq!(sent.buffers(), 1, "collapsed into one segment");
+    }
+
+    #[test]
+    fn what_is_sacked_is_not_merged_with_what_lies_behind_it_alone() {
+        let (mut sent, mut sacked) = (RetransmissionQueue::default(), RangeSet::default());
+        for end in [100, 200, 300] {
+            sent.push(end, 0, Time::ZERO, None);
+        }
+        for range in [200..300, 100..200] {
+            sacked.insert(range.clone());
+            sent.sack(range, &sacked, &mut Delivered::default());
+            assert_eq!(sent.buffers(), 3);
+        }
     }
 
     /// As where the path's MTU has become smaller.

@@ -59,7 +59,7 @@ impl Sender {
     fn room_of_idle(&self, cx: &Shared, recovery: &LossRecovery, memory: u64, taken: u64) -> u64 {
         let whole = self.whole_buffer();
         let burst = self.usual_burst(cx, recovery) * self.window.smss;
-        let may_leave = self.lets_out(cx, recovery).saturating_sub(self.leaves_now(cx, recovery));
+        let may_leave = self.goes_now(cx, recovery).saturating_sub(self.leaves_now(cx, recovery));
         let half = u64::from(self.max_wnd / 2);
         let mut room = 0;
         loop {
@@ -152,11 +152,16 @@ impl Sender {
     /// Octets of new data that leave now, unless they wait to become a larger burst or for Nagle's algorithm. What is lost goes first, and pacing lets no
     /// more than a burst leave by the time that Linux looks, but at the start.
     pub(super) fn leaves_now(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
+        self.goes_now(cx, recovery).min(self.unsent())
+    }
+
+    /// The same if there were as much new data.
+    fn goes_now(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         if self.scoreboard.has_lost() {
             return 0;
         }
         let burst = self.usual_burst(cx, recovery) * self.window.smss;
-        self.lets_out(cx, recovery).min(self.unsent()).min(self.unpaced(cx, burst))
+        self.window_room(cx, recovery).min(self.unpaced(cx, burst))
     }
 }
 
