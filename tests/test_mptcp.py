@@ -43,18 +43,18 @@ def test_keys_hold_for_both_ends_unless_one_says_otherwise():
     client, server = ends(
         scheduler="lowest_rtt",
         coupling="lia",
-        congestion="cubic",
+        congestion="reno",
         mss="1000 B",
         close_timeout="5 s",
         joins="on_low_throughput",
         low_throughput="2 Mbit/s",
         retry="0 s",
-        server={"coupling": "olia", "congestion": "reno"},
+        server={"coupling": "uncoupled", "congestion": "cubic"},
         backup=["lte"],
     )
-    assert (client["mptcp"]["coupling"], server["mptcp"]["coupling"]) == ("lia", "olia")
+    assert (client["mptcp"]["coupling"], server["mptcp"]["coupling"]) == ("lia", "uncoupled")
     assert (client["tcp"]["mss"], server["tcp"]["mss"]) == (1000, 1000)
-    assert (client["tcp"]["congestion"], server["tcp"]["congestion"]) == ("cubic", "reno")
+    assert (client["tcp"]["congestion"], server["tcp"]["congestion"]) == ("reno", "cubic")
     assert client["mptcp"]["close_timeout"] == 5_000_000_000
     late = [client["mptcp"]["paths"][key] for key in ("joins", "low_throughput_bps", "retry")]
     assert late == ["on_low_throughput", 2_000_000, 0]
@@ -72,6 +72,10 @@ def test_keys_hold_for_both_ends_unless_one_says_otherwise():
         ({"backup": ["dsl"]}, "'dsl' is no link at which 'client' has an address"),
         ({"server": {"backup": ["lte"]}}, "'lte' is no link at which 'server' has an address"),
         ({"low_throughput": "1 Mbit/s"}, "has no effect without joins"),
+        ({"coupling": "olia", "congestion": "cubic"}, 'congestion: has no effect with coupling = "olia"'),
+        ({"opens": "nothing", "joins": "on_failure"}, 'joins: has no effect: opens = "nothing"'),
+        ({"client": {"opens": "nothing"}, "retry": "1 s"}, 'retry: has no effect: opens = "nothing"'),
+        ({"server": {"joins": "on_doubt"}}, "server.joins: has no effect"),
         ({"sack": True}, "unknown key"),
     ],
 )

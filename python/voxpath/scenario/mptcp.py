@@ -92,6 +92,8 @@ class MptcpSocket(Socket):
     def _effective(self) -> Self:
         if self.low_throughput is not None and self.joins != "on_low_throughput":
             raise faults((("low_throughput",), 'has no effect without joins = "on_low_throughput"'))
+        if self.congestion not in {None, "reno"} and self.coupling not in {None, "uncoupled"}:
+            raise faults((("congestion",), f'has no effect with coupling = "{self.coupling}"'))
         return self
 
     def values(self) -> dict[str, Any]:
@@ -106,6 +108,17 @@ class Mptcp(MptcpSocket):
     kind: Literal["mptcp"]
     client: MptcpSocket | None = Field(None, description="Of the end that opens.")
     server: MptcpSocket | None = Field(None, description="Of the end that answers.")
+
+    @model_validator(mode="after")
+    def _opening(self) -> Self:
+        answers = self.server is not None and self.server.opens in {None, "nothing"}
+        client = self.opens if self.client is None or self.client.opens is None else self.client.opens
+        for key in ("joins", "retry"):
+            if answers and getattr(self.server, key):
+                raise faults((("server", key), "has no effect: this end opens no subflows without `opens`"))
+            if client == "nothing" and getattr(self, key) and (self.server is None or answers):
+                raise faults(((key,), 'has no effect: opens = "nothing"'))
+        return self
 
 
 def config(both: MptcpSocket, own: MptcpSocket | None, *, answers: bool) -> dict[str, Any]:
