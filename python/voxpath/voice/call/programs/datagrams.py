@@ -38,8 +38,8 @@ class Missing:
 
     def __init__(self) -> None:
         """Nothing has come yet."""
-        self._asked: dict[int, tuple[int, float]] = {}
-        self._begun: dict[int, float] = {}
+        # How often a packet was asked for, when it is to be again, and when it was first.
+        self._asked: dict[int, tuple[int, float, float]] = {}
         self._highest: int | None = None
         self._round_trip = self.ROUND_TRIP_S
 
@@ -50,32 +50,31 @@ class Missing:
             return
         ahead = (number - self._highest + 0x8000 & 0xFFFF) - 0x8000
         whole = self._highest + ahead
-        tries, _ = self._asked.pop(whole, (0, 0.0))
-        begun = self._begun.pop(whole, None)
-        if tries == 1 and begun is not None:
-            self._round_trip = now - begun
+        tries, _, first = self._asked.pop(whole, (0, 0.0, 0.0))
+        if tries == 1:
+            self._round_trip = now - first
         if ahead <= 0:
             return
-        self._asked |= dict.fromkeys(range(self._highest + 1, whole), (0, now))
+        self._asked |= dict.fromkeys(range(self._highest + 1, whole), (0, now, now))
         self._highest = whole
         if len(self._asked) > _KEPT:
             self._asked.clear()
 
     def next(self) -> float | None:
         """When something is to be asked for."""
-        return min((at for _, at in self._asked.values()), default=None)
+        return min((at for _, at, _ in self._asked.values()), default=None)
 
     def due(self, now: float) -> list[int]:
         """What to ask for now, ascending, in 16 bits."""
         found = []
-        for number, (tries, at) in list(self._asked.items()):
+        for number, (tries, at, first) in list(self._asked.items()):
             if at > now:
                 continue
             if tries == self.TRIES:
                 del self._asked[number]
                 continue
-            self._begun.setdefault(number, now)
-            self._asked[number] = (tries + 1, now + max(self._round_trip, self.LEAST_S))
+            again = now + max(self._round_trip, self.LEAST_S)
+            self._asked[number] = (tries + 1, again, first if tries else now)
             found.append(number)
         return [number & 0xFFFF for number in sorted(found)]
 
