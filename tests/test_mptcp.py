@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import voxpath
+from tshark import dissect
 from voxpath.report.connection import connections
 from voxpath.scenario import ScenarioError, from_dict
 
@@ -127,3 +128,17 @@ def test_a_connection_that_nobody_hears_of_has_a_row_of_its_flow(tmp_path: Path)
     assert nothing["established_ns"].to_list() == [None, None]
     data["topology"]["link"]["loss"] = "0 %"
     assert voxpath.run(data, out=tmp_path).flows["established_ns"].null_count() == 0
+
+
+def test_tshark_reads_the_handshakes_mappings_and_subflows_of_a_capture(tmp_path: Path):
+    (run,) = voxpath.run(scenario(checksum=True), out=tmp_path, backends=["sim"], capture=["client"]).folders
+    (capture,) = run.rglob("*.pcapng")
+    stream, subtype = "tcp.stream", "tcp.options.mptcp.subtype"
+    opened = dissect(capture, "tcp.flags.syn == 1", stream, subtype)
+    # Each subflow is a SYN and its answer: the first has MP_CAPABLE, the second MP_JOIN.
+    assert opened == [["0", "0"], ["0", "0"], ["1", "1"], ["1", "1"]]
+    mapped = dissect(capture, "tcp.options.mptcp.datalvllen", stream, "tcp.options.mptcp.datalvllen")
+    octets = [sum(int(length) for of, length in mapped if of == number) for number in ("0", "1")]
+    assert sum(octets) >= 3_000_000
+    assert min(octets) > 500_000
+    assert dissect(capture, "_ws.malformed", "frame.number") == []
