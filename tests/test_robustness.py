@@ -254,7 +254,7 @@ def test_a_file_that_no_command_has_spoken_of_is_named(voxpath, small: Path, mon
     def unreadable(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "runs")
 
-    monkeypatch.setattr("voxpath.cli.actions.store.listed", unreadable)
+    monkeypatch.setattr("voxpath.cli.actions.store.contents", unreadable)
     (small.parent / "runs").mkdir()
     called = voxpath("list")
     assert (called.code, called.err) == (1, "Error: runs: Permission denied\n")
