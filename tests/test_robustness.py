@@ -215,6 +215,7 @@ def test_another_alphabet_gets_question_marks_and_the_same_json(small: Path):
         (("show", "[a"), 2, "Error: [a is no run"),
         (("replay", "words.pcap", "--save", "r.toml"), 2, "no packet of UDP or TCP is in it"),
         (("call", "--heard", "a.csv"), 2, "a.csv is no recording: its name ends in .wav"),
+        (("call", "said.wav", "--heard", "runs/../said.wav"), 2, "runs/../said.wav: is what is said"),
         (("exec", "--out", "small.toml", "--", "true"), 2, "--out: small.toml is not a directory"),
         (("exec", "--", "./small.toml"), 126, "Permission denied"),
         (("run", "-"), 2, "-: there is no such file"),
@@ -228,6 +229,7 @@ def test_what_nobody_should_write_is_answered(
     (tmp_path / "swept.toml").write_text(SMALL + "[sweep]\nreplications = 1\n")
     (tmp_path / "leaves.py").write_text("raise SystemExit(7)\n")
     (tmp_path / "words.pcap").write_text("hello\n")
+    (tmp_path / "said.wav").write_bytes(b"")
     (tmp_path / "a.csv").mkdir()
     (tmp_path / "runs").mkdir()
     called = voxpath(*command)

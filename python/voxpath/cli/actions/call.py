@@ -109,7 +109,7 @@ def _check(outputs: Sequence[Path], save: Path, recordings: Sequence[Path]) -> N
             raise click.BadParameter(f"{path} is no recording: its name ends in .wav", param_hint="--heard")
         if not path.absolute().parent.is_dir():
             raise click.BadParameter(f"{path}: there is no such directory", param_hint="--heard")
-        if any(path.absolute() == recording.absolute() for recording in recordings):
+        if any(path.resolve() == recording.resolve() for recording in recordings):
             raise click.BadParameter(f"{path}: is what is said", param_hint="--heard")
     try:
         files.check_page(save)
