@@ -31,7 +31,10 @@ rate = "10 Mbit/s"
 delay = "5 ms"
 """
 
-CLIENTS = """
+
+def clients(size: str, interval: str, messages: int, qos: int, version: str = "3.1.1") -> str:
+    """Two sensors with so many messages each, and who reads them all."""
+    return f"""
 [hosts.field]
 profile = "linux"
 [hosts.office]
@@ -43,17 +46,22 @@ host = "field"
 kind = "publisher"
 broker = "cloud"
 clients = 2
-topic = "sensors/{client}"
-size = "3 kB"
-interval = "50 ms"
-messages = 5
-qos = QOS
-version = "VERSION"
+topic = "sensors/{{client}}"
+size = {size}
+interval = "{interval}"
+messages = {messages}
+qos = {qos}
+version = "{version}"
 start = "1 s"
 [[processes]]
 name = "dashboard"
 host = "office"
-app = { kind = "subscriber", broker = "cloud", filters = ["sensors/+"], messages = 10, version = "VERSION" }
+[processes.app]
+kind = "subscriber"
+broker = "cloud"
+filters = ["sensors/+"]
+messages = {2 * messages}
+version = "{version}"
 """
 
 
@@ -90,7 +98,7 @@ def test_our_clients_speak_to_brokers_of_others(broker, qos, version, tmp_path):
     path = tmp_path / "others.toml"
     command = json.dumps(configured(broker, tmp_path))
     program = f'[hosts.cloud]\nprofile = "linux"\nrun = {command}\nlistens = 1883\n'
-    path.write_text(NETWORK + program + CLIENTS.replace("QOS", str(qos)).replace("VERSION", version))
+    path.write_text(NETWORK + program + clients('"3 kB"', "50 ms", 5, qos, version))
     (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
     published = table(run, "publications")
     assert published["deliveries"].to_list() == [1] * 10
@@ -101,31 +109,6 @@ def test_our_clients_speak_to_brokers_of_others(broker, qos, version, tmp_path):
     assert took.min() > 10_000_000
     # amqtt sends at the QoS of the subscription, also where the message had a lower one.
     assert table(run, "deliveries")["qos"].to_list() == [2 if broker == "amqtt" else qos] * 10
-
-
-SHORT = """
-[hosts.field]
-profile = "linux"
-[hosts.office]
-profile = "linux"
-[[processes]]
-name = "sensors"
-host = "field"
-[processes.app]
-kind = "publisher"
-broker = "cloud"
-clients = 2
-topic = "sensors/{client}"
-size = SIZE
-interval = "10 ms"
-messages = 300
-qos = QOS
-start = "1 s"
-[[processes]]
-name = "dashboard"
-host = "office"
-app = { kind = "subscriber", broker = "cloud", filters = ["sensors/+"], messages = 600 }
-"""
 
 
 @pytest.mark.parametrize(
@@ -141,7 +124,7 @@ def test_messages_of_an_octet_are_told_apart_by_their_order(broker, size, qos, t
     else:
         command = json.dumps(configured(broker, tmp_path))
         cloud = f'[hosts.cloud]\nprofile = "linux"\nrun = {command}\nlistens = 1883\n'
-    path.write_text(NETWORK + cloud + SHORT.replace("SIZE", size).replace("QOS", str(qos)))
+    path.write_text(NETWORK + cloud + clients(size, "10 ms", 300, qos))
     (run,) = api.run(path, out=tmp_path / "runs", backends=["real"]).folders
     published = table(run, "publications")
     assert published["deliveries"].to_list() == [1] * 600
@@ -157,8 +140,7 @@ def test_messages_of_an_octet_are_told_apart_by_their_order(broker, size, qos, t
 def test_whose_a_short_message_is_has_to_be_told_by_its_topic(tmp_path):
     path = tmp_path / "short.toml"
     cloud = '[[processes]]\nname = "broker"\nhost = "cloud"\napp = { kind = "broker" }\n'
-    text = NETWORK + '[hosts.cloud]\nprofile = "linux"\n' + cloud + SHORT.replace("SIZE", '"1 B"')
-    text = text.replace("QOS", "0")
+    text = NETWORK + '[hosts.cloud]\nprofile = "linux"\n' + cloud + clients('"1 B"', "10 ms", 300, 0)
     path.write_text(text.replace("sensors/{client}", "sensors"))
     with pytest.raises(UnanswerableError, match=r"topic: the topic tells whose a message"):
         api.run(path, out=tmp_path / "runs", backends=["real"])
@@ -265,7 +247,7 @@ name = "broker"
 host = "cloud"
 app = { kind = "broker" }
 """
-    path.write_text(NETWORK + broker + CLIENTS.replace("QOS", "1").replace("VERSION", "5"))
+    path.write_text(NETWORK + broker + clients('"3 kB"', "50 ms", 5, 1, "5"))
     found = {}
     for backend in ("sim", "real"):
         (run,) = api.run(path, out=tmp_path / "runs", backends=[backend]).folders

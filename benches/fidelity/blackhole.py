@@ -19,6 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from mptcp import TRANSPORT
+
 import voxpath
 
 if TYPE_CHECKING:
@@ -87,13 +91,7 @@ class Case:
             "flows": [
                 {
                     "name": "updates",
-                    "transport": {
-                        "kind": "mptcp",
-                        "scheduler": "linux",
-                        "opportunistic_retransmission": False,
-                        "penalisation": False,
-                        "retry": "0 s",
-                    },
+                    "transport": TRANSPORT,
                     "app": {
                         "kind": "push",
                         "way": "streaming",

@@ -44,6 +44,14 @@ RATES = ((10, 10), (10, 2))
 DELAYS = ((10, 10), (10, 50), (10, 150))
 LOSSES = ((0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5))
 CONGESTION = ("reno", "cubic")
+TRANSPORT: Mapping[str, Any] = {
+    "kind": "mptcp",
+    "scheduler": "linux",
+    "opportunistic_retransmission": False,
+    "penalisation": False,
+    "retry": "0 s",
+}
+"""Multipath TCP as the kernel has it."""
 
 APPS: Mapping[str, dict[str, Any]] = {
     "bulk": {"kind": "download", "request": "100 B", "response": "5 MB"},
@@ -110,13 +118,7 @@ class Cell:
                 {
                     "name": "flow",
                     "start": "0 s" if draw is None else f"{beside.phase_us(draw, run)} us",
-                    "transport": {
-                        "kind": "mptcp",
-                        "scheduler": "linux",
-                        "opportunistic_retransmission": False,
-                        "penalisation": False,
-                        "retry": "0 s",
-                    },
+                    "transport": TRANSPORT,
                     "app": APPS[app],
                 }
             ],
