@@ -105,6 +105,7 @@ impl Connection {
         // Where a mapping ends a segment is as full as it will be: Linux holds back the last of its buffers alone (tcp_nagle_test()).
         let worth_sending = len == u64::from(max)
             || len < whole
+            || (self.snd.continues_burst(now) && may_be_small)
             || (everything && (may_be_small || self.snd.buffer.is_closed()))
             || (len > 0 && len * 2 >= u64::from(self.snd.max_wnd) && may_be_small);
         // The FIN, too, takes its octet of the window.
