@@ -253,17 +253,19 @@ def _own(sender: _End, receiver: _End | None, media: str) -> pl.DataFrame:
 
 
 _SIGNALS = {
-    "target_bps": ("availableOutgoingBitrate", 1.0),
-    "round_trip_ms": ("currentRoundTripTime", 1e3),
+    "target_bps": (("candidate-pair", "", "availableOutgoingBitrate"), 1.0),
+    "round_trip_ms": (("candidate-pair", "", "currentRoundTripTime"), 1e3),
+    "video_target_bps": (("outbound-rtp", "video", "targetBitrate"), 1.0),
+    "video_key_frames": (("outbound-rtp", "video", "keyFramesEncoded"), 1.0),
 }
-"""Names of our rate controls' signals, and what a candidate pair calls them."""
+"""Names of signals, as our rate controls have the first two, and where they stand."""
 
 
 def _signals(end: _End) -> pl.DataFrame:
     """Changes only, as of calls."""
     rows = []
-    for name, (there, factor) in _SIGNALS.items():
-        values = end.values.get(("candidate-pair", "", there), [])
+    for name, (place, factor) in _SIGNALS.items():
+        values = end.values.get(place, [])
         last = float("nan")
         for second, value in zip(end.seconds, values, strict=False):
             if not np.isnan(value) and value != last:
