@@ -210,6 +210,13 @@ def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
             "video",
             "'none.txt' cannot be read",
         ),
+        (
+            '{ kind = "call", video = { ratios = "none.txt", rate = "1 Mbit/s" } }',
+            "video.ratios",
+            "contradicts rate",
+        ),
+        ('{ kind = "call", video = { ratios = "odd.txt" } }', "video", "'odd.txt', line 2: write a number"),
+        ('{ kind = "call", video = { ratios = "nothing.txt" } }', "video", "no frame above 0"),
         ('{ kind = "call", video = {}, parity = "16 packets" }', "parity", "15"),
         ('{ kind = "call", video = {}, rate = { min = "2 Mbit/s" } }', "rate", "between min_bps and max_bps"),
     ],
@@ -217,6 +224,8 @@ def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
 def test_what_no_call_can_be_is_refused_at_its_place(app: str, where: str, why: str, voxpath, tmp_path: Path):
     text = CALL.split("app = ", maxsplit=1)[0].replace("{{", "{").replace("}}", "}") + f"app = {app}\n"
     (tmp_path / "bad.toml").write_text(text)
+    (tmp_path / "odd.txt").write_text("1.5\n0.5 a key\n")
+    (tmp_path / "nothing.txt").write_text("0\n0\n")
     called = voxpath("run", "bad.toml")
     assert called.code != 0
     assert f"app.{where}" in called.err, called.err
@@ -234,6 +243,28 @@ def test_one_way_and_other_media_back(voxpath, tmp_path: Path):
     assert (flow["status"], flow["bytes_wrong"]) == ("completed", 0)
     assert flow["server_video_frames"] is None
     assert flow["server_audio_frames"] > 0
+
+
+def test_an_encoder_can_vary_as_a_recorded_one_did(voxpath, tmp_path: Path):
+    (tmp_path / "encoder.txt").write_text("0.5\n1.5\n0  # none\n3 key\n0.25\n")
+    more = 'back = "none", rate = { start = "600 kbit/s", max = "600 kbit/s" }'
+    scenario = CALL.format(control='"none"', more=more).replace(
+        "video = {}", 'video = { ratios = "encoder.txt" }'
+    )
+    # Nothing is lost, so no key frame is asked for.
+    (tmp_path / "call.toml").write_text(scenario.replace("2 %", "0 %"))
+    called = voxpath("run", "call.toml")
+    assert called.code == 0, called.err
+    (folder,) = (tmp_path / "runs").iterdir()
+    sent = pl.read_parquet(folder / "frames.parquet").filter(pl.col("media") == "video")
+    assert sent.height >= 300
+    # In the first round the key frame that begins the call is paid for.
+    later = sent[50:300]
+    mean = later["frame_bytes"].mean() / 1.05
+    found = [(round(size / mean, 1), key) for size, key in later.select("frame_bytes", "key").rows()]
+    place = found.index((3.0, True))
+    assert found[place : place + 5] == [(3.0, True), (0.2, False), (0.5, False), (1.5, False), (0.0, False)]
+    assert found[place:200] == found[place + 50 : 250]
 
 
 def test_a_circuit_breaker_says_when_it_stopped_what_and_why(voxpath, tmp_path: Path):

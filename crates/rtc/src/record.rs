@@ -114,7 +114,7 @@ pub struct SentFrame {
     pub captured: Time,
     /// When its last packet left; none if that has not happened.
     pub sent: Option<Time>,
-    /// Packets; none of a frame that was dropped, since too much waited to be sent.
+    /// Packets; none of a frame that was dropped, since too much waited to be sent or the encoder left it out.
     pub packets: u16,
     /// It can be decoded without others.
     pub key: bool,

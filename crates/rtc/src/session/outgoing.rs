@@ -370,7 +370,7 @@ impl Outgoing {
         }
     }
 
-    /// What would have been captured at `captured` is not encoded, since too much waits.
+    /// What was captured at `captured` is not encoded: too much waits, or the encoder leaves it out.
     pub(crate) fn drop_frame(&self, captured: Time, record: &mut SentMedia) {
         let number = record.frames.last().map_or(0, |frame| frame.number + u32::from(frame.packets > 0));
         record.frames.push(SentFrame { number, bytes: 0, captured, sent: None, packets: 0, key: false });

@@ -418,7 +418,10 @@ impl Sender {
                 outgoing.drop_frame(at, sent);
                 continue;
             }
-            let frame = camera.capture(target);
+            let Some(frame) = camera.capture(target) else {
+                outgoing.drop_frame(at, sent);
+                continue;
+            };
             second.encoded_bytes += u64::from(frame.bytes);
             let count = outgoing.packetise(&frame, false, sent, |packet| self.pacer.push(packet));
             self.encoding.on_frame(at, frame.bytes, count * packets.descriptor);

@@ -13,6 +13,8 @@ pub const CLOCK: u32 = 90_000;
 /// The most frames a second.
 const FASTEST: u64 = 240;
 const LARGEST: u32 = 10_000_000;
+/// The largest frame, in frames of the mean size.
+const MOST_RATIO: f64 = 1000.0;
 
 /// A camera and its encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,6 +65,15 @@ pub enum Encoder {
         /// As in `Adaptive`.
         reaction_ns: u64,
     },
+    /// Recorded sizes relative to what the target asked for, over and over again from one that is drawn.
+    Relative {
+        /// Of each frame, in frames of the mean size; zero where the encoder leaves one out.
+        ratios: Vec<f64>,
+        /// Which of these are key frames, ascending. One that is asked for elsewhere has `key_size`.
+        keys: Vec<u32>,
+        /// As in `Adaptive`.
+        reaction_ns: u64,
+    },
     /// Always the same rate.
     Constant {
         /// Bits per second.
@@ -96,7 +107,7 @@ impl Video {
             key_interval_ns: draw.bit().then(|| 200_000_000 + draw.below(3_000_000_000)),
             key_size: 1.0 + 4.0 * draw.unit(),
             key_frames: 5 + draw.below(10) as u32,
-            encoder: match draw.below(4) {
+            encoder: match draw.below(5) {
                 0 => Encoder::Adaptive {
                     reaction_ns,
                     size_spread: 0.3 * draw.unit(),
@@ -113,6 +124,11 @@ impl Video {
                     scaled: draw.bit(),
                     reaction_ns,
                 },
+                3 => {
+                    let ratios: Vec<f64> = (0..=draw.below(20)).map(|_| 2.0 * draw.unit()).collect();
+                    let keys = (0..ratios.len() as u32).filter(|_| draw.below(8) == 0).collect();
+                    Encoder::Relative { ratios, keys, reaction_ns }
+                }
                 _ => Encoder::Constant { rate_bps: 10_000 + draw.below(800_000) },
             },
         }
@@ -146,6 +162,16 @@ impl Encoder {
                 let fit = sizes.iter().all(|size| (1..=LARGEST).contains(size));
                 check.at("sizes").need(fit, format_args!("a frame has 1 to {LARGEST} bytes"));
             }
+            Self::Relative { ratios, keys, reaction_ns } => {
+                check.at("reaction_ns").span(*reaction_ns);
+                let fit = ratios.iter().all(|ratio| (0.0..=MOST_RATIO).contains(ratio));
+                check.at("ratios").need(fit, format_args!("are from 0 to {MOST_RATIO}"));
+                let some = ratios.iter().any(|&ratio| ratio > 0.0);
+                check.at("ratios").need(some, "one is above zero at least");
+                let fit = keys.is_sorted_by(|a, b| a < b)
+                    && keys.last().is_none_or(|&last| (last as usize) < ratios.len());
+                check.at("keys").need(fit, "ascend, and are places in ratios");
+            }
             &Self::Constant { rate_bps } => {
                 check.at("rate_bps").rate(rate_bps);
                 check.at("rate_bps").need(rate_bps > 0, "is above zero");
@@ -170,7 +196,8 @@ impl Encoder {
         match *self {
             Self::Adaptive { reaction_ns, .. }
             | Self::Steps { reaction_ns, .. }
-            | Self::Frames { reaction_ns, .. } => Span::from_nanos(reaction_ns),
+            | Self::Frames { reaction_ns, .. }
+            | Self::Relative { reaction_ns, .. } => Span::from_nanos(reaction_ns),
             Self::Constant { .. } => Span::ZERO,
         }
     }
@@ -194,11 +221,18 @@ pub struct Camera {
     off: (f64, Time),
     /// The mean of recorded sizes.
     mean: f64,
+    /// The place of the next of recorded ratios.
+    place: usize,
 }
 
 impl Camera {
     /// The first frame is captured at `start`.
-    pub fn new(video: &Video, start: Time, draws: Stream) -> Self {
+    pub fn new(video: &Video, start: Time, mut draws: Stream) -> Self {
+        let place = match &video.encoder {
+            // So that two cameras with one recording have no large frames together.
+            Encoder::Relative { ratios, .. } => (draws.unit() * ratios.len() as f64) as usize,
+            _ => 0,
+        };
         let mean = match &video.encoder {
             Encoder::Frames { sizes, .. } => {
                 sizes.iter().map(|&size| f64::from(size)).sum::<f64>() / sizes.len() as f64
@@ -217,6 +251,7 @@ impl Camera {
             changed: None,
             off: (1.0, start),
             mean,
+            place,
         }
     }
 
@@ -235,17 +270,26 @@ impl Camera {
         self.next_at += Span::from_nanos(self.video.interval_ns);
     }
 
-    /// The frame that is due, where the encoder shall make `target` bits a second.
-    pub fn capture(&mut self, target: u64) -> Frame {
+    /// The frame that is due, where the encoder shall make `target` bits a second; none if the encoder leaves it out.
+    pub fn capture(&mut self, target: u64) -> Option<Frame> {
         let now = self.next_at;
         self.follow(now, target as f64);
-        let key = core::mem::take(&mut self.key_wanted) || self.key_at.is_some_and(|at| now >= at);
+        let asked = core::mem::take(&mut self.key_wanted) || self.key_at.is_some_and(|at| now >= at);
+        let (ratio, recorded) = self.next_ratio();
+        let key = asked || recorded;
+        if ratio == 0.0 && !key {
+            self.skip();
+            return None;
+        }
         if key {
             self.key_at = self.video.key_interval_ns.map(|ns| now + Span::from_nanos(ns));
         }
         let interval = Span::from_nanos(self.video.interval_ns);
         let mean = self.rate * interval.as_secs_f64() / 8.0;
-        let (mut size, mut step) = (mean * self.share(key), interval);
+        let (mut size, mut step) = (mean * ratio, interval);
+        if !recorded {
+            size = if asked { mean } else { size } * self.share(asked);
+        }
         match &self.video.encoder {
             &Encoder::Adaptive { size_spread, interval_spread, deviation, .. } => {
                 if now >= self.off.1 {
@@ -265,7 +309,7 @@ impl Camera {
                 let factor = if *scaled { mean / self.mean } else { 1.0 };
                 size = f64::from(sizes[index]) * factor;
             }
-            Encoder::Steps { .. } | Encoder::Constant { .. } => {}
+            Encoder::Steps { .. } | Encoder::Relative { .. } | Encoder::Constant { .. } => {}
         }
         let number = self.number;
         self.number += 1;
@@ -279,13 +323,21 @@ impl Camera {
             below = rate;
         }
         let bytes = if layers[0] > 0 { layers.iter().sum() } else { octets(size) };
-        Frame { captured: now, number, bytes, key, begins: false, layers }
+        Some(Frame { captured: now, number, bytes, key, begins: false, layers })
+    }
+
+    /// The recorded size of the frame that is due, in frames of the mean size, and whether it is a key frame; one of others.
+    fn next_ratio(&mut self) -> (f64, bool) {
+        let Encoder::Relative { ratios, keys, .. } = &self.video.encoder else { return (1.0, false) };
+        let place = self.place;
+        self.place = (place + 1) % ratios.len();
+        (ratios[place], keys.binary_search(&(place as u32)).is_ok())
     }
 
     /// The encoder reacts to a target, unless it has just done so (RFC 8593 section 5.1).
     fn follow(&mut self, now: Time, target: f64) {
         let wanted = match &self.video.encoder {
-            Encoder::Adaptive { .. } | Encoder::Frames { .. } => target,
+            Encoder::Adaptive { .. } | Encoder::Frames { .. } | Encoder::Relative { .. } => target,
             Encoder::Steps { rates_bps, .. } => {
                 let below = rates_bps.partition_point(|&rate| rate as f64 <= target);
                 rates_bps[below.saturating_sub(1)] as f64
@@ -334,6 +386,10 @@ mod tests {
         }
     }
 
+    fn next(camera: &mut Camera, target: u64) -> Frame {
+        camera.capture(target).expect("the encoder leaves none out")
+    }
+
     fn camera(video: &Video) -> Camera {
         Camera::new(video, Time::ZERO, Seed::new(1, 0).stream("camera"))
     }
@@ -341,7 +397,7 @@ mod tests {
     #[test]
     fn the_mean_rate_is_the_target() {
         let mut camera = camera(&video(adaptive()));
-        let frames: Vec<Frame> = (0..30_000).map(|_| camera.capture(1_000_000)).collect();
+        let frames: Vec<Frame> = (0..30_000).map(|_| next(&mut camera, 1_000_000)).collect();
         let bits: f64 = frames.iter().map(|frame| 8.0 * f64::from(frame.bytes)).sum();
         let seconds = camera.next_at().as_secs_f64();
         // Of 1000 s with independent deviations the standard error is below 0.2 %.
@@ -357,7 +413,7 @@ mod tests {
         let mean = 1_000_000.0 / 8.0 / 30.0;
         for _ in 0..2 {
             camera.request_key();
-            let group: Vec<Frame> = (0..8).map(|_| camera.capture(1_000_000)).collect();
+            let group: Vec<Frame> = (0..8).map(|_| next(&mut camera, 1_000_000)).collect();
             assert!(group[0].key && group[1..].iter().all(|frame| !frame.key));
             assert!((f64::from(group[0].bytes) - 3.0 * mean).abs() < 1.0);
             let sum: u32 = group.iter().map(|frame| frame.bytes).sum();
@@ -375,7 +431,7 @@ mod tests {
         };
         let mut camera = camera(&Video { key_size: 1.0, ..video(encoder) });
         let sizes: Vec<u32> = [1_000_000, 500_000, 500_000, 500_000, 250_000, 500_000, 250_000]
-            .map(|target| camera.capture(target).bytes)
+            .map(|target| next(&mut camera, target).bytes)
             .into();
         assert_eq!(sizes, [4167, 4167, 4167, 4167, 1042, 1042, 1042]);
     }
@@ -390,16 +446,46 @@ mod tests {
                 layered: false,
             })
         });
-        let sizes = [100_000, 300_000, 480_000, 9_000_000].map(|target| steps.capture(target).bytes);
+        let sizes = [100_000, 300_000, 480_000, 9_000_000].map(|target| next(&mut steps, target).bytes);
         assert_eq!(sizes, [1000, 1000, 2000, 2000]);
         let encoder =
             Encoder::Steps { reaction_ns: 0, rates_bps: alloc::vec![240_000, 480_000], layered: true };
         let mut layered = camera(&Video { key_size: 1.0, ..video(encoder) });
-        let layers = [100_000, 480_000].map(|target| layered.capture(target).layers().collect::<Vec<u32>>());
+        let layers =
+            [100_000, 480_000].map(|target| next(&mut layered, target).layers().collect::<Vec<u32>>());
         assert_eq!(layers, [alloc::vec![1000], alloc::vec![1000, 1000]]);
         let mut recorded =
             camera(&video(Encoder::Frames { sizes: alloc::vec![9, 1, 2], scaled: false, reaction_ns: 0 }));
-        let sizes: Vec<u32> = (0..5).map(|_| recorded.capture(1).bytes).collect();
+        let sizes: Vec<u32> = (0..5).map(|_| next(&mut recorded, 1).bytes).collect();
         assert_eq!(sizes, [9, 1, 2, 9, 1]);
+    }
+
+    #[test]
+    fn recorded_ratios_scale_the_target_and_leave_frames_out() {
+        let video = video(Encoder::Relative {
+            ratios: alloc::vec![2.0, 0.5, 0.0, 1.5],
+            keys: alloc::vec![0],
+            reaction_ns: 0,
+        });
+        let mut places = alloc::collections::BTreeSet::new();
+        // 240 kbit/s are 1000 octets a frame.
+        for seed in 1..20 {
+            let mut camera = Camera::new(
+                &Video { key_size: 1.0, ..video.clone() },
+                Time::ZERO,
+                Seed::new(seed, 0).stream("camera"),
+            );
+            places.insert(camera.place);
+            (0..8 - camera.place).for_each(|_| {
+                camera.capture(240_000);
+            });
+            let sent = [0; 4].map(|_| camera.capture(240_000).map(|it| (it.bytes, it.key)));
+            assert_eq!(sent, [Some((2000, true)), Some((500, false)), None, Some((1500, false))]);
+            camera.request_key();
+            let _ = camera.capture(240_000);
+            camera.request_key();
+            assert_eq!(camera.capture(480_000).map(|it| (it.bytes, it.key)), Some((2000, true)));
+        }
+        assert_eq!(places.len(), 4, "it begins anywhere");
     }
 }

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.elements.kinds import OneOf
+from voxpath.scenario.problems import PlanError
 from voxpath.scenario.quantities import Number, PositiveSize, PositiveSpan, Rate, Several, Size, Span
 from voxpath.scenario.table import From, Keys, Table, faults
 
@@ -24,6 +25,17 @@ def _sizes(text: str) -> tuple[int]:
     if not 1 <= size <= 10_000_000:
         raise ValueError("a frame has 1 to 10000000 bytes")
     return (size,)
+
+
+_MOST_RATIO = 1000
+
+
+def _ratio(text: str) -> tuple[float, bool]:
+    number, _, key = text.partition(" ")
+    ratio = float(number)
+    if not 0 <= ratio <= _MOST_RATIO or key.strip() not in ("", "key"):
+        raise ValueError(f"write a number from 0 to {_MOST_RATIO}, and 'key' behind it for a key frame")
+    return ratio, bool(key)
 
 
 def _size_of_audio(text: str) -> tuple[int]:
@@ -48,6 +60,12 @@ def _encoder(video: Video, files: Traces) -> dict[str, Any]:
     if video.sizes is not None:
         sizes = [size for _, (size,) in files.parsed(video.sizes, _sizes)]
         return {"kind": "frames", "sizes": sizes, "scaled": video.scaled, **reaction}
+    if video.ratios is not None:
+        ratios, keys = zip(*(of for _, of in files.parsed(video.ratios, _ratio)), strict=True)
+        if not any(ratios):
+            raise PlanError(f"{video.ratios!r} has no frame above 0")
+        places = [place for place, key in enumerate(keys) if key]
+        return {"kind": "relative", "ratios": ratios, "keys": places, **reaction}
     return {
         "kind": "adaptive",
         **reaction,
@@ -70,6 +88,7 @@ class Video(Table):
                 "layered",
                 "sizes",
                 "scaled",
+                "ratios",
                 "reaction",
                 "size_spread",
                 "interval_spread",
@@ -105,12 +124,20 @@ class Video(Table):
     )
     sizes: str | None = Field(None, description="A file of frame sizes in bytes, one a line, over and over.")
     scaled: bool = Field(True, description="Sizes of the file are scaled to what the rate control says.")
+    ratios: str | None = Field(
+        None,
+        description="A file of recorded frame sizes in multiples of the mean size that the rate control asked"
+        " for, one a line, over and over from a drawn one on; 'key' behind one marks a key frame, 0 is one"
+        " that the encoder left out.",
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        given = [key for key in ("rate", "rates", "sizes") if getattr(self, key) is not None]
+        given = [key for key in ("rate", "rates", "sizes", "ratios") if getattr(self, key) is not None]
         if len(given) > 1:
-            raise faults(((given[1],), f"contradicts {given[0]}: a camera has one of rate, rates and sizes"))
+            raise faults(
+                ((given[1],), f"contradicts {given[0]}: a camera has one of rate, rates, sizes and ratios")
+            )
         if self.layered and self.rates is None:
             raise faults((("layered",), "needs rates, one for each layer"))
         return self
