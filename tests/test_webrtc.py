@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import sys
 import wave
 from pathlib import Path
@@ -18,6 +19,10 @@ from voxpath.results import browsers
 from voxpath.results.metrics import dictionary
 from voxpath.webrtc import devices
 
+sys.path.append(str(ROOT / "benches" / "webrtc"))
+
+from frames import Frames, frames
+
 BEGAN_NS = 1_700_000_000_000_000_000
 
 
@@ -28,6 +33,7 @@ def sample(second: float, **values: float) -> dict:
     got = {"bytesReceived": values["back"], "headerBytesReceived": 0, "kind": "video"}
     got |= {"packetsReceived": values["packets"], "packetsLost": values.get("lost", 0)}
     pair = {"type": "candidate-pair", "nominated": True, "availableOutgoingBitrate": values["estimate"]}
+    sent |= {"targetBitrate": 0.8 * values["estimate"]}
     return {
         "unix_ms": BEGAN_NS / 1e6 + 1000 * second,
         "state": "connected",
@@ -67,6 +73,8 @@ def test_counters_of_samples_become_what_each_second_had():
     estimates = found["signals"].filter(pl.col("end") == "client", pl.col("signal") == "target_bps")
     assert estimates["number"].to_list() == [300e3, 400e3, 500e3]
     assert estimates["time_ns"].to_list() == [500_000_000, 2_500_000_000, 3_500_000_000]
+    targets = found["signals"].filter(pl.col("end") == "client", pl.col("signal") == "video_target_bps")
+    assert targets["number"].to_list() == [240e3, 320e3, 400e3]
 
 
 def test_columns_of_browsers_have_meanings_and_those_of_calls_are_theirs():
@@ -78,6 +86,40 @@ def test_columns_of_browsers_have_meanings_and_those_of_calls_are_theirs():
         assert set(table.columns) <= set(known[name]), name
     # The other end told nothing.
     assert found["media_seconds"]["media_received_bps"].to_list() == [None, None]
+
+
+def rtp(kind: int, timestamp: int, octets: int) -> bytes:
+    """A packet with two words of extensions, so many octets of media and an authentication tag."""
+    head = struct.pack(">BBHII", 0x90, kind, 0, timestamp % 2**32, 7)
+    return head + struct.pack(">HH", 0xBEDE, 2) + bytes(8 + octets + 10)
+
+
+def test_packets_of_a_call_become_frames_and_their_share_of_the_target():
+    start = 2**32 - 3000
+    sent = [
+        (1.0, b"\x16 a handshake in DTLS"),
+        (1.1, rtp(111, 5, 80)),
+        (1.25, rtp(96, start, 1000)),
+        (1.26, rtp(0x80 | 96, start, 500)),
+        (1.284, rtp(0x80 | 96, start + 3000, 250)),
+        # Sent again, by another payload type.
+        (1.29, rtp(97, start, 1002)),
+        # One frame of the camera is missing before this one.
+        (1.35, rtp(0x80 | 96, start + 9000, 600)),
+    ]
+    # 120 kbit/s are 500 octets a frame; later 60 kbit/s.
+    series = {"target": ([1.2, 1.3], [120_000, 60_000]), "keys": ([1.0, 1.26], [0, 1])}
+    found = frames(sent, series)
+    assert (found.first_s, found.ticks, found.sizes) == (1.25, [0, 3000, 6000], [1500, 250, 600])
+    assert found.ratios(30, 0, 10) == [0.5, 0, 2.4]
+    assert found.ratios(30, 0, 1.3) == [0.5]
+    again = Frames.recorded(json.loads(json.dumps(found.told())))
+    assert again.ratios(30, 0, 10) == found.ratios(30, 0, 10)
+    # The other end has asked for a key frame.
+    asked = {**series, "keys": ([1.0, 1.26, 1.4], [0, 1, 2])}
+    assert frames(sent, asked).ratios(30, 0, 10) == [0.5, 0]
+    with pytest.raises(ValueError, match="no packet of video"):
+        frames(sent[:2], series)
 
 
 @pytest.mark.parametrize(

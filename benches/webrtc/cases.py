@@ -29,6 +29,11 @@ QUEUE_MS = 300
 _ACCESS = "100 Mbit/s"
 _LINK = "bottleneck ab"
 TCP = "tcp"
+ENCODER = "encoder.txt"
+"""Beside a scenario of ours: what its encoder makes of the target."""
+END = 3
+"""The last seconds of a run are not measured."""
+
 _SETTLED_LOW, _SETTLED_HIGH = 1.1, 0.8
 """Of the capacity: below the one a call has come down, above the other one it has come back."""
 
@@ -43,6 +48,7 @@ class Case:
         end: Of the run, in seconds.
         since: From here on it is measured.
         tcp: When a TCP transfer without an end begins beside the call.
+        frames_of: The network whose encoder's frames ours has; its own without.
     """
 
     title: str
@@ -50,25 +56,31 @@ class Case:
     end: int
     since: int
     tcp: int | None = None
+    frames_of: str | None = None
 
 
 CASES = {
     "500": Case("0.5 Mbit/s", ((0, 500),), 70, 20),
     "1000": Case("1 Mbit/s", ((0, 1000),), 70, 20),
     "2000": Case("2 Mbit/s", ((0, 2000),), 70, 20),
-    "steps": Case("2, 0.5, 2 Mbit/s", ((0, 2000), (35, 500), (65, 2000)), 100, 20),
+    "steps": Case("2, 0.5, 2 Mbit/s", ((0, 2000), (35, 500), (65, 2000)), 100, 20, frames_of="2000"),
     "tcp": Case("2 Mbit/s, one TCP transfer", ((0, 2000),), 80, 30, tcp=10),
 }
 
 
-def scenario(name: str, *, browsers: bool) -> Document:
-    """A case, with browsers on real hosts or with our call."""
+def caller(name: str) -> str:
+    """The host that sends video. Hosts have numbers where there is more than one pair."""
+    return "client" if CASES[name].tcp is None else "client1"
+
+
+def scenario(name: str, *, browsers: bool, folder: Path = Path()) -> Document:
+    """A case, with browsers on real hosts or with our call, whose encoder's ratios are in a folder."""
     case = CASES[name]
     first = case.rates[0][1]
     flows: list[dict[str, Any]] = []
     hosts: dict[str, Any] = {}
-    # Hosts have numbers where there is more than one pair.
-    client, server = ("client", "server") if case.tcp is None else ("client1", "server1")
+    client = caller(name)
+    server = client.replace("client", "server")
     if browsers:
         length = case.end - STARTS_S - 2
         offer = ["voxpath", "webrtc", "offer", server, "--codec", CODEC, "--size", SIZE, "--fps", str(FPS)]
@@ -103,7 +115,7 @@ def scenario(name: str, *, browsers: bool) -> Document:
         **({"hosts": hosts} if hosts else {}),
         **({"flows": flows} if flows else {}),
     }
-    return from_dict(made)
+    return from_dict(made, base=folder)
 
 
 def _call() -> dict[str, Any]:
@@ -118,7 +130,7 @@ def _call() -> dict[str, Any]:
         "kind": "call",
         "protection": "dtls_srtp",
         "nack": True,
-        "video": {"fps": FPS},
+        "video": {"fps": FPS, "ratios": ENCODER},
         **common,
         "back": common,
     }
@@ -156,7 +168,7 @@ class Measured:
 def measured(name: str, folder: Path) -> Measured:
     """What a run shows."""
     case = CASES[name]
-    since, until = case.since, case.end - 3
+    since, until = case.since, case.end - END
     signals = pl.read_parquet(folder / "signals.parquet").filter(
         pl.col("end").cast(pl.String) == "client", pl.col("signal").cast(pl.String) == "target_bps"
     )
@@ -225,9 +237,9 @@ def _problem(folder: Path, case: Case) -> str | None:
     table = pl.read_parquet(path).filter(
         pl.col("end") == "client",
         pl.col("media") == "video",
-        pl.col("second").is_between(case.since, case.end - 4),
+        pl.col("second").is_between(case.since, case.end - END - 1),
     )
-    if table.height < case.end - 6 - case.since:
+    if table.height < case.end - END - 3 - case.since:
         return f"it was measured for {table.height} s"
     if table.get_column("limited_by_cpu_ns").sum():
         return "Chromium says that the processor limited the quality"

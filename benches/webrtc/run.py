@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """`make webrtc`: our rate control `libwebrtc` in simulated calls, beside calls of two Chromium browsers across the same networks.
 
-`--record N` (`make webrtc-record`) adds what is missing to N calls of browsers in each network, in real time, to browsers.jsonl: some six minutes
-for each network and three calls, on a machine that does nothing else. Without it our calls are simulated and laid beside the record, and
-docs/measured/webrtc.md is written.
+`--record N` (`make webrtc-record`) adds what is missing to N calls of browsers in each network, in real time, to browsers.jsonl: some 25 minutes
+for three calls, on a machine that does nothing else. Each call is written when it ends, so it can be interrupted and goes on where it was.
+Without it our calls are simulated, with frames that vary as those of the recorded encoder, and laid beside the record, and docs/measured/webrtc.md is
+written.
 """
 # SPDX-License-Identifier: Apache-2.0
 
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,22 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import page
-from cases import CASES, CODEC, DELAY_MS, FPS, MAX_KBPS, QUEUE_MS, SIZE, Measured, measured, scenario
+from cases import (
+    CASES,
+    CODEC,
+    DELAY_MS,
+    ENCODER,
+    END,
+    FPS,
+    MAX_KBPS,
+    QUEUE_MS,
+    SIZE,
+    Measured,
+    caller,
+    measured,
+    scenario,
+)
+from frames import Frames, of_call
 from studies import ROOT, RUNS, table_lines
 
 from voxpath import _engine
@@ -31,7 +48,7 @@ from voxpath.webrtc.chromium import version
 
 PAGE = ROOT / "docs" / "measured" / "webrtc.md"
 RECORD = Path(__file__).with_name("browsers.jsonl")
-"""A line for each call of browsers: the network, the replication, what was measured, on which machine and by which Chromium."""
+"""A line for each call of browsers: the network, the replication, what was measured, on which machine and by which Chromium, and its frames."""
 SIMULATED = 20
 """Replications."""
 
@@ -53,7 +70,8 @@ simulated, across the same networks. The browsers' calls are a record (`make web
 
 - **Network**: {delay} ms each way, {queue} ms of drop-tail queue at the first capacity, 10 Mbit/s back. The TCP transfer is simulated in both.
 - **Chromium**: {codec}, {size} at {fps} frames a second of a moving scene with grain, `maxBitrate` {most} kbit/s; Opus both ways, of noise; no field trial set.
-- **Ours**: the same rates and media, retransmission, the octets of SRTP.
+- **Ours**: the same rates and media, retransmission, the octets of SRTP. What the encoder makes of its target varies as in the record: sizes of its
+  frames by the mean size that `targetBitrate` asked for, from a drawn frame on (`ratios`); over the steps those of 2 Mbit/s.
 - **Estimate**: `availableOutgoingBitrate` of `getStats`, and our signal `target_bps`; its mean over time.
 - **Queueing delay**: of every packet on the video's way, from the bottleneck's queue until its first bit is sent.
 - **Down and back**: until the estimate is below 1.1 of 0.5 Mbit/s, and above 0.8 of 2 Mbit/s.
@@ -111,30 +129,59 @@ def recorded() -> list[dict[str, Any]]:
 
 
 def record(names: Sequence[str], runs: int, out: Path) -> None:
-    """Adds the calls of browsers that are missing, each as soon as it is there."""
-    there = {(call["case"], call["run"]) for call in recorded()}
+    """Records the calls of browsers that are missing, each as soon as it is there; those without frames are made again."""
     measured_on = page.machine()
     for name in names:
-        missing = [number for number in range(runs) if (name, number) not in there]
-        for number, run in browsers(name, missing, out):
+        there = {call["run"] for call in recorded() if call["case"] == name and "frames" in call}
+        missing = [number for number in range(runs) if number not in there]
+        for number, run, frames in browsers(name, missing, out):
             call = {"case": name, "run": number, **told_of(run), "machine": measured_on, "browser": version()}
-            with RECORD.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(call) + "\n")
+            keep(call | {"frames": frames.told()})
+            problem = f": not counted, {run.problem}" if run.problem else ""
+            sys.stderr.write(f"{CASES[name].title}, call {number}: {len(frames.sizes)} frames{problem}\n")
+
+
+def keep(call: Mapping[str, Any]) -> None:
+    """Puts a call into the record, in the place of an earlier one of its number; the file is never half written."""
+    order = list(CASES)
+    which = (call["case"], call["run"])
+    calls = [*(one for one in recorded() if (one["case"], one["run"]) != which), call]
+    calls.sort(key=lambda one: (order.index(one["case"]), one["run"]))
+    text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in calls)
+    new = RECORD.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(RECORD)
+
+
+def ratios(name: str) -> list[float]:
+    """What the encoder of the recorded calls made of its target, frame by frame, one call after the other.
+
+    Raises:
+        SystemExit: No call that counts has its frames in the record.
+    """
+    case = CASES[CASES[name].frames_of or name]
+    calls = [call for call in recorded() if CASES[call["case"]] == case and call["problem"] is None]
+    of_calls = [Frames.recorded(call["frames"]) for call in calls if "frames" in call]
+    if not of_calls:
+        raise SystemExit(f"{RECORD.name} has no frames of a call over {case.title}: run `make webrtc-record`")
+    return [ratio for frames in of_calls for ratio in frames.ratios(FPS, case.since, case.end - END)]
 
 
 def simulated(name: str, out: Path) -> list[Measured]:
     """Our calls in a case."""
-    document = scenario(name, browsers=False)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / ENCODER).write_text("".join(f"{one}\n" for one in ratios(name)), encoding="utf-8")
+        document = scenario(name, browsers=False, folder=Path(folder))
     backend = SimBackend(out, Workers(2), observation(document, ("rtc", "packets"), ()))
     backend.answer([Question(document, range(SIMULATED))])
     return [measured(name, outcome.folder) for outcome in backend.outcomes[0]]
 
 
-def browsers(name: str, numbers: Sequence[int], out: Path) -> Iterator[tuple[int, Measured]]:
-    """Calls of browsers in a network, with their replication: those whose packets were in time."""
+def browsers(name: str, numbers: Sequence[int], out: Path) -> Iterator[tuple[int, Measured, Frames]]:
+    """Calls of browsers in a network, with their replication and their frames: those whose packets were in time."""
     document = scenario(name, browsers=True)
     backend = RealBackend(
-        out, observation(document, ("packets",), ()), attempts=ATTEMPTS, on_done=lambda _: None
+        out, observation(document, ("packets",), (caller(name),)), attempts=ATTEMPTS, on_done=lambda _: None
     )
     for number in numbers:
         backend.answer([Question(document, range(number, number + 1))])
@@ -143,7 +190,8 @@ def browsers(name: str, numbers: Sequence[int], out: Path) -> Iterator[tuple[int
         )
         # A browser that starts late has not ended when the run has, which says nothing of what it did before.
         if kept_up(out / identity.name):
-            yield number, measured(name, out / identity.name)
+            folder = out / identity.name
+            yield number, measured(name, folder), of_call(folder, caller(name), "client")
         else:
             sys.stderr.write(f"{CASES[name].title}, call {number}: the network was late\n")
 

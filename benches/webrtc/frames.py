@@ -1,0 +1,158 @@
+"""The video frames of a browser's call as it sent them, and what its encoder made of its targets."""
+# SPDX-License-Identifier: Apache-2.0
+
+import struct
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+PAYLOAD_TYPE = 96
+"""Of the first codec of video in Chromium's session descriptions; what it sends again has another one (RFC 4588)."""
+
+CLOCK = 90_000
+"""Ticks a second of video (RFC 3551 section 5)."""
+
+_FIXED = struct.Struct(">BBHII")
+"""The fixed header of RTP (RFC 3550 section 5.1), which SRTP does not hide."""
+_WORD = 4
+_TAG = 10
+"""Octets of SRTP's authentication tag in Chromium's calls (AES_CM_128_HMAC_SHA1_80)."""
+
+_BETWEEN_SAMPLES = 0.5
+"""Seconds, of `getStats`: a quarter of one, and what a busy browser takes."""
+
+_SIGNALS = {"video_target_bps": "target", "target_bps": "estimate", "video_key_frames": "keys"}
+"""Series of `getStats` that are kept, and their names in the record."""
+
+
+Series = tuple[Sequence[float], Sequence[float]]
+"""Times in seconds, and what was told."""
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Video frames of a call.
+
+    Attributes:
+        first_s: When the first packet was sent, in seconds of the run.
+        ticks: By RTP's clock, from each frame to the one before; zero of the first.
+        sizes: Octets, with payload descriptors.
+        series: What `getStats` told as it changed: times in seconds of the run, and values.
+    """
+
+    first_s: float
+    ticks: Sequence[int]
+    sizes: Sequence[int]
+    series: Mapping[str, Series]
+
+    def told(self) -> dict[str, Any]:
+        """For the record."""
+        return {"first_s": self.first_s, "ticks": self.ticks, "bytes": self.sizes, "series": self.series}
+
+    @classmethod
+    def recorded(cls, told: dict[str, Any]) -> "Frames":
+        """From the record."""
+        return cls(told["first_s"], told["ticks"], told["bytes"], told["series"])
+
+    def times(self) -> np.ndarray:
+        """About when each was captured, in seconds of the run."""
+        return self.first_s + np.cumsum(self.ticks) / CLOCK
+
+    def ratios(self, fps: int, since: float, until: float) -> list[float]:
+        """Sizes in frames of the mean size that the encoder was asked for, and zero where a frame is missing.
+
+        Key frames are left out: the other end asks for them, after losses.
+        """
+        times, ticks = self.times(), CLOCK / fps
+        wanted = np.array(self._held("target", times)) / 8 / fps
+        keys = self._key_frames(times)
+        found: list[float] = []
+        for number in np.flatnonzero((times >= since) & (times < until) & (wanted > 0)):
+            missing = round(self.ticks[number] / ticks) - 1
+            found += [0.0] * max(0, missing)
+            if number not in keys:
+                found.append(round(self.sizes[number] / wanted[number], 3))
+        return found
+
+    def _held(self, name: str, times: np.ndarray) -> list[float]:
+        """What was told last; the first value before."""
+        seconds, values = self.series[name]
+        places = np.searchsorted(seconds, times, side="right") - 1
+        return [values[place] for place in np.maximum(places, 0)]
+
+    def _key_frames(self, times: np.ndarray) -> set[int]:
+        """The largest frame between a sample and the one in which there was one more."""
+        seconds, counts = self.series["keys"]
+        keys = {0}
+        for (before, fewer), (at, more) in pairwise(zip(seconds, counts, strict=True)):
+            # The series has changes only: the sample before is a quarter of a second old.
+            inside = np.flatnonzero((times >= max(before, at - _BETWEEN_SAMPLES)) & (times < at))
+            if more > fewer and len(inside):
+                keys.add(int(inside[np.argmax([self.sizes[place] for place in inside])]))
+        return keys
+
+
+def of_call(folder: Path, host: str, end: str) -> Frames:
+    """The frames of a run of browsers that captured the host which sends video.
+
+    Raises:
+        ValueError: There are none.
+    """
+    return frames(_datagrams(folder / "captures" / f"{host}.pcapng"), dict(_series(folder, end)))
+
+
+def frames(datagrams: Iterable[tuple[float, bytes]], series: Mapping[str, Series]) -> Frames:
+    """The frames in datagrams that an end has sent, with their times.
+
+    Raises:
+        ValueError: There are none.
+    """
+    packets = list(_video(datagrams))
+    if not packets:
+        raise ValueError("no packet of video was sent")
+    began, first, _ = packets[0]
+    sizes: dict[int, int] = {}
+    for _, timestamp, octets in packets:
+        # Differences are modulo 2^32.
+        ticks = (timestamp - first + 2**31) % 2**32 - 2**31
+        sizes[ticks] = sizes.get(ticks, 0) + octets
+    at = sorted(sizes)
+    steps = [later - earlier for earlier, later in pairwise(at)]
+    return Frames(round(began, 3), [0, *steps], [sizes[ticks] for ticks in at], series)
+
+
+def _series(folder: Path, end: str) -> Iterable[tuple[str, Series]]:
+    signals = pl.read_parquet(folder / "signals.parquet").filter(pl.col("end").cast(pl.String) == end)
+    for signal, name in _SIGNALS.items():
+        some = signals.filter(pl.col("signal").cast(pl.String) == signal)
+        seconds = [round(ns / 1e9, 3) for ns in some.get_column("time_ns")]
+        yield name, (seconds, [round(value) for value in some.get_column("number")])
+
+
+def _datagrams(capture: Path) -> Iterable[tuple[float, bytes]]:
+    """Datagrams that the host has sent, with their time."""
+    command = ["tshark", "-n", "-r", str(capture), "-Y", "udp and frame.p2p_dir == 0", "-T", "fields"]
+    command += ["-e", "frame.time_epoch", "-e", "udp.payload"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - nothing of anybody's
+    for line in done.stdout.splitlines():
+        seconds, payload = line.split("\t")
+        yield float(seconds), bytes.fromhex(payload)
+
+
+def _video(datagrams: Iterable[tuple[float, bytes]]) -> Iterable[tuple[float, int, int]]:
+    """Of each packet of video its time, its RTP timestamp and its octets of media."""
+    for seconds, octets in datagrams:
+        if len(octets) < _FIXED.size or octets[0] >> 6 != 2 or octets[1] & 0x7F != PAYLOAD_TYPE:
+            continue
+        flags, _, _, timestamp, _ = _FIXED.unpack_from(octets)
+        header = _FIXED.size + _WORD * (flags & 0x0F)
+        if flags & 0x10:
+            (words,) = struct.unpack_from(">H", octets, header + 2)
+            header += _WORD * (1 + words)
+        yield seconds, timestamp, len(octets) - header - _TAG
