@@ -355,19 +355,38 @@ pub enum Every {
         /// Not later.
         most: Span,
     },
+    /// As often as a share of what the receiver's own control lets it send allows.
+    OwnShare {
+        /// Of that rate, in thousandths.
+        permille: u32,
+        /// As in `Share`.
+        report_bytes: u32,
+        /// Not sooner.
+        least: Span,
+        /// Not later.
+        most: Span,
+        /// Of a receiver that sends no media.
+        alone: Span,
+    },
 }
 
 impl Every {
-    /// The time to the next report at a received rate.
-    pub fn interval(&self, received_bps: u64) -> Span {
+    /// The time to the next report at a received rate, and the target of the receiver's own control if it sends media.
+    pub fn interval(&self, received_bps: u64, own_bps: Option<u64>) -> Span {
+        let of = |bps: u64, permille: u32, report_bytes: u32, least: Span, most: Span| {
+            // Bits times thousandths times nanoseconds are below 2^75.
+            let owed = u128::from(report_bytes) * 8 * 1000 * 1_000_000_000;
+            let rate = u128::from(bps) * u128::from(permille);
+            let ns = u64::try_from(owed / rate.max(1)).unwrap_or(u64::MAX);
+            Span::from_nanos(ns.clamp(least.as_nanos(), most.as_nanos()))
+        };
         match *self {
             Self::Span(span) => span,
             Self::Share { permille, report_bytes, least, most } => {
-                // Bits times thousandths times nanoseconds are below 2^75.
-                let owed = u128::from(report_bytes) * 8 * 1000 * 1_000_000_000;
-                let rate = u128::from(received_bps) * u128::from(permille);
-                let ns = u64::try_from(owed / rate.max(1)).unwrap_or(u64::MAX);
-                Span::from_nanos(ns.clamp(least.as_nanos(), most.as_nanos()))
+                of(received_bps, permille, report_bytes, least, most)
+            }
+            Self::OwnShare { permille, report_bytes, least, most, alone } => {
+                own_bps.map_or(alone, |bps| of(bps, permille, report_bytes, least, most))
             }
         }
     }

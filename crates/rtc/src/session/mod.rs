@@ -453,12 +453,13 @@ impl Session {
         let delay = header.extensions.abs_send_time.map(|sent| clock::since_abs_send_time(now, sent));
         incoming.count(now, bytes, delay.map(|delay| of_run(self.clocks, self.end, now, delay)), received);
         let wants_key = incoming.wants_key(now);
+        let own_bps = self.sender.as_ref().and_then(Sender::media_bps);
         if let Some(reporter) = &mut self.reporter {
             match header.extensions.transport_sequence {
-                Some(sequence) => reporter.take(now, media, sequence, ecn, bytes),
+                Some(sequence) => reporter.take(now, media, sequence, ecn, bytes, own_bps),
                 // RFC 8888 reports on each source; those of repair are not reported.
                 None if header.ssrc == incoming.ssrc => {
-                    reporter.take(now, media, header.sequence, ecn, bytes)
+                    reporter.take(now, media, header.sequence, ecn, bytes, own_bps)
                 }
                 None => {}
             }

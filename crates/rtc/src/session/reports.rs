@@ -42,8 +42,16 @@ impl Reporter {
         Self { needs, arrivals, due: None, last: start, bytes: 0, number: 0 }
     }
 
-    /// A packet came: its transport-wide number, or its number in its own source.
-    pub(crate) fn take(&mut self, now: Time, media: Media, part: u16, ecn: Ecn, bytes: u32) {
+    /// A packet came: its transport-wide number, or its number in its own source. This end may send at `own_bps`, if it sends.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        media: Media,
+        part: u16,
+        ecn: Ecn,
+        bytes: u32,
+        own_bps: Option<u64>,
+    ) {
         let run = &mut self.arrivals[if self.needs.report == ReportKind::Ccfb { media.index() } else { 0 }];
         // One cycle above zero, so that what was overtaken by the first has a number too.
         let near = run.came.last().map(|&(number, ..)| number).or(run.next);
@@ -55,7 +63,7 @@ impl Reporter {
         if self.due.is_none() {
             let took = now.since(self.last).as_secs_f64();
             let bps = if took > 0.0 { self.bytes as f64 * 8.0 / took } else { 0.0 };
-            self.due = Some((self.last + self.needs.every.interval(bps as u64)).max(now));
+            self.due = Some((self.last + self.needs.every.interval(bps as u64, own_bps)).max(now));
         }
     }
 

@@ -161,6 +161,11 @@ impl Sender {
         self.outgoing[media.index()].as_ref()
     }
 
+    /// What the control lets media have; none without media.
+    pub(crate) fn media_bps(&self) -> Option<u64> {
+        self.outgoing.iter().any(Option::is_some).then_some(self.allowance.target_bps)
+    }
+
     /// Sources fall silent.
     pub(crate) const fn end(&mut self) {
         self.is_on = false;

@@ -423,7 +423,7 @@ impl Call {
     fn report(&mut self, now: Time) {
         let needs = self.settings.needs();
         let bps = self.seen.samples.last().map_or(300_000.0, |s| s.received_bps);
-        self.at(now + needs.every.interval(bps as u64), Event::ReportDue);
+        self.at(now + needs.every.interval(bps as u64, None), Event::ReportDue);
         let per_packet = matches!(needs.report, ReportKind::TransportWide | ReportKind::Ccfb);
         let Some((&highest, _)) = self.arrived.last_key_value().filter(|_| per_packet) else { return };
         let arrived = std::mem::take(&mut self.arrived);

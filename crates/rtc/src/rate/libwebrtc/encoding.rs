@@ -19,6 +19,8 @@ const MOST_UTILISATION: f64 = 2.0;
 const DESCRIPTORS_WINDOW: Span = Span::from_secs(1);
 /// Of the encoder's rate, what payload descriptors may take at most.
 const MOST_DESCRIPTORS: f64 = 0.5;
+/// `kDefaultMinVideoBitrateBps`: an encoder never gets less (`DefaultVideoBitrateAllocator`, `EncoderBitrateAdjuster`).
+const LEAST_BPS: f64 = 30e3;
 
 /// The rule of `libwebrtc`.
 #[derive(Debug)]
@@ -58,11 +60,13 @@ impl Encoder {
 
 impl Encoding for Encoder {
     fn rate(&mut self, now: Time, packets: &Packets, packet_bps: f64) -> f64 {
-        let bps = self.left(packets, packet_bps);
+        // Where the call's bounds leave less they hold.
+        let least = LEAST_BPS.min(packet_bps);
+        let bps = self.left(packets, packet_bps).max(least);
         if !self.adjusts {
             return bps;
         }
-        let adjusted = bps / self.utilisation(now);
+        let adjusted = (bps / self.utilisation(now)).max(least);
         self.detector.set_target(now, adjusted, packets.interval);
         adjusted
     }
@@ -142,9 +146,18 @@ mod tests {
         // 125000 octets a second are 101.8 packets of 1228: 102, of 70 octets of headers each.
         assert_eq!(encoder.rate(at(0), &PACKETS, 1e6), 1e6 - 102.0 * 70.0 * 8.0);
         // One packet is 9824 bits; a bit more is a second packet.
-        assert_eq!(encoder.rate(at(0), &PACKETS, 9824.0), 9824.0 - 560.0);
-        assert_eq!(encoder.rate(at(0), &PACKETS, 9825.0), 9825.0 - 1120.0);
-        assert_eq!(encoder.rate(at(0), &PACKETS, 100.0), 0.0);
+        assert_eq!(encoder.left(&PACKETS, 9824.0), 9824.0 - 560.0);
+        assert_eq!(encoder.left(&PACKETS, 9825.0), 9825.0 - 1120.0);
+        assert_eq!(encoder.left(&PACKETS, 100.0), 0.0);
+    }
+
+    #[test]
+    fn an_encoder_has_thirty_kilobits_or_all_that_the_call_may_send() {
+        let mut encoder = Encoder::new(true);
+        // 31 kbit/s are four packets a second; a fifth more is expected of the encoder.
+        assert_eq!(encoder.left(&PACKETS, 31e3), 31e3 - 4.0 * 560.0);
+        assert_eq!(encoder.rate(at(0), &PACKETS, 31e3), 30e3);
+        assert_eq!(encoder.rate(at(0), &PACKETS, 20e3), 20e3);
     }
 
     #[test]
@@ -153,7 +166,7 @@ mod tests {
         (0..=25).for_each(|i| encoder.on_frame(at(i), 5000, 16));
         // 25 frames of the last second have 16 octets each: 3200 bit/s.
         assert_eq!(encoder.rate(at(25), &PACKETS, 1e6), 1e6 - 57_120.0 - 3200.0);
-        assert_eq!(encoder.rate(at(25), &PACKETS, 5000.0), (5000.0 - 560.0) / 2.0);
+        assert_eq!(encoder.left(&PACKETS, 5000.0), (5000.0 - 560.0) / 2.0);
     }
 
     /// The rate after 75 frames of these sizes by turns, of which 1 is a frame of 800 kbit/s, which the encoder keeps to.

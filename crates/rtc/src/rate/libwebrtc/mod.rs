@@ -117,9 +117,9 @@ impl Settings for LibWebRtc {
     }
 
     fn needs(&self) -> Needs {
-        // RemoteEstimatorProxy: 5 % of the received rate, 68 bytes a report, 50 to 250 ms.
-        let (least, most) = (Span::from_millis(50), Span::from_millis(250));
-        let every = Every::Share { permille: 50, report_bytes: 68, least, most };
+        // `TransportSequenceNumberFeedbackGenenerator::OnSendBandwidthEstimateChanged`.
+        let [least, most, alone] = [50, 250, 100].map(Span::from_millis);
+        let every = Every::OwnShare { permille: 50, report_bytes: 68, least, most, alone };
         let below_bytes = if self.transport_overhead { TRANSPORT_BYTES } else { 0 };
         let burst = Span::from_nanos(self.burst_ns);
         Needs { below_bytes, burst, ..Needs::of(ReportKind::TransportWide, every) }
