@@ -43,7 +43,7 @@ use reports::Reporter;
 use sender::Sender;
 use serde::{Deserialize, Serialize};
 use setup::{Setup, Step};
-use timing::Timing;
+use timing::{Timing, soonest};
 use voxpath_net::{Ecn, Seed, Stream};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -718,14 +718,14 @@ impl Session {
             Phase::Leaving(until) => Some(until),
             _ => self.end_at,
         };
-        let until = until.into_iter().chain([self.heard + self.consent]).min();
+        let until = soonest([until, Some(self.heard + self.consent)]);
         let regular = matches!(self.phase, Phase::Running).then(|| self.timing.due());
         let estimator = self.estimator.as_ref().and_then(|estimator| estimator.poll_timeout());
         let reporter = self.reporter.as_ref().and_then(Reporter::poll_timeout);
         let missing =
             self.incoming.iter().flatten().filter_map(|incoming| incoming.missing.as_ref()?.poll_timeout());
         let inbound = self.inbound.as_ref().and_then(Inbound::poll_timeout);
-        [until, regular, sender, estimator, reporter, missing.min(), inbound].into_iter().flatten().min()
+        soonest([until, regular, sender, estimator, reporter, missing.min(), inbound])
     }
 
     /// The next datagram to send at `now`.

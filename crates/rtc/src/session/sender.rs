@@ -4,6 +4,7 @@ use super::outgoing::{Outgoing, Purpose, Queued};
 use super::pacer::{Next, Pacer};
 use super::relay::{Relayed, Renumbered, Room};
 use super::reports::Reader;
+use super::timing::soonest;
 use super::{Party, Transmit};
 use crate::breaker::{Breaker, Intervals, Said};
 use crate::clock;
@@ -462,7 +463,7 @@ impl Sender {
         let spare = self.pacer.spare_at().filter(|_| data.is_some_and(Outbound::is_waiting));
         let data = data.and_then(Outbound::poll_timeout);
         let control = self.control.poll_timeout().filter(|_| self.is_on || !self.pacer.is_empty());
-        sources.into_iter().chain([pacer, control, data, spare]).flatten().min()
+        soonest([soonest(sources), pacer, control, data, spare])
     }
 
     /// The next RTP packet to send at `now`.

@@ -17,6 +17,18 @@ const LEAST_TD: Span = Span::from_secs(5);
 /// RFC 3550 section 6.3.1: e - 3/2 makes up for reconsideration, which converges below the mean.
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
+/// The first of some deadlines; none if there is none. A loop, since it is asked for after every packet.
+pub(crate) fn soonest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
+    let mut first: Option<Time> = None;
+    for at in &deadlines {
+        first = match (first, *at) {
+            (Some(before), Some(at)) => Some(before.min(at)),
+            (before, at) => before.or(at),
+        };
+    }
+    first
+}
+
 /// The timer of regular packets.
 #[derive(Debug)]
 pub(crate) struct Timing {
