@@ -21,6 +21,7 @@ from voxpath.voice.call import call, emodel, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
+from voxpath.voice.call.measures import conversation
 from voxpath.voice.call.measures.base import Evidence, Score
 from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import of_scenario, one_link
@@ -290,7 +291,7 @@ def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> 
     ],
 )
 def test_a_sentence_names_who_spoils_it(one: Judged, told: str):
-    assert verdict.sentence(one) == f"{verdict.word(one.rating.mos)}, {one.rating.mos:.1f}: {told}"
+    assert verdict.told(one) == f"{verdict.word(one.rating.mos)}, {one.rating.mos:.1f}: {told}"
 
 
 def test_the_codec_is_blamed_for_what_it_does_without_losses(tmp_path: Path):
@@ -433,7 +434,9 @@ def test_what_is_no_recording_is_refused(content: bytes | None, told: str, tmp_p
 def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path):
     made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
     assert not made.talks[0].heard.values.any()
-    assert verdict.judged(made, made.talks[0], ("emodel",)).sentence == "bad, 1.2: lost packets, not delay"
+    one = verdict.judged(made, made.talks[0], ("emodel",))
+    assert one.sentence == "nothing is heard: no frame came"
+    assert (one.scores["emodel"].value, one.scores["emodel"].reason) == (None, "no frame came")
 
 
 @pytest.mark.parametrize("over", TRANSPORTS)
@@ -441,8 +444,26 @@ def test_where_nothing_is_heard_of_opus_it_is_said(over: str, tmp_path: Path):
     made = call(one_link({"loss": "100 %"}, "nothing"), over=over, out=tmp_path)
     said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
     # What publishes begins when it is connected.
-    why = "no frame was sent, since there was no connection" if over == "mqtt" else "no frame came"
+    why = "no frame was sent, since nothing came from the other end" if over == "mqtt" else "no frame came"
     assert said == f"nothing is heard: {why}"
+
+
+def test_a_direction_in_which_nothing_is_sent_is_not_rated(tmp_path: Path):
+    dead = one_link({"up": {"loss": "100 %"}}, "nothing there")
+    made = call(dead, (None, None), codec="g711", out=tmp_path)
+    there, back = (verdict.judged(made, talk, ("emodel",)) for talk in made.talks)
+    assert there.sentence == "nothing is heard: no frame came"
+    assert back.sentence == "nothing is heard: no frame was sent, since nothing came from the other end"
+    for one in (there, back):
+        assert one.scores["emodel"].value is None
+
+
+def test_the_e_model_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(conversation, "_judge", asked.append)
+    made = call(PERFECT, out=tmp_path)
+    verdict.judged(made, made.talks[0], ("emodel",))
+    assert len(asked) == 1
 
 
 # One more of a kind

@@ -235,4 +235,4 @@ def test_a_verdict_names_the_echo():
     share = found.id_ - emodel.rate(emodel.of_delay(100)).id_
     from voxpath.voice.call.measures.conversation import Judged
 
-    assert verdict.sentence(Judged(found, 0.0, False, 1.0, 0.0, share)).endswith(": the echo")
+    assert verdict.told(Judged(found, 0.0, False, 1.0, 0.0, share)).endswith(": the echo")

@@ -15,6 +15,7 @@ from voxpath import _engine
 from voxpath.results.frames import frame
 from voxpath.results.identity import Observe
 from voxpath.voice.call import buffer as jitter
+from voxpath.voice.call import emodel
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.measures.conversation import rated
 from voxpath.voice.call.path import chosen, planned
@@ -38,14 +39,24 @@ class Counted:
     """A call by its counts.
 
     Attributes:
-        judged: By the E-model.
+        judged: By the E-model; none where nothing was heard.
         delay_ms: From mouth to ear.
-        concealed: Share of the frames that were not there when they were due.
+        concealed: Share of the frames that were not there when they were due; all where none was sent.
     """
 
-    judged: Judged
+    judged: Judged | None
     delay_ms: float
     concealed: float
+
+    @property
+    def r(self) -> float:
+        """The transmission rating; its lowest where nothing was heard."""
+        return 0.0 if self.judged is None else self.judged.rating.r
+
+    @property
+    def mos(self) -> float:
+        """MOS-CQE; its lowest where nothing was heard."""
+        return emodel.mos_of(self.r)
 
 
 def many(
@@ -92,9 +103,11 @@ def many(
             raise CallError(f"a run is not valid: {'; '.join(told['problems'])}")
     found: dict[int, Counted] = {}
     for indices, tables in groups:
-        rows = frame(tables[transport.table]).partition_by(_RUN, as_dict=True)
+        whole = frame(tables[transport.table])
+        rows = whole.partition_by(_RUN, as_dict=True)
         for place, index in enumerate(indices):
-            arrivals = transport.arrivals(rows[(place,)], way)
+            # A run in which nothing was sent has no rows.
+            arrivals = transport.arrivals(rows.get((place,), whole.clear()), way)
             found[index] = _counted(arrivals, encoded, known, wants)
     return [found[index] for index in range(len(made))]
 
@@ -108,4 +121,6 @@ def _counted(arrivals: Arrivals, encoded: Encoded, known: Impairment, wants: Wan
     missing = late | (arrivals.complete == NEVER)
     share = float(late.sum()) / max(1, int(missing.sum()))
     delay_ms = encoded.frame_ns / 1e6 + 1000 * encoded.lookahead / encoded.rate_hz + wait / 1e6
+    if missing[sent].all():
+        return Counted(None, delay_ms, 1.0)
     return Counted(rated(known, delay_ms, missing[sent], share), delay_ms, float(missing[sent].mean()))

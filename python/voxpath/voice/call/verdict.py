@@ -12,8 +12,7 @@ from voxpath.voice.call import delay
 from voxpath.voice.call.buffer import ADAPTIVE
 from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.measures.base import Evidence
-from voxpath.voice.call.measures.conversation import beyond, judge
-from voxpath.voice.call.player import Fate
+from voxpath.voice.call.measures.conversation import beyond, judge, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,33 +54,21 @@ class Verdict:
 def judged(call: Call, talk: Talk, names: Sequence[str]) -> Verdict:
     """Judges one direction by some measures."""
     evidence = Evidence(talk, call.codec, call.buffer["kind"] == ADAPTIVE)
-    said = sentence(judge(evidence), beyond(talk), unheard(talk))
-    return Verdict(said, scores(evidence, names), delay.of(talk))
+    return Verdict(sentence(evidence), scores(evidence, names), delay.of(talk))
 
 
-def unheard(talk: Talk) -> str | None:
-    """Why nothing was heard; none where something was."""
-    if talk.heard.count(Fate.PLAYED, Fate.RECOVERED):
-        return None
-    if not talk.sent.any():
-        return "no frame was sent, since there was no connection"
-    return "no frame came" if talk.heard.count(Fate.LATE) == 0 else "no frame came in time"
+def sentence(evidence: Evidence) -> str:
+    """How good one direction is, and whose fault what is not so good."""
+    if (why := unheard(evidence.talk)) is not None:
+        return f"nothing is heard: {why}"
+    if (why := beyond(evidence.talk)) is not None:
+        return f"not rated: {why}"
+    judged = judge(evidence)
+    return "there is no speech to be judged" if judged is None else told(judged)
 
 
-def sentence(judged: Judged | None, beyond: str | None = None, unheard: str | None = None) -> str:
-    """How good it is, and whose fault what is not so good.
-
-    Args:
-        judged: By the E-model; none where it does not apply.
-        beyond: Why it does not rate the echo.
-        unheard: Why nothing was heard.
-    """
-    if judged is None and beyond is not None:
-        return f"not rated: {beyond}"
-    if judged is None and unheard is not None:
-        return f"nothing is heard: {unheard}"
-    if judged is None:
-        return "there is no speech to be judged"
+def told(judged: Judged) -> str:
+    """What the E-model says of a direction, in words."""
     mos = judged.rating.mos
     return f"{word(mos)}, {mos:.1f}: {_causes(judged)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -60,8 +60,8 @@ class Evidence:
     talk: Talk
     codec: Codec
     adapts: bool
-    known: dict[str, Score] = field(default_factory=dict, compare=False)
-    """Scores that another measure is made of, by the measure's name."""
+    known: dict[str, Any] = field(default_factory=dict, compare=False)
+    """What is found once and asked for again, by the name of the measure whose it is."""
 
     @cached_property
     def is_silent(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from voxpath.voice.call import delay, emodel
 from voxpath.voice.call.measures.base import Score
 from voxpath.voice.call.measures.pesq import Pesq
-from voxpath.voice.call.player import MISSING
+from voxpath.voice.call.player import MISSING, Fate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,9 +55,20 @@ class Judged:
 
 
 def judge(evidence: Evidence) -> Judged | None:
-    """R of one direction; none where no Ie is known and none can be derived, or an echo is beyond G.107."""
+    """R of one direction.
+
+    None where nothing is heard, where no Ie is known and none can be derived, or where an echo is beyond
+    G.107.
+    """
+    if Conversation.name not in evidence.known:
+        evidence.known[Conversation.name] = _judge(evidence)
+    judged: Judged | None = evidence.known[Conversation.name]
+    return judged
+
+
+def _judge(evidence: Evidence) -> Judged | None:
     talk = evidence.talk
-    if beyond(talk) is not None:
+    if unheard(talk) is not None or beyond(talk) is not None:
         return None
     missing = np.isin(talk.heard.fates, MISSING)
     sent = missing[talk.sent]
@@ -89,7 +100,7 @@ def rated(known: Impairment, total_ms: float, missing: NDArray[np.bool_], late: 
     Args:
         known: What the recommendation says.
         total_ms: From mouth to ear.
-        missing: Whether each frame that was sent is concealed.
+        missing: Whether each frame that was sent is concealed; at least one is not.
         late: Share of these that came too late.
     """
     return _by_table(known, emodel.of_delay(total_ms), missing, late, 0.0)
@@ -101,6 +112,15 @@ def _by_table(
     burst_r = emodel.burst_ratio(missing.tolist())
     lossy = replace(connection, ie=known.ie, bpl=known.bpl, ppl=100 * float(missing.mean()), burst_r=burst_r)
     return Judged(emodel.rate(lossy), known.ie, False, burst_r, late, of_echo)
+
+
+def unheard(talk: Talk) -> str | None:
+    """Why nothing was heard in a direction; none where something was."""
+    if talk.heard.count(Fate.PLAYED, Fate.RECOVERED):
+        return None
+    if not talk.sent.any():
+        return "no frame was sent, since nothing came from the other end"
+    return "no frame came" if talk.heard.count(Fate.LATE) == 0 else "no frame came in time"
 
 
 def beyond(talk: Talk) -> str | None:
@@ -138,7 +158,7 @@ class Conversation:
     def score(self, evidence: Evidence) -> Score:
         """With the share of each impairment."""
         judged = judge(evidence)
-        if judged is None and (why := beyond(evidence.talk)) is not None:
+        if judged is None and (why := unheard(evidence.talk) or beyond(evidence.talk)) is not None:
             return Score.none(why)
         if judged is None:
             return Score.none("no recommendation has an Ie of this codec, and PESQ does not apply")

@@ -34,7 +34,8 @@ class Pesq:
         """Narrow band where the codec has no more."""
         if self.name not in evidence.known:
             evidence.known[self.name] = self._score(evidence)
-        return evidence.known[self.name]
+        score: Score = evidence.known[self.name]
+        return score
 
     def _score(self, evidence: Evidence) -> Score:
         if evidence.talk.echo is not None:
