@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from browser import browse
@@ -19,7 +19,7 @@ from voxpath import _engine
 from voxpath.voice.call import buffer as jitter
 from voxpath.voice.call import call, emodel, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
-from voxpath.voice.call.codecs.base import Encoded, Wish
+from voxpath.voice.call.codecs.base import Encoded, Impairment, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
 from voxpath.voice.call.measures import conversation
 from voxpath.voice.call.measures.base import Evidence, Score
@@ -272,6 +272,51 @@ def test_bursts_are_counted(lost: list[bool]):
     if bursts and sum(lost) < len(lost):
         share = sum(lost) / len(lost)
         assert ratio == pytest.approx(max(1.0, np.mean([len(run) for run in bursts]) * (1 - share)))
+
+
+_LOSSES = st.one_of(
+    st.lists(st.booleans(), min_size=1, max_size=60),
+    # Bursts of any length.
+    st.lists(st.tuples(st.booleans(), st.integers(1, 80)), min_size=1, max_size=8).map(
+        lambda runs: [lost for lost, length in runs for _ in range(length)]
+    ),
+)
+
+
+@given(_LOSSES, st.data(), st.sampled_from([4.3, 10.0, 25.1]), st.floats(1, 800), st.floats(0, 500))
+def test_no_further_loss_or_delay_makes_a_call_better(
+    lost: list[bool], data: st.DataObject, bpl: float, delay: float, later: float
+):
+    more = [one or other for one, other in zip(lost, data.draw(_mask(len(lost))), strict=True)]
+    known = Impairment(0.0, bpl, "")
+    before = conversation.rated(known, delay, np.array(lost), 0.0).rating
+    after = conversation.rated(known, delay + later, np.array(more), 0.0).rating
+    assert 0 <= after.r <= before.r + 1e-9
+    assert 1 <= after.mos <= before.mos + 1e-9
+
+
+def _mask(length: int) -> st.SearchStrategy[list[bool]]:
+    return st.lists(st.booleans(), min_size=length, max_size=length)
+
+
+@given(_LOSSES)
+def test_within_its_range_losses_are_rated_by_the_recommendation_alone(lost: list[bool]):
+    bpl = CODECS["g711"].impairment.bpl
+    ppl, burst_r = 100 * sum(lost) / len(lost), emodel.burst_ratio(lost)
+    assume(not emodel.beyond(ppl, burst_r, 0))
+    assert emodel.losses(lost, bpl) == pytest.approx((ppl, burst_r))
+
+
+def test_what_is_beyond_the_ranges_of_the_recommendation_is_told(tmp_path: Path):
+    far = call(one_link({"delay": "700 ms", "loss": "60 %"}, "far"), codec="g711", out=tmp_path)
+    one = verdict.judged(far, far.talks[0], ("emodel",))
+    assert one.sentence.endswith("(beyond the E-model's range)")
+    assert "beyond the range of G.107: a loss of " in one.scores["emodel"].reason
+    assert "a delay of 784 ms (at most 500 ms)" in one.scores["emodel"].reason
+    bursts = [place % 20 < 2 for place in range(400)]
+    assert emodel.beyond(10, emodel.burst_ratio(bursts), 0) == []
+    assert emodel.beyond(10, 2.4, 0) == ["a BurstR of 2.4 (at most 2 with this loss)"]
+    assert emodel.beyond(2, 7.9, 500) == []
 
 
 def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> Judged:

@@ -73,8 +73,7 @@ _LEAST_ALONE_S = 0.5
 _HANDSET_DB = 55.0
 """Echo loss of the first host's handset: the TELR of 65 dB that G.107 has by default, less SLR and RLR."""
 _TELR_DB = (5.0, 65.0)
-_DELAY_MS = 500.0
-"""The ranges of TELR and T that G.107 (06/2015) permits (table 2)."""
+"""The range of TELR that G.107 (06/2015) permits (table 2)."""
 MOST_ROUNDS = 6
 """In which the echo and the network that carries it have to agree."""
 
@@ -183,10 +182,9 @@ class Echo:
             return "there is too little of the echo alone to say what the canceller does to it"
         if telr < _TELR_DB[0]:
             return f"TELR of {telr:.0f} dB is below the {_TELR_DB[0]:g} dB that G.107 begins with"
-        if self.way_ms(back_ms) > _DELAY_MS:
-            return (
-                f"T of {self.way_ms(back_ms):.0f} ms is above the {_DELAY_MS:g} ms that G.107 knows of echoes"
-            )
+        if self.way_ms(back_ms) > emodel.MOST_DELAY_MS:
+            most = f"{emodel.MOST_DELAY_MS:g} ms that G.107 knows of echoes"
+            return f"T of {self.way_ms(back_ms):.0f} ms is above the {most}"
         return None
 
     def told(self, back_ms: float) -> dict[str, Any]:

@@ -10,8 +10,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+MOST_PPL, MOST_DELAY_MS = 20.0, 500.0
+"""Packet loss in per cent and one-way delay up to which G.107 permits its use (table 2)."""
+_MOST_BURST_R, _MOST_BURST_R_OF_FEW, _FEW = 2.0, 8.0, 2.0
+"""BurstR is permitted up to the first, or up to the second where Ppl is at most the third."""
+_MOST_IE = 95.0
+"""What (7-29) ends at: nothing is left of the speech."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +98,8 @@ class Rating:
 
     @property
     def r(self) -> float:
-        """The transmission rating factor (7-1)."""
-        return self.ro - self.is_ - self.id_ - self.ie_eff + self.advantage
+        """The transmission rating factor (7-1); at least 0, where Annex B ends."""
+        return max(0.0, self.ro - self.is_ - self.id_ - self.ie_eff + self.advantage)
 
     @property
     def mos(self) -> float:
@@ -111,8 +122,31 @@ def rate(given: Connection) -> Rating:
 
 
 def effective(ie: float, bpl: float, ppl: float, burst_r: float = 1) -> float:
-    """Ie,eff (7-29): of a codec with so much loss, both in per cent."""
-    return ie + (95 - ie) * ppl / (ppl / burst_r + bpl) if ppl else ie
+    """Ie,eff (7-29): of a codec with so much loss, both in per cent; at most 95."""
+    return min(_MOST_IE, ie + (_MOST_IE - ie) * ppl / (ppl / burst_r + bpl)) if ppl else ie
+
+
+def beyond(ppl: float, burst_r: float, ta_ms: float) -> list[str]:
+    """What of a connection is beyond the ranges that G.107 permits, in words.
+
+    Args:
+        ppl: Packet loss, in per cent.
+        burst_r: Mean length of bursts over that of independent losses.
+        ta_ms: One-way delay.
+    """
+    most_r = float(_most_burst_r(np.array(ppl)))
+    found = []
+    if ppl > MOST_PPL:
+        found.append(f"a loss of {ppl:.0f} % (at most {MOST_PPL:g} %)")
+    if burst_r > most_r:
+        found.append(f"a BurstR of {burst_r:.1f} (at most {most_r:g} with this loss)")
+    if ta_ms > MOST_DELAY_MS:
+        found.append(f"a delay of {ta_ms:.0f} ms (at most {MOST_DELAY_MS:g} ms)")
+    return found
+
+
+def _most_burst_r(ppl: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(ppl > _FEW, _MOST_BURST_R, _MOST_BURST_R_OF_FEW)
 
 
 def mos_of(r: float) -> float:
@@ -146,6 +180,30 @@ def burst_ratio(lost: Sequence[bool]) -> float:
     if not bursts or count == len(lost):
         return 1.0
     return max(1.0, count / bursts * (1 - count / len(lost)))
+
+
+def losses(lost: Sequence[bool], bpl: float) -> tuple[float, float]:
+    """Ppl in per cent and BurstR with which a sequence of losses is rated.
+
+    BurstR counts up to the end of its range. The pair is that of the worst part of the losses: (7-29) alone
+    would rate 100 % of loss, which has no bursts, better than 67 % in bursts. So no further loss makes Ie,eff
+    less. Ppl is not cut at the end of its range, for then a call without a sound would be rated like one of
+    which a fifth is lost.
+
+    Args:
+        lost: Whether each frame is lost.
+        bpl: The codec's packet-loss robustness factor, in per cent.
+    """
+    runs = sorted(map(len, "".join("x" if one else " " for one in lost).split()), reverse=True)
+    if not runs:
+        return 0.0, 1.0
+    # Of so many of the losses, those in the longest bursts are the worst; so many bursts they are.
+    count = np.arange(1, sum(runs) + 1)
+    bursts = np.repeat(np.arange(1, len(runs) + 1), runs)
+    share = count / len(lost)
+    burst_r = np.clip(count / bursts * (1 - share), 1.0, _most_burst_r(100 * share))
+    worst = int(np.argmax(share / (100 * share / burst_r + bpl)))
+    return float(100 * share[worst]), float(burst_r[worst])
 
 
 def _noise(given: Connection) -> float:

@@ -70,7 +70,8 @@ def sentence(evidence: Evidence) -> str:
 def told(judged: Judged) -> str:
     """What the E-model says of a direction, in words."""
     mos = judged.rating.mos
-    return f"{word(mos)}, {mos:.1f}: {_causes(judged)}"
+    outside = " (beyond the E-model's range)" if judged.beyond else ""
+    return f"{word(mos)}, {mos:.1f}: {_causes(judged)}{outside}"
 
 
 def _causes(judged: Judged) -> str:

@@ -34,6 +34,7 @@ class Judged:
         burst_r: Of what is concealed.
         late: Share of the concealed frames that came too late.
         of_echo: What the echo of the listener's own words takes from R.
+        beyond: What is beyond the ranges that G.107 permits, in words.
     """
 
     rating: emodel.Rating
@@ -42,6 +43,7 @@ class Judged:
     burst_r: float
     late: float
     of_echo: float = 0.0
+    beyond: tuple[str, ...] = ()
 
     @property
     def of_loss(self) -> float:
@@ -91,7 +93,10 @@ def _judge(evidence: Evidence) -> Judged | None:
     if missing.any():
         best = _opinion(evidence, talk.clean if talk.echo is None else talk.echo.clean)
         codec = effective if best is None else min(effective, _equipment(best))
-    return Judged(emodel.rate(replace(connection, ie=effective)), codec, True, burst_r, late, of_echo)
+    # The losses are in what PESQ heard.
+    outside = tuple(emodel.beyond(0.0, 1.0, total_ms))
+    rating = emodel.rate(replace(connection, ie=effective))
+    return Judged(rating, codec, True, burst_r, late, of_echo, outside)
 
 
 def rated(known: Impairment, total_ms: float, missing: NDArray[np.bool_], late: float) -> Judged:
@@ -110,8 +115,10 @@ def _by_table(
     known: Impairment, connection: emodel.Connection, missing: NDArray[np.bool_], late: float, of_echo: float
 ) -> Judged:
     burst_r = emodel.burst_ratio(missing.tolist())
-    lossy = replace(connection, ie=known.ie, bpl=known.bpl, ppl=100 * float(missing.mean()), burst_r=burst_r)
-    return Judged(emodel.rate(lossy), known.ie, False, burst_r, late, of_echo)
+    outside = tuple(emodel.beyond(100 * float(missing.mean()), burst_r, connection.ta_ms))
+    ppl, rated_burst_r = emodel.losses(missing.tolist(), known.bpl)
+    lossy = replace(connection, ie=known.ie, bpl=known.bpl, ppl=ppl, burst_r=rated_burst_r)
+    return Judged(emodel.rate(lossy), known.ie, False, burst_r, late, of_echo, outside)
 
 
 def unheard(talk: Talk) -> str | None:
@@ -168,6 +175,8 @@ class Conversation:
         )
         if evidence.talk.echo is not None:
             told += f", the echo {judged.of_echo:.1f}"
+        if judged.beyond:
+            told += f"; beyond the range of G.107: {', '.join(judged.beyond)}"
         if judged.derived:
             told += "; no recommendation has an Ie of this codec: Ie,eff gives PESQ's score (as P.834 does)"
         return Score(f"{judged.rating.mos:.2f}", judged.rating.mos, told)
