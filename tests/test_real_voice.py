@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import json
+import math
 import shutil
 import socket
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,13 @@ from hypothesis import strategies as st
 
 from test_voice_call import TWO_PATHS, save
 from voxpath import api
-from voxpath.voice.call import call, kernel
+from voxpath.voice.call import call, kernel, verdict
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.network import of_scenario, one_link
 from voxpath.voice.call.player import MISSING, Fate
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.programs import datagrams, mqtt, rtp, streams, websockets
+from voxpath.voice.call.programs import datagrams, mqtt, rtcp, rtp, streams, websockets
 from voxpath.voice.call.recording import read
 from voxpath.voice.call.transports import TRANSPORTS
 from voxpath.voice.call.transports.base import NEVER
@@ -57,20 +60,57 @@ def shortened(tmp_path: Path, seconds: float = SECONDS) -> Path:
     return save(tmp_path / "short.wav", voice.values[: int(seconds * voice.rate_hz)], voice.rate_hz)
 
 
-def dropped(folder: Path) -> int:
-    """Packets that the network's losses took."""
-    elements = pl.read_parquet(folder / "elements.parquet")
-    return int(elements.filter(pl.col("element") == "loss")["packets_dropped"].sum())
+FRAME = 12 + 12 + 160
+"""Octets of a packet of G.711: RTP's header, its extensions, a frame."""
+REPORT, GOODBYE = 28 + 24, 8
+"""Octets of a sender's report with its name, and of a goodbye."""
+
+
+@pytest.fixture(autouse=True)
+def observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks tell of each packet."""
+    monkeypatch.setattr(api, "real", functools.partial(api.real, observe=("packets",)))
+
+
+def packets(folder: Path, link: str = "link ab") -> pl.DataFrame:
+    """What the links did with each datagram."""
+    return pl.read_parquet(folder / "packets.parquet").filter(pl.col("link") == link)
+
+
+def dropped(folder: Path, sizes: Collection[int] = (FRAME,)) -> int:
+    """Packets of frames, which have these sizes, that the network's losses took on the way there."""
+    lost = packets(folder).filter(pl.col("action") == "lost")["payload_bytes"]
+    return int(lost.is_in(list(sizes)).sum())
 
 
 def test_over_the_kernel_what_is_lost_is_what_the_network_decided(tmp_path: Path):
-    made = call(LOSSY, (shortened(tmp_path),), backend="real", out=tmp_path / "runs")
+    made = call(LOSSY, (shortened(tmp_path),), codec="g711", backend="real", out=tmp_path / "runs")
     (talk,) = made.talks
     lost = int((talk.arrivals.complete == NEVER).sum())
     assert lost == dropped(made.folder) > 0
     came = talk.arrivals.complete != NEVER
     network = (talk.arrivals.complete - talk.arrivals.sent)[came] / 1e6
     assert network.min() >= 20
+
+
+def test_the_packets_of_rtp_are_those_of_the_simulator(tmp_path: Path):
+    quiet = one_link({"delay": "20 ms"}, "no loss")
+    real, sim = (
+        call(quiet, (shortened(tmp_path),), codec="g711", backend=backend, out=tmp_path / "runs")
+        for backend in ("real", "sim")
+    )
+    (simulated,) = api.run(sim.document, out=tmp_path / "observed", observe=("packets",)).folders
+    for link in ("link ab", "link ba"):
+        ours, theirs = (
+            packets(folder, link).filter(pl.col("action") == "enqueued")["payload_bytes"].to_list()
+            for folder in (real.folder, simulated)
+        )
+        # The simulated call goes on for six seconds, and reports once more.
+        assert set(ours) == set(theirs)
+        assert ours.count(FRAME) == theirs.count(FRAME)
+        assert len(ours) > ours.count(FRAME) + 1
+    sent = packets(real.folder).filter(pl.col("action") == "enqueued")["payload_bytes"].to_list()
+    assert sent[-1] == REPORT + GOODBYE
 
 
 def test_over_the_kernel_the_same_seed_gives_the_same_sound(tmp_path: Path):
@@ -93,6 +133,8 @@ def test_a_receiver_that_is_not_ours_hears_all_but_what_the_network_lost(codec: 
     frames, description = tmp_path / "frames", tmp_path / "voice.sdp"
     ticks = {"opus": 960, "g711": 160}[codec]
     assert ticks == kernel.ticks_of(encoded)
+    sizes = {FRAME - 160 + len(frame) for frame in encoded.frames}
+    assert not sizes & {REPORT, REPORT + GOODBYE}
     kernel.write_frames(frames, encoded)
     with api.real(document, out=tmp_path / "runs") as net:
         address = net.addresses["server"][0]
@@ -102,7 +144,17 @@ def test_a_receiver_that_is_not_ours_hears_all_but_what_the_network_lost(codec: 
         )
         with frames.open("rb") as given:
             ours = net.host("client").popen(
-                [sys.executable, datagrams.__file__, "send", "to", address, str(kernel.PORT), "0", "0"],
+                [
+                    sys.executable,
+                    datagrams.__file__,
+                    "send",
+                    "to",
+                    address,
+                    str(kernel.PORT),
+                    "0",
+                    "0",
+                    str(encoded.clock_hz),
+                ],
                 stdin=given,
                 stdout=subprocess.PIPE,
             )
@@ -114,7 +166,7 @@ def test_a_receiver_that_is_not_ours_hears_all_but_what_the_network_lost(codec: 
     # It keeps the order of what it hears, all of which was sent.
     left = iter(sent)
     assert all(content in left for content in heard)
-    lost = dropped(result.folders[0])
+    lost = dropped(result.folders[0], sizes)
     assert lost > 0
     # FFmpeg begins to tell a packet late where it has to find out the codec's rate first.
     assert 0 <= len(sent) - lost - len(heard) <= 1
@@ -147,6 +199,45 @@ def test_a_call_that_loses_nothing_sounds_the_same_over_the_kernel_and_simulated
     )
     assert list(real.heard.fates) == list(sim.heard.fates)
     assert np.array_equal(real.heard.values, sim.heard.values)
+
+
+@pytest.mark.parametrize("over", TRANSPORTS)
+def test_where_nothing_passes_nothing_is_heard_over_the_kernel_as_simulated(over: str, tmp_path: Path):
+    dead = one_link({"loss": "100 %"}, "nothing passes")
+    real, sim = (
+        call(dead, (shortened(tmp_path, 1),), over=over, backend=backend, out=tmp_path / "runs")
+        for backend in ("real", "sim")
+    )
+    for made in (real, sim):
+        said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
+        assert said.startswith("nothing is heard: no frame ")
+
+
+@pytest.mark.parametrize("over", ["tcp", "mqtt"])
+def test_what_a_slow_link_delivers_late_is_late_over_the_kernel_as_simulated(over: str, tmp_path: Path):
+    slow = one_link({"rate": "30 kbit/s", "delay": "20 ms", "queue": "20 packets"}, "slow")
+    real, sim = (
+        call(
+            slow, (shortened(tmp_path),), over=over, codec="g711", backend=backend, out=tmp_path / "runs"
+        ).talks[0]
+        for backend in ("real", "sim")
+    )
+    assert real.heard.count(Fate.LATE) > 0.8 * len(real.heard.fates)
+    assert abs(real.heard.count(Fate.LATE) - sim.heard.count(Fate.LATE)) < 0.1 * len(real.heard.fates)
+
+
+def test_an_outage_in_the_middle_of_a_call_is_outlived_over_the_kernel(tmp_path: Path):
+    events = [
+        {"at": f"{at} s", "link": "link", "connected": connected}
+        for at, connected in ((4, False), (10, True))
+    ]
+    network = one_link({"delay": "20 ms"}, "an outage of 6 s")
+    network = dataclasses.replace(network, data={**network.data, "events": events})
+    made = call(network, (None,), codec="g711", backend="real", out=tmp_path / "runs")
+    lost = made.talks[0].arrivals.complete == NEVER
+    assert 250 <= lost.sum() <= 301
+    assert not lost[0]
+    assert not lost[-1]
 
 
 def test_multipath_tcp_of_the_kernel_takes_all_paths_both_ways(tmp_path: Path):
@@ -201,7 +292,7 @@ def test_copies_and_requests_make_up_for_losses_over_the_kernel(more: dict[str, 
         out=tmp_path / "runs",
         **more,
     )
-    assert (lost := dropped(made.folder)) > 5
+    assert (lost := dropped(made.folder, range(FRAME, 1_500))) > 5
     # What is lost behind the last packet that came is not missed by anybody.
     assert made.talks[0].heard.count(*MISSING) <= (lost // 3 if "nack" not in more else 2)
 
@@ -218,11 +309,13 @@ def heard_by(program: Any, count: int, *more: str) -> Iterator[tuple[str, Any]]:
     listens = "to" if program is streams else "at"
     listener = subprocess.Popen(
         [sys.executable, program.__file__, "receive", listens, "127.0.0.1", port, str(count), *more],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        bufsize=0,
     )
     assert listener.stdout is not None
     assert listener.stdout.readline() == b"ready\n"
-    yield port, lambda: json.loads(listener.communicate()[0])
+    yield port, lambda: json.loads(listener.communicate(timeout=5)[0])
     assert listener.wait() == 0
 
 
@@ -253,8 +346,8 @@ def speak(program: Any, encoded: Encoded, folder: Path, port: str, *more: str) -
         (streams, ["tcp"], ["tcp"], False),
         (streams, ["mptcp"], ["mptcp"], False),
         (websockets, [], [], True),
-        (datagrams, ["0", "0"], ["0", "0"], False),
-        (datagrams, ["2", "1"], ["2", "1"], False),
+        (datagrams, ["0", "0", "48000"], ["0", "0", "48000"], False),
+        (datagrams, ["2", "1", "48000"], ["2", "1", "48000"], False),
     ],
 )
 def test_frames_cross_loopback_as_they_are(
@@ -328,6 +421,7 @@ def test_what_is_no_websocket_is_refused_in_a_sentence():
         port = free.getsockname()[1]
     listener = subprocess.Popen(
         [sys.executable, websockets.__file__, "receive", "at", "127.0.0.1", str(port), "1"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -379,6 +473,40 @@ def test_no_octets_break_what_reads_packets(octets: bytes):
         assert len(frame) <= len(octets)
     if (head := rtp.head_of(rtp.packet(97, 3, 5, octets))) is not None:
         rtp.original_of(head)
+
+
+@given(st.binary(min_size=8, max_size=60))
+def test_no_octets_break_what_reads_reports(octets: bytes):
+    rtcp.is_report(octets)
+    rtcp.is_goodbye(octets)
+    rtcp.Reception(8_000).hear(0, octets)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=300), st.integers(0, 0xFFFF))
+def test_a_receiver_reports_what_was_lost(lost: list[bool], first: int):
+    lost[0] = lost[-1] = False
+    reception = rtcp.Reception(8_000)
+    for place, is_lost in enumerate(lost):
+        if not is_lost:
+            # A millisecond later each time than the one before.
+            reception.take(place * 21_000_000, first + place & 0xFFFF, place * 160)
+    report = rtcp.of_receiver(reception.block(0), leaves=True)
+    _, share_and_lost, highest, jitter, *_ = struct.unpack_from("!6I", report, 8)
+    assert share_and_lost & 0xFFFFFF == sum(lost)
+    assert share_and_lost >> 24 == 256 * sum(lost) // len(lost)
+    assert highest == first + len(lost) - 1
+    assert jitter <= 8 * (1 + max(map(len, "".join(" x"[one] for one in lost).split()), default=0))
+    assert rtcp.is_report(report)
+    assert rtcp.is_goodbye(report)
+    assert not rtcp.is_goodbye(rtcp.of_sender(0, 0, 1, 160))
+
+
+def test_reports_are_as_often_as_the_engine_has_them():
+    interval, now, count = rtcp.Interval(0), 0.0, 0
+    while now < 1_000:
+        now = interval.due
+        count += interval.take(now)
+    assert count == pytest.approx(1_000 * (math.e - 1.5), rel=0.05)
 
 
 @given(st.binary(max_size=200), st.lists(st.binary(max_size=200), max_size=3))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.programs import pacing, rtp
-from voxpath.voice.call.transports.base import NEVER, Arrivals, Way
+from voxpath.voice.call.transports.base import NEVER, TAIL_NS, Arrivals, Way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,12 +99,22 @@ def _carried(
     with (
         as_file(files("voxpath.voice.call.programs")) as programs,
         tempfile.TemporaryDirectory() as scratch,
+        _Silence() as silence,
         real(document, out=out) as net,
     ):
         given = list(zip(carriers, ways, coded, strict=True))
         # A broker or a server is there before anybody speaks.
         listeners = [
-            _started(net, programs, one, way, index, "receive", [str(sum(map(bool, encoded.frames)))])
+            _started(
+                net,
+                programs,
+                one,
+                way,
+                index,
+                "receive",
+                [str(sum(map(bool, encoded.frames)))],
+                stdin=silence.input,
+            )
             for index, (one, way, encoded) in enumerate(given)
         ]
         for listener in listeners:
@@ -112,14 +125,42 @@ def _carried(
             write_frames(frames, encoded)
             with frames.open("rb") as said:
                 speakers.append(_started(net, programs, one, way, index, "send", [], stdin=said))
-        told = [tuple(_told(one) for one in pair) for pair in zip(listeners, speakers, strict=True)]
+        sent = [_told(one) for one in speakers]
+        # What is late is waited for as long as in the simulator.
+        silence.falls(listeners, TAIL_NS / 1e9 if any(max(one["sent"]) >= 0 for one in sent) else 0.0)
+        came = [_told(one) for one in listeners]
         result = net.finish()
     if not result.valid:
         raise BusyError(f"the run is not valid: {'; '.join(result.problems)}")
     return [
-        _arrivals(came, sent, encoded, one)
-        for (came, sent), (one, _, encoded) in zip(told, given, strict=True)
+        _arrivals(heard, said, encoded, one)
+        for heard, said, (one, _, encoded) in zip(came, sent, given, strict=True)
     ], result.folders[0]
+
+
+class _Silence:
+    """The end of a call, after which listeners wait for nothing more: their input ends."""
+
+    def __enter__(self) -> Self:
+        self.input, self._end = os.pipe()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.input)
+        self._close()
+
+    def falls(self, listeners: Sequence[Entered], seconds: float) -> None:
+        """Everything was said; who still listens does so for at most so long."""
+        until = time.monotonic() + seconds
+        for listener in listeners:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                listener.communicate(timeout=max(0.0, until - time.monotonic()))
+        self._close()
+
+    def _close(self) -> None:
+        if self._end >= 0:
+            os.close(self._end)
+        self._end = -1
 
 
 def write_frames(path: Path, encoded: Encoded) -> None:
@@ -154,6 +195,8 @@ def _started(
         [*program, address, str(port), *counted, *carrier.arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # What comes behind the first line is not to be read with it.
+        bufsize=0,
         **options,
     )
 
@@ -211,7 +254,9 @@ def description(encoded: Encoded, address: str, port: int = PORT) -> str:
         f"c=IN {kind} {address}",
         "t=0 0",
         f"m=audio {port} RTP/AVP {rtp.MEDIA}",
+        "a=rtcp-mux",
         f"a=rtpmap:{rtp.MEDIA} {encoded.rtp}",
+        *(f"a=extmap:{number} {name}" for number, name in rtp.EXTENSIONS.items()),
         f"a=ptime:{encoded.frame_ns / 1e6:g}",
     ]
     return "".join(f"{line}\r\n" for line in lines)

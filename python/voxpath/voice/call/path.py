@@ -153,7 +153,7 @@ class _Sender:
         network = self.network
         ends = (network.here, network.there)
         ways = [
-            Way(name, from_, to, [len(frame) for frame in encoded.frames], encoded.frame_ns)
+            Way(name, from_, to, list(map(len, encoded.frames)), encoded.frame_ns, encoded.clock_hz)
             for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
         ]
         if self.backend == "real":

@@ -1,14 +1,15 @@
 """A voice's RTP packets over UDP sockets of the kernel, with what makes up for losses if asked for.
 
-`python datagrams.py send to ADDRESS PORT COPIES NACK` sends each frame with so many earlier ones (RFC 2198),
-and again what it is asked for if NACK is 1 (RFC 4585, RFC 4588); `python datagrams.py receive at ADDRESS PORT
-COUNT COPIES NACK` listens there, until it has so many frames or nothing has come for some seconds. A frame
-belongs where its timestamp says.
+`python datagrams.py send to ADDRESS PORT COPIES NACK CLOCK` sends each frame with so many earlier ones (RFC
+2198), and again what it is asked for if NACK is 1 (RFC 4585, RFC 4588); `python datagrams.py receive at
+ADDRESS PORT COUNT COPIES NACK CLOCK` listens there, until the speaker has said goodbye and all frames came or
+may be lost. CLOCK is RTP's, in ticks a second. Both ends report. A frame belongs where its timestamp says.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import select
 import socket
 import sys
@@ -16,10 +17,10 @@ import time
 from collections import deque
 from typing import Any
 
-from voxpath.voice.call.programs import pacing, rtp
+from voxpath.voice.call.programs import pacing, rtcp, rtp
 
-_SILENCE_S = 5.0
-"""After which nothing more comes; the last frames may be lost."""
+_AFTER_GOODBYE_S = 2.0
+"""So long after it packets may come that it has overtaken."""
 _KEPT = 1_000
 """Packets that may be asked for, as the engine's calls keep them."""
 _LINGER_S = 2.0
@@ -80,13 +81,25 @@ class Missing:
 
 
 class _Sender:
-    def __init__(self, out: socket.socket, copies: int) -> None:
+    def __init__(self, out: socket.socket, copies: int, clock_hz: int) -> None:
         self._out = out
+        self._clock_hz = clock_hz
         self._earlier: deque[tuple[int, bytes]] = deque(maxlen=copies)
         self._has_copies = copies > 0
         self._sent: deque[rtp.Head] = deque(maxlen=_KEPT)
-        self._count = self._again = 0
+        self._count = self._again = self._octets = 0
         self._last = time.monotonic()
+        self._reports = rtcp.Interval(0)
+
+    def report(self, timestamp: int, leaves: bool = False) -> None:
+        """Reports if it is time, by the clock of the media: so reports are at the same places of any call."""
+        if self._count and (self._reports.take(timestamp / self._clock_hz) or leaves):
+            self._put(rtcp.of_sender(time.time_ns(), timestamp, self._count, self._octets, leaves))
+
+    def _put(self, octets: bytes) -> None:
+        # Where nobody listens any more, the kernel hears of it.
+        with contextlib.suppress(ConnectionRefusedError):
+            self._out.send(octets)
 
     def send(self, timestamp: int, frame: bytes) -> None:
         kind, payload = rtp.MEDIA, frame
@@ -94,63 +107,90 @@ class _Sender:
             kind, payload = rtp.REDUNDANT, rtp.redundant(timestamp, frame, list(self._earlier))
             self._earlier.append((timestamp, frame))
         self._sent.append(rtp.Head(kind, self._count & 0xFFFF, timestamp, rtp.SSRC, payload))
-        self._out.send(rtp.packet(kind, self._count, timestamp, payload))
+        self._put(rtp.packet(kind, self._count, timestamp, payload, at_ns=time.monotonic_ns()))
         self._count += 1
+        self._octets += len(payload)
         self._last = time.monotonic()
 
     def listen(self, seconds: float) -> None:
         """Answers for at most so long."""
         if not select.select((self._out,), (), (), seconds)[0]:
             return
-        # Where nobody listens any more, the kernel hears of it.
-        with contextlib.suppress(ConnectionRefusedError):
-            for sequence in rtp.asked_for(self._out.recv(65_535)):
-                back = self._count - 1 - sequence & 0xFFFF
-                if back < len(self._sent):
-                    self._out.send(rtp.again(self._again, self._sent[-1 - back]))
-                    self._again += 1
-                    self._last = time.monotonic()
+        try:
+            came = self._out.recv(65_535)
+        except ConnectionRefusedError:
+            return
+        for sequence in rtp.asked_for(came):
+            back = self._count - 1 - sequence & 0xFFFF
+            if back < len(self._sent):
+                self._put(rtp.again(self._again, self._sent[-1 - back], time.monotonic_ns()))
+                self._again += 1
+                self._last = time.monotonic()
 
     def linger(self) -> None:
         while (left := self._last + _LINGER_S - time.monotonic()) > 0:
             self.listen(left)
 
 
-def send(place: pacing.Place, copies: str, nack: str) -> None:
+def send(place: pacing.Place, copies: str, nack: str, clock: str) -> None:
     """Sends what the input has."""
     ticks, frame_ns, frames = pacing.frames_of(sys.stdin)
     with socket.socket(pacing.family(place.address), socket.SOCK_DGRAM) as out:
         out.connect((place.address, place.port))
-        sender, pace, answers = _Sender(out, int(copies)), pacing.Pace(frame_ns), nack == "1"
+        sender, pace = _Sender(out, int(copies), int(clock)), pacing.Pace(frame_ns)
         for number, frame in enumerate(frames):
-            pace.wait(sender.listen if answers else time.sleep)
+            pace.wait(sender.listen)
             if frame:
                 sender.send(number * ticks, frame)
-        if answers:
+            sender.report(number * ticks)
+        if nack == "1":
             sender.linger()
+        sender.report(len(frames) * ticks, leaves=True)
     pace.tell()
 
 
 class _Listener:
-    def __init__(self, here: socket.socket, copies: int, asks: bool) -> None:
+    def __init__(self, here: socket.socket, copies: int, asks: bool, clock_hz: int) -> None:
         self._here = here
+        self._reception = rtcp.Reception(clock_hz)
+        self._reports: rtcp.Interval | None = None
         self._has_copies = copies > 0
         self._missing = Missing() if asks else None
         self._speaker: Any = None
+        self._left_at: float | None = None
         self.came: dict[int, tuple[int, str]] = {}
 
-    def ask(self, now: float) -> float | None:
-        """Asks for what is due; when to do so again."""
+    def ends(self, count: int) -> float:
+        """When it has heard all that will come of so many frames."""
+        if self._left_at is None:
+            return math.inf
+        return self._left_at + (0.0 if len(self.came) == count else _AFTER_GOODBYE_S)
+
+    def tell(self, now: float) -> float:
+        """Asks for what is due, and reports; when to do so again."""
+        if self._reports is None or self._left_at is not None:
+            return math.inf
+        if self._reports.take(now):
+            self._here.sendto(rtcp.of_receiver(self._reception.block(int(now * 1e9))), self._speaker)
         if self._missing is None:
-            return None
+            return self._reports.due
         if lost := self._missing.due(now):
             self._here.sendto(rtp.nack(lost), self._speaker)
-        return self._missing.next()
+        again = self._missing.next()
+        return self._reports.due if again is None else min(again, self._reports.due)
 
     def take(self) -> None:
         """A datagram that is there."""
         datagram, self._speaker = self._here.recvfrom(65_535)
         at_ns = time.monotonic_ns()
+        if self._reports is None:
+            self._reports = rtcp.Interval(at_ns / 1e9)
+        if rtcp.is_report(datagram):
+            self._reception.hear(at_ns, datagram)
+            if rtcp.is_goodbye(datagram) and self._left_at is None:
+                self._left_at = at_ns / 1e9
+                self._here.sendto(rtcp.of_receiver(self._reception.block(at_ns), leaves=True), self._speaker)
+            return
         if (head := rtp.head_of(datagram)) is None:
             return
         sequence, payload = head.sequence, head.payload
@@ -158,6 +198,8 @@ class _Listener:
             if (original := rtp.original_of(head)) is None:
                 return
             sequence, payload = original
+        else:
+            self._reception.take(at_ns, sequence, head.timestamp)
         if self._missing is not None:
             self._missing.take(at_ns / 1e9, sequence)
         frames = rtp.frames_in(head.timestamp, payload) if self._has_copies else [(head.timestamp, payload)]
@@ -165,19 +207,17 @@ class _Listener:
             self.came.setdefault(timestamp, (at_ns, frame.hex()))
 
 
-def receive(place: pacing.Place, count: int, copies: str, nack: str) -> None:
+def receive(place: pacing.Place, count: int, copies: str, nack: str, clock: str) -> None:
     """Tells of each frame when it came, in whatever packet."""
+    patience = pacing.Patience(listens=True)
     with socket.socket(pacing.family(place.address), socket.SOCK_DGRAM) as here:
         here.bind((place.address, place.port))
-        pacing.ready()
-        listener = _Listener(here, int(copies), nack == "1")
-        until = time.monotonic() + pacing.PATIENCE_S
-        while len(listener.came) < count and (now := time.monotonic()) < until:
-            again = listener.ask(now)
-            ends = until if again is None else min(until, again)
-            if select.select((here,), (), (), max(0.0, ends - now))[0]:
+        patience.ready()
+        listener = _Listener(here, int(copies), nack == "1", int(clock))
+        while not patience.in_vain and (now := time.monotonic()) < listener.ends(count):
+            until = min(listener.ends(count), listener.tell(now))
+            if patience.wait(here, seconds=None if math.isinf(until) else max(0.0, until - now)):
                 listener.take()
-                until = time.monotonic() + _SILENCE_S
     pacing.tell([(timestamp, at, content) for timestamp, (at, content) in listener.came.items()])
 
 

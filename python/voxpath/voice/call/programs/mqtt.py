@@ -6,6 +6,7 @@ publishes. A frame belongs where its place among those that are sent says.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -70,16 +71,19 @@ def _first(octets: bytes) -> tuple[int, bytes, bytes] | None:
     return None
 
 
-def opened(here: socket.socket, client: str) -> Iterator[tuple[int, bytes]]:
-    """What the broker says, once it has accepted the client (section 3.1).
+def opened(here: socket.socket, client: str, patience: pacing.Patience) -> Iterator[tuple[int, bytes]] | None:
+    """What the broker says, once it has accepted the client (section 3.1); none in vain.
 
     Raises:
         MqttError: It does not.
     """
     body = text("MQTT") + bytes([_LEVEL, _CLEAN, 0, 0]) + text(client)
     here.sendall(packet(_CONNECT, 0, body))
-    packets = packets_of(pacing.pieces(here))
-    if next(packets, None) != (_CONNACK, b"\0\0"):
+    packets = packets_of(pacing.pieces(here, patience))
+    answer = next(packets, None)
+    if answer is None and patience.in_vain:
+        return None
+    if answer != (_CONNACK, b"\0\0"):
         raise MqttError("the broker does not accept the connection")
     return packets
 
@@ -87,38 +91,50 @@ def opened(here: socket.socket, client: str) -> Iterator[tuple[int, bytes]]:
 def send(place: pacing.Place, topic: str) -> None:
     """Publishes what the input has, a message for each frame."""
     _, frame_ns, frames = pacing.frames_of(sys.stdin)
-    with pacing.connected(place) as out:
-        opened(out, f"{topic} speaks")
+    patience = pacing.Patience(listens=False)
+    out = pacing.connected(place, patience)
+    if out is None or opened(out, f"{topic} speaks", patience) is None:
+        pacing.tell_unsent(len(frames), frame_ns)
+        return
+    with out:
         pace, backlog = pacing.Pace(frame_ns), pacing.Backlog(out)
         for frame in frames:
             pace.wait(backlog.idle)
             if frame:
                 backlog.put(packet(_PUBLISH, 0, text(topic) + frame))
         backlog.put(packet(_DISCONNECT, 0, b""))
-        backlog.finish()
-        # The broker closes.
-        while out.recv(4_096):
-            pass
+        if backlog.finish():
+            # The broker closes.
+            for _ in pacing.pieces(out, patience):
+                pass
     pace.tell()
 
 
 def receive(place: pacing.Place, count: int, topic: str) -> None:
     """Tells of each message when all of it was there, until it has so many or hears nothing any more."""
     came: pacing.Came = []
-    with pacing.connected(place) as here:
-        packets = opened(here, f"{topic} listens")
+    patience = pacing.Patience(listens=True)
+    here = pacing.connected(place, patience)
+    packets = None if here is None else opened(here, f"{topic} listens", patience)
+    if here is None or packets is None:
+        patience.ready()
+        pacing.tell(came)
+        return
+    with here:
         here.sendall(packet(_SUBSCRIBE, 2, b"\0\1" + text(topic) + b"\0"))
         for kind, body in packets:
             if kind == _SUBACK:
                 if body != b"\0\1\0":
                     raise MqttError("the broker does not take the subscription")
-                pacing.ready()
+                patience.ready()
             elif kind == _PUBLISH:
                 payload = body[2 + int.from_bytes(body[:2], "big") :]
                 came.append((len(came), time.monotonic_ns(), payload.hex()))
             if len(came) == count:
                 break
-        here.sendall(packet(_DISCONNECT, 0, b""))
+        with contextlib.suppress(OSError):
+            here.sendall(packet(_DISCONNECT, 0, b""))
+    patience.ready()
     pacing.tell(came)
 
 

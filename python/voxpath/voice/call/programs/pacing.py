@@ -2,9 +2,11 @@
 
 Who speaks reads from its input a line with the ticks and nanoseconds of a frame, then a frame a line, in
 hexadecimal; an empty one is not sent. In the end it tells as JSON `captured` and `sent`, the times of each
-frame, and `late`, how many were sent too late. Who listens says `ready` in a line as soon as it can hear, and
-in the end as JSON of each frame where it belongs, when all of it was there, and what it was. Times are of
-CLOCK_MONOTONIC in nanoseconds, which hosts on one machine share.
+frame, and `late`, how many were sent too late; without a connection nothing is sent, and `sent` is below
+zero. Who listens says `ready` in a line as soon as it can hear, and in the end as JSON of each frame where it
+belongs, when all of it was there, and what it was. It listens until it has heard all or its input ends, for
+only who started it knows that nothing more will come. Times are of CLOCK_MONOTONIC in nanoseconds, which
+hosts on one machine share.
 """
 
 from __future__ import annotations
@@ -25,8 +27,12 @@ LEAD_S = 1.5
 """From its start to the first frame."""
 LATE_S = 0.01
 """A frame that leaves later than this after it was due was not sent in time."""
-PATIENCE_S = 30.0
-"""For the other end of a connection."""
+PATIENCE_S = 10.0
+"""For a connection to the other end, as in the simulator. A SYN is sent three times more in that time."""
+_DRAIN_S = 30.0
+"""After the last frame, for what the connection has not taken. No jitter buffer waits so long."""
+NEVER = -1
+"""In place of a time."""
 
 
 class Place(NamedTuple):
@@ -84,6 +90,58 @@ class Pace:
         sys.stdout.write(json.dumps({"captured": captured, "sent": self._times, "late": late}))
 
 
+def tell_unsent(count: int, frame_ns: int) -> None:
+    """Tells of frames that were not sent, since there was no connection."""
+    captured = [number * frame_ns for number in range(count)]
+    sys.stdout.write(json.dumps({"captured": captured, "sent": [NEVER] * count, "late": 0}))
+
+
+class Patience:
+    """How long an end waits for the other one."""
+
+    def __init__(self, listens: bool) -> None:
+        """Who speaks gives up after `PATIENCE_S`; who listens does so only as long as it is not ready."""
+        self._input = [sys.stdin] if listens else []
+        self._seconds: float | None = PATIENCE_S
+        self._begun = time.monotonic()
+        self.in_vain = False
+
+    def ready(self) -> None:
+        """Says once that the listener can hear. From now on it waits until its input ends."""
+        if self._seconds is None:
+            return
+        self._seconds = None
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+
+    def wait(
+        self,
+        read: socket.socket | None = None,
+        write: socket.socket | None = None,
+        seconds: float | None = None,
+    ) -> bool:
+        """Waits until there is something to read, or room to write; whether there is.
+
+        Args:
+            read: Where to read.
+            write: Where to write.
+            seconds: How long at most, if that is less.
+        """
+        reads = [*self._input, *([] if read is None else [read])]
+        writes = [] if write is None else [write]
+        least = min((one for one in (seconds, self._seconds) if one is not None), default=None)
+        came, has_room, _ = select.select(reads, writes, (), least)
+        is_there = read in came or bool(has_room)
+        # Nothing is written to the input: it can only end.
+        self.in_vain = not is_there and (seconds is None or any(one in came for one in self._input))
+        return is_there
+
+    def pause(self, seconds: float) -> bool:
+        """Waits for so long; whether that was worth it."""
+        self.wait(seconds=seconds)
+        return not self.in_vain and (self._seconds is None or time.monotonic() - self._begun < self._seconds)
+
+
 class Backlog:
     """What a connection has not taken yet: who speaks does not wait for the network."""
 
@@ -92,6 +150,7 @@ class Backlog:
         out.setblocking(False)
         self._out = out
         self._rest = bytearray()
+        self._is_gone = False
 
     def put(self, octets: bytes) -> None:
         """Sends as soon as there is room."""
@@ -105,54 +164,48 @@ class Backlog:
         elif select.select((), (self._out,), (), seconds)[1]:
             self._push()
 
-    def finish(self) -> None:
-        """Waits until the connection has taken all; it blocks again."""
-        self._out.settimeout(PATIENCE_S)
-        self._out.sendall(self._rest)
+    def finish(self) -> bool:
+        """Whether the connection has taken all, in time."""
+        until = time.monotonic() + _DRAIN_S
+        while self._rest and (left := until - time.monotonic()) > 0:
+            self.idle(left)
+        return not self._rest and not self._is_gone
 
     def _push(self) -> None:
         try:
             taken = self._out.send(self._rest)
         except BlockingIOError:
             return
+        except OSError:
+            # The connection is gone, and what is said from now on is said to nobody.
+            self._is_gone = True
+            taken = len(self._rest)
         del self._rest[:taken]
 
 
-def met(place: Place, protocol: int = 0) -> socket.socket:
-    """A connection with the other end, whoever opens it; Nagle's algorithm is off.
-
-    Raises:
-        OSError: There is no other end.
-    """
+def met(place: Place, patience: Patience, protocol: int = 0) -> socket.socket | None:
+    """A connection with the other end, whoever opens it; none in vain. Nagle's algorithm is off."""
     if not place.waits:
-        return connected(place, protocol)
+        return connected(place, patience, protocol)
     with door(place, protocol) as here:
-        return accepted(here)
+        return accepted(here, patience)
 
 
-def connected(place: Place, protocol: int = 0) -> socket.socket:
-    """A connection, once somebody waits for it.
-
-    Raises:
-        OSError: Nobody does.
-    """
-    until = time.monotonic() + PATIENCE_S
+def connected(place: Place, patience: Patience, protocol: int = 0) -> socket.socket | None:
+    """A connection, once somebody waits for it; none in vain."""
     while True:
         here = socket.socket(family(place.address), socket.SOCK_STREAM, protocol)
-        here.settimeout(PATIENCE_S)
         here.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        try:
-            here.connect((place.address, place.port))
-        except ConnectionRefusedError:
+        here.setblocking(False)
+        here.connect_ex((place.address, place.port))
+        if not patience.wait(write=here):
             here.close()
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-        except OSError:
-            here.close()
-            raise
-        else:
+            return None
+        if not here.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             return here
+        here.close()
+        if not patience.pause(0.05):
+            return None
 
 
 def door(place: Place, protocol: int = 0) -> socket.socket:
@@ -161,32 +214,30 @@ def door(place: Place, protocol: int = 0) -> socket.socket:
     here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     here.bind((place.address, place.port))
     here.listen()
-    here.settimeout(PATIENCE_S)
     return here
 
 
-def accepted(here: socket.socket) -> socket.socket:
-    """The connection of who comes."""
+def accepted(here: socket.socket, patience: Patience) -> socket.socket | None:
+    """The connection of who comes; none in vain."""
+    if not patience.wait(here):
+        return None
     came, _ = here.accept()
-    came.settimeout(PATIENCE_S)
     came.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return came
 
 
-def pieces(here: socket.socket) -> Iterator[bytes]:
-    """What comes on a connection, until the other end closes it or is silent for too long."""
-    here.settimeout(PATIENCE_S)
-    try:
-        while piece := here.recv(65_536):
-            yield piece
-    except TimeoutError:
-        return
-
-
-def ready() -> None:
-    """Says that the listener can hear."""
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+def pieces(here: socket.socket, patience: Patience) -> Iterator[bytes]:
+    """What comes on a connection, until the other end closes it or the wait is in vain."""
+    while patience.wait(here):
+        try:
+            piece = here.recv(65_536)
+        except BlockingIOError:
+            continue
+        except OSError:
+            return
+        if not piece:
+            return
+        yield piece
 
 
 def tell(came: Came) -> None:

@@ -12,6 +12,17 @@ AGAIN = SSRC ^ 8
 """The source of retransmissions."""
 HEADER = struct.Struct("!BBHII")
 """Of RTP, without extensions."""
+_EXTENSION = struct.Struct("!HHBBB3s2x")
+"""One of the one-byte form (RFC 8285 section 4.2), its two elements, and what fills up a word."""
+_ONE_BYTE, _LEVEL, _SENT = 0xBEDE, 1, 2
+EXTENSIONS = {
+    _LEVEL: "urn:ietf:params:rtp-hdrext:ssrc-audio-level",
+    _SENT: "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time",
+}
+"""By their numbers."""
+_VOICE = 0x80 | 30
+"""That it is voice, and its decibels below overload (RFC 6464), as the engine's calls have them."""
+_EXTENDED = 0x10
 _VERSION = 0x80
 _MARKER = 0x80
 _ORIGINAL = struct.Struct("!H")
@@ -41,23 +52,51 @@ class Head(NamedTuple):
     payload: bytes
 
 
-def packet(payload_type: int, sequence: int, timestamp: int, payload: bytes, ssrc: int = SSRC) -> bytes:
-    """A packet of RTP (RFC 3550 section 5.1); the first one is marked as the begin of a talk spurt."""
+def packet(
+    payload_type: int,
+    sequence: int,
+    timestamp: int,
+    payload: bytes,
+    ssrc: int = SSRC,
+    at_ns: int | None = None,
+) -> bytes:
+    """A packet of RTP (RFC 3550 section 5.1); the first one is marked as the begin of a talk spurt.
+
+    Args:
+        payload_type: What is in it.
+        sequence: Its number.
+        timestamp: In ticks.
+        payload: What follows the header.
+        ssrc: Of its source.
+        at_ns: When it leaves, for the extensions that packets of the engine's calls have; none without it.
+    """
     marker = _MARKER if sequence == 0 and ssrc == SSRC else 0
-    return (
-        HEADER.pack(_VERSION, marker | payload_type, sequence & 0xFFFF, timestamp & 0xFFFFFFFF, ssrc)
-        + payload
-    )
+    first = _VERSION if at_ns is None else _VERSION | _EXTENDED
+    head = HEADER.pack(first, marker | payload_type, sequence & 0xFFFF, timestamp & 0xFFFFFFFF, ssrc)
+    return head + (b"" if at_ns is None else _extension(at_ns)) + payload
+
+
+def _extension(at_ns: int) -> bytes:
+    """The level of the voice, and when it leaves (abs-send-time: 24 bits of 2^-18 s)."""
+    sent = ((at_ns << 18) // 1_000_000_000 & 0xFFFFFF).to_bytes(3, "big")
+    return _EXTENSION.pack(_ONE_BYTE, 2, _LEVEL << 4, _VOICE, _SENT << 4 | 2, sent)
 
 
 def head_of(octets: bytes) -> Head | None:
     """One of our packets; none of anything else."""
     if len(octets) < HEADER.size:
         return None
-    version, kind, sequence, timestamp, ssrc = HEADER.unpack_from(octets)
-    if version != _VERSION or ssrc not in {SSRC, AGAIN}:
+    first, kind, sequence, timestamp, ssrc = HEADER.unpack_from(octets)
+    if first & ~_EXTENDED != _VERSION or ssrc not in {SSRC, AGAIN}:
         return None
-    return Head(kind & ~_MARKER, sequence, timestamp, ssrc, octets[HEADER.size :])
+    end = HEADER.size
+    if first & _EXTENDED:
+        if len(octets) < end + 4:
+            return None
+        end += 4 + 4 * int.from_bytes(octets[end + 2 : end + 4], "big")
+        if len(octets) < end:
+            return None
+    return Head(kind & ~_MARKER, sequence, timestamp, ssrc, octets[end:])
 
 
 def redundant(timestamp: int, frame: bytes, earlier: list[tuple[int, bytes]]) -> bytes:
@@ -90,10 +129,10 @@ def frames_in(timestamp: int, payload: bytes) -> list[tuple[int, bytes]]:
     return [*found, (timestamp, payload[at:])]
 
 
-def again(sequence: int, original: Head) -> bytes:
+def again(sequence: int, original: Head, at_ns: int) -> bytes:
     """A packet once more (RFC 4588 section 4)."""
     payload = _ORIGINAL.pack(original.sequence) + original.payload
-    return packet(RETRANSMISSION, sequence, original.timestamp, payload, AGAIN)
+    return packet(RETRANSMISSION, sequence, original.timestamp, payload, AGAIN, at_ns)
 
 
 def original_of(retransmission: Head) -> tuple[int, bytes] | None:

@@ -31,17 +31,22 @@ def framed(sequence: int, timestamp: int, frame: bytes) -> bytes:
 def send(place: pacing.Place, protocol: str) -> None:
     """Sends what the input has."""
     ticks, frame_ns, frames = pacing.frames_of(sys.stdin)
-    with pacing.met(place, _PROTOCOLS[protocol]) as out:
+    patience = pacing.Patience(listens=False)
+    out = pacing.met(place, patience, _PROTOCOLS[protocol])
+    if out is None:
+        pacing.tell_unsent(len(frames), frame_ns)
+        return
+    with out:
         pace, backlog, sent = pacing.Pace(frame_ns), pacing.Backlog(out), 0
         for number, frame in enumerate(frames):
             pace.wait(backlog.idle)
             if frame:
                 backlog.put(framed(sent, number * ticks, frame))
                 sent += 1
-        backlog.finish()
-        out.shutdown(socket.SHUT_WR)
-        # The listener closes when it has all.
-        out.recv(1)
+        if backlog.finish():
+            out.shutdown(socket.SHUT_WR)
+            # The listener closes when it has all.
+            patience.wait(out)
     pace.tell()
 
 
@@ -59,10 +64,15 @@ def packets_of(stream: Iterator[bytes]) -> Iterator[bytes]:
 def receive(place: pacing.Place, count: int, protocol: str) -> None:
     """Tells of each packet when all of it was there, until the other end closes."""
     del count
-    pacing.ready()
+    patience = pacing.Patience(listens=True)
+    patience.ready()
     came: pacing.Came = []
-    with pacing.met(place, _PROTOCOLS[protocol]) as here:
-        for one in packets_of(pacing.pieces(here)):
+    here = pacing.met(place, patience, _PROTOCOLS[protocol])
+    if here is None:
+        pacing.tell(came)
+        return
+    with here:
+        for one in packets_of(pacing.pieces(here, patience)):
             at, head = time.monotonic_ns(), rtp.head_of(one)
             if head is not None:
                 came.append((head.timestamp, at, head.payload.hex()))

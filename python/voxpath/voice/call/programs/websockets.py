@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import os
 import sys
 import time
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING
 from voxpath.voice.call.programs import pacing
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterator
 
 _MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -50,15 +50,17 @@ def accept_of(key: bytes) -> bytes:
     return base64.b64encode(hashlib.sha1(key + _MAGIC, usedforsecurity=False).digest())
 
 
-def head_of(here: socket.socket) -> tuple[list[bytes], bytes]:
-    """The lines of an HTTP head, and what came behind it.
+def head_of(stream: Iterator[bytes], patience: pacing.Patience) -> tuple[list[bytes], bytes] | None:
+    """The lines of an HTTP head, and what came behind it; none in vain.
 
     Raises:
-        WebSocketError: None comes.
+        WebSocketError: What comes is none.
     """
     found = b""
     while b"\r\n\r\n" not in found:
-        piece = here.recv(4_096)
+        piece = next(stream, b"")
+        if not piece and patience.in_vain:
+            return None
         if not piece or len(found) > _MOST_HEAD:
             raise WebSocketError("the connection was closed before a WebSocket was open")
         found += piece
@@ -105,9 +107,16 @@ def send(place: pacing.Place) -> None:
         b"GET / HTTP/1.1\r\nHost: listener\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: " + key + b"\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
-    with pacing.connected(place) as out:
+    patience = pacing.Patience(listens=False)
+    if (out := pacing.connected(place, patience)) is None:
+        pacing.tell_unsent(len(frames), frame_ns)
+        return
+    with out:
         out.sendall(request)
-        lines, _ = head_of(out)
+        if (answer := head_of(pacing.pieces(out, patience), patience)) is None:
+            pacing.tell_unsent(len(frames), frame_ns)
+            return
+        lines, _ = answer
         if b" 101 " not in lines[0] or field_of(lines, b"sec-websocket-accept") != accept_of(key):
             raise WebSocketError(f"the listener answers {lines[0].decode('latin-1')!r}")
         pace, backlog = pacing.Pace(frame_ns), pacing.Backlog(out)
@@ -116,10 +125,10 @@ def send(place: pacing.Place) -> None:
             if frame:
                 backlog.put(message(_BINARY, frame, os.urandom(4)))
         backlog.put(message(_CLOSE, b"", os.urandom(4)))
-        backlog.finish()
-        # The listener closes when it has all.
-        while out.recv(4_096):
-            pass
+        if backlog.finish():
+            # The listener closes when it has all.
+            for _ in pacing.pieces(out, patience):
+                pass
     pace.tell()
 
 
@@ -127,22 +136,26 @@ def receive(place: pacing.Place, count: int) -> None:
     """Tells of each message when all of it was there, until the other end closes."""
     del count
     came: pacing.Came = []
+    patience = pacing.Patience(listens=True)
     with pacing.door(place) as door:
-        pacing.ready()
-        here = pacing.accepted(door)
+        patience.ready()
+        here = pacing.accepted(door, patience)
+    if here is None:
+        pacing.tell(came)
+        return
     with here:
-        lines, rest = head_of(here)
+        stream = pacing.pieces(here, patience)
+        if (request := head_of(stream, patience)) is None:
+            pacing.tell(came)
+            return
+        lines, rest = request
         accept = accept_of(field_of(lines, b"sec-websocket-key"))
         here.sendall(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
         )
 
-        def pieces() -> Iterator[bytes]:
-            yield rest
-            yield from pacing.pieces(here)
-
-        for opcode, payload in messages_of(pieces()):
+        for opcode, payload in messages_of(itertools.chain([rest], stream)):
             if opcode == _CLOSE:
                 here.sendall(bytes([_FINAL | _CLOSE, 0]))
                 break

@@ -37,6 +37,7 @@ class Way:
         to: The host at which it is heard.
         sizes: Octets of each frame; 0 where nothing is sent.
         frame_ns: Length of a frame.
+        clock_hz: Ticks of RTP's clock, if it is to be known.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Way:
     to: str
     sizes: Sequence[int]
     frame_ns: int
+    clock_hz: int = 48_000
 
     @property
     def end_ns(self) -> int:

@@ -50,7 +50,8 @@ class Rtp:
     def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
         """The speaker sends to where the listener waits."""
         _check_room(way, wants)
-        return Carrier("datagrams", way.to, [str(wants.redundancy), str(int(wants.nack))], network)
+        arguments = (wants.redundancy, int(wants.nack), way.clock_hz)
+        return Carrier("datagrams", way.to, list(map(str, arguments)), network)
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of frames, in which those that were not sent have no row.
