@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from test_voice_call import TWO_PATHS, save
 from voxpath import api
+from voxpath.realtime import RealNetwork, RealResult
 from voxpath.voice.call import call, kernel, verdict
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Encoded, Wish
@@ -530,24 +531,44 @@ def test_packets_are_asked_for_each_round_trip_until_they_come():
     assert missing.next() is None, "after ten times a packet is given up"
 
 
-def test_a_machine_that_is_too_busy_is_asked_again_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_machine_that_is_too_busy_is_asked_again_twice_and_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     asked: list[int] = []
 
-    def busy(*_: object) -> None:
+    def busy(*_: object) -> tuple[list[Any], Path]:
         asked.append(1)
         if len(asked) != ends_at:
-            raise kernel.BusyError("too busy")
+            raise kernel.BusyError(f"late {len(asked)} times")
+        return [], tmp_path
 
     monkeypatch.setattr(kernel, "_carried", busy)
     document = kernel.planned(LOSSY, None)
     ends_at = 3
-    kernel.carry(document, [], [], [], tmp_path)
-    assert len(asked) == 3
+    assert kernel.carry(document, [], [], [], tmp_path)[2] == ["late 1 times", "late 2 times"]
     asked.clear()
     ends_at = 4
-    with pytest.raises(CallError, match="too busy"):
+    with pytest.raises(CallError, match=r"too busy .*: attempt 1: late 1 times; .*attempt 3: late 3 times"):
         kernel.carry(document, [], [], [], tmp_path)
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize(("keeps_up", "attempts"), [(True, 1), (False, 3)])
+def test_only_a_machine_that_was_late_is_asked_again(
+    keeps_up: bool, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    finished = []
+
+    def finish(net: RealNetwork) -> RealResult:
+        finished.append(1)
+        result = real_finish(net)
+        return dataclasses.replace(result, valid=False, problems=["broken"], kept_up=keeps_up)
+
+    real_finish = RealNetwork.finish
+    monkeypatch.setattr(RealNetwork, "finish", finish)
+    with pytest.raises(CallError, match="the run is not valid: broken"):
+        call(LOSSY, (shortened(tmp_path, 0.2),), backend="real", out=tmp_path / "runs")
+    assert len(finished) == attempts
 
 
 def test_ends_that_are_simulated_are_refused_over_the_kernel(tmp_path: Path):

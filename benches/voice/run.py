@@ -108,8 +108,6 @@ NETWORKS: Mapping[str, Network] = {
 
 CHECKED = ("LAN", "5G (`5g`)", "5 % loss at random, 40 ms", "5 % loss in bursts of 5, 40 ms")
 """Networks that are asked over the kernel, too."""
-ATTEMPTS = 3
-"""A call for which the machine is too busy is made again."""
 
 
 @dataclass(frozen=True)
@@ -251,13 +249,10 @@ def checks(cells: Cells) -> list[str]:
     lines = ["| network | R over the kernel | R of the simulator, least to most |", "| --- | --- | --- |"]
     for name in CHECKED:
         simulated = [run.r for run in cells[name, "rtp"]]
-        found = ""
-        for _ in range(ATTEMPTS):
-            try:
-                found = over_the_kernel(NETWORKS[name])
-                break
-            except (CallError, RealError) as error:
-                found = f"none: {error}"
+        try:
+            found = over_the_kernel(NETWORKS[name])
+        except (CallError, RealError) as error:
+            found = f"none: {error}"
         lines.append(f"| {name} | {found} | {min(simulated):.1f} to {max(simulated):.1f} |")
     return lines
 

@@ -43,6 +43,7 @@ class RealResult(Result):
         tables: All tables as frames: `flows`, `elements`, and what was observed.
         captures: pcapng by host.
         fidelity: How late packets were, and what devices counted.
+        kept_up: Whether the machine had time for all of it; else the same run may be valid another time.
     """
 
     valid: bool
@@ -50,6 +51,7 @@ class RealResult(Result):
     tables: Mapping[str, pl.DataFrame]
     captures: Mapping[str, bytes]
     fidelity: Mapping[str, Any]
+    kept_up: bool = True
 
     def table(self, name: str) -> pl.DataFrame:
         """A table of the run, kept or not: `run`, which is empty unless it is kept, then its columns.
@@ -247,6 +249,7 @@ class RealNetwork:
             frames,
             {Path(name).stem: data for name, data in found.files.items() if name.startswith("captures/")},
             json.loads(found.files["fidelity.json"]),
+            verdict["kept_up"],
         )
 
     def _keep(self, out: Path, found: Found) -> Path:

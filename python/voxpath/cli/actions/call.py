@@ -83,6 +83,8 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
             return 1
         out.print(f"heard: {path}")
     code = save_page(page.report(made, judged, _command()), save, quiet=quiet)
+    for number, problem in enumerate(made.rejected, start=1):
+        out.print(f"attempt {number} of {len(made.rejected) + 1} was invalid: {problem}")
     out.print(f"results: {made.folder}")
     if quiet:
         talks = [
@@ -90,7 +92,8 @@ def call(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
             for talk, one, path in zip(made.talks, judged, outputs, strict=True)
         ]
         told = {"command": "call", "build": _engine.BUILD, "talks": talks}
-        print_json(told | {"report": str(save), "run": str(made.folder)})
+        told |= {"report": str(save), "run": str(made.folder), "rejected": list(made.rejected)}
+        print_json(told)
     return code
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 PORT = 5004
 """Of RTP, by RFC 3551 section 8; the second direction has the next even one."""
-_ATTEMPTS = 3
 
 
 def planned(network: Network, seed: int | None, told: str = "a voice by rtp") -> Document:
@@ -62,25 +61,29 @@ def carry(
     ways: Sequence[Way],
     coded: Sequence[Encoded],
     out: Path,
-) -> tuple[list[Arrivals], Path]:
+) -> tuple[list[Arrivals], Path, list[str]]:
     """Sends the frames of each direction from host to host, in real time.
 
-    Where the machine was too busy it is tried again, at most twice, as other real runs are.
+    Where the machine was too busy it is tried again, as often as other real runs are.
 
     Returns:
-        What became of them, and the folder of the run.
+        What became of them, the folder of the run, and what was wrong with the attempts before it.
 
     Raises:
         CallError: The run is not valid, or what came is not what was sent.
         RealError: The machine cannot do it.
     """
-    for left in reversed(range(_ATTEMPTS)):
+    from voxpath.backends.real.backend import ATTEMPTS
+
+    rejected: list[str] = []
+    while True:
         try:
-            return _carried(document, carriers, ways, coded, out)
-        except BusyError:
-            if not left:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+            return *_carried(document, carriers, ways, coded, out), rejected
+        except BusyError as error:
+            rejected.append(str(error))
+        if len(rejected) == ATTEMPTS:
+            told = "; ".join(f"attempt {number}: {why}" for number, why in enumerate(rejected, start=1))
+            raise BusyError(f"the machine is too busy for a call in real time: {told}")
 
 
 class BusyError(CallError):
@@ -131,7 +134,8 @@ def _carried(
         came = [_told(one) for one in listeners]
         result = net.finish()
     if not result.valid:
-        raise BusyError(f"the run is not valid: {'; '.join(result.problems)}")
+        error = CallError if result.kept_up else BusyError
+        raise error(f"the run is not valid: {'; '.join(result.problems)}")
     return [
         _arrivals(heard, said, encoded, one)
         for heard, said, (one, _, encoded) in zip(came, sent, given, strict=True)
@@ -221,7 +225,7 @@ def _arrivals(came: pacing.Came, sent: dict[str, Any], encoded: Encoded, carrier
     captured = np.array(sent["captured"], np.int64)
     left = np.array(sent["sent"], np.int64)
     if sent["late"] > 0.01 * len(left):
-        raise BusyError(f"{sent['late']} of {len(left)} frames left too late: the machine is too busy")
+        raise BusyError(f"{sent['late']} of {len(left)} frames left too late")
     spoken = [index for index, frame in enumerate(encoded.frames) if frame]
     left[[not frame for frame in encoded.frames]] = NEVER
     complete = np.full(len(captured), NEVER, np.int64)

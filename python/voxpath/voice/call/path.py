@@ -46,6 +46,7 @@ class Call:
         document: The scenario that was run.
         folder: Where the run is kept.
         talks: What was said: there, and back if that was asked for.
+        rejected: What was wrong with attempts over the kernel that came before it.
     """
 
     network: Network
@@ -55,6 +56,7 @@ class Call:
     document: Document
     folder: Path
     talks: Sequence[Talk]
+    rejected: Sequence[str] = ()
 
 
 def chosen(name: str, known: Mapping[str, Any], what: str) -> Any:
@@ -124,7 +126,7 @@ def call(
     sent = sender.send(said, [coder.encode(one, wish) for one in said])
     if loudspeaker is not None:
         sent = _with_echo(sender, sent, loudspeaker)
-    return Call(network, by, coder, wants.buffer, sent.document, sent.folder, sent.talks)
+    return Call(network, by, coder, wants.buffer, sent.document, sent.folder, sent.talks, sent.rejected)
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class _Sent:
     document: Document
     folder: Path
     talks: Sequence[Talk]
+    rejected: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -161,17 +164,17 @@ class _Sender:
             carriers = [self.transport.carrier(network, way, self.wants) for way in ways]
             told = f"a voice by {self.transport.name}"
             document = kernel.planned(carriers[0].network, self.seed, told)
-            came, folder = kernel.carry(document, carriers, ways, coded, self.out)
+            came, folder, rejected = kernel.carry(document, carriers, ways, coded, self.out)
         else:
             document = planned(network, self.transport, ways, self.wants, self.seed)
-            folder = _run(document, self.out, self.force)
+            folder, rejected = _run(document, self.out, self.force), []
             rows = table(folder, self.transport.table)
             came = [self.transport.arrivals(rows, way) for way in ways]
         talks = []
         for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
             heard = player.play(self.codec, encoded, arrivals, self.wants.buffer)
             talks.append(Talk(way, one, encoded, player.clean(self.codec, encoded), arrivals, heard))
-        return _Sent(document, folder, talks)
+        return _Sent(document, folder, talks, rejected)
 
 
 def _with_echo(sender: _Sender, sent: _Sent, loudspeaker: Loudspeaker) -> _Sent:
