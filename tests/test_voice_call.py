@@ -21,7 +21,7 @@ from voxpath.voice.call import call, emodel, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Impairment, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
-from voxpath.voice.call.measures import conversation
+from voxpath.voice.call.measures import MEASURES, conversation
 from voxpath.voice.call.measures.base import Evidence, Score
 from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import of_scenario, one_link
@@ -418,6 +418,24 @@ def test_recordings_of_any_usual_rate_and_both_channels_are_taken(rate: int, cha
     (talk,) = call(PERFECT, (path,), out=tmp_path).talks
     assert np.array_equal(talk.heard.values, talk.clean)
     assert talk.encoded.rate_hz >= min(rate, 48_000)
+
+
+@pytest.mark.parametrize("milliseconds", [1, 10, 100, 260, 300, 450, 510, 600, 900])
+def test_a_recording_of_any_length_is_judged_or_said_to_be_too_short(milliseconds: int, tmp_path: Path):
+    voice = read(None)
+    short = voice.values[16_000:][: 16 * milliseconds]
+    made = call(PERFECT, (save(tmp_path / "short.wav", short, 16_000),), out=tmp_path)
+    for name in ("emodel", "pesq", "visqol", "stoi", "formants", "words"):
+        score = MEASURES[name].score(Evidence(made.talks[0], made.codec, False))
+        assert score.value is not None or score.reason, name
+        assert score.value is None or np.isfinite(score.value), name
+
+
+def test_words_that_are_no_text_are_refused(tmp_path: Path):
+    path = save(tmp_path / "said.wav", read(None).values[:16_000], 16_000)
+    path.with_suffix(".txt").write_bytes(b"\xff\xfe\x80words")
+    with pytest.raises(CallError, match=r"said.txt: cannot be read as .* no text in UTF-8"):
+        read(path)
 
 
 def test_silence_and_clipping_are_told(tmp_path: Path):

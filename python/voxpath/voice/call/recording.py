@@ -120,9 +120,18 @@ def _read(path: Path, name: str) -> Recording:
         raise CallError(f"{name}: has no samples")
     text = path.with_suffix(".txt")
     notes = (f"{channels} channels, mixed to one",) if channels > 1 else ()
-    said = text.read_text("utf-8").strip() if text.is_file() else None
+    said = _words(text) if text.is_file() else None
     recording = Recording(name, rate, values, said, notes)
     clipped = recording.clipped
     if clipped > 0.001:
         return replace(recording, notes=(*notes, f"{100 * clipped:.1f} % of the samples are clipped"))
     return recording
+
+
+def _words(path: Path) -> str:
+    """What somebody wrote down of a recording."""
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = "is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or error
+        raise CallError(f"{path}: cannot be read as what is said in the recording: {why}") from None

@@ -59,6 +59,8 @@ def find_most_optimal_deg_patches(
     """
     from visqol import nsim, patch_selector
 
+    if not ref_patches:
+        raise ValueError("what was said is too short, or too soft, for any patch")
     bands, width = ref_patches[0].shape
     frames = spectrogram_data.shape[1]
     window = search_window_radius * width

@@ -19,6 +19,7 @@ def mean(
     evidence: Evidence,
     rate_hz: int,
     judge: Callable[[NDArray[np.int16], NDArray[np.int16]], float | None],
+    least_s: float,
     digits: int = 2,
 ) -> Score:
     """The mean over sections in which the model finds speech.
@@ -27,10 +28,13 @@ def mean(
         evidence: What is judged.
         rate_hz: That the model hears.
         judge: The model, of what was said and what was heard; none where it finds no speech.
+        least_s: Without which the model says nothing.
         digits: That are shown.
     """
     if evidence.is_silent:
         return Score.none("nothing is said")
+    if evidence.talk.said.duration_s < least_s:
+        return Score.none(f"the recording is shorter than the {least_s:g} s that the model needs")
     found = [score for said, heard in evidence.pairs(rate_hz) if (score := judge(said, heard)) is not None]
     if not found:
         return Score.none("the model finds no speech")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from voxpath.voice.call.measures.base import Evidence
 
 _WIDE_HZ, _NARROW_HZ = 16_000, 8_000
+_LEAST_S = 0.25
+"""Below it the recommendation's code refuses a recording."""
 
 
 class Pesq:
@@ -48,11 +50,11 @@ class Pesq:
         rate, mode = (_NARROW_HZ, "nb") if narrow else (_WIDE_HZ, "wb")
 
         def judge(said: NDArray[np.int16], heard: NDArray[np.int16]) -> float | None:
-            if len(said) < rate // 4 or not heard.any():
+            if not heard.any():
                 return None
             try:
                 return float(pesq(rate, said, heard, mode))
             except NoUtterancesError:
                 return None
 
-        return mean(evidence, rate, judge)
+        return mean(evidence, rate, judge, _LEAST_S)

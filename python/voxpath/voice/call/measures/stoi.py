@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from voxpath.voice.call.measures.base import Evidence
 
 _RATE_HZ = 10_000
+_LEAST_S = 0.4
+"""Thirty frames of 256 samples, one each 128 samples, are compared at a time."""
 
 
 class Stoi:
@@ -48,4 +50,4 @@ class Stoi:
                 except RuntimeWarning:
                     return None
 
-        return mean(evidence, _RATE_HZ, judge, digits=3)
+        return mean(evidence, _RATE_HZ, judge, _LEAST_S, digits=3)

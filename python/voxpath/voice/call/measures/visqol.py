@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from voxpath.voice.call.measures.base import Evidence
 
 _RATE_HZ = 16_000
+_LEAST_S = 0.5
+"""A patch has 0.4 s, and none begins at once."""
 
 
 class Visqol:
@@ -51,7 +53,7 @@ class Visqol:
                 # It says so of what is too short or has no active patch.
                 return None
 
-        return mean(evidence, _RATE_HZ, judge)
+        return mean(evidence, _RATE_HZ, judge, _LEAST_S)
 
 
 @cache
