@@ -464,6 +464,38 @@ def test_an_hour_of_speech_is_judged_by_sections(tmp_path: Path):
         assert told.scores[name] == Score.none("the recording is longer than 60 s")
 
 
+def test_sections_without_speech_are_left_out_and_counted(tmp_path: Path):
+    voice = read(None)
+    pause = np.zeros(45 * voice.rate_hz, np.int16)
+    path = save(tmp_path / "long.wav", np.concatenate((voice.values, pause, voice.values)), voice.rate_hz)
+    made = call(PERFECT, (path,), out=tmp_path)
+    evidence = Evidence(made.talks[0], made.codec, False)
+    assert [spoken for _, spoken in evidence.sections] == [True, False, False, True]
+    for name, least in (("stoi", 0.9), ("visqol", 3.0), ("pesq", 3.0)):
+        score = MEASURES[name].score(evidence)
+        assert "mean of 2 sections" in score.reason
+        assert "2 of 4 sections of the recording have no speech and are left out" in score.reason
+        assert score.value > least
+
+
+def test_noise_and_tones_are_not_taken_for_speech_without_a_word(tmp_path: Path):
+    rate = 16_000
+    noise = np.random.default_rng(1).normal(0, 3_000, 9 * rate)
+    tone = 8_000 * np.sin(2 * np.pi * 440 * np.arange(9 * rate) / rate)
+    for values, told in ((noise, "steady level"), (tone, "steady level"), (0 * tone, "no speech is found")):
+        path = save(tmp_path / "said.wav", values.astype(np.int16), rate)
+        made = call(PERFECT, (path,), codec="g711", out=tmp_path)
+        one = verdict.judged(made, made.talks[0], ("emodel",))
+        assert told in one.sentence
+        assert told in one.scores["emodel"].reason
+    voice = read(None)
+    pause = np.zeros(20 * rate, np.int16)
+    late = save(tmp_path / "late.wav", np.concatenate((pause, voice.values[: 3 * rate], pause)), rate)
+    for path in (None, late):
+        made = call(PERFECT, (path,), codec="g711", out=tmp_path)
+        assert Evidence(made.talks[0], made.codec, False).speechless is None
+
+
 def test_a_constant_is_silence_and_no_numbers_are_no_recording(tmp_path: Path):
     import av
 

@@ -64,7 +64,9 @@ def sentence(evidence: Evidence) -> str:
     if (why := beyond(evidence.talk)) is not None:
         return f"not rated: {why}"
     judged = judge(evidence)
-    return "there is no speech to be judged" if judged is None else told(judged)
+    if judged is None:
+        return "there is no speech to be judged"
+    return told(judged) + ("" if evidence.speechless is None else f"; {evidence.speechless}")
 
 
 def told(judged: Judged) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from voxpath.voice.call import activity
 from voxpath.voice.call.recording import resampled
 
 if TYPE_CHECKING:
@@ -68,20 +69,47 @@ class Evidence:
         """Whether nothing is said."""
         return self.talk.said.is_silent
 
+    @cached_property
+    def speechless(self) -> str | None:
+        """Why what is said is no speech, for which measures are made; none where it may be."""
+        said = self.talk.said.at(activity.RATE_HZ)
+        if not activity.is_spoken(said):
+            return "no speech is found in the recording"
+        if activity.is_steady(said):
+            return "the recording has a steady level, as noise and tones have and speech has not"
+        return None
+
+    @cached_property
+    def sections(self) -> list[tuple[float, bool]]:
+        """Where each section that is judged begins, in seconds, and whether it has speech.
+
+        A recording that is not long has none, and is judged as a whole.
+        """
+        said = self.talk.said
+        lasts = max(said.duration_s, len(self.talk.heard.values) / self.talk.encoded.rate_hz)
+        if lasts <= 2 * SECTION_S:
+            return []
+        count = min(MOST_SECTIONS, int(lasts // SECTION_S))
+        begins = [(lasts - SECTION_S) * number / max(count - 1, 1) for number in range(count)]
+        values, rate = said.at(activity.RATE_HZ), activity.RATE_HZ
+        return [
+            (at, activity.is_spoken(values[int(at * rate) : int((at + SECTION_S) * rate)])) for at in begins
+        ]
+
     def pairs(self, rate_hz: int) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int16]]]:
-        """What was said and what was heard, in sections of one length."""
+        """What was said and what was heard, in sections of one length; those without speech are left out."""
         heard = resampled(self.talk.heard.values, self.talk.encoded.rate_hz, rate_hz)
         said = self.talk.said.at(rate_hz)
         length = max(len(said), len(heard))
         said, heard = (np.pad(one, (0, length - len(one))) for one in (said, heard))
-        section = int(SECTION_S * rate_hz)
-        if length <= 2 * section:
+        if not self.sections:
             yield said, heard
             return
-        count = min(MOST_SECTIONS, length // section)
-        for number in range(count):
-            begin = (length - section) * number // max(count - 1, 1)
-            yield said[begin : begin + section], heard[begin : begin + section]
+        section = int(SECTION_S * rate_hz)
+        for at, is_spoken in self.sections:
+            begin = min(int(at * rate_hz), length - section)
+            if is_spoken:
+                yield said[begin : begin + section], heard[begin : begin + section]
 
 
 class Measure(Protocol):

@@ -175,6 +175,8 @@ class Conversation:
         )
         if evidence.talk.echo is not None:
             told += f", the echo {judged.of_echo:.1f}"
+        if evidence.speechless is not None:
+            told += f"; {evidence.speechless}"
         if judged.beyond:
             told += f"; beyond the range of G.107: {', '.join(judged.beyond)}"
         if judged.derived:

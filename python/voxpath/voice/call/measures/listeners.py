@@ -46,6 +46,12 @@ def mean(
         )
     if len(found) > 1:
         told.append(f"mean of {len(found)} sections of 15 s, from {min(found):.2f} to {max(found):.2f}")
+    if silent := len(evidence.sections) - sum(spoken for _, spoken in evidence.sections):
+        told.append(
+            f"{silent} of {len(evidence.sections)} sections of the recording have no speech and are left out"
+        )
+    if evidence.speechless is not None:
+        told.append(evidence.speechless)
     if evidence.talk.echo is not None:
         told.append("the echo in it counts as noise, for which the model is not made")
     if evidence.adapts:
