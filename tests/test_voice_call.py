@@ -431,6 +431,20 @@ def test_a_recording_of_any_length_is_judged_or_said_to_be_too_short(millisecond
         assert score.value is None or np.isfinite(score.value), name
 
 
+def test_what_is_missing_of_a_file_that_is_cut_off_is_told(tmp_path: Path):
+    voice = read(None)
+    whole = save(tmp_path / "whole.wav", voice.values, voice.rate_hz)
+    octets = whole.read_bytes()
+    assert read(whole).notes == ()
+    (tmp_path / "cut.wav").write_bytes(octets[: len(octets) // 2])
+    cut = read(tmp_path / "cut.wav")
+    assert cut.notes == ("the file is cut off: it has 5.04 s of the 10.09 s that it says",)
+    # What writes as it hears does not know how long that will be.
+    for size in (0xFFFF_FFFF, 0x7FFF_FFFF, 0):
+        (tmp_path / "pipe.wav").write_bytes(octets[:40] + size.to_bytes(4, "little") + octets[44:])
+        assert read(tmp_path / "pipe.wav").notes == (), size
+
+
 def test_words_that_are_no_text_are_refused(tmp_path: Path):
     path = save(tmp_path / "said.wav", read(None).values[:16_000], 16_000)
     path.with_suffix(".txt").write_bytes(b"\xff\xfe\x80words")

@@ -21,6 +21,10 @@ SAMPLE = "sample.flac"
 
 LOWEST_HZ, HIGHEST_HZ = 8_000, 48_000
 _FULL = 32_767
+_ROUNDED_S = 0.1
+"""By so much a compressed file's own length may be off."""
+_UNKNOWN = 0x7FFF_0000
+"""From this size on, in bytes, a WAVE file's data has no end that was known."""
 _FLOATS = frozenset({"flt", "fltp", "dbl", "dblp"})
 """FFmpeg's names of formats of samples that may be no numbers."""
 
@@ -107,6 +111,7 @@ def _read(path: Path, name: str) -> Recording:
                     f"{name}: has {rate} samples a second; a call takes {LOWEST_HZ} to {HIGHEST_HZ}"
                 )
             resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
+            promised = container.duration / 1e6 if container.duration else None
             parts = []
             for frame in container.decode(stream):
                 if frame.format.name in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
@@ -119,13 +124,40 @@ def _read(path: Path, name: str) -> Recording:
     if not len(values):
         raise CallError(f"{name}: has no samples")
     text = path.with_suffix(".txt")
-    notes = (f"{channels} channels, mixed to one",) if channels > 1 else ()
+    notes = [f"{channels} channels, mixed to one"] if channels > 1 else []
+    notes += _cut_off(len(values) / rate, _of_wav(path) or promised)
     said = _words(text) if text.is_file() else None
-    recording = Recording(name, rate, values, said, notes)
+    recording = Recording(name, rate, values, said, tuple(notes))
     clipped = recording.clipped
     if clipped > 0.001:
         return replace(recording, notes=(*notes, f"{100 * clipped:.1f} % of the samples are clipped"))
     return recording
+
+
+def _cut_off(seconds: float, promised: float | None) -> list[str]:
+    """What is missing of a file that says how long it is."""
+    if promised is None or promised - seconds <= _ROUNDED_S:
+        return []
+    return [f"the file is cut off: it has {seconds:.2f} s of the {promised:.2f} s that it says"]
+
+
+def _of_wav(path: Path) -> float | None:
+    """How long a RIFF WAVE file says that it is, in seconds; FFmpeg goes by the file's size."""
+    octets_per_s = 0
+    with path.open("rb") as file:
+        head = file.read(12)
+        if head[:4] != b"RIFF" or head[8:] != b"WAVE":
+            return None
+        while len(chunk := file.read(8)) == 8:
+            name, size = chunk[:4], int.from_bytes(chunk[4:], "little")
+            if name == b"data":
+                # What is written as it comes does not know its size.
+                return size / octets_per_s if octets_per_s and 0 < size < _UNKNOWN else None
+            content = file.read(size) if name == b"fmt " else b""
+            if name == b"fmt ":
+                octets_per_s = int.from_bytes(content[8:12], "little")
+            file.seek(size + size % 2 - len(content), 1)
+    return None
 
 
 def _words(path: Path) -> str:
