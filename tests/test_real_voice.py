@@ -214,6 +214,16 @@ def test_where_nothing_passes_nothing_is_heard_over_the_kernel_as_simulated(over
         assert said.startswith("nothing is heard: no frame ")
 
 
+def test_what_no_link_takes_is_lost_over_the_kernel_as_simulated(tmp_path: Path):
+    small = one_link({"mtu": "115 B"}, "small")
+    real, sim = (
+        call(small, (shortened(tmp_path),), backend=backend, out=tmp_path / "runs").talks[0]
+        for backend in ("real", "sim")
+    )
+    assert list(real.heard.fates) == list(sim.heard.fates)
+    assert real.too_large == sim.too_large > 0
+
+
 @pytest.mark.parametrize("over", ["tcp", "mqtt"])
 def test_what_a_slow_link_delivers_late_is_late_over_the_kernel_as_simulated(over: str, tmp_path: Path):
     slow = one_link({"rate": "30 kbit/s", "delay": "20 ms", "queue": "20 packets"}, "slow")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from browser import browse
 from voxpath import _engine
 from voxpath.voice.call import buffer as jitter
-from voxpath.voice.call import call, emodel, verdict
+from voxpath.voice.call import call, emodel, page, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Impairment, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
@@ -337,6 +337,30 @@ def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> 
 )
 def test_a_sentence_names_who_spoils_it(one: Judged, told: str):
     assert verdict.told(one) == f"{verdict.word(one.rating.mos)}, {one.rating.mos:.1f}: {told}"
+
+
+@pytest.mark.parametrize("tenths", range(10, 46))
+def test_one_printed_number_has_one_word(tenths: int):
+    words = {verdict.word(tenths / 10 + off) for off in (-0.049, -0.01, 0.0, 0.01, 0.049)}
+    assert len(words) == 1
+
+
+def test_what_no_link_takes_is_not_blamed_on_bursts(tmp_path: Path):
+    made = call(one_link({"mtu": "115 B"}, "small"), out=tmp_path)
+    assert 0 < made.talks[0].too_large < len(made.talks[0].encoded.frames)
+    said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
+    assert "packets larger than a link's MTU" in said
+    made = call(one_link({"mtu": "100 B"}, "small"), codec="g711", out=tmp_path)
+    said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
+    assert said == "nothing is heard: every packet is larger than the MTU of a link"
+
+
+def test_only_codecs_with_copies_speak_of_them(tmp_path: Path):
+    for codec, speaks in (("opus", True), ("g711", False)):
+        made = call(BAD, codec=codec, out=tmp_path)
+        table = page.numbers(made.talks[0], verdict.judged(made, made.talks[0], ()))
+        (concealed,) = [row for row in table.rows if row[0] == "concealed"]
+        assert ("recovered" in str(concealed[2])) == speaks
 
 
 def test_the_codec_is_blamed_for_what_it_does_without_losses(tmp_path: Path):

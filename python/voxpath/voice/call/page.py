@@ -76,7 +76,9 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
         [
             "concealed",
             share(missing),
-            f"{missing} frames, after {heard.count(Fate.RECOVERED)} were recovered from the next packet",
+            f"{missing} frames, after {heard.count(Fate.RECOVERED)} were recovered from the next packet"
+            if any(talk.encoded.copies)
+            else f"{missing} frames",
         ],
     ]
     if heard.count(Fate.UNSENT):
@@ -195,15 +197,15 @@ def _measures(verdict: Verdict) -> Table:
 
 def _distribution(talk: Talk) -> Plot:
     came = talk.arrivals.complete != NEVER
-    network = np.sort((talk.arrivals.complete - talk.arrivals.sent)[came] / 1e6)
-    shares = 100 * (1 - np.arange(1, len(network) + 1) / max(int(talk.sent.sum()), 1))
+    delays = np.sort((talk.arrivals.complete - talk.arrivals.captured)[came] / 1e6)
+    shares = 100 * (1 - np.arange(1, len(delays) + 1) / max(int(talk.sent.sum()), 1))
     keep: list[int] = []
-    if len(network):
-        keep = np.unique(np.linspace(0, len(network) - 1, min(len(network), 500)).astype(int)).tolist()
+    if len(delays):
+        keep = np.unique(np.linspace(0, len(delays) - 1, min(len(delays), 500)).astype(int)).tolist()
     curves = [
         Curve(
             "frames not there yet",
-            [float(network[at]) for at in keep],
+            [float(delays[at]) for at in keep],
             [max(0.0, float(shares[at])) for at in keep],
             style="steps",
         )
@@ -216,7 +218,8 @@ def _distribution(talk: Talk) -> Plot:
         )
     return Plot(
         f"{_WHO[talk.way.name]}: how many frames are not there after so long",
-        "From capture on. Right of the vertical line is too late; what the curve ends above never came.",
+        "From when each frame was captured. The vertical line is the median of when they are due: right of "
+        "it they are too late. What the curve ends above never came.",
         Axis("delay", "ms"),
         Axis("frames not there", "%"),
         curves,

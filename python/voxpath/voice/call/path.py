@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from voxpath.names import did_you_mean
 from voxpath.results.kept import table
 from voxpath.voice.call import buffer as jitter
@@ -17,7 +19,7 @@ from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.recording import read
 from voxpath.voice.call.talk import Talk
 from voxpath.voice.call.transports import TRANSPORTS
-from voxpath.voice.call.transports.base import Wants, Way
+from voxpath.voice.call.transports.base import NEVER, Wants, Way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from voxpath.voice.call.echo import Loudspeaker
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.recording import Recording
-    from voxpath.voice.call.transports.base import Transport
+    from voxpath.voice.call.transports.base import Arrivals, Transport
 
 WAYS = ("there", "back")
 
@@ -173,7 +175,9 @@ class _Sender:
         talks = []
         for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
             heard = player.play(self.codec, encoded, arrivals, self.wants.buffer)
-            talks.append(Talk(way, one, encoded, player.clean(self.codec, encoded), arrivals, heard))
+            clean = player.clean(self.codec, encoded)
+            too_large = _too_large(document, self.transport, way, arrivals)
+            talks.append(Talk(way, one, encoded, clean, arrivals, heard, too_large=too_large))
         return _Sent(document, folder, talks, rejected)
 
 
@@ -223,6 +227,15 @@ def _played(there: Talk, back: Talk) -> echo.Played:
     # A frame is there when its last sample is.
     opened = int(back.arrivals.captured[0]) - back.encoded.frame_ns
     return echo.Played(there.heard.values, begins - opened)
+
+
+def _too_large(document: Document, transport: Transport, way: Way, arrivals: Arrivals) -> int:
+    """How many frames did not come, in packets that are larger than the MTU of a link."""
+    mtus = [mtu for link in document.plan.data["links"] if (mtu := link["mtu"]) is not None]
+    if transport.around is None or not mtus:
+        return 0
+    needed = np.array(way.sizes) + transport.around
+    return int(((needed > min(mtus)) & (np.array(way.sizes) > 0) & (arrivals.complete == NEVER)).sum())
 
 
 def _check_spoken(ways: Sequence[Way]) -> None:

@@ -30,6 +30,7 @@ class Talk:
         arrivals: When frames were there.
         heard: What was heard.
         echo: Of the listener's own words in it, if the other end has a loudspeaker.
+        too_large: How many frames never came whose packet is larger than the MTU of a link.
     """
 
     way: Way
@@ -39,6 +40,7 @@ class Talk:
     arrivals: Arrivals
     heard: Heard
     echo: Echo | None = None
+    too_large: int = 0
 
     @property
     def sent(self) -> NDArray[np.bool_]:

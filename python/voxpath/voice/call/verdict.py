@@ -32,8 +32,8 @@ _BURSTS = 1.3
 
 
 def word(mos: float) -> str:
-    """The nearest word of P.800's scale."""
-    return next(name for least, name in _WORDS if mos >= least)
+    """The nearest word of P.800's scale, of an opinion as it is printed."""
+    return next(name for least, name in _WORDS if float(f"{mos:.1f}") >= least)
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,11 @@ def told(judged: Judged) -> str:
 
 
 def _causes(judged: Judged) -> str:
-    late = judged.late > 0.5
     losses = (
         "frames that come too late"
-        if late
+        if judged.late > 0.5
+        else "packets larger than a link's MTU"
+        if judged.too_large > 0.5
         else "bursts of loss"
         if judged.burst_r >= _BURSTS
         else "lost packets"

@@ -35,6 +35,7 @@ class Judged:
         late: Share of the concealed frames that came too late.
         of_echo: What the echo of the listener's own words takes from R.
         beyond: What is beyond the ranges that G.107 permits, in words.
+        too_large: Share of the concealed frames whose packet is larger than the MTU of a link.
     """
 
     rating: emodel.Rating
@@ -44,6 +45,7 @@ class Judged:
     late: float
     of_echo: float = 0.0
     beyond: tuple[str, ...] = ()
+    too_large: float = 0.0
 
     @property
     def of_loss(self) -> float:
@@ -69,6 +71,14 @@ def judge(evidence: Evidence) -> Judged | None:
 
 
 def _judge(evidence: Evidence) -> Judged | None:
+    judged = _rated(evidence)
+    if judged is None or not evidence.talk.too_large:
+        return judged
+    missing = max(1, evidence.talk.heard.count(*MISSING))
+    return replace(judged, too_large=min(1.0, evidence.talk.too_large / missing))
+
+
+def _rated(evidence: Evidence) -> Judged | None:
     talk = evidence.talk
     if unheard(talk) is not None or beyond(talk) is not None:
         return None
@@ -127,6 +137,8 @@ def unheard(talk: Talk) -> str | None:
         return None
     if not talk.sent.any():
         return "no frame was sent, since nothing came from the other end"
+    if talk.too_large == int(talk.sent.sum()):
+        return "every packet is larger than the MTU of a link"
     return "no frame came" if talk.heard.count(Fate.LATE) == 0 else "no frame came in time"
 
 

@@ -9,6 +9,7 @@ may be lost. CLOCK is RTP's, in ticks a second. Both ends report. A frame belong
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import select
 import socket
@@ -21,6 +22,8 @@ from voxpath.voice.call.programs import pacing, rtcp, rtp
 
 _AFTER_GOODBYE_S = 2.0
 """So long after it packets may come that it has overtaken."""
+_IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _ALWAYS = 10, 23, 2
+"""Of <linux/in.h> and <linux/in6.h>; Python has no names for them."""
 _KEPT = 1_000
 """Packets that may be asked for, as the engine's calls keep them."""
 _LINGER_S = 2.0
@@ -99,7 +102,12 @@ class _Sender:
     def _put(self, octets: bytes) -> None:
         # Where nobody listens any more, the kernel hears of it.
         with contextlib.suppress(ConnectionRefusedError):
-            self._out.send(octets)
+            try:
+                self._out.send(octets)
+            except OSError as error:
+                # What no link takes is lost.
+                if error.errno != errno.EMSGSIZE:
+                    raise
 
     def send(self, timestamp: int, frame: bytes) -> None:
         kind, payload = rtp.MEDIA, frame
@@ -136,6 +144,7 @@ def send(place: pacing.Place, copies: str, nack: str, clock: str) -> None:
     """Sends what the input has."""
     ticks, frame_ns, frames = pacing.frames_of(sys.stdin)
     with socket.socket(pacing.family(place.address), socket.SOCK_DGRAM) as out:
+        _keep_whole(out)
         out.connect((place.address, place.port))
         sender, pace = _Sender(out, int(copies), int(clock)), pacing.Pace(frame_ns)
         for number, frame in enumerate(frames):
@@ -147,6 +156,14 @@ def send(place: pacing.Place, copies: str, nack: str, clock: str) -> None:
             sender.linger()
         sender.report(len(frames) * ticks, leaves=True)
     pace.tell()
+
+
+def _keep_whole(out: socket.socket) -> None:
+    """Has the kernel fragment no datagram, as nothing is fragmented in the simulator."""
+    if out.family == socket.AF_INET6:
+        out.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _ALWAYS)
+    else:
+        out.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _ALWAYS)
 
 
 class _Listener:

@@ -29,6 +29,7 @@ class Mqtt:
     name: ClassVar[str] = "mqtt"
     about: ClassVar[str] = "MQTT 3.1.1, a message of QoS 0 for each frame, by a broker near the server"
     table: ClassVar[str] = "publications"
+    around: ClassVar[int | None] = None
     framing: ClassVar[str] = (
         "a PUBLISH's head with its topic, TCP without Nagle's algorithm, IP; once more to the listener"
     )
@@ -38,7 +39,8 @@ class Mqtt:
         wants.refuse_repair(self.name)
         if any(size == 0 for way in ways for size in way.sizes):
             raise CallError(
-                "mqtt publishes at a constant rate: a voice with DTX has frames that are not sent"
+                "in sim, mqtt publishes at a constant rate, and a voice with DTX has frames that are not "
+                "sent; over the kernel (--backend real) it can be"
             )
         network, broker = _with_broker(network)
         tcp = {"nagle": False}

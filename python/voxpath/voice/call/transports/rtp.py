@@ -32,6 +32,7 @@ class Rtp:
         "RTP over UDP (RFC 3550), with redundancy (RFC 2198) or NACK (RFC 4585) if asked for"
     )
     table: ClassVar[str] = "frames"
+    around: ClassVar[int | None] = 20 + 8 + 12 + 12
     framing: ClassVar[str] = "RTP with extensions for send time and level, UDP, IP: a packet for each frame"
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Stream:
         "RTP's header and a length of 2 bytes (RFC 4571), TCP without Nagle's algorithm, IP"
     )
     table: ClassVar[str] = "messages"
+    around: ClassVar[int | None] = None
     TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "tcp", "nagle": False}
 
     @staticmethod
