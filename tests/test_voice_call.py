@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import wave
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,11 +18,11 @@ from hypothesis import strategies as st
 from browser import browse
 from voxpath import _engine
 from voxpath.voice.call import buffer as jitter
-from voxpath.voice.call import call, emodel, page, verdict
+from voxpath.voice.call import call, delay, emodel, page, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Impairment, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
-from voxpath.voice.call.measures import MEASURES, conversation
+from voxpath.voice.call.measures import MEASURES, conversation, visqol
 from voxpath.voice.call.measures.base import Evidence, Score
 from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import of_scenario, one_link
@@ -68,6 +69,26 @@ def test_over_a_perfect_network_what_is_heard_is_what_was_encoded(over: str, cod
 def test_what_is_heard_of_pcm_over_a_perfect_network_is_the_recording(tmp_path: Path):
     (talk,) = call(PERFECT, codec="pcm", out=tmp_path).talks
     assert np.array_equal(talk.heard.values, talk.said.values)
+
+
+def test_measures_are_at_their_ceilings_on_a_perfect_network(tmp_path: Path):
+    raw = call(PERFECT, codec="pcm", buffer="0 ms", out=tmp_path)
+    scores = verdict.judged(raw, raw.talks[0], ("pesq", "stoi", "visqol")).scores
+    # The end of P.862.2's scale, and of STOI's; ViSQOL's is what a recording has beside itself.
+    assert scores["pesq"].value == pytest.approx(
+        0.999 + 4 / (1 + math.exp(-1.3669 * 4.5 + 3.8224)), abs=0.001
+    )
+    assert scores["stoi"].value == pytest.approx(1, abs=1e-6)
+    said = raw.talks[0].said.at(16_000) / 32_768
+    itself = visqol._model().measure_from_arrays(said, said, 16_000).moslqo
+    assert scores["visqol"].value == pytest.approx(itself)
+    made = call(PERFECT, codec="g711", buffer="0 ms", out=tmp_path)
+    found = judge(Evidence(made.talks[0], made.codec, False))
+    assert found is not None
+    assert found.rating == emodel.rate(emodel.of_delay(delay.of(made.talks[0]).total_ms))
+    # A frame and the concealment's look-ahead are all the delay; its echo is all that takes from 93.2.
+    assert found.rating.r > 92
+    assert emodel.rate(emodel.Connection()).r - found.rating.r == pytest.approx(found.of_delay, abs=0.01)
 
 
 def test_the_same_seed_gives_the_same_sound_and_another_one_another(tmp_path: Path):
