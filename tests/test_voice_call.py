@@ -591,6 +591,7 @@ def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path)
     one = verdict.judged(made, made.talks[0], ("emodel",))
     assert one.sentence == "nothing is heard: no frame came"
     assert (one.scores["emodel"].value, one.scores["emodel"].reason) == (None, "no frame came")
+    assert not any("delay" in str(row[0]) for row in page.numbers(made.talks[0], one).rows)
 
 
 @pytest.mark.parametrize("over", TRANSPORTS)

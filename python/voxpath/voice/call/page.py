@@ -64,13 +64,16 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     rows: list[list[str | Cell]] = []
     if talk.said.notes:
         rows.append(["recording", f"{talk.said.rate_hz} samples/s", "; ".join(talk.said.notes)])
+    if (talk.arrivals.complete != NEVER).any():
+        rows += [
+            ["delay, mouth to ear", f"{delay.total_ms:.0f} ms", _shares(verdict)],
+            [
+                "delay of the network",
+                f"{delay.network_ms:.0f} ms",
+                f"90 % of the frames from {delay.network_p5_ms:.0f} to {delay.network_p95_ms:.0f} ms",
+            ],
+        ]
     rows += [
-        ["delay, mouth to ear", f"{delay.total_ms:.0f} ms", _shares(verdict)],
-        [
-            "delay of the network",
-            f"{delay.network_ms:.0f} ms",
-            f"90 % of the frames from {delay.network_p5_ms:.0f} to {delay.network_p95_ms:.0f} ms",
-        ],
         ["never came", share(network), f"{network} of {sent} frames"],
         ["came too late", share(heard.count(Fate.LATE)), f"{heard.count(Fate.LATE)} frames"],
         [

@@ -33,6 +33,8 @@ def mean(
     """
     if evidence.is_silent:
         return Score.none("nothing is said")
+    if not evidence.talk.heard.values.any():
+        return Score.none("nothing is heard")
     if evidence.talk.said.duration_s < least_s:
         return Score.none(f"the recording is shorter than the {least_s:g} s that the model needs")
     found = [score for said, heard in evidence.pairs(rate_hz) if (score := judge(said, heard)) is not None]
