@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -161,6 +159,7 @@ def quantile(values: Sequence[float], p: float) -> Quantile:
 @cache
 def _ranks(n: int, p: float) -> tuple[int | None, int | None]:
     """The ranks, from 1, of the ends of a quantile's interval; none where there is no such rank."""
+    import numpy as np
     from scipy.special import bdtr
 
     tail = (1 - CONFIDENCE) / 2
@@ -232,6 +231,8 @@ def along_a_line(xs: Sequence[float], ys: Sequence[float], at: float) -> tuple[f
     Raises:
         ValueError: There are fewer than three pairs, or every x is the same.
     """
+    import numpy as np
+
     n = len(xs)
     x, y = np.asarray(xs, float), np.asarray(ys, float)
     spread = float(((x - x.mean()) ** 2).sum()) if n else 0.0
@@ -245,8 +246,48 @@ def along_a_line(xs: Sequence[float], ys: Sequence[float], at: float) -> tuple[f
     return value - reach, value + reach
 
 
+@cache
 def _student(freedom: int) -> float:
-    """The two-sided quantile of Student's t."""
-    from scipy.special import stdtrit
+    """The two-sided quantile of Student's t.
 
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    Importing scipy takes as long as a hundred short runs, so those of few values do without it.
+    """
+    if freedom >= _MANY:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    t = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    # The probability is concave in t, and the normal distribution's t too small: all steps go up.
+    step = t
+    while step > _CLOSE * t:
+        step = (CONFIDENCE - _within(t, freedom)) / _density(t, freedom)
+        t += step
+    return t
+
+
+_MANY = 1000
+"""Degrees of freedom from which on a sum of that many terms loses more digits than scipy does."""
+
+_CLOSE = 1e-9
+"""Each step leaves about the square of itself."""
+
+
+def _within(t: float, freedom: int) -> float:
+    """The probability that |T| <= t of Student's t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    sine, square = t / math.sqrt(freedom + t * t), freedom / (freedom + t * t)
+    odd = freedom % 2
+    term = math.sqrt(square) if odd else 1.0
+    terms = []
+    for k in range(1 + odd, freedom, 2):
+        terms.append(term)
+        term *= square * k / (k + 1)
+    if odd:
+        return (math.atan(t / math.sqrt(freedom)) + sine * math.fsum(terms)) * 2 / math.pi
+    return sine * math.fsum(terms)
+
+
+def _density(t: float, freedom: int) -> float:
+    """The derivative of `_within` by t."""
+    half = (freedom + 1) / 2
+    scale = math.lgamma(half) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    return 2 * math.exp(scale - half * math.log1p(t * t / freedom))
