@@ -34,6 +34,20 @@ def test_help_is_there_at_once():
     assert "Examples:" in done.stdout
 
 
+def test_a_sweep_waits_for_no_numerics(tmp_path: Path):
+    """Importing them takes as long as a hundred short runs."""
+    scenario, out = str(ROOT / "benches/sweep/quick.toml"), str(tmp_path)
+    code = (
+        "import sys; from voxpath.cli.main import run_command;"
+        f"code = run_command(['sweep', {scenario!r}, '--replications', '2', "
+        f"'--backend', 'sim', '--out', {out!r}]);"
+        "heavy = {'numpy', 'scipy'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_command_behind_a_link_waits_for_no_tables():
     """What reads and writes tables takes longer to start than the network does."""
     code = (

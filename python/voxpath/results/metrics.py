@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from voxpath import _engine
-from voxpath.results import browsers
+from voxpath.results import browser_columns
 from voxpath.results.summaries import COMPLETION, KINDS, of_kinds
 from voxpath.scenario.metric import Metric
 
@@ -52,7 +52,7 @@ def dictionary() -> dict[str, dict[str, Metric]]:
         table: {name: Metric(unit, where, about, clock=clock) for name, unit, clock, where, about in columns}
         for table, _, columns in _engine.tables()
     }
-    told[browsers.TABLE] = dict(browsers.COLUMNS)
+    told[browser_columns.TABLE] = dict(browser_columns.COLUMNS)
     summaries = of_kinds(KINDS)
     for summary in summaries:
         told["flows"] |= summary.metrics

@@ -32,10 +32,11 @@ import json
 import math
 import re
 import secrets
+from array import array
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import polars as pl
 
 from voxpath import halts
@@ -48,8 +49,6 @@ from voxpath.results.problems import DamagedError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from voxpath.results.identity import Identity
 
@@ -330,7 +329,7 @@ class Packs:
         Raises:
             StoreError: A pack is of another version, or cannot be read.
         """
-        return [name.decode() for name in self._index().names.tolist()]
+        return list(self._index().every())
 
     def find(self, name: str) -> Path | None:
         """The pack of a run.
@@ -640,7 +639,7 @@ class Packs:
             FileNotFoundError: One was merged meanwhile.
         """
         packs: list[Path] = []
-        names: list[list[str]] = []
+        names: list[pl.Series] = []
         lost: dict[str, Path] = {}
         for pack in self._there():
             try:
@@ -659,7 +658,7 @@ class Packs:
                     "use another directory, or that version"
                 )
             packs.append(pack)
-            names.append(_manifest(pack, "name").get_column("name").to_list())
+            names.append(_manifest(pack, "name").get_column("name"))
         return _Index.of(packs, names, lost)
 
     def _retried(self, read: Callable[[], _T]) -> _T:
@@ -683,37 +682,49 @@ class _Index:
 
     Attributes:
         packs: Those that are what was written, as far as it was looked, the oldest first.
-        names: Of their runs, in order.
+        names: Of their runs, in order, side by side.
         places: Of each of these the pack.
         lost: Runs of other packs, as far as these can still be read.
     """
 
     packs: Sequence[Path]
-    names: NDArray[np.bytes_]
-    places: NDArray[np.uint32]
+    names: bytes
+    places: array[int]
     lost: Mapping[str, Path]
 
     @classmethod
-    def of(cls, packs: Sequence[Path], names: Sequence[Sequence[str]], lost: Mapping[str, Path]) -> _Index:
+    def of(cls, packs: Sequence[Path], names: Sequence[pl.Series], lost: Mapping[str, Path]) -> _Index:
         """Of packs with these runs; of a run that is in several of them the last counts."""
-        joined = np.frombuffer("".join(itertools.chain.from_iterable(names)).encode(), _OF_NAMES)
-        places = np.repeat(np.arange(len(packs), dtype=np.uint32), [len(some) for some in names])
-        order = np.argsort(joined, kind="stable")
-        joined, places = joined[order], places[order]
-        last = np.append(joined[1:] != joined[:-1], True)[: len(joined)]
-        return cls(packs, joined[last], places[last], lost)
+        known = pl.concat(
+            [
+                pl.DataFrame({WHOSE: some}).with_columns(pl.lit(place, pl.UInt32).alias(_FROM))
+                for place, some in enumerate(names)
+            ]
+            or [pl.DataFrame(schema={WHOSE: pl.String, _FROM: pl.UInt32})]
+        )
+        known = known.unique(WHOSE, keep="last", maintain_order=True).sort(WHOSE)
+        places = array("I", known.get_column(_FROM).to_list())
+        joined: str = known.select(pl.col(WHOSE).str.join()).item()
+        return cls(packs, joined.encode(), places, lost)
+
+    def every(self) -> Iterator[str]:
+        """The names, in order."""
+        return (self._name(place).decode() for place in range(len(self.places)))
 
     def find(self, name: str) -> Path | None:
         """The pack of a run."""
         wanted = name.encode()
-        place = int(np.searchsorted(self.names, wanted))
-        if place == len(self.names) or self.names[place] != wanted:
+        place = bisect_left(range(len(self.places)), wanted, key=self._name)
+        if place == len(self.places) or self._name(place) != wanted:
             return None
-        return self.packs[int(self.places[place])]
+        return self.packs[self.places[place]]
+
+    def _name(self, place: int) -> bytes:
+        return self.names[place * _LENGTH : (place + 1) * _LENGTH]
 
 
-_OF_NAMES = np.dtype("S32")
-"""The names of runs (`Identity.name`), side by side."""
+_LENGTH = 32
+"""Of a run's name (`Identity.name`)."""
 
 
 def _intact(packs: Iterable[Path], only: Collection[str] | None = None) -> list[Path]:
