@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_BATCH_SECONDS = 0.5
+_BATCH_SECONDS = 1.0
 """How often the progress of short runs is told, about."""
 
-_LEAST_SHARE = 4
+_LEAST_SHARE = 8
 """Into so many parts a batch is divided at most as the end comes near."""
 
-_GROWTH = 8
+_GROWTH = 32
 """By so much the next batch may be larger: how long its runs take is only known of those before."""
 
 _GATHERED = 1000
