@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from voxpath import terminal
 from voxpath.names import listed
-from voxpath.real_tables import tables_of, unknown
 from voxpath.results.intervals import relative
 from voxpath.results.metrics import shown as shown_as
 from voxpath.results.rows import Wholes
@@ -264,6 +263,8 @@ def _spread(replications: int) -> str:
 
 def print_programs(runs: Runs) -> None:
     """Prints what programs did, where there were any."""
+    from voxpath.real_tables import tables_of, unknown
+
     for table in tables_of(runs):
         print_document(table)
     for _, folder in runs:
