@@ -27,6 +27,7 @@ class Crew:
         look: Called again and again while there is nothing but to wait.
         stop: Ends the runs of workers that are threads of this process.
         courier: Brings the runs of workers that do not see the stores.
+        queued: How many tasks each worker has at a time: with two, none waits for its next.
     """
 
     pool: Executor
@@ -35,6 +36,7 @@ class Crew:
     look: Callable[[], None] = lambda: None
     stop: _engine.Stop | None = None
     courier: Courier | None = None
+    queued: int = 2
 
 
 def unfit(build: str, marks: Sequence[Path]) -> str | None:

@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 _BATCH_SECONDS = 1.0
 """How often the progress of short runs is told, about."""
 
-_LEAST_SHARE = 8
+_LEAST_SHARE = 4
 """Into so many parts a batch is divided at most as the end comes near."""
 
 _GROWTH = 32
@@ -373,7 +373,7 @@ def _performed(
 ) -> Generator[tuple[int, Outcome]]:
     """Performs some of the tasks; outcomes come as they are done, with the task's index."""
     if workers.dask is None and min(workers.jobs, len(indices)) <= 1:
-        yield from _spread(Crew(_Here(), 1), indices, tasks.__getitem__)
+        yield from _spread(Crew(_Here(), 1, queued=1), indices, tasks.__getitem__)
     elif indices:
         stores = {root: Path(root).absolute() for root in {tasks[index].root for index in indices}}
 
@@ -398,21 +398,25 @@ class _Here(Executor):
 def _spread(
     found: Crew, indices: Sequence[int], task: Callable[[int], Task]
 ) -> Iterator[tuple[int, Outcome]]:
-    """Hands tasks out in batches that take about `_BATCH_SECONDS`, two for each worker at a time.
+    """Hands tasks out in batches that take about `_BATCH_SECONDS`, `queued` for each worker at a time.
 
     Short runs come in large batches, so that handing them out and keeping them costs little; long ones one by
-    one, so that no worker is idle at the end while another has a batch left.
+    one, so that no worker is idle at the end while another has a batch left. Until the first is back nobody
+    knows how long they take, and each worker has one run.
     """
     waiting = deque(indices)
     running: dict[Future[Performed], list[int]] = {}
     ended: Ended[Performed] = Ended()
-    size = 1
+    size, most = 1, found.width
     try:
         while waiting or running:
-            while waiting and len(running) < 2 * found.width:
+            while waiting and len(running) < most:
                 fair = len(waiting) // (2 * found.width) if found.width > 1 else size
                 # However few are left: what a batch costs besides its runs should not show.
-                count = min(max(fair, size // _LEAST_SHARE, 1), size, len(waiting))
+                least = max(size // _LEAST_SHARE, 1)
+                count = min(max(fair, least), size)
+                if len(waiting) - count < least:
+                    count = len(waiting)
                 batch = [waiting.popleft() for _ in range(count)]
                 asked = [task(index) for index in batch]
                 future = found.pool.submit(
@@ -431,7 +435,7 @@ def _spread(
                     found.courier.keep(shard)
             outcomes = made.all()
             fitting = int(_BATCH_SECONDS * len(batch) / max(made.seconds, 1e-9))
-            size = max(1, min(fitting, _GROWTH * size))
+            size, most = max(1, min(fitting, _GROWTH * size)), found.queued * found.width
             yield from zip(batch, outcomes, strict=True)
     except BaseException:
         for future in running:
