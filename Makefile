@@ -71,7 +71,7 @@ help:
 	@echo 'make mqtt         times of messages, simulated, on real hosts, and with mosquitto: five minutes (docs/measured/mqtt.md)'
 	@echo 'make bench-mqtt   a broker of 10 000 clients and 10^6 messages on one core: some minutes (docs/measured/mqtt-crowd.md)'
 	@echo 'make bench-sealed what sealing and opening cost in time: a minute (docs/measured/sealed.md)'
-	@echo 'make study-mqtt   the study thapa2023 in full, on real hosts too, on a machine that does nothing else: half an hour; it can be interrupted (docs/measured/thapa2023.md)'
+	@echo 'make study-mqtt   the study thapa2023 in full, on real hosts too, on a machine that does nothing else: ten minutes; it can be interrupted (docs/measured/thapa2023.md)'
 	@echo 'make bench        installs ns-3, ns-2 and SimPy, benchmarks against them, then bench-scale, bench-mptcp, bench-sweep, bench-aec (docs/measured/benchmarks.md) and bench-real'
 	@echo 'make bench-real   the network in real time beside what it was asked for, and ns-3 (docs/measured/real-time.md)'
 	@echo 'make bench-call   a call of 60 s beside its datagrams in ns-3, and a thousand calls in one run'
