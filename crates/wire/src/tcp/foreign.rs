@@ -16,12 +16,9 @@ impl ForeignOptions {
     /// No option.
     pub const EMPTY: Self = Self { len: 0, bytes: [0; Self::ROOM] };
 
-    /// These octets, which are whole options and fit.
-    pub(super) fn of(octets: &[u8]) -> Self {
-        let mut options = Self::EMPTY;
-        options.bytes[..octets.len()].copy_from_slice(octets);
-        options.len = octets.len() as u8;
-        options
+    /// The first `len` of these octets, which are whole options; zeros follow.
+    pub(super) const fn of(octets: [u8; Self::ROOM], len: u8) -> Self {
+        Self { len, bytes: octets }
     }
 
     /// Appends an option, kind and length included; `false` if it is not one, or if there is no room.

@@ -244,7 +244,7 @@ impl TcpOptions {
 
     /// Appends an option of Multipath TCP; `false`, and nothing is changed, if it does not fit beside the others.
     pub fn push_mptcp(&mut self, option: &MptcpOption) -> bool {
-        self.add_foreign(&option.emit())
+        self.push_foreign(option.emit().as_slice())
     }
 }
 
@@ -564,7 +564,7 @@ impl Writer {
 
     fn finish(mut self) -> ForeignOptions {
         (self.bytes[0], self.bytes[1]) = (KIND, self.len as u8);
-        ForeignOptions::of(&self.bytes[..self.len])
+        ForeignOptions::of(self.bytes, self.len as u8)
     }
 }
 

@@ -97,21 +97,54 @@ impl SackBlocks {
         if usize::from(self.foreign) + octets.len() > room {
             return false;
         }
-        for &octet in octets {
-            let at = usize::from(self.foreign);
-            let word = self.word_mut(at / 4);
-            *word |= u32::from(octet) << (24 - 8 * (at % 4));
-            self.foreign += 1;
+        // Whole words where one begins: what is appended is padded to whole words mostly.
+        let (begun, whole) = octets.split_at(octets.len().min(usize::from(self.foreign.wrapping_neg() % 4)));
+        self.put_octets(begun);
+        let (words, rest) = whole.as_chunks::<4>();
+        for &word in words {
+            *self.word_mut(usize::from(self.foreign) / 4) = u32::from_be_bytes(word);
+            self.foreign += 4;
         }
+        self.put_octets(rest);
         true
     }
 
-    fn foreign(&self) -> ForeignOptions {
-        let mut words = [[0; 4]; 2 * Self::MAX];
-        for (word, pair) in words.chunks_exact_mut(2).zip(self.blocks.iter().rev()) {
-            (word[0], word[1]) = (pair.right.0.to_be_bytes(), pair.left.0.to_be_bytes());
+    fn put_octets(&mut self, octets: &[u8]) {
+        for &octet in octets {
+            let at = usize::from(self.foreign);
+            *self.word_mut(at / 4) |= u32::from(octet) << (24 - 8 * (at % 4));
+            self.foreign += 1;
         }
-        ForeignOptions::of(&words.as_flattened()[..usize::from(self.foreign)])
+    }
+
+    fn foreign(&self) -> ForeignOptions {
+        let mut octets = [0; ForeignOptions::ROOM];
+        let (words, _) = octets.as_chunks_mut::<4>();
+        for (index, word) in words[..usize::from(self.foreign).div_ceil(4)].iter_mut().enumerate() {
+            *word = self.word(index).to_be_bytes();
+        }
+        ForeignOptions::of(octets, self.foreign)
+    }
+
+    /// Octets that the foreign options take in a header, each padded to a multiple of four.
+    fn padded_foreign_len(&self) -> u32 {
+        let (mut at, mut padded) = (0, 0);
+        while at < usize::from(self.foreign) {
+            // Whole options are kept, so each has its length behind its kind.
+            let len = self.octet(at + 1);
+            padded += u32::from(len).next_multiple_of(4);
+            at += usize::from(len.max(1));
+        }
+        padded
+    }
+
+    fn octet(&self, at: usize) -> u8 {
+        self.word(at / 4).to_be_bytes()[at % 4]
+    }
+
+    fn word(&self, index: usize) -> u32 {
+        let block = &self.blocks[Self::MAX - 1 - index / 2];
+        if index.is_multiple_of(2) { block.right.0 } else { block.left.0 }
     }
 
     fn word_mut(&mut self, index: usize) -> &mut u32 {
@@ -130,7 +163,12 @@ impl TcpOptions {
     /// padding of the timestamps where both are present, each foreign option in front of its padding. At most [`TcpOptions::MAX_WIRE_LEN`] if there are at
     /// most [`TcpOptions::sack_room`] blocks; longer options cannot be emitted.
     pub fn wire_len(&self) -> u32 {
-        self.wire_len_before_sack()
+        self.wire_len_with(0)
+    }
+
+    /// Likewise with one more foreign option of so many octets.
+    fn wire_len_with(&self, octets: u32) -> u32 {
+        self.wire_len_before_sack(octets)
             + match self.sack.len {
                 0 => 0,
                 blocks => 4 + 8 * u32::from(blocks),
@@ -145,7 +183,7 @@ impl TcpOptions {
 
     /// Likewise where so many octets of foreign options are still to be added.
     pub fn sack_room_beside(&self, octets: u32) -> usize {
-        let room = Self::MAX_WIRE_LEN.saturating_sub(self.wire_len_before_sack() + 4 + octets);
+        let room = Self::MAX_WIRE_LEN.saturating_sub(self.wire_len_before_sack(0) + 4 + octets);
         let foreign = (octets as usize).div_ceil(8);
         self.sack.room().saturating_sub(foreign).min((room / 8) as usize)
     }
@@ -158,14 +196,9 @@ impl TcpOptions {
     /// Appends an option that is not TCP's own, kind and length included; `false`, and nothing is changed, if it is not one, or
     /// does not fit beside the others: at most [`ForeignOptions::ROOM`] octets are kept.
     pub fn push_foreign(&mut self, option: &[u8]) -> bool {
-        let mut with = *self;
-        let fits = ForeignOptions::is_option(option)
-            && with.sack.push_foreign(option)
-            && with.wire_len() <= Self::MAX_WIRE_LEN;
-        if fits {
-            *self = with;
-        }
-        fits
+        ForeignOptions::is_option(option)
+            && self.wire_len_with(option.len() as u32) <= Self::MAX_WIRE_LEN
+            && self.sack.push_foreign(option)
     }
 
     /// Appends all of these, or none; whether they fit.
@@ -178,13 +211,13 @@ impl TcpOptions {
         fits
     }
 
-    fn wire_len_before_sack(&self) -> u32 {
+    fn wire_len_before_sack(&self, octets: u32) -> u32 {
         let own = self.own_len_before_sack();
-        if self.sack.foreign == 0 {
+        if self.sack.foreign == 0 && octets == 0 {
             return own;
         }
-        let padded = own + self.foreign().padded_len();
-        if padded <= Self::MAX_WIRE_LEN { padded } else { self.tight_len().next_multiple_of(4) }
+        let padded = own + self.sack.padded_foreign_len() + octets.next_multiple_of(4);
+        if padded <= Self::MAX_WIRE_LEN { padded } else { (self.tight_len() + octets).next_multiple_of(4) }
     }
 
     /// Length without SACK blocks and without padding, for what fits no other way.
