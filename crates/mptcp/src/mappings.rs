@@ -1,14 +1,23 @@
 //! Where the octets of a subflow belong in the data sequence (RFC 8684 section 3.3.1).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
 
 /// The mappings that have come on one subflow, of octets that were not read from it.
 ///
-/// They come with segments, so in any order, and each with every segment that it maps.
+/// They come with segments, so mostly in order, and each with every segment that it maps.
 #[derive(Debug, Default)]
 pub struct Mappings {
-    /// By the subflow's octet with which each begins: how many, and the first one's place in the data sequence. Disjoint.
-    known: BTreeMap<u64, (u64, u64)>,
+    /// In the order of the subflow's octets; disjoint.
+    known: VecDeque<Known>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// The subflow's octets.
+    start: u64,
+    end: u64,
+    /// The first one's place in the data sequence.
+    data: u64,
 }
 
 /// Why a mapping is refused: it says of octets that they belong elsewhere than an earlier one has said.
@@ -21,44 +30,43 @@ impl Mappings {
     /// # Errors
     /// If it contradicts another: mappings are fixed once they were sent (section 3.3.1).
     pub fn learn(&mut self, start: u64, len: u32, data: u64) -> Result<(), Unmapped> {
-        let (mut from, mut to) = (start, start + u64::from(len));
-        for (known, (len, known_data)) in self.overlapping(from, to) {
+        let mut new = Known { start, end: start + u64::from(len), data };
+        let first = self.place_of(start);
+        let behind = first + self.known.range(first..).take_while(|known| known.start < new.end).count();
+        for known in self.known.range(first..behind) {
             // The same distance from one sequence to the other.
-            if data.wrapping_sub(start) != known_data.wrapping_sub(known) {
+            if data.wrapping_sub(start) != known.data.wrapping_sub(known.start) {
                 return Err(Unmapped);
             }
-            (from, to) = (from.min(known), to.max(known + len));
+            if known.start < new.start {
+                (new.start, new.data) = (known.start, known.data);
+            }
+            new.end = new.end.max(known.end);
         }
         if len > 0 {
-            while let Some(known) = self.known.range(from..to).next().map(|(&known, _)| known) {
-                self.known.remove(&known);
-            }
-            self.known.insert(from, (to - from, data.wrapping_sub(start - from)));
+            self.known.drain(first..behind);
+            self.known.insert(first, new);
         }
         Ok(())
     }
 
-    /// Those that have octets of `from..to`, the last one first.
-    fn overlapping(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, (u64, u64))> {
-        let below = self.known.range(..to).rev().map(|(&known, &mapping)| (known, mapping));
-        below.take_while(move |(known, (len, _))| known + len > from)
+    /// The place of the first mapping that ends behind the subflow's octet `at`.
+    fn place_of(&self, at: u64) -> usize {
+        match self.known.back() {
+            Some(last) if last.end > at => self.known.partition_point(|known| known.end <= at),
+            _ => self.known.len(),
+        }
     }
 
     /// Where the subflow's octet `at` belongs, and for how many octets from there on that holds; none if no mapping is known.
     pub fn map(&self, at: u64) -> Option<(u64, u64)> {
-        let (&start, &(len, data)) = self.known.range(..=at).next_back()?;
-        let into = at - start;
-        (into < len).then(|| (data + into, len - into))
+        let known = self.known.get(self.place_of(at)).filter(|known| known.start <= at)?;
+        Some((known.data + (at - known.start), known.end - at))
     }
 
     /// Forgets what lies before the subflow's octet `at`: it was read.
     pub fn forget(&mut self, at: u64) {
-        while let Some(first) = self.known.first_entry() {
-            if first.key() + first.get().0 > at {
-                break;
-            }
-            first.remove();
-        }
+        while self.known.pop_front_if(|known| known.end <= at).is_some() {}
     }
 }
 
