@@ -59,7 +59,7 @@ impl Oracle {
                 (subflow.was_bad, subflow.silent) = (true, true);
                 doubts = true;
             }
-            subflow.has_long_timeout = subflow.tcp.metrics().rto >= LONG_TIMEOUT;
+            subflow.has_long_timeout = subflow.tcp.rto() >= LONG_TIMEOUT;
             doubts |= subflow.has_long_timeout;
         }
         doubts

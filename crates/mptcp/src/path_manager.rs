@@ -116,6 +116,8 @@ pub(crate) struct PathManager {
     look: Option<(Time, u64)>,
     /// How many were opened that are told apart by ports alone.
     ports_tried: u8,
+    /// It was asked for a subflow to open, had none, and has heard of nothing since that could change that.
+    has_none: bool,
 }
 
 /// How often what failed is tried again, and how long apart at most: doubled as often.
@@ -182,6 +184,7 @@ impl PathManager {
             removals: Vec::new(),
             look: None,
             ports_tried: 0,
+            has_none: false,
         }
     }
 
@@ -205,6 +208,7 @@ impl PathManager {
 
     /// The other end has announced an address.
     pub(crate) fn learn(&mut self, id: u8, remote: SocketAddr) {
+        self.has_none = false;
         if id == 0 {
             // That of the first subflow is known; it can only be there again.
             if core::mem::take(&mut self.first_is_gone) {
@@ -220,12 +224,14 @@ impl PathManager {
 
     /// The other end has withdrawn an address.
     pub(crate) fn forget(&mut self, id: u8) {
+        self.has_none = false;
         self.announced.retain(|(known, _)| *known != id);
         self.first_is_gone |= id == 0;
     }
 
     /// A subflow has ended before the connection did, at `now`; whether it had stood, and whether it may be tried again.
     pub(crate) fn failed(&mut self, now: Time, [local, remote]: [SocketAddr; 2], stood: bool, may: bool) {
+        self.has_none = false;
         let pair = |tried: &Tried| (tried.local, tried.remote) == (local.ip(), remote);
         let before = self.tried.iter().position(pair).map(|place| self.tried.swap_remove(place));
         let failures = if stood { 0 } else { before.map_or(0, |tried| tried.failures) };
@@ -243,6 +249,7 @@ impl PathManager {
                 && due <= now
             {
                 tried.then = Then::Again;
+                self.has_none = false;
                 if self.management.opens == Opens::Ports {
                     tried.then = Then::Nothing;
                     self.ports_tried = self.ports_tried.saturating_sub(1);
@@ -256,7 +263,9 @@ impl PathManager {
             Some((due, before)) if due <= now => {
                 let octets = moved - before;
                 let is_busy = octets > 0 || is_outstanding;
-                self.has_begun = is_busy && octets.saturating_mul(8) < self.management.low_throughput_bps;
+                if is_busy && octets.saturating_mul(8) < self.management.low_throughput_bps {
+                    self.begin();
+                }
                 self.look = Some((now + LOOK, moved));
             }
             Some(_) => {}
@@ -266,7 +275,9 @@ impl PathManager {
 
     /// No subflow is known to carry anything.
     pub(crate) fn note_failure(&mut self) {
-        self.has_begun |= self.management.joins == When::OnFailure;
+        if self.management.joins == When::OnFailure {
+            self.begin();
+        }
     }
 
     /// Whether an oracle is asked.
@@ -276,11 +287,32 @@ impl PathManager {
 
     /// The oracle doubts a subflow.
     pub(crate) fn note_doubt(&mut self) {
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        self.has_none &= self.has_begun;
         self.has_begun = true;
+    }
+
+    /// A subflow was closed: another one may have its place.
+    pub(crate) const fn note_closed(&mut self) {
+        self.has_none = false;
+    }
+
+    /// Whether it is known without looking that there is no subflow to open.
+    pub(crate) const fn has_none(&self) -> bool {
+        self.has_none
     }
 
     /// The next subflow to open, which counts as tried then.
     pub(crate) fn next(&mut self, subflows: &[Subflow]) -> Option<Opening> {
+        let next = self.look_for_next(subflows);
+        self.has_none = next.is_none();
+        next
+    }
+
+    fn look_for_next(&mut self, subflows: &[Subflow]) -> Option<Opening> {
         let first = subflows.first()?;
         let live = subflows.iter().skip(1).filter(|subflow| !subflow.is_over()).count();
         if live >= self.limit() || !self.has_begun || subflows.len() >= MOST {
@@ -399,6 +431,7 @@ impl PathManager {
         let id = self.id_of(ip, first);
         let changed = self.local.iter_mut().find(|local| local.address.ip == ip && local.is_up != is_up);
         let Some(local) = changed else { return false };
+        self.has_none = false;
         (local.is_up, local.told) = (is_up, Told::No);
         local.is_back |= is_up;
         self.tried.retain(|tried| tried.local != ip);

@@ -40,7 +40,7 @@ mod shared;
 pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State, reset_for};
-pub use owner::{Mapping, Owner, Received, Receiving};
+pub use owner::{Mapping, Owner, Received, Receiving, Sending};
 pub use receiver::{FIRST_SHARE, Packets, ReceiveMemory, first_room};
 pub use sender::SendBuffer;
 

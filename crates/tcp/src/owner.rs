@@ -12,6 +12,7 @@
 //! A connection without an owner pays a null pointer for all of this.
 
 use crate::receiver::Packets;
+use crate::recovery::Phase;
 use alloc::collections::VecDeque;
 use voxpath_units::Span;
 use voxpath_wire::tcp::{ForeignOptions, TcpFlags, TcpHeader};
@@ -39,6 +40,23 @@ pub struct Receiving {
     pub round_trip: Option<Span>,
     /// What full segments come in, once one came.
     pub packets: Option<Packets>,
+}
+
+/// What an owner of several has to know to choose which of them carries what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// Smoothed round-trip time, once it was measured.
+    pub srtt: Option<Span>,
+    /// Its variation.
+    pub rttvar: Option<Span>,
+    /// Congestion window, octets.
+    pub cwnd: u64,
+    /// Slow start threshold, octets; none before the first loss.
+    pub ssthresh: Option<u64>,
+    /// What loss recovery does.
+    pub phase: Phase,
+    /// Octets that the congestion window lets out beyond what was written: for an owner that decides late what goes this way.
+    pub room: u64,
 }
 
 /// Octets that were written in one piece, and what their owner calls them.
@@ -105,7 +123,11 @@ impl Owned {
 
     /// The mapping of an octet, or the next one behind it.
     pub(crate) fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
-        self.mappings.get(self.mappings.partition_point(|mapping| mapping.end() <= octet))
+        // Mostly it is the last: who has room is written to, and sends at once.
+        match self.mappings.back() {
+            Some(last) if last.start <= octet => Some(last).filter(|last| octet < last.end()),
+            _ => self.mappings.get(self.mappings.partition_point(|mapping| mapping.end() <= octet)),
+        }
     }
 
     /// The mapping of an octet.

@@ -178,7 +178,7 @@ impl Connection {
                     return true;
                 }
                 (subflow.is_backup, subflow.remote_id) = (backup, address_id);
-                let again = Some(now + subflow.tcp.metrics().rto);
+                let again = Some(now + subflow.tcp.rto());
                 subflow.handshake = Handshake::JoinAnswered { hmac: ours.hmac(theirs).long(), again };
                 true
             }

@@ -13,6 +13,7 @@ impl Connection {
         if self.ended.is_some() {
             return;
         }
+        self.polled = 0;
         let key = self.their_key.filter(|_| self.mode == Mode::Multipath);
         for subflow in &mut self.subflows {
             subflow.reset = key.map(|key| MptcpOption::FastClose { key: key.0 });
@@ -142,6 +143,7 @@ impl Connection {
     pub fn close_subflow(&mut self, id: SubflowId) {
         if !self.subflows[id].is_over() {
             self.reset(id, reason::SPECIFIC);
+            self.paths.note_closed();
             self.touched = true;
         }
     }

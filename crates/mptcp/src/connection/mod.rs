@@ -102,11 +102,17 @@ pub struct Connection {
     /// When the connection ends for want of subflows.
     abandoned: Option<Time>,
     ended: Option<Ended>,
-    /// The application did something that may let something leave.
+    /// Something was done between inputs that everything may depend on.
     touched: bool,
+    /// The application has written, so there may be something to give to subflows.
+    wrote: bool,
+    /// The windows that subflows are to announce, and the room that they are to keep for options, may be others.
+    has_other_owners: bool,
     /// The DATA_FIN of the other end was taken.
     fin_taken: bool,
     counters: Counters,
+    /// Subflows before this one have nothing more to send, as far as nothing has happened since they were asked.
+    polled: SubflowId,
     /// Scratch: who can carry something.
     candidates: Vec<Candidate>,
 }
@@ -175,8 +181,11 @@ impl Connection {
             abandoned: None,
             ended: None,
             touched: true,
+            wrote: false,
+            has_other_owners: false,
             fin_taken: false,
             counters: Counters::default(),
+            polled: 0,
             candidates: Vec::new(),
             config: config.clone(),
             tcp_config: tcp.clone(),
@@ -190,13 +199,14 @@ impl Connection {
             None => tcp::Connection::connect_with(self.tcp_config.clone(), iss, &congestion),
             Some(syn) => tcp::Connection::accept_with(self.tcp_config.clone(), iss, syn, &congestion),
         };
-        let window = self.rcv.window(&tcp.receiving());
+        let window = self.rcv.window(|| tcp.receiving());
         tcp.owned_by(tcp::Owner { window, ack_options: self.ack_len(), data_options: self.data_len() })
     }
 
     /// A subflow that should be opened; none if there is none. It counts as opened: give it to [`Connection::open`].
     pub fn poll_open(&mut self) -> Option<Opening> {
-        self.manages_paths().then(|| self.paths.next(&self.subflows)).flatten()
+        let may = !self.paths.has_none() && self.manages_paths();
+        may.then(|| self.paths.next(&self.subflows)).flatten()
     }
 
     /// Whether further subflows have any use.
@@ -279,8 +289,9 @@ impl Connection {
         if self.is_closing() {
             return 0;
         }
-        self.touched = true;
-        self.snd.buffer.write(data)
+        let taken = self.snd.buffer.write(data);
+        self.wrote |= taken > 0;
+        taken
     }
 
     /// Octets that an application should write now; none before the handshake is over.
@@ -291,7 +302,7 @@ impl Connection {
     /// Gives out at most `max` octets received in order; empty if there are none.
     pub fn read(&mut self, max: u32) -> Payload {
         let data = self.rcv.queue.read(max);
-        self.touched |= !data.is_empty();
+        self.has_other_owners |= !data.is_empty();
         data
     }
 
@@ -392,31 +403,38 @@ impl Connection {
 
     /// A link takes no more than `largest` bytes of a segment of this subflow; whether there is something to do.
     pub fn handle_too_big(&mut self, id: SubflowId, largest: u32, seq: Seq) -> bool {
+        self.polled = 0;
         self.subflows[id].tcp.handle_too_big(largest, seq)
     }
 
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let subflows = self.subflows.iter().filter_map(|subflow| subflow.tcp.poll_timeout());
-        let again = self.subflows.iter().filter_map(|subflow| match subflow.handshake {
-            Handshake::JoinAnswered { again, .. } if !subflow.is_over() => again,
-            _ => None,
-        });
-        let announces = self.announces().and_then(|_| self.paths.poll_announcement());
-        let paths = if self.manages_paths() { self.paths.poll_timeout() } else { None };
-        let oracle = self.oracle.next.filter(|_| self.manages_paths());
-        let own = [self.retransmit, self.abandoned, announces, paths, oracle].into_iter().flatten();
-        subflows.chain(again).chain(own).min()
+        let announces = self.paths.poll_announcement().filter(|_| self.announces().is_some());
+        let managed = Time::earliest([self.paths.poll_timeout(), self.oracle.next]);
+        let managed = managed.filter(|_| self.manages_paths());
+        let mut first = Time::earliest([self.retransmit, self.abandoned, announces, managed]);
+        for subflow in &self.subflows {
+            let again = match subflow.handshake {
+                Handshake::JoinAnswered { again, .. } if !subflow.is_over() => again,
+                _ => None,
+            };
+            first = Time::earliest([first, subflow.tcp.poll_timeout(), again]);
+        }
+        first
     }
 
     /// Does what is due at `now`; nothing if nothing is.
     pub fn handle_timeout(&mut self, now: Time) {
+        // Drivers call this whenever something happens, mostly for nothing.
+        if self.poll_timeout().is_none_or(|due| now < due) {
+            return;
+        }
         for subflow in &mut self.subflows {
             subflow.tcp.handle_timeout(now);
             if let Handshake::JoinAnswered { again: again @ Some(_), .. } = &mut subflow.handshake
                 && again.is_some_and(|due| due <= now)
             {
-                *again = Some(now + subflow.tcp.metrics().rto);
+                *again = Some(now + subflow.tcp.rto());
                 subflow.tcp.acknowledge_now();
             }
         }
@@ -426,27 +444,45 @@ impl Connection {
 
     /// The next segment to send, and by which subflow; ports are in there. Call until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(SubflowId, TcpHeader, Payload)> {
-        if core::mem::take(&mut self.touched) {
-            self.settle(now);
-        }
-        for id in 0..self.subflows.len() {
-            if let Some((header, payload)) = self.subflows[id].tcp.poll_transmit(now) {
+        self.settle_what_was_done(now);
+        while let Some(subflow) = self.subflows.get_mut(self.polled) {
+            if let Some((header, payload)) = subflow.tcp.poll_transmit(now) {
+                let id = self.polled;
                 let header = self.with_options(id, header, &payload);
                 return Some((id, header, payload));
             }
+            self.polled += 1;
         }
+        self.polled = 0;
         None
+    }
+
+    /// After what the application did: what comes of it.
+    fn settle_what_was_done(&mut self, now: Time) {
+        if core::mem::take(&mut self.touched) {
+            self.settle(now);
+        }
+        if core::mem::take(&mut self.wrote) {
+            self.polled = 0;
+            self.schedule(now);
+        }
+        if core::mem::take(&mut self.has_other_owners) {
+            self.polled = 0;
+            self.settle_owners();
+        }
     }
 
     /// After anything that happened: subflows that ended, what is to be closed, what is to be sent by whom.
     fn settle(&mut self, now: Time) {
+        (self.wrote, self.polled) = (false, 0);
         self.reap(now);
         self.close_when_done();
         self.manage_paths(now);
         self.announce_addresses(now);
         self.schedule(now);
         self.close_when_done();
-        self.settle_owners();
+        // Before anything leaves: the application may read until then.
+        self.has_other_owners = true;
     }
 }
 

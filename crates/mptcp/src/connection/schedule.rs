@@ -28,7 +28,10 @@ impl Connection {
         }
         let mut candidates = core::mem::take(&mut self.candidates);
         candidates.clear();
-        candidates.extend((0..self.subflows.len()).filter_map(|id| self.candidate(id)));
+        let weighs_memory = self.scheduler.weighs_memory();
+        for id in 0..self.subflows.len() {
+            candidates.extend(self.candidate(id, weighs_memory));
+        }
         self.scheduler.begin();
         loop {
             let Some((chunk, pick)) = self.pick(now, &candidates) else {
@@ -66,26 +69,27 @@ impl Connection {
     }
 
     /// A subflow as schedulers see it; none if it cannot carry data.
-    fn candidate(&self, id: SubflowId) -> Option<Candidate> {
+    fn candidate(&self, id: SubflowId, weighs_memory: bool) -> Option<Candidate> {
         let subflow = &self.subflows[id];
         if !subflow.is_ready() {
             return None;
         }
-        let metrics = subflow.tcp.metrics();
-        let queued = subflow.tcp.unacknowledged();
+        let tcp = &subflow.tcp;
+        let sending = tcp.sending();
+        let queued = tcp.unacknowledged();
         Some(Candidate {
             subflow: id,
             backup: subflow.is_backup(),
-            srtt: metrics.srtt,
-            rttvar: metrics.rttvar,
-            cwnd: metrics.cwnd,
-            mss: subflow.tcp.segment_size(),
+            srtt: sending.srtt,
+            rttvar: sending.rttvar,
+            cwnd: sending.cwnd,
+            mss: tcp.segment_size(),
             queued,
-            taken: subflow.tcp.send_memory_taken(),
-            room: subflow.tcp.cwnd_room(),
+            taken: if weighs_memory { tcp.send_memory_taken() } else { 0 },
+            room: sending.room,
             memory: u64::from(self.tcp_config.send_buffer).saturating_sub(queued),
-            in_loss: metrics.phase == Phase::Loss,
-            in_slow_start: metrics.ssthresh.is_none_or(|threshold| metrics.cwnd < threshold),
+            in_loss: sending.phase == Phase::Loss,
+            in_slow_start: sending.ssthresh.is_none_or(|threshold| sending.cwnd < threshold),
             silent: subflow.silent,
             doubted: subflow.was_bad || subflow.has_long_timeout,
             last_news: subflow.last_news,
@@ -254,7 +258,7 @@ impl Connection {
             self.retransmit = None;
         } else if self.retransmit.is_none() {
             let live = self.subflows.iter().filter(|subflow| subflow.is_ready());
-            let longest = live.map(|subflow| subflow.tcp.metrics().rto).max().unwrap_or(MIN_TIMEOUT);
+            let longest = live.map(|subflow| subflow.tcp.rto()).max().unwrap_or(MIN_TIMEOUT);
             let backed_off = longest.max(MIN_TIMEOUT).saturating_mul(1 << self.expiries.min(6));
             self.retransmit = Some(now + backed_off.min(MAX_TIMEOUT));
         }
@@ -300,7 +304,7 @@ impl Connection {
             if self.subflows[id].is_over() {
                 continue;
             }
-            let window = self.rcv.window(&self.subflows[id].tcp.receiving());
+            let window = self.rcv.window(|| self.subflows[id].tcp.receiving());
             let ack_options = self.ack_len_of(id);
             let owner = voxpath_tcp::Owner { window, ack_options, data_options };
             let subflow = &mut self.subflows[id];

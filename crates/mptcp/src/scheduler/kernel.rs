@@ -83,6 +83,10 @@ impl Kernel {
 }
 
 impl Scheduler for Kernel {
+    fn weighs_memory(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self) {
         // All subflows are looked at each time that something is pushed (mptcp_sched_get_send()).
         self.burst = None;

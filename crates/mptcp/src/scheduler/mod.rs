@@ -80,7 +80,7 @@ pub struct Candidate {
     pub mss: u64,
     /// Octets that were written and are not acknowledged.
     pub queued: u64,
-    /// What they take of memory in a send buffer (`sk_wmem_queued`).
+    /// What they take of memory in a send buffer (`sk_wmem_queued`), if the scheduler [weighs](Scheduler::weighs_memory) it, else zero.
     pub taken: u64,
     /// Octets that the congestion window still lets out.
     pub room: u64,
@@ -159,6 +159,11 @@ pub struct Pick {
 pub trait Scheduler: core::fmt::Debug + Send {
     /// Who carries `chunk`, or its beginning; none waits until something changes.
     fn pick(&mut self, now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick>;
+
+    /// Whether it looks at the memory that data takes, which costs much to count.
+    fn weighs_memory(&self) -> bool {
+        false
+    }
 
     /// Something has changed, and what can be sent is scheduled.
     fn begin(&mut self) {}

@@ -1,8 +1,10 @@
 //! A connection that somebody owns: see [`owner`](crate::owner).
 
 use super::Connection;
-use crate::owner::{Mapping, Owned, Owner, Received, Receiving};
+use crate::cc::CongestionMetrics;
+use crate::owner::{Mapping, Owned, Owner, Received, Receiving, Sending};
 use alloc::boxed::Box;
+use voxpath_units::Span;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::Seq;
 
@@ -109,10 +111,23 @@ impl Connection {
         self.snd.unsent()
     }
 
-    /// Octets that the congestion window lets out beyond what was written: for an owner that decides late what takes this path.
-    pub fn cwnd_room(&self) -> u64 {
+    /// What the owner's choice of who carries something depends on.
+    pub fn sending(&self) -> Sending {
         let waiting = self.recovery.pipe(&self.shared, &self.snd) + self.snd.unsent();
-        self.snd.window.cwnd.saturating_sub(waiting)
+        let CongestionMetrics { cwnd, ssthresh, .. } = self.congestion_metrics();
+        Sending {
+            srtt: self.shared.rtt.srtt(),
+            rttvar: self.shared.rtt.rttvar(),
+            cwnd,
+            ssthresh,
+            phase: self.recovery.phase(),
+            room: self.snd.window.cwnd.saturating_sub(waiting),
+        }
+    }
+
+    /// The retransmission timeout.
+    pub fn rto(&self) -> Span {
+        self.shared.rtt.rto()
     }
 
     /// Halves the congestion window, though nothing was lost: this path holds up the others (penalisation of Multipath TCP,

@@ -158,7 +158,7 @@ impl Sender {
     fn burst_size(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
         let quota = self.burst_quota(cx, recovery);
-        let usable = self.usable_in_bursts(cx, quota * smss);
+        let usable = self.usable_in_bursts(cx, || quota * smss);
         quota.min(self.unsent().min(usable).min(self.next_buffer(cx, recovery)).div_ceil(smss)).max(1)
     }
 
@@ -187,21 +187,23 @@ impl Sender {
             return 0;
         }
         let burst = self.usual_burst(cx, recovery) * self.window.smss;
-        self.window_room(cx, recovery, burst).min(self.unsent()).min(burst)
+        self.window_room(cx, recovery).min(self.unsent()).min(burst)
     }
 
-    /// Octets that both windows let out in bursts of so many octets.
-    pub(super) fn window_room(&self, cx: &Shared, recovery: &LossRecovery, burst: u64) -> u64 {
+    /// Octets that both windows let out.
+    pub(super) fn window_room(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         let smss = self.window.smss;
-        (self.cwnd_room(cx, recovery) / smss * smss).min(self.usable_in_bursts(cx, burst))
+        let usable = self.usable_in_bursts(cx, || self.usual_burst(cx, recovery) * smss);
+        (self.cwnd_room(cx, recovery) / smss * smss).min(usable)
     }
 
     /// Octets that the peer's window lets out in bursts of so many octets: whole segments, and what it has left behind a whole one of the same burst unless
     /// Nagle's algorithm holds that back (tcp_snd_wnd_test(), tcp_mss_split_point()).
-    fn usable_in_bursts(&self, cx: &Shared, burst: u64) -> u64 {
+    fn usable_in_bursts(&self, cx: &Shared, burst: impl FnOnce() -> u64) -> u64 {
         let usable = self.usable();
         let cut = usable % self.window.smss;
-        let leaves_cut = cx.config.segmentation_offload && usable % burst > cut && !self.holds_small(cx);
+        let leaves_cut =
+            cut > 0 && cx.config.segmentation_offload && !self.holds_small(cx) && usable % burst() > cut;
         if leaves_cut { usable } else { usable - cut }
     }
 

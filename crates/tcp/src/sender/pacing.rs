@@ -3,6 +3,7 @@
 
 use super::Sender;
 use crate::config::JIFFY;
+use crate::recovery::LossRecovery;
 use crate::shared::Shared;
 use voxpath_units::{Span, Time};
 
@@ -49,13 +50,14 @@ impl Sender {
     }
 
     /// Octets that pacing lets out before it holds the next burst back: whole bursts of `burst` octets.
-    pub(super) fn unpaced(&self, cx: &Shared, burst: u64) -> u64 {
+    pub(super) fn unpaced(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
         if self.pacer.is_none() {
             return u64::MAX;
         }
         if self.timers.pacing.is_some() {
             return 0;
         }
+        let burst = self.usual_burst(cx, recovery) * self.window.smss;
         let first = UNPACED.saturating_sub(cx.counters.data_segments_sent) * self.window.smss;
         first.next_multiple_of(burst).max(burst)
     }

@@ -160,8 +160,7 @@ impl Sender {
         if self.scoreboard.has_lost() {
             return 0;
         }
-        let burst = self.usual_burst(cx, recovery) * self.window.smss;
-        self.window_room(cx, recovery, burst).min(self.unpaced(cx, burst))
+        self.window_room(cx, recovery).min(self.unpaced(cx, recovery))
     }
 }
 
