@@ -62,7 +62,7 @@ class Case:
 
     def scenario(self, run: int, backend: str) -> dict[str, Any]:
         """A run of a backend: the nth has another moment."""
-        down = DOWN_S + run * STEP_S
+        down = round(DOWN_S + run * STEP_S, 3)
         path = {"rate": "20 Mbit/s", "delay": f"{self.delay_ms} ms", "queue": "100 packets"}
         hosts: dict[str, dict[str, Any]] = {
             name: {"profile": "linux", "tcp": {"congestion": "cubic"}} for name in ("client", "server")
