@@ -125,7 +125,10 @@ impl Video {
                     reaction_ns,
                 },
                 3 => {
-                    let ratios: Vec<f64> = (0..=draw.below(20)).map(|_| 2.0 * draw.unit()).collect();
+                    // One is above zero, whatever is drawn.
+                    let count = draw.below(20);
+                    let ratio = |at| if at == 0 { 1.0 } else { 2.0 * draw.unit() };
+                    let ratios: Vec<f64> = (0..=count).map(ratio).collect();
                     let keys = (0..ratios.len() as u32).filter(|_| draw.below(8) == 0).collect();
                     Encoder::Relative { ratios, keys, reaction_ns }
                 }
