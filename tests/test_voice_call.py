@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import subprocess
+import sys
 import wave
 from pathlib import Path
 from typing import Any, ClassVar
@@ -333,7 +335,7 @@ def test_what_is_beyond_the_ranges_of_the_recommendation_is_told(tmp_path: Path)
     one = verdict.judged(far, far.talks[0], ("emodel",))
     assert one.sentence.endswith("(beyond the E-model's range)")
     assert "beyond the range of G.107: a loss of " in one.scores["emodel"].reason
-    assert "a delay of 784 ms (at most 500 ms)" in one.scores["emodel"].reason
+    assert "a delay of 783.8 ms (at most 500 ms)" in one.scores["emodel"].reason
     bursts = [place % 20 < 2 for place in range(400)]
     assert emodel.beyond(10, emodel.burst_ratio(bursts), 0) == []
     assert emodel.beyond(10, 2.4, 0) == ["a BurstR of 2.4 (at most 2 with this loss)"]
@@ -374,6 +376,51 @@ def test_what_no_link_takes_is_not_blamed_on_bursts(tmp_path: Path):
     made = call(one_link({"mtu": "100 B"}, "small"), codec="g711", out=tmp_path)
     said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
     assert said == "nothing is heard: every packet is larger than the MTU of a link"
+
+
+def test_an_mtu_beside_the_way_is_not_blamed(tmp_path: Path):
+    side = tmp_path / "side.toml"
+    side.write_text("""
+name = "a side link with a small MTU"
+[topology]
+kind = "explicit"
+hosts = ["client", "server", "sensor"]
+routers = ["r"]
+links = [
+  { ends = ["client", "r"], delay = "1 ms", loss = "5 %" },
+  { ends = ["r", "server"], delay = "1 ms" },
+  { ends = ["r", "sensor"], delay = "1 ms", mtu = "127 B" },
+]
+[[flows]]
+name = "reading"
+from = "sensor"
+to = "server"
+transport = { kind = "tcp" }
+app = { kind = "bulk", size = "1 kB" }
+""")
+    made = call(of_scenario(side), codec="g711", out=tmp_path / "runs")
+    assert made.talks[0].heard.count(Fate.LOST) > 0
+    assert made.talks[0].too_large == 0
+
+
+def test_no_share_of_no_frames_is_told(tmp_path: Path):
+    made = call(one_link({"loss": "100%"}, "deaf"), (None, None), codec="g711", out=tmp_path)
+    back = made.talks[1]
+    assert not back.sent.any()
+    table = page.numbers(back, verdict.judged(made, back, ("emodel",)))
+    shares = {row[0]: row[1] for row in table.rows}
+    assert shares["concealed"] == shares["never came"] == "no frame was sent"
+
+
+def test_who_has_no_way_to_the_other_end_is_not_connected():
+    program = """
+from voxpath.voice.call.programs import pacing
+pacing.PATIENCE_S = 0.3
+print(pacing.connected(pacing.Place("203.0.113.1", 5004, False), pacing.Patience(False)))
+"""
+    alone = ["unshare", "--map-root-user", "--net", sys.executable, "-c", program]
+    done = subprocess.run(alone, capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
 
 
 def test_only_codecs_with_copies_speak_of_them(tmp_path: Path):

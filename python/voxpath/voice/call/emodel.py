@@ -137,11 +137,11 @@ def beyond(ppl: float, burst_r: float, ta_ms: float) -> list[str]:
     most_r = float(_most_burst_r(np.array(ppl)))
     found = []
     if ppl > MOST_PPL:
-        found.append(f"a loss of {ppl:.0f} % (at most {MOST_PPL:g} %)")
+        found.append(f"a loss of {ppl:.3g} % (at most {MOST_PPL:g} %)")
     if burst_r > most_r:
-        found.append(f"a BurstR of {burst_r:.1f} (at most {most_r:g} with this loss)")
+        found.append(f"a BurstR of {burst_r:.3g} (at most {most_r:g} with this loss)")
     if ta_ms > MOST_DELAY_MS:
-        found.append(f"a delay of {ta_ms:.0f} ms (at most {MOST_DELAY_MS:g} ms)")
+        found.append(f"a delay of {ta_ms:.4g} ms (at most {MOST_DELAY_MS:g} ms)")
     return found
 
 

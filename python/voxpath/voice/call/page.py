@@ -59,7 +59,7 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     delay = verdict.delay
 
     def share(count: int) -> str:
-        return f"{100 * count / max(sent, 1):.1f} %"
+        return f"{100 * count / sent:.1f} %" if sent else "no frame was sent"
 
     rows: list[list[str | Cell]] = []
     if talk.said.notes:

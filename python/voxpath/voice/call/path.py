@@ -230,12 +230,15 @@ def _played(there: Talk, back: Talk) -> echo.Played:
 
 
 def _too_large(document: Document, transport: Transport, way: Way, arrivals: Arrivals) -> int:
-    """How many frames did not come, in packets that are larger than the MTU of a link."""
+    """How many frames did not come, in packets larger than the MTU of a link and than any that came."""
     mtus = [mtu for link in document.plan.data["links"] if (mtu := link["mtu"]) is not None]
     if transport.around is None or not mtus:
         return 0
-    needed = np.array(way.sizes) + transport.around
-    return int(((needed > min(mtus)) & (np.array(way.sizes) > 0) & (arrivals.complete == NEVER)).sum())
+    sizes = np.array(way.sizes)
+    lost = arrivals.complete == NEVER
+    # Not every link is on the way.
+    passed = sizes[~lost].max(initial=0)
+    return int((lost & (sizes + transport.around > min(mtus)) & (sizes > passed)).sum())
 
 
 def _check_spoken(ways: Sequence[Way]) -> None:

@@ -104,7 +104,7 @@ def _rated(evidence: Evidence) -> Judged | None:
         best = _opinion(evidence, talk.clean if talk.echo is None else talk.echo.clean)
         codec = effective if best is None else min(effective, _equipment(best))
     # The losses are in what PESQ heard.
-    outside = tuple(emodel.beyond(0.0, 1.0, total_ms))
+    outside = tuple(emodel.beyond(100 * float(sent.mean()), 1.0, total_ms))
     rating = emodel.rate(replace(connection, ie=effective))
     return Judged(rating, codec, True, burst_r, late, of_echo, outside)
 

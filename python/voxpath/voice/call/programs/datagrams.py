@@ -16,9 +16,12 @@ import socket
 import sys
 import time
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxpath.voice.call.programs import pacing, rtcp, rtp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _AFTER_GOODBYE_S = 2.0
 """So long after it packets may come that it has overtaken."""
@@ -83,6 +86,16 @@ class Missing:
         return [number & 0xFFFF for number in sorted(found)]
 
 
+@contextlib.contextmanager
+def _lost() -> Iterator[None]:
+    """What an ICMP error tells of is lost: nobody listens any more, or no link takes packets so large."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ECONNREFUSED, errno.EMSGSIZE):
+            raise
+
+
 class _Sender:
     def __init__(self, out: socket.socket, copies: int, clock_hz: int) -> None:
         self._out = out
@@ -100,14 +113,8 @@ class _Sender:
             self._put(rtcp.of_sender(time.time_ns(), timestamp, self._count, self._octets, leaves))
 
     def _put(self, octets: bytes) -> None:
-        # Where nobody listens any more, the kernel hears of it.
-        with contextlib.suppress(ConnectionRefusedError):
-            try:
-                self._out.send(octets)
-            except OSError as error:
-                # What no link takes is lost.
-                if error.errno != errno.EMSGSIZE:
-                    raise
+        with _lost():
+            self._out.send(octets)
 
     def send(self, timestamp: int, frame: bytes) -> None:
         kind, payload = rtp.MEDIA, frame
@@ -124,10 +131,9 @@ class _Sender:
         """Answers for at most so long."""
         if not select.select((self._out,), (), (), seconds)[0]:
             return
-        try:
+        came = b""
+        with _lost():
             came = self._out.recv(65_535)
-        except ConnectionRefusedError:
-            return
         for sequence in rtp.asked_for(came):
             back = self._count - 1 - sequence & 0xFFFF
             if back < len(self._sent):

@@ -12,6 +12,7 @@ hosts on one machine share.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -197,11 +198,13 @@ def connected(place: Place, patience: Patience, protocol: int = 0) -> socket.soc
         here = socket.socket(family(place.address), socket.SOCK_STREAM, protocol)
         here.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         here.setblocking(False)
-        here.connect_ex((place.address, place.port))
-        if not patience.wait(write=here):
-            here.close()
-            return None
-        if not here.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        error = here.connect_ex((place.address, place.port))
+        if error == errno.EINPROGRESS:
+            if not patience.wait(write=here):
+                here.close()
+                return None
+            error = here.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if not error:
             return here
         here.close()
         if not patience.pause(0.05):
