@@ -16,7 +16,7 @@ from page import machine
 from studies import ROOT, RUNS, answered, save_report, section_lines
 
 from voxpath import _engine
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.document import Section, Table
 
 

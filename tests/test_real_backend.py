@@ -20,7 +20,7 @@ from voxpath.backends.real import backend as module
 from voxpath.backends.real import fidelity, starvation
 from voxpath.backends.real.backend import RealBackend
 from voxpath.backends.real.configuration import configurations
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.results.frames import frame, of_run, parquet, together
 from voxpath.results.identity import Observe
 from voxpath.results.outcome import Found, Outcome

@@ -32,9 +32,10 @@ from conftest import PATIENCE_S, ROOT, of_the_run, process
 from processes import until
 from voxpath import live, packages, realtime, terminal
 from voxpath.backends.real import relays
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.programs import end
 from voxpath.backends.real.relays import HOST, REACH
-from voxpath.backends.real.session import RealError, Session
+from voxpath.backends.real.session import Session
 from voxpath.cli.main import cli
 from voxpath.results.problems import StoreError
 from voxpath.scenario import from_dict, read

@@ -16,7 +16,7 @@ import page
 from studies import ROOT, RUNS, answered, section_lines
 
 from voxpath import _engine
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 
 PAGE = ROOT / "docs" / "measured" / "testbed.md"
 SECTIONS = ("Table 8 beside today's kernel", "The testbed of Table 8")

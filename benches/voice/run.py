@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.results.intervals import summarise
 from voxpath.scenario.one_link import link
 from voxpath.voice.call import call, verdict

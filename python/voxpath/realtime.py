@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.network import Network
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.programs import LISTENING_S, end
-from voxpath.backends.real.session import RealError
 from voxpath.names import did_you_mean
 from voxpath.results.problems import StoreError
 from voxpath.results.result import Result

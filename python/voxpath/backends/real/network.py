@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 from voxpath import _engine, halts
 from voxpath.backends.real import fidelity
 from voxpath.backends.real.books import Books
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.programs import Programs
-from voxpath.backends.real.session import RealError, Session
+from voxpath.backends.real.session import Session
 from voxpath.backends.real.starvation import Processors, RunQueues, others_share, stolen_share
 from voxpath.scenario.processes import PROCESSES
 

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from voxpath.backends.real.entered import Entered
 from voxpath.backends.real.foreground import attach
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.webrtc import ROWS
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from voxpath.results.frames import Tables
 
-__all__ = ["EDGE_VARIABLE", "Found", "RealError", "Session"]
+__all__ = ["EDGE_VARIABLE", "Found", "Session"]
 
 _Answer = TypeVar("_Answer")
 

@@ -11,7 +11,7 @@ import click
 
 from voxpath import _engine, files, options, terminal
 from voxpath.backends.base import UnanswerableError
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.cli.actions.common import check_store, chosen_names, print_json, save_page
 from voxpath.names import did_you_mean
 from voxpath.results.store import StoreError

@@ -160,7 +160,8 @@ def _real_hosts(edge: str) -> Finding:
     if platform.system() != "Linux":
         return Finding(name, works=False, detail="only Linux has them", serves=serves)
     from voxpath.backends.real.entered import Entered
-    from voxpath.backends.real.session import RealError, Session
+    from voxpath.backends.real.problems import RealError
+    from voxpath.backends.real.session import Session
     from voxpath.scenario import from_dict
 
     host = {"profile": "linux", "real": True, "edge": edge}

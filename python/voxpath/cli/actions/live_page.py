@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from voxpath import interrupts
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.steering import STEERED, WAYS, links_of
 from voxpath.report.markup import element, escape
 from voxpath.report.shell import asset, document_of, plotting, policy_of

@@ -18,8 +18,8 @@ from voxpath.backends.base import UnanswerableError
 from voxpath.backends.real import foreground
 from voxpath.backends.real.internet import gateway
 from voxpath.backends.real.network import Network
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.real.relays import reached
-from voxpath.backends.real.session import RealError
 from voxpath.backends.real.steering import Steering
 from voxpath.cli.actions import behind_link
 from voxpath.cli.actions.behind_link import HERE, THERE, Behind

@@ -15,7 +15,7 @@ from voxpath.backends.answer import answer, ask, kept_runs
 from voxpath.backends.base import BACKENDS, RUNNING, Question, UnanswerableError
 from voxpath.backends.formula import FormulaError, Formulas
 from voxpath.backends.named import Runs
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.backends.sim import METRICS, OBSERVABLE, observation
 from voxpath.cli.actions.common import (
     answers_told,

@@ -13,7 +13,7 @@ from voxpath.backends import named
 from voxpath.backends.answer import ask
 from voxpath.backends.formula import Formulas
 from voxpath.backends.named import Runs
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.cli.actions.common import (
     check_page,
     check_store,

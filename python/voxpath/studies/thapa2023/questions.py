@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from voxpath.backends.base import Question
-from voxpath.backends.real.session import RealError
+from voxpath.backends.real.problems import RealError
 from voxpath.results.identity import Observe
 from voxpath.results.intervals import Summary, summarise
 from voxpath.results.tables import tables
