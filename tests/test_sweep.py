@@ -15,9 +15,12 @@ import voxpath as voxpath_package
 from conftest import PATIENCE_S, SMALL, contents, process
 from processes import Tool
 from voxpath import _engine, halts
+from voxpath.results.identity import Observe
 from voxpath.results.packs import WHOSE, Packs
 from voxpath.scenario import parse
 from voxpath.scenario.sweep import split
+from voxpath.sweeps import runs
+from voxpath.sweeps.workers import Workers
 
 SWEEP = (
     SMALL
@@ -306,6 +309,27 @@ if __name__ == "__main__":
     assert runner.returncode == 0, err
     voxpath("sweep", swept, "--out", "here")
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def test_runs_that_take_longer_than_those_before_come_back_to_be_made_by_whoever_is_free(
+    monkeypatch, tmp_path: Path
+):
+    made = []
+
+    def counted(tasks, *others):
+        performed = perform_batch(tasks, *others)
+        made.append((len(tasks), len(performed.outcomes)))
+        return performed
+
+    perform_batch = runs.perform_batch
+    monkeypatch.setattr(runs, "perform_batch", counted)
+    monkeypatch.setattr(runs, "_BATCH_SECONDS", 0.0)
+    plan = parse(SWEEP).plan.json
+    tasks = [runs.Task(plan, {}, number, Observe(), str(tmp_path), together=True) for number in range(40)]
+    outcomes = runs.perform_all(tasks, Workers(2))
+    assert [outcomes[index].replication for index in range(40)] == list(range(40))
+    assert [number for _, number in made] == [1] * 40
+    assert max(given for given, _ in made) > 1
 
 
 def test_a_worker_with_another_engine_is_refused(monkeypatch):

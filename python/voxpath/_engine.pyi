@@ -96,7 +96,11 @@ _Outcome: TypeAlias = tuple[dict[str, Columns], str, dict[str, bytes]]
 _Made: TypeAlias = tuple[str, dict[str, bytes], int, int, int]
 
 def run(
-    cells: Sequence[tuple[str, Sequence[int]]], observe: str, stop: Stop | None = None, /
+    cells: Sequence[tuple[str, Sequence[int]]],
+    observe: str,
+    stop: Stop | None = None,
+    seconds: float = ...,
+    /,
 ) -> tuple[list[_Made], list[tuple[list[int], dict[str, Columns]]], Exception | None]: ...
 def parse_script(text: str, /) -> tuple[list[str], list[str], str | None, str | None]: ...
 def run_script(text: str, stack: str, /) -> tuple[list[str], tuple[int, str] | None]: ...

@@ -167,17 +167,19 @@ impl Stop {
 /// what ended it before all were made: what a signal handler raised, what is wrong with a plan, or a panic of the engine as
 /// a `RuntimeError`. That is our bug, but one that costs a run and not the whole sweep.
 ///
-/// With `stop` it looks at that in place of signals, which only the main thread hears of.
+/// With `stop` it looks at that in place of signals, which only the main thread hears of. Once `seconds` are over it begins no
+/// further run, but it makes one at least.
 #[pyfunction]
-#[pyo3(signature = (cells, observe, stop = None, /))]
+#[pyo3(signature = (cells, observe, stop = None, seconds = f64::INFINITY, /))]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     cells: Vec<(PyBackedStr, Vec<u64>)>,
     observe: &str,
     stop: Option<&Stop>,
+    seconds: f64,
 ) -> PyResult<(Vec<Made<'py>>, Vec<Together<'py>>, Option<PyErr>)> {
     let observe: Observe = serde_json::from_str(observe).map_err(value_error)?;
-    let mut runs = Runs::default();
+    let mut runs = Runs::within(seconds);
     let error = py.detach(|| {
         cells.iter().find_map(|(plan, replications)| runs.make(plan, replications, &observe, stop).err())
     });
@@ -196,11 +198,12 @@ pub(crate) fn run<'py>(
     Ok((made, groups, error))
 }
 
-/// What was made so far.
-#[derive(Default)]
+/// What was made so far, and for how long more are begun.
 struct Runs {
     made: Vec<Run>,
     tables: Batch,
+    began_ns: u64,
+    seconds: f64,
 }
 
 struct Run {
@@ -212,7 +215,17 @@ struct Run {
 }
 
 impl Runs {
-    /// Makes replications of a plan, which is read once.
+    fn within(seconds: f64) -> Self {
+        Self { made: Vec::new(), tables: Batch::default(), began_ns: nanos(ClockId::Monotonic), seconds }
+    }
+
+    /// Whether there is no time for another one.
+    fn is_late(&self) -> bool {
+        let took_ns = nanos(ClockId::Monotonic) - self.began_ns;
+        !self.made.is_empty() && took_ns as f64 >= self.seconds * 1e9
+    }
+
+    /// Makes replications of a plan, which is read once, while there is time.
     fn make(
         &mut self,
         plan: &str,
@@ -220,8 +233,14 @@ impl Runs {
         observe: &Observe,
         stop: Option<&Stop>,
     ) -> PyResult<()> {
+        if self.is_late() {
+            return Ok(());
+        }
         let plan = plan_of(plan)?;
         for &replication in replications {
+            if self.is_late() {
+                break;
+            }
             let clocks = [ClockId::Realtime, ClockId::Monotonic, ClockId::ThreadCPUTime];
             let [started_ns, wall, processor] = clocks.map(nanos);
             // What a panic leaves half done is never looked at again.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import platform
 import tempfile
@@ -41,13 +42,13 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _BATCH_SECONDS = 1.0
-"""How often the progress of short runs is told, about."""
+"""How often the progress of short runs is told, about: what a batch has not begun by then comes back."""
 
-_LEAST_SHARE = 4
+_LEAST_SHARE = 16
 """Into so many parts a batch is divided at most as the end comes near."""
 
-_GROWTH = 32
-"""By so much the next batch may be larger: how long its runs take is only known of those before."""
+_FIRST = 32
+"""Runs of a first batch, before it is known how long they take."""
 
 _GATHERED = 1000
 """After so many runs it is looked whether there are loose packs to gather."""
@@ -156,14 +157,14 @@ class _Batch:
     error: Exception | None
 
 
-def _made(tasks: Sequence[Task], stop: _engine.Stop | None) -> _Batch:
-    """Makes runs that record the same."""
+def _made(tasks: Sequence[Task], stop: _engine.Stop | None, seconds: float = math.inf) -> _Batch:
+    """Makes runs that record the same: the first of them, once so many seconds are over."""
     halts.reached("run.begins")
     cells = [
         (plan, [task.replication for task in some])
         for plan, some in itertools.groupby(tasks, lambda task: task.plan)
     ]
-    made, groups, error = _engine.run(cells, tasks[0].observe.json, stop)
+    made, groups, error = _engine.run(cells, tasks[0].observe.json, stop, seconds)
     runs = [
         _Made(verdict, captures, _times(started_ns, wall_ns, processor_ns))
         for verdict, captures, started_ns, wall_ns, processor_ns in made
@@ -183,14 +184,22 @@ def _keep(task: Task, made: _Made, frames: Mapping[str, pl.DataFrame]) -> Outcom
     return keep(Path(task.root), task.identity, task.scenario, task.replication, found)
 
 
-def pack(tasks: Sequence[Task], stop: _engine.Stop | None = None) -> list[Outcome]:
+def pack(tasks: Sequence[Task], stop: _engine.Stop | None = None, seconds: float = math.inf) -> list[Outcome]:
     """Makes runs, and keeps those of one shape together; those before one that fails are kept.
+
+    Args:
+        tasks: What to run.
+        stop: Ends the run that is being made.
+        seconds: Once these are over no further run is begun. The first one is made in any case.
+
+    Returns:
+        The outcomes of the runs that were made, which are the first ones.
 
     Raises:
         RuntimeError: The engine failed, which is a bug of ours, or was stopped.
         StoreError: The results cannot be written.
     """
-    batch = _made(tasks, stop)
+    batch = _made(tasks, stop, seconds)
     outcomes: dict[int, Outcome] = {}
     for indices, frames in batch.groups:
         places: dict[str, list[int]] = {}
@@ -210,7 +219,7 @@ def pack(tasks: Sequence[Task], stop: _engine.Stop | None = None) -> list[Outcom
                 outcomes[index] = Outcome(folder, replication, reused=False, valid=True, packed=True)
     if batch.error is not None:
         raise batch.error
-    return [outcomes[index] for index in range(len(tasks))]
+    return [outcomes[index] for index in range(len(batch.runs))]
 
 
 def _packable(task: Task, made: _Made) -> Packable:
@@ -401,16 +410,16 @@ def _spread(
     """Hands tasks out in batches that take about `_BATCH_SECONDS`, `queued` for each worker at a time.
 
     Short runs come in large batches, so that handing them out and keeping them costs little; long ones one by
-    one, so that no worker is idle at the end while another has a batch left. Until the first is back nobody
-    knows how long they take, and each worker has one run.
+    one, so that no worker is idle at the end while another has a batch left. How long runs take is only known
+    of those before: where they turn out to be longer, the rest of a batch comes back.
     """
     waiting = deque(indices)
     running: dict[Future[Performed], list[int]] = {}
     ended: Ended[Performed] = Ended()
-    size, most = 1, found.width
+    size = _FIRST
     try:
         while waiting or running:
-            while waiting and len(running) < most:
+            while waiting and len(running) < found.queued * found.width:
                 fair = len(waiting) // (2 * found.width) if found.width > 1 else size
                 # However few are left: what a batch costs besides its runs should not show.
                 least = max(size // _LEAST_SHARE, 1)
@@ -434,9 +443,11 @@ def _spread(
                 for shard in made.shards:
                     found.courier.keep(shard)
             outcomes = made.all()
-            fitting = int(_BATCH_SECONDS * len(batch) / max(made.seconds, 1e-9))
-            size, most = max(1, min(fitting, _GROWTH * size)), found.queued * found.width
-            yield from zip(batch, outcomes, strict=True)
+            waiting.extendleft(
+                index for place, index in reversed(list(enumerate(batch))) if place not in outcomes
+            )
+            size = max(1, int(_BATCH_SECONDS * len(outcomes) / max(made.seconds, 1e-9)))
+            yield from ((batch[place], outcome) for place, outcome in outcomes.items())
     except BaseException:
         for future in running:
             future.cancel()
@@ -448,19 +459,19 @@ class Performed:
     """What a worker answers.
 
     Attributes:
-        outcomes: Of the runs, unless one failed.
+        outcomes: Of the runs that there was time for, by their place among the tasks, unless one failed.
         seconds: How long they took.
         shards: What a courier brings to the stores.
         error: Why not all of them were made, where those before have to be brought.
     """
 
-    outcomes: list[Outcome]
+    outcomes: Mapping[int, Outcome]
     seconds: float
     shards: Sequence[Shard] = ()
     error: Exception | None = None
 
-    def all(self) -> list[Outcome]:
-        """The outcomes, if there are all of them.
+    def all(self) -> Mapping[int, Outcome]:
+        """The outcomes, unless a run failed.
 
         Raises:
             RuntimeError: As `pack`.
@@ -478,7 +489,7 @@ def perform_batch(
     stop: _engine.Stop | None = None,
     courier: Courier | None = None,
 ) -> Performed:
-    """What a worker does: some runs, one after the other.
+    """What a worker does: some runs, one after the other, for as long as a batch is to take.
 
     Raises:
         RuntimeError: As `pack`, or these runs are not for this worker.
@@ -489,7 +500,7 @@ def perform_batch(
     started = time.perf_counter()
     if courier is None:
         return Performed(_batch(tasks, stop), time.perf_counter() - started)
-    outcomes: list[Outcome] = []
+    outcomes: Mapping[int, Outcome] = {}
     failed: Exception | None = None
     try:
         with tempfile.TemporaryDirectory(prefix="voxpath-") as own:
@@ -506,13 +517,18 @@ def perform_batch(
     return Performed(outcomes, time.perf_counter() - started, sent, failed)
 
 
-def _batch(tasks: Sequence[Task], stop: _engine.Stop | None) -> list[Outcome]:
-    """Makes some runs, one after the other."""
+def _batch(tasks: Sequence[Task], stop: _engine.Stop | None) -> Mapping[int, Outcome]:
+    """Makes some runs, one after the other, one at least: their outcomes by their place among the tasks."""
+    end = time.monotonic() + _BATCH_SECONDS
     packed = [index for index, task in enumerate(tasks) if task.packed]
-    made = pack([tasks[index] for index in packed], stop) if packed else []
-    outcomes = dict(zip(packed, made, strict=True))
-    outcomes |= {index: _alone(task, stop) for index, task in enumerate(tasks) if not task.packed}
-    return [outcomes[index] for index in range(len(tasks))]
+    made = pack([tasks[index] for index in packed], stop, _BATCH_SECONDS) if packed else []
+    # Of those that are kept together the last ones may be left.
+    outcomes = dict(zip(packed, made, strict=False))
+    for index in sorted(set(range(len(tasks))).difference(packed)):
+        if outcomes and time.monotonic() >= end:
+            break
+        outcomes[index] = _alone(tasks[index], stop)
+    return outcomes
 
 
 @cache
