@@ -79,7 +79,7 @@ help:
 	@echo 'make bench-mptcp  what two subflows cost beside one TCP flow of the same rate, and what a connection of two holds'
 	@echo 'make bench-sweep  1000 quick runs with one worker and with two, and the start of the command line'
 	@echo 'make million      the working region of ramli2018 with RUNS_OF_MILLION=1000000 runs, killed five times on its way (docs/measured/million.md): an hour or less on two cores; 10000 to try it'
-	@echo 'make cost         what many runs cost, by a model checked against sweeps of 10^4, 10^5 and 10^6 runs: half an hour (docs/measured/cost.md)'
+	@echo 'make cost         what many runs cost, by a model checked against sweeps of 10^4 to 10^6 runs: half an hour (docs/measured/cost.md)'
 	@echo 'make clean        removes what make has built'
 
 # Packages come while the engine is compiled, which takes one processor longer than anything else.

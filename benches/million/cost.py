@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make cost`: what many runs cost, by a model that is checked against sweeps of 10^4, 10^5 and 10^6 runs.
+"""`make cost`: what many runs cost, by a model that is checked against sweeps of 10^4 to 10^6 runs.
 
 The model is a line for each quantity: so much for a sweep, and so much for each run. It is fitted to all sizes but the
 largest, and what it says of the largest stands beside what was measured. Then it is asked for 10^9 runs. Writes
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "measured" / "cost.md"
 TINY = Path(__file__).with_name("tiny.toml")
 QUICK = ROOT / "benches" / "sweep" / "quick.toml"
-SIZES = (10_000, 100_000, 1_000_000)
+SIZES = (10_000, 100_000, 300_000, 600_000, 1_000_000)
 ASKED = 10**9
 MOST_ERROR = 0.15
 """Between what the model says of the largest sweep and what that took."""
@@ -122,21 +122,26 @@ class Quantity:
         what: Its name.
         unit: Which is printed.
         of: Its value for a sweep, in this unit.
+        since: From how many runs on it is a line.
     """
 
     what: str
     unit: str
     of: Callable[[Swept], float]
+    since: int = 0
 
+
+FULL = 6 * MOST_RUNS
+"""From so many runs on memory is a line: before, there are too few full packs for what is merged and read at once."""
 
 MODELLED = (
     Quantity("processor time in the engine", "s", lambda one: one.engine_s),
     Quantity("processor time beside the engine", "s", lambda one: one.made.processor_s - one.engine_s),
-    Quantity("most memory of the sweep", "MB", lambda one: one.made.peak_mb),
+    Quantity("most memory of the sweep", "MB", lambda one: one.made.peak_mb, FULL),
     Quantity("the store", "MB", lambda one: one.size / 1e6),
     Quantity("processor time of the same command with nothing to do", "s", lambda one: one.again.processor_s),
     Quantity("processor time of `voxpath report`", "s", lambda one: one.report.processor_s),
-    Quantity("most memory of `voxpath report`", "MB", lambda one: one.report.peak_mb),
+    Quantity("most memory of `voxpath report`", "MB", lambda one: one.report.peak_mb, FULL),
 )
 ENGINE, BESIDE, MEMORY, STORE, AGAIN, REPORT, REPORT_MEMORY = MODELLED
 
@@ -163,8 +168,9 @@ class Line:
 
 
 def line(quantity: Quantity, some: Sequence[Swept]) -> Line:
-    """Of sweeps of several sizes."""
-    return Line.through([(one.runs, quantity.of(one)) for one in some])
+    """Of sweeps of several sizes: of those that are large enough, if there are two."""
+    large = [one for one in some if one.runs >= quantity.since]
+    return Line.through([(one.runs, quantity.of(one)) for one in (large if len(large) > 1 else some)])
 
 
 def files_of(runs: int, each: int) -> int:
@@ -324,7 +330,7 @@ def page(
 # What 10^9 runs cost
 
 Written by `make cost`; do not edit. A sweep of [benches/million/tiny.toml](../../benches/million/tiny.toml), whose runs take the engine a fraction of a millisecond, by
-one worker. The model is a line for each quantity, fitted to all sizes but the largest; of the largest it says what stands beside the measurement.
+one worker. The model is a line for each quantity, fitted to all sizes but the largest, of memory to those from {FULL:,} runs on; of the largest it says what stands beside the measurement.
 
 Measured on: {where}.
 

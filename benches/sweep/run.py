@@ -6,7 +6,8 @@ into directories of its own, and gives ratios; the median ratio counts. Nothing 
 some file systems are slow at making files where many have just been removed.
 
 Beside them stand the same runs with a folder each, as sweeps were kept once and single runs are today, and the
-engine alone, in one process and in two at once.
+engine alone, in one process and in two at once. Ten times as many runs, once with each number of workers, show what
+of the speed-up the start of the command takes.
 """
 # SPDX-License-Identifier: Apache-2.0
 
@@ -37,6 +38,7 @@ from voxpath.sweeps.runs import Task, perform  # noqa: E402
 
 SCENARIO = Path(__file__).with_name("quick.toml")
 RUNS = 1000
+MORE_RUNS = 10 * RUNS
 LEAST_SPEED_UP = 1.85
 FREE_MACHINE = 1.9
 """What two processes of the engine must reach of two, or the speed-up of workers says nothing."""
@@ -75,14 +77,13 @@ def timed(*arguments: str, copies: int = 1) -> Took:
     return Took(time.perf_counter() - started, used)
 
 
-def sweep(jobs: int, out: Path) -> tuple[Took, float]:
+def sweep(jobs: int, out: Path, runs: int = RUNS) -> tuple[Took, float]:
     """What the sweep takes, and seconds of processor time that its runs took in the engine; all must be there."""
-    took = timed(
-        "-m", "voxpath", "sweep", str(SCENARIO), "--jobs", str(jobs), "--out", str(out), "--backend", "sim"
-    )
+    asked = ["--jobs", str(jobs), "--replications", str(runs // 10), "--out", str(out), "--backend", "sim"]
+    took = timed("-m", "voxpath", "sweep", str(SCENARIO), *asked)
     made = len(Packs(out).names())
-    if made != RUNS:
-        sys.exit(f"{made} runs in place of {RUNS}")
+    if made != runs:
+        sys.exit(f"{made} runs in place of {runs}")
     times = pl.concat(pl.read_parquet(path) for path in out.rglob("environment.parquet"))
     return took, times.get_column("processor_ns").sum() / 1e9
 
@@ -147,11 +148,13 @@ class Swept:
     Attributes:
         where: The machine.
         rounds: Round by round.
+        more: `MORE_RUNS` with one worker and with two.
         help_: Seconds of each `voxpath --help`.
     """
 
     where: str
     rounds: tuple[Round, ...]
+    more: tuple[Took, Took]
     help_: tuple[float, ...]
 
     @property
@@ -231,6 +234,7 @@ class Swept:
             f"| {statistics.median(took.processor for took in some):.2f} |"
             for what, some in timed.items()
         )
+        one, two = self.more
         yes = {True: "yes", False: "NO"}
         bars = "\n".join(
             f"| {what} | {measured} | {bar} | {yes[holds]} |" for what, measured, bar, holds in self.bars
@@ -245,6 +249,10 @@ Measured on: {self.where}.
 | what | wall s | processor s |
 | --- | ---: | ---: |
 {times}
+| {MORE_RUNS} runs, 1 worker | {one.wall:.2f} | {one.processor:.2f} |
+| {MORE_RUNS} runs, 2 workers | {two.wall:.2f} | {two.processor:.2f} |
+
+Of {MORE_RUNS} runs the speed-up with two workers is {one.wall / two.wall:.2f}: what a command takes besides its runs is shared by more of them.
 
 | what | measured | bar | holds |
 | --- | ---: | --- | --- |
@@ -268,10 +276,11 @@ def measure(rounds: int) -> Swept:
                 f"round {number + 1}: 1 worker {one.wall:.2f} s, 2 workers {two.wall:.2f} s, "
                 f"folders {found[-1].folders.wall:.2f} s, load {os.getloadavg()[0]:.1f}"
             )
+        more = tuple(sweep(jobs, scratch / f"more-{jobs}", MORE_RUNS)[0] for jobs in (1, 2))
     finally:
         shutil.rmtree(scratch)
     starts = (timed("-m", "voxpath", "--help").wall for _ in range(STARTS))
-    return Swept(where, tuple(found), tuple(starts))
+    return Swept(where, tuple(found), (more[0], more[1]), tuple(starts))
 
 
 def main() -> int:
