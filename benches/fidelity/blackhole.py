@@ -78,7 +78,7 @@ class Case:
         else:
             events = [{"at": f"{down} s", **what, "connected": False}]
         if not self.withdrawn:
-            events.append({"at": f"{down + AWAY_S} s", **what, "connected": True})
+            events.append({"at": f"{round(down + AWAY_S, 3)} s", **what, "connected": True})
         return {
             "name": self.name,
             "duration": f"{UPDATES * EVERY_MS / 1e3 + 4} s",
