@@ -335,11 +335,21 @@ def test_what_is_beyond_the_ranges_of_the_recommendation_is_told(tmp_path: Path)
     one = verdict.judged(far, far.talks[0], ("emodel",))
     assert one.sentence.endswith("(beyond the E-model's range)")
     assert "beyond the range of G.107: a loss of " in one.scores["emodel"].reason
-    assert "a delay of 783.8 ms (at most 500 ms)" in one.scores["emodel"].reason
+    assert "a delay of 784 ms (at most 500 ms)" in one.scores["emodel"].reason
     bursts = [place % 20 < 2 for place in range(400)]
     assert emodel.beyond(10, emodel.burst_ratio(bursts), 0) == []
     assert emodel.beyond(10, 2.4, 0) == ["a BurstR of 2.4 (at most 2 with this loss)"]
     assert emodel.beyond(2, 7.9, 500) == []
+    assert emodel.beyond(0, 1, 12_345.6) == ["a delay of 12346 ms (at most 500 ms)"]
+
+
+@given(st.floats(0, 1e-3, exclude_min=True))
+def test_what_is_just_beyond_a_range_is_told_with_the_digits_that_show_it(more: float):
+    for beyond, most in (((20 + more, 1, 0), 20), ((10, 2 + more, 0), 2), ((0, 1, 500 + more), 500)):
+        assume(beyond[0] > 20 or beyond[1] > 2 or beyond[2] > 500)
+        (told,) = emodel.beyond(*beyond)
+        said = next(float(word) for word in told.split() if word[0].isdigit())
+        assert said > most, told
 
 
 def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> Judged:

@@ -137,12 +137,19 @@ def beyond(ppl: float, burst_r: float, ta_ms: float) -> list[str]:
     most_r = float(_most_burst_r(np.array(ppl)))
     found = []
     if ppl > MOST_PPL:
-        found.append(f"a loss of {ppl:.3g} % (at most {MOST_PPL:g} %)")
+        found.append(f"a loss of {_above(ppl, MOST_PPL)} % (at most {MOST_PPL:g} %)")
     if burst_r > most_r:
-        found.append(f"a BurstR of {burst_r:.3g} (at most {most_r:g} with this loss)")
+        found.append(f"a BurstR of {_above(burst_r, most_r)} (at most {most_r:g} with this loss)")
     if ta_ms > MOST_DELAY_MS:
-        found.append(f"a delay of {ta_ms:.4g} ms (at most {MOST_DELAY_MS:g} ms)")
+        found.append(f"a delay of {_above(ta_ms, MOST_DELAY_MS)} ms (at most {MOST_DELAY_MS:g} ms)")
     return found
+
+
+def _above(value: float, most: float) -> str:
+    """A value with as many digits as show that it is above the most."""
+    # With 17 digits a number of 64 bits is told exactly.
+    texts = (f"{value:.{digits}g}" for digits in range(max(3, len(str(int(value)))), 18))
+    return next(text for text in texts if float(text) > most)
 
 
 def _most_burst_r(ppl: NDArray[np.float64]) -> NDArray[np.float64]:
