@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 import wave
+from collections import deque
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,10 +31,11 @@ from voxpath.voice.call.measures.conversation import Judged, judge
 from voxpath.voice.call.network import of_scenario, one_link
 from voxpath.voice.call.player import MISSING, Fate, Heard, play
 from voxpath.voice.call.problems import CallError
+from voxpath.voice.call.programs import rtp
 from voxpath.voice.call.recording import Recording, read
 from voxpath.voice.call.stretch import shifted
 from voxpath.voice.call.transports import TRANSPORTS
-from voxpath.voice.call.transports.base import NEVER, Arrivals
+from voxpath.voice.call.transports.base import NEVER, Arrivals, Wants, Way
 from voxpath.voice.call.transports.stream import Stream
 
 PERFECT = one_link({}, "perfect")
@@ -386,6 +388,36 @@ def test_what_no_link_takes_is_not_blamed_on_bursts(tmp_path: Path):
     made = call(one_link({"mtu": "100 B"}, "small"), codec="g711", out=tmp_path)
     said = verdict.judged(made, made.talks[0], ("emodel",)).sentence
     assert said == "nothing is heard: every packet is larger than the MTU of a link"
+
+
+def test_copies_count_where_an_mtu_is_blamed(tmp_path: Path):
+    made = call(one_link({"mtu": "100 B"}, "small"), redundancy=3, out=tmp_path)
+    (talk,) = made.talks
+    largest = 100 - 28 - 12 - 12 - 1
+    # The first packets have fewer copies.
+    assert talk.too_large == len(talk.encoded.frames) - sum(np.cumsum(talk.way.sizes[:3]) <= largest)
+    said = verdict.judged(made, talk, ("emodel",)).sentence
+    assert "packets larger than a link's MTU, not delay" in said
+
+
+@given(st.lists(st.sampled_from([0, 0, 1, 30, 60]), min_size=1, max_size=30), st.integers(0, 3))
+def test_packets_with_copies_are_as_large_as_those_that_are_sent(sizes: list[int], copies: int):
+    ticks = 5_760
+    way = Way("there", "a", "b", sizes, 120_000_000)
+    sent: dict[int, list[int]] = {}
+    earlier: deque[tuple[int, bytes]] = deque(maxlen=copies)
+    for number, size in enumerate(sizes):
+        frame = bytes(size)
+        if size:
+            payload = rtp.redundant(number * ticks, frame, list(earlier)) if copies else frame
+            octets = 28 + len(rtp.packet(rtp.REDUNDANT, number, number * ticks, payload, at_ns=0))
+            held = rtp.frames_in(number * ticks, payload) if copies else [(number * ticks, frame)]
+            for timestamp, _ in held:
+                sent.setdefault(timestamp // ticks, []).append(octets)
+            earlier.append((number * ticks, frame))
+    found = TRANSPORTS["rtp"].packets(way, Wants(jitter.parse("60 ms"), copies))
+    assert found is not None
+    assert found.tolist() == [min(sent.get(number, [0])) for number in range(len(sizes))]
 
 
 def test_an_mtu_beside_the_way_is_not_blamed(tmp_path: Path):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from voxpath.names import did_you_mean
 from voxpath.results.kept import table
 from voxpath.voice.call import buffer as jitter
@@ -176,9 +174,20 @@ class _Sender:
         for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
             heard = player.play(self.codec, encoded, arrivals, self.wants.buffer)
             clean = player.clean(self.codec, encoded)
-            too_large = _too_large(document, self.transport, way, arrivals)
+            too_large = self._too_large(document, way, arrivals)
             talks.append(Talk(way, one, encoded, clean, arrivals, heard, too_large=too_large))
         return _Sent(document, folder, talks, rejected)
+
+    def _too_large(self, document: Document, way: Way, arrivals: Arrivals) -> int:
+        """How many frames did not come, in packets larger than the MTU of a link and than any that came."""
+        mtus = [mtu for link in document.plan.data["links"] if (mtu := link["mtu"]) is not None]
+        packets = self.transport.packets(way, self.wants) if mtus else None
+        if packets is None:
+            return 0
+        lost = arrivals.complete == NEVER
+        # Not every link is on the way.
+        passed = packets[~lost].max(initial=0)
+        return int((lost & (packets > min(mtus)) & (packets > passed)).sum())
 
 
 def _with_echo(sender: _Sender, sent: _Sent, loudspeaker: Loudspeaker) -> _Sent:
@@ -227,18 +236,6 @@ def _played(there: Talk, back: Talk) -> echo.Played:
     # A frame is there when its last sample is.
     opened = int(back.arrivals.captured[0]) - back.encoded.frame_ns
     return echo.Played(there.heard.values, begins - opened)
-
-
-def _too_large(document: Document, transport: Transport, way: Way, arrivals: Arrivals) -> int:
-    """How many frames did not come, in packets larger than the MTU of a link and than any that came."""
-    mtus = [mtu for link in document.plan.data["links"] if (mtu := link["mtu"]) is not None]
-    if transport.around is None or not mtus:
-        return 0
-    sizes = np.array(way.sizes)
-    lost = arrivals.complete == NEVER
-    # Not every link is on the way.
-    passed = sizes[~lost].max(initial=0)
-    return int((lost & (sizes + transport.around > min(mtus)) & (sizes > passed)).sum())
 
 
 def _check_spoken(ways: Sequence[Way]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 MEDIA, RETRANSMISSION, REDUNDANT = 96, 97, 63
 """Payload types: of frames, of what was asked for (RFC 4588), of frames with earlier ones (RFC 2198)."""
@@ -32,6 +32,9 @@ _MOST_OFFSET, MOST_COPY = 0x3FFF, 0x3FF
 _NACK = struct.Struct("!BBHII")
 _PAIR = struct.Struct("!HH")
 _TRANSPORT_FEEDBACK, _GENERIC_NACK = 205, 1
+
+
+_Frame = TypeVar("_Frame")
 
 
 class Head(NamedTuple):
@@ -99,12 +102,23 @@ def head_of(octets: bytes) -> Head | None:
     return Head(kind & ~_MARKER, sequence, timestamp, ssrc, octets[end:])
 
 
-def redundant(timestamp: int, frame: bytes, earlier: list[tuple[int, bytes]]) -> bytes:
-    """A frame with earlier ones, each with its timestamp, the oldest first (RFC 2198 section 3).
+def octets_around(copies: int | None) -> int:
+    """Octets of a packet with extensions beside its frames: with so many copies, or without redundancy."""
+    around = HEADER.size + _EXTENSION.size
+    return around if copies is None else around + copies * _BLOCK.size + 1
+
+
+def copied(timestamp: int, earlier: list[tuple[int, _Frame]]) -> list[tuple[int, _Frame]]:
+    """Those earlier frames of which a packet has copies, in place of their timestamps their offsets.
 
     What is too old for the 14 bits of an offset is left out.
     """
-    copies = [(timestamp - at, one) for at, one in earlier if timestamp - at <= _MOST_OFFSET]
+    return [(timestamp - at, one) for at, one in earlier if timestamp - at <= _MOST_OFFSET]
+
+
+def redundant(timestamp: int, frame: bytes, earlier: list[tuple[int, bytes]]) -> bytes:
+    """A frame with earlier ones, each with its timestamp, the oldest first (RFC 2198 section 3)."""
+    copies = copied(timestamp, earlier)
     heads = [_BLOCK.pack(1 << 31 | MEDIA << 24 | offset << 10 | len(one)) for offset, one in copies]
     return b"".join([*heads, bytes([MEDIA]), *(one for _, one in copies), frame])
 

@@ -135,15 +135,12 @@ class Transport(Protocol):
         about: A line for help.
         framing: What it adds to a frame, in words.
         table: Of a run's tables that which tells what became of the frames.
-        around: Octets of an IP packet around a frame at least, where each frame has a packet of its own; none
-            where a byte stream fits itself to the path's MTU.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     framing: ClassVar[str]
     table: ClassVar[str]
-    around: ClassVar[int | None]
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """The network with the voice in it.
@@ -155,6 +152,13 @@ class Transport(Protocol):
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """What a run gave of one direction, from the rows of its table."""
+        ...
+
+    def packets(self, way: Way, wants: Wants) -> NDArray[np.int64] | None:
+        """Octets of the smallest IP packet that has each frame in it, at least.
+
+        None where a byte stream fits itself to the path's MTU.
+        """
         ...
 
     def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:

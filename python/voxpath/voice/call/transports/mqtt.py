@@ -29,7 +29,6 @@ class Mqtt:
     name: ClassVar[str] = "mqtt"
     about: ClassVar[str] = "MQTT 3.1.1, a message of QoS 0 for each frame, by a broker near the server"
     table: ClassVar[str] = "publications"
-    around: ClassVar[int | None] = None
     framing: ClassVar[str] = (
         "a PUBLISH's head with its topic, TCP without Nagle's algorithm, IP; once more to the listener"
     )
@@ -78,6 +77,10 @@ class Mqtt:
         wants.refuse_repair(self.name)
         network, broker = _with_broker(network)
         return Carrier("mqtt", broker, [f"{VOICE}/{way.name}"], network, _PORT, counts=True)
+
+    def packets(self, way: Way, wants: Wants) -> None:
+        """None that have frames: a byte stream."""
+        del way, wants
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of publications; speech begins when the broker has accepted the speaker."""

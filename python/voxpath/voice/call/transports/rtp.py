@@ -8,17 +8,20 @@ import numpy as np
 
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.programs.rtp import MOST_COPY
+from voxpath.voice.call.programs.rtp import MOST_COPY, copied, octets_around
 from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, Carrier, with_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
 
+_IP_UDP = 20 + 8
+"""Octets of the headers of IPv4 and UDP; IPv6 has more."""
 _PACKET = "1472 B"
 _ROOM = 1_372
 """Octets of frames in such a packet, beside the headers of RTP and its extensions."""
@@ -32,7 +35,6 @@ class Rtp:
         "RTP over UDP (RFC 3550), with redundancy (RFC 2198) or NACK (RFC 4585) if asked for"
     )
     table: ClassVar[str] = "frames"
-    around: ClassVar[int | None] = 20 + 8 + 12 + 12
     framing: ClassVar[str] = "RTP with extensions for send time and level, UDP, IP: a packet for each frame"
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
@@ -47,6 +49,21 @@ class Rtp:
         }
         flow = {"name": VOICE, "from": there.from_, "to": there.to, "start": f"{LEAD_NS} ns", "app": app}
         return with_flows(network, flows=[flow])
+
+    def packets(self, way: Way, wants: Wants) -> NDArray[np.int64]:
+        """Each frame's own, or a later one that has a copy of it."""
+        ticks = way.frame_ns * way.clock_hz // 1_000_000_000
+        found = np.zeros(len(way.sizes), np.int64)
+        sent = np.flatnonzero(way.sizes)
+        for place, number in enumerate(sent):
+            earlier = [(int(one) * ticks, int(one)) for one in sent[max(0, place - wants.redundancy) : place]]
+            within = [int(one) for _, one in copied(int(number) * ticks, earlier)]
+            octets = sum(way.sizes[one] for one in (*within, int(number)))
+            octets += _IP_UDP + octets_around(len(within) if wants.redundancy else None)
+            for one in within:
+                found[one] = min(found[one], octets)
+            found[number] = octets
+        return found
 
     def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
         """The speaker sends to where the listener waits."""

@@ -31,7 +31,6 @@ class Stream:
         "RTP's header and a length of 2 bytes (RFC 4571), TCP without Nagle's algorithm, IP"
     )
     table: ClassVar[str] = "messages"
-    around: ClassVar[int | None] = None
     TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "tcp", "nagle": False}
 
     @staticmethod
@@ -63,6 +62,10 @@ class Stream:
         """The speaker waits for the listener."""
         wants.refuse_repair(self.name)
         return Carrier("streams", way.from_, ["tcp"], network)
+
+    def packets(self, way: Way, wants: Wants) -> None:
+        """None that have frames: a byte stream."""
+        del way, wants
 
     def arrivals(self, rows: pl.DataFrame, way: Way) -> Arrivals:
         """From the table of messages."""
