@@ -92,6 +92,8 @@ def parquet(data: pl.DataFrame, by: str | None = None) -> bytes:
             have them.
     """
     buffer = io.BytesIO()
+    # Each chunk that a frame happens to be of would be a group of rows.
+    data = data.rechunk()
     if by is None:
         data.write_parquet(buffer, compression="zstd", statistics=False)
     else:
