@@ -20,8 +20,9 @@ from test_damage import bits, flipped
 from voxpath.results import digests, packs
 from voxpath.results.answers import Answers
 from voxpath.results.folders import locked
+from voxpath.results.frames import parquet
 from voxpath.results.identity import Observe
-from voxpath.results.kept import table
+from voxpath.results.kept import table, tables_of
 from voxpath.results.packs import Packs
 from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
@@ -84,6 +85,52 @@ def test_what_is_in_sealed_packs_depends_on_the_runs_alone(tmp_path: Path, monke
         perform_all(tasks(SWEEP, many, 4), Workers())
         assert contents(one) == contents(many)
         assert len(list((one / "packs").iterdir())) == -(-8 // most)
+
+
+@pytest.mark.parametrize("by", [None, "run"])
+def test_a_table_gives_the_same_bytes_however_many_pieces_it_came_in(by: str | None):
+    whole = pl.DataFrame({"run": range(100), "text": [str(number % 7) for number in range(100)]})
+    pieces = pl.concat([whole[:40], whole[40:]], rechunk=False)
+    assert pieces.n_chunks() == 2
+    assert parquet(pieces, by) == parquet(whole, by)
+
+
+def test_reading_runs_of_a_store_reads_which_there_are_once_but_sees_what_is_new_and_what_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    first, second = tasks(SWEEP, tmp_path, 2)[:2]
+    pack([first])
+    indexed = Packs._indexed
+    read = []
+    monkeypatch.setattr(Packs, "_indexed", lambda self: (read.append(self.root), indexed(self))[1])
+    for name in tables_of(first.folder):
+        table(first.folder, name)
+    assert read == [tmp_path]
+    pack([second])
+    assert tables_of(second.folder) == tables_of(first.folder)
+    assert read == [tmp_path] * 2
+    for path in tmp_path.rglob("flows.parquet"):
+        path.write_bytes(path.read_bytes()[:-9])
+    for task in (first, second):
+        with pytest.raises(StoreError, match="flows"):
+            table(task.folder, "elements")
+
+
+def test_few_runs_are_found_as_many_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = tasks(SWEEP, tmp_path, 4)
+    for task in asked[:-1]:
+        pack([task])
+    # Of one that is in two packs the younger counts.
+    pack(asked[:2])
+    few = Packs(tmp_path)
+    found = [few.find(task.identity.name) for task in asked]
+    monkeypatch.setattr(packs, "_FEW", 0)
+    many = Packs(tmp_path)
+    assert [many.find(task.identity.name) for task in asked] == found
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+    assert found[-1] is None
+    assert many.names() == few.names() == sorted(task.identity.name for task in asked[:-1])
 
 
 @pytest.mark.parametrize("most", [3, packs.MOST_RUNS])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,7 +20,6 @@ from voxpath.results.problems import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _IDENTITY = {"format": int, "replication": int, "backend": str, "build": str, "plan_sha256": str}
 _VERDICT = {"valid": bool}
@@ -80,8 +81,20 @@ def in_pack(folder: Path) -> Packs | None:
     """
     if folder.exists():
         return None
-    packs = Packs(folder.parent)
+    packs = _packs(folder.parent, Path.cwd())
+    packs.look_again()
     return None if packs.find(folder.name) is None else packs
+
+
+@lru_cache(maxsize=4)
+def _packs(root: Path, _: Path) -> Packs:
+    """Those of a store: which runs it has is read once, though each reading of a run asks for it.
+
+    Args:
+        root: The store's directory.
+        _: The current directory, from which it may be told.
+    """
+    return Packs(root)
 
 
 def is_run(place: Path) -> bool:

@@ -35,6 +35,7 @@ import secrets
 from array import array
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -302,6 +303,7 @@ class Packs:
         self.directory = root / DIRECTORY
         self._folders = Folders(self.directory)
         self._held: _Index | None = None
+        self._listed: list[str] = []
         self._sound: set[Path] = set()
         self._damaged: dict[Path, str] = {}
         self._merges = False
@@ -322,6 +324,13 @@ class Packs:
     def clean(self) -> int:
         """Removes what killed processes left; returns how many folders that were."""
         return self._folders.clean()
+
+    def look_again(self) -> None:
+        """Forgets what can be otherwise by now: that packs are sound, and which there are if others are."""
+        self._sound.clear()
+        if self._damaged or self._listed != self._folders.names():
+            self._damaged.clear()
+            self._held = None
 
     def names(self) -> list[str]:
         """Of all runs, in order.
@@ -629,6 +638,7 @@ class Packs:
 
     def _index(self) -> _Index:
         if self._held is None:
+            self._listed = self._folders.names()
             self._held = self._retried(self._indexed)
         return self._held
 
@@ -659,7 +669,7 @@ class Packs:
                 )
             packs.append(pack)
             names.append(_manifest(pack, "name").get_column("name"))
-        return _Index.of(packs, names, lost)
+        return _Index(packs, names, lost)
 
     def _retried(self, read: Callable[[], _T]) -> _T:
         """Reads again what another process merged meanwhile."""
@@ -676,52 +686,63 @@ class Packs:
             return read()
 
 
-@dataclass(frozen=True)
 class _Index:
     """Which runs there are; of a million it takes some fifty megabytes.
 
     Attributes:
         packs: Those that are what was written, as far as it was looked, the oldest first.
-        names: Of their runs, in order, side by side.
-        places: Of each of these the pack.
         lost: Runs of other packs, as far as these can still be read.
     """
 
-    packs: Sequence[Path]
-    names: bytes
-    places: array[int]
-    lost: Mapping[str, Path]
-
-    @classmethod
-    def of(cls, packs: Sequence[Path], names: Sequence[pl.Series], lost: Mapping[str, Path]) -> _Index:
+    def __init__(self, packs: Sequence[Path], names: Sequence[pl.Series], lost: Mapping[str, Path]) -> None:
         """Of packs with these runs; of a run that is in several of them the last counts."""
-        known = pl.concat(
-            [
-                pl.DataFrame({WHOSE: some}).with_columns(pl.lit(place, pl.UInt32).alias(_FROM))
-                for place, some in enumerate(names)
-            ]
-            or [pl.DataFrame(schema={WHOSE: pl.String, _FROM: pl.UInt32})]
-        )
-        known = known.unique(WHOSE, keep="last", maintain_order=True).sort(WHOSE)
-        places = array("I", known.get_column(_FROM).to_list())
-        joined: str = known.select(pl.col(WHOSE).str.join()).item()
-        return cls(packs, joined.encode(), places, lost)
+        self.packs = packs
+        self.lost = lost
+        self._unsorted = list(names)
+        self._asked = 0
 
     def every(self) -> Iterator[str]:
         """The names, in order."""
-        return (self._name(place).decode() for place in range(len(self.places)))
+        names, places = self._sorted
+        return (_name(names, place).decode() for place in range(len(places)))
 
     def find(self, name: str) -> Path | None:
         """The pack of a run."""
+        self._asked += 1
+        if self._unsorted and self._asked <= _FEW:
+            last = len(self._unsorted) - 1
+            found = (last - back for back, some in enumerate(reversed(self._unsorted)) if name in some)
+            return next((self.packs[place] for place in found), None)
+        names, places = self._sorted
         wanted = name.encode()
-        place = bisect_left(range(len(self.places)), wanted, key=self._name)
-        if place == len(self.places) or self._name(place) != wanted:
+        place = bisect_left(range(len(places)), wanted, key=lambda place: _name(names, place))
+        if place == len(places) or _name(names, place) != wanted:
             return None
-        return self.packs[self.places[place]]
+        return self.packs[places[place]]
 
-    def _name(self, place: int) -> bytes:
-        return self.names[place * _LENGTH : (place + 1) * _LENGTH]
+    @cached_property
+    def _sorted(self) -> tuple[bytes, array[int]]:
+        """The names side by side, and of each of them the pack."""
+        known = pl.concat(
+            [
+                pl.DataFrame({WHOSE: some}).with_columns(pl.lit(place, pl.UInt32).alias(_FROM))
+                for place, some in enumerate(self._unsorted)
+            ]
+            or [pl.DataFrame(schema={WHOSE: pl.String, _FROM: pl.UInt32})]
+        )
+        self._unsorted.clear()
+        known = known.unique(WHOSE, keep="last", maintain_order=True).sort(WHOSE)
+        places = array("I", known.get_column(_FROM).to_list())
+        joined: str = known.select(pl.col(WHOSE).str.join()).item()
+        return joined.encode(), places
 
+
+def _name(names: bytes, place: int) -> bytes:
+    return names[place * _LENGTH : (place + 1) * _LENGTH]
+
+
+_FEW = 32
+"""So many runs are looked for pack by pack; to sort the names takes longer."""
 
 _LENGTH = 32
 """Of a run's name (`Identity.name`)."""
