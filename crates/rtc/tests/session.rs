@@ -13,6 +13,8 @@ use voxpath_rtc::source::audio::{Audio, Dtx};
 use voxpath_rtc::source::video::{Encoder, Video};
 use voxpath_units::{Prob, Span, Time};
 use voxpath_wire::Payload;
+use voxpath_wire::rtcp::{ReceiverReport, Remb, ReportBlock, RtcpPacket};
+use voxpath_wire::rtp::{ExtensionIds, RtpHeader};
 
 fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
@@ -405,6 +407,86 @@ fn packets_of_strangers_and_liars_are_counted_and_nothing_else() {
     assert!(bytes < 4_000_000, "{bytes} bytes");
     let second = call.record(1).received[Media::Audio.index()].seconds.get(11).expect("a second");
     assert!(second.packets >= 45, "audio goes on: {}", second.packets);
+}
+
+/// Datagrams of somebody who is not in the call, whole and as their formats ask.
+fn of_a_stranger() -> Vec<Vec<u8>> {
+    const STRANGER: u32 = 7;
+    let block = ReportBlock { ssrc: STRANGER, fraction_lost: 255, ..ReportBlock::default() };
+    let whole = [
+        RtcpPacket::ReceiverReport(ReceiverReport { ssrc: STRANGER, blocks: vec![block] }),
+        RtcpPacket::Remb(Remb { sender: STRANGER, bitrate: 10_000, ssrcs: vec![] }),
+        RtcpPacket::PictureLoss { sender: STRANGER, media: 1 },
+        RtcpPacket::Nack { sender: STRANGER, media: 1, lost: vec![] },
+        RtcpPacket::Goodbye { ssrcs: vec![STRANGER], reason: vec![] },
+        RtcpPacket::Goodbye { ssrcs: vec![], reason: vec![] },
+    ];
+    let mut made: Vec<Vec<u8>> = whole
+        .iter()
+        .map(|packet| {
+            let mut bytes = Vec::new();
+            packet.emit(&mut bytes);
+            bytes
+        })
+        .collect();
+    let header = RtpHeader { payload_type: 96, ssrc: STRANGER, ..RtpHeader::default() };
+    let mut rtp = Vec::new();
+    header.emit(&ExtensionIds::USUAL, &mut rtp);
+    rtp.resize(rtp.len() + 500, 0);
+    made.push(rtp);
+    // Of another version, of STUN, of DTLS, without a header, and empty.
+    made.extend([vec![0x40; 50], vec![0; 20], vec![22; 40], vec![23, 0xfe, 0xfd, 1], vec![0x80, 96], vec![]]);
+    made
+}
+
+/// What the tables of both ends are made of, but for what was counted as malformed, and that.
+fn all_of(call: &mut Call) -> (String, [u64; 2]) {
+    let malformed = [0, 1].map(|end| call.record(end).malformed);
+    let records = [0, 1].map(|end| Record { malformed: 0, ..call.record(end).clone() });
+    (format!("{records:?}"), malformed)
+}
+
+#[test]
+fn a_call_among_strangers_is_the_same_as_one_left_alone() {
+    let control = serde_json::from_str(r#"{"kind": "libwebrtc"}"#).expect("a rate control");
+    let sends = Sends { control, repair: Repair { nack: true, ..Repair::default() }, ..sends() };
+    for protection in [Protection::None, Protection::Srtp, Protection::DtlsSrtp] {
+        let path = Path { protection, ..GOOD };
+        let [(alone, none), (among, counted)] = [false, true].map(|strangers| {
+            let mut call = Call::new([Some(&sends), Some(&sends)], path.clone(), Some(Span::from_secs(8)));
+            // From before the call is set up.
+            for at in 0..70 {
+                call.run(Time::ZERO + ms(12 + 100 * at));
+                for bytes in of_a_stranger().into_iter().filter(|_| strangers) {
+                    let data = Payload::bytes(bytes.into());
+                    for end in &mut call.ends {
+                        end.handle_datagram(call.now, &data, Ecn::NotEct);
+                    }
+                }
+            }
+            call.run(Time::ZERO + Span::from_secs(40));
+            all_of(&mut call)
+        });
+        assert_eq!(none, [0, 0]);
+        assert_eq!(counted, [70 * of_a_stranger().len() as u64; 2], "{protection:?}");
+        assert_eq!(alone, among, "{protection:?}");
+    }
+}
+
+#[test]
+fn strangers_do_not_keep_a_call_alive_whose_other_end_is_gone() {
+    let sends = sends();
+    let gone = Time::ZERO + Span::from_secs(5);
+    let path = Path { silent: (gone, Time::ZERO + Span::from_secs(100)), ..GOOD };
+    let mut call = Call::new([Some(&sends), Some(&sends)], path, None);
+    for second in 1..50 {
+        call.run(Time::ZERO + Span::from_secs(second));
+        for bytes in of_a_stranger() {
+            call.ends[0].handle_datagram(call.now, &Payload::bytes(bytes.into()), Ecn::NotEct);
+        }
+    }
+    let ended = call.record(0).ended.expect("nobody consents any more");
+    assert!(ended.since(gone).abs_diff(Span::from_secs(30)) < ms(100), "{ended:?}");
 }
 
 /// A call with a data channel over a lossy path: what became of the messages.

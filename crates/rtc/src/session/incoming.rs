@@ -55,6 +55,11 @@ pub(crate) struct Incoming {
     relayed: Option<VecDeque<Relayed>>,
 }
 
+/// Whether `ssrc` is a source of media, or of what mends it.
+pub(crate) const fn is_of(media: u32, ssrc: u32) -> bool {
+    ssrc & !(RETRANSMISSION_BIT | PARITY_BIT) == media
+}
+
 /// What came of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {
@@ -119,7 +124,7 @@ impl Incoming {
 
     /// Whether packets of a source belong to it.
     pub(crate) const fn owns(&self, ssrc: u32) -> bool {
-        ssrc & !(RETRANSMISSION_BIT | PARITY_BIT) == self.ssrc
+        is_of(self.ssrc, ssrc)
     }
 
     /// A packet came; its header takes `at` octets.

@@ -346,7 +346,16 @@ impl Session {
             return (0, 0);
         }
         let now = self.clocks[self.end].local(now);
-        self.heard = now;
+        let malformed = self.record.malformed;
+        let octets = self.take_datagram(now, data, ecn);
+        // What anybody may send is no sign that the other end is still there.
+        if self.record.malformed == malformed {
+            self.heard = now;
+        }
+        octets
+    }
+
+    fn take_datagram(&mut self, now: Time, data: &Payload, ecn: Ecn) -> (u32, u32) {
         if self.protection == Protection::DtlsSrtp
             && let Some(flight) = setup::parse(data, 1 - self.end)
         {
@@ -354,7 +363,12 @@ impl Session {
             return (0, 0);
         }
         if matches!(self.phase, Phase::Setup(_)) {
-            // Media that has overtaken the end of the handshake cannot be read yet.
+            // Media that has overtaken the end of the handshake cannot be read yet, but for whose it is.
+            let is_of_call = match data::is_record(data.front()) {
+                true => data::parse(data, 0, 0).is_some(),
+                false => self.is_of_other(data.front()),
+            };
+            self.record.malformed += u64::from(!is_of_call);
             return (0, 0);
         }
         if data::is_record(data.front()) {
@@ -384,6 +398,17 @@ impl Session {
             false => self.record.malformed += 1,
         }
         (0, 0)
+    }
+
+    /// Whether a datagram's first header says that it is RTP or RTCP of the other end.
+    fn is_of_other(&self, front: &[u8]) -> bool {
+        let other = self.parties[1 - self.end].ssrc;
+        match RtcpPacket::is_rtcp(front) {
+            // Whoever sends it stands first in each kind of packet.
+            true => front.get(4..8).is_some_and(|ssrc| other.iter().any(|own| own.to_be_bytes() == ssrc)),
+            false => RtpHeader::parse(front, &ExtensionIds::USUAL)
+                .is_ok_and(|(header, _)| other.iter().any(|&own| incoming::is_of(own, header.ssrc))),
+        }
     }
 
     /// A record of the data channel came.
@@ -494,7 +519,7 @@ impl Session {
 
     fn handle_rtcp(&mut self, now: Time, bytes: &[u8]) {
         let packets: Vec<_> = rtcp::parse_compound(bytes).collect();
-        let Some(Ok(_)) = packets.first() else {
+        let Some(Ok(_)) = packets.first().filter(|_| self.is_of_other(bytes)) else {
             self.record.malformed += 1;
             return;
         };
