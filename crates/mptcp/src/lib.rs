@@ -14,6 +14,7 @@
 //! | `sender.rs`, `receiver.rs` | the two halves of the data level |
 //! | `sequence.rs` | the data sequence: octets numbered from 0, 64-bit numbers on the wire |
 //! | `keys.rs` | keys, and what is derived from them: token, initial data sequence number, HMAC |
+//! | `pieces.rs` | what Linux retransmits at the data level at once |
 //! | `mappings.rs` | where the octets of a subflow belong in the data sequence |
 //! | `reassembly.rs` | what came on all subflows, put in order |
 #![no_std]
@@ -29,6 +30,7 @@ pub mod keys;
 mod mappings;
 mod oracle;
 mod path_manager;
+mod pieces;
 mod reassembly;
 mod receiver;
 pub mod scheduler;

@@ -1,5 +1,6 @@
 //! The sending half of the data level: what was written, what is acknowledged, what has to be sent again on another subflow.
 
+use crate::pieces::Pieces;
 use crate::sequence::DataSequence;
 use alloc::collections::BTreeMap;
 use voxpath_tcp::SendBuffer;
@@ -17,6 +18,8 @@ pub(crate) struct DataSender {
     pub(crate) edge: u64,
     /// What is to be sent again, by its first octet: disjoint.
     reinjections: BTreeMap<u64, Reinjection>,
+    /// How it was written, where retransmissions depend on that.
+    pub(crate) pieces: Pieces,
     /// The DATA_FIN was sent.
     pub(crate) fin_sent: bool,
 }
@@ -37,6 +40,7 @@ impl DataSender {
             nxt: 1,
             edge: 1,
             reinjections: BTreeMap::new(),
+            pieces: Pieces::default(),
             fin_sent: false,
         }
     }
@@ -64,6 +68,7 @@ impl DataSender {
         }
         self.una = ack;
         self.buffer.acknowledge(ack.min(self.buffer.end()));
+        self.pieces.acknowledge(ack);
         while let Some(first) = self.reinjections.first_entry().filter(|first| *first.key() < ack) {
             let rest = first.remove();
             if rest.end > ack {

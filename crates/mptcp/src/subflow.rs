@@ -40,6 +40,10 @@ pub struct Subflow {
     pub(crate) reinjected: u64,
     /// What it carries was given to others when it ended.
     pub(crate) is_reaped: bool,
+    /// When a segment of it was taken in last.
+    pub(crate) last_heard: Option<Time>,
+    /// Whether it makes progress, where that decides who carries data.
+    pub(crate) staleness: Staleness,
     /// Nothing was heard of it since a timeout.
     pub(crate) silent: bool,
     /// The oracle has found it bad once.
@@ -60,6 +64,17 @@ pub struct Subflow {
     pub(crate) plain: u32,
     /// Octets of data that came by it and were new to the connection.
     pub(crate) new_octets: u64,
+}
+
+/// What the timer of the data level has seen of a subflow with data (`mptcp_pm_subflow_chk_stale()` in net/mptcp/pm.c).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Staleness {
+    /// Expiries in a row at which nothing had come by it (`stale_count`).
+    pub(crate) expiries: u32,
+    /// When something had come by it last, at the first of these (`stale_rcv_tstamp`).
+    pub(crate) heard: Option<Time>,
+    /// It is given nothing until something comes by it.
+    pub(crate) is_stale: bool,
 }
 
 /// A mapping whose checksum has to be compared.
@@ -116,6 +131,8 @@ impl Subflow {
             timeouts: 0,
             reinjected: 1,
             is_reaped: false,
+            last_heard: None,
+            staleness: Staleness::default(),
             silent: false,
             was_bad: false,
             has_long_timeout: false,

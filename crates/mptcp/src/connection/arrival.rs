@@ -58,7 +58,10 @@ impl Connection {
 
     /// A segment was taken in.
     fn hear(&mut self, now: Time, id: SubflowId, received: &Received) {
-        self.subflows[id].silent = false;
+        let subflow = &mut self.subflows[id];
+        subflow.silent = false;
+        subflow.last_heard = Some(now);
+        subflow.staleness.is_stale = false;
         if received.flags.contains(TcpFlags::RST) {
             self.hear_reset(id, received);
             return;

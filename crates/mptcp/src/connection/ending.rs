@@ -54,13 +54,20 @@ impl Connection {
                     let may = subflow.may_return && subflow.tcp.ended() != Some(Ended::Closed);
                     self.paths.failed(now, ends, stood, may);
                     self.couplings.leave(id);
-                    self.hand_over(id, 0);
+                    if self.scheduler.waits_until_stale() {
+                        self.hand_over_all();
+                    } else {
+                        self.hand_over(id, 0);
+                    }
                 }
                 continue;
             }
             let timeouts = subflow.tcp.counters().timeouts;
             if subflow.timeouts < timeouts {
                 (subflow.timeouts, subflow.silent) = (timeouts, true);
+                if self.scheduler.waits_until_stale() {
+                    continue;
+                }
                 if !self.subflows.iter().enumerate().any(|(other, one)| other != id && one.is_ready()) {
                     // It repeats by itself what nobody else could carry.
                     continue;

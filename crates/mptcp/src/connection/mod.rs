@@ -16,6 +16,7 @@
 //! | `arrival.rs` | what segments and their options lead to |
 //! | `fallback.rs` | where Multipath TCP ends and TCP goes on (RFC 8684 section 3.7) |
 //! | `schedule.rs` | which subflow gets what; what is sent again |
+//! | `stale.rs` | subflows that make no progress, as Linux has it |
 //! | `transmit.rs` | the options of what leaves |
 //! | `ending.rs` | subflows that end, and the end of it all |
 
@@ -23,6 +24,7 @@ mod arrival;
 mod ending;
 mod fallback;
 mod schedule;
+mod stale;
 mod transmit;
 
 use crate::cc::Couplings;
@@ -41,7 +43,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use voxpath_tcp as tcp;
 use voxpath_tcp::Ended;
-use voxpath_units::Time;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::mptcp::{CapableFlags, Join, MptcpOption};
 use voxpath_wire::tcp::{Seq, TcpHeader};
@@ -98,6 +100,8 @@ pub struct Connection {
     couplings: Couplings,
     /// When what is not acknowledged is sent again on any subflow, and how often that was in vain.
     retransmit: Option<Time>,
+    /// How long that timer runs, where subflows keep their data until they are stale (`timer_ival`).
+    interval: Span,
     expiries: u32,
     /// When the connection ends for want of subflows.
     abandoned: Option<Time>,
@@ -177,6 +181,7 @@ impl Connection {
             scheduler: config.scheduler.build(),
             couplings: Couplings::new(config.coupling),
             retransmit: None,
+            interval: schedule::MIN_TIMEOUT,
             expiries: 0,
             abandoned: None,
             ended: None,
@@ -289,7 +294,11 @@ impl Connection {
         if self.is_closing() {
             return 0;
         }
+        let from = self.snd.buffer.end();
         let taken = self.snd.buffer.write(data);
+        if self.scheduler.waits_until_stale() {
+            self.snd.pieces.write(from, taken, self.snd.nxt < from);
+        }
         self.wrote |= taken > 0;
         taken
     }

@@ -11,7 +11,7 @@ use voxpath_units::{Span, Time};
 const MAPPING: u64 = 65_535;
 
 /// The shortest time after which the data level sends again (TCP_RTO_MIN).
-const MIN_TIMEOUT: Span = Span::from_millis(200);
+pub(super) const MIN_TIMEOUT: Span = Span::from_millis(200);
 /// The longest (TCP_RTO_MAX).
 const MAX_TIMEOUT: Span = Span::from_secs(120);
 
@@ -31,6 +31,9 @@ impl Connection {
         let weighs_memory = self.scheduler.weighs_memory();
         for id in 0..self.subflows.len() {
             candidates.extend(self.candidate(id, weighs_memory));
+        }
+        if self.scheduler.waits_until_stale() {
+            self.measure_interval(now);
         }
         self.scheduler.begin();
         loop {
@@ -71,7 +74,7 @@ impl Connection {
     /// A subflow as schedulers see it; none if it cannot carry data.
     fn candidate(&self, id: SubflowId, weighs_memory: bool) -> Option<Candidate> {
         let subflow = &self.subflows[id];
-        if !subflow.is_ready() {
+        if !subflow.is_ready() || subflow.staleness.is_stale {
             return None;
         }
         let tcp = &subflow.tcp;
@@ -125,7 +128,7 @@ impl Connection {
     }
 
     /// Writes octets of the data sequence to a subflow; how many it took.
-    fn give(&mut self, id: SubflowId, from: u64, len: u64) -> u64 {
+    pub(super) fn give(&mut self, id: SubflowId, from: u64, len: u64) -> u64 {
         let subflow = &mut self.subflows[id];
         let room = u64::from(subflow.tcp.writable());
         let len = len.min(room) as u32;
@@ -256,6 +259,8 @@ impl Connection {
     pub(super) fn keep_time(&mut self, now: Time) {
         if !self.snd.is_outstanding() || self.ended.is_some() || self.mode != Mode::Multipath {
             self.retransmit = None;
+        } else if self.retransmit.is_none() && self.scheduler.waits_until_stale() {
+            self.retransmit = Some(self.subflows[0].tcp.expiry(now, self.interval));
         } else if self.retransmit.is_none() {
             let live = self.subflows.iter().filter(|subflow| subflow.is_ready());
             let longest = live.map(|subflow| subflow.tcp.rto()).max().unwrap_or(MIN_TIMEOUT);
@@ -268,6 +273,9 @@ impl Connection {
     pub(super) fn handle_data_timeout(&mut self, now: Time) {
         if self.retransmit.take_if(|due| *due <= now).is_none() {
             return;
+        }
+        if self.scheduler.waits_until_stale() && self.snd.una < self.snd.nxt {
+            return self.retransmit_first(now);
         }
         self.expiries += 1;
         if self.expiries > self.tcp_config.retries {

@@ -87,18 +87,16 @@ impl Scheduler for Kernel {
         true
     }
 
+    fn waits_until_stale(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self) {
         // All subflows are looked at each time that something is pushed (mptcp_sched_get_send()).
         self.burst = None;
     }
 
     fn pick(&mut self, _now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick> {
-        if !chunk.is_new {
-            // mptcp_subflow_get_retrans(): whoever has nothing queued, and was silent least.
-            let idle = candidates.iter().filter(|one| one.queued == 0);
-            let best = idle.min_by_key(|one| (chunk.was_on(one.subflow), one.backup, one.silent))?;
-            return Some(Pick { subflow: best.subflow, len: chunk.len.min(BURST).min(best.memory) });
-        }
         let of_burst = self.burst.and_then(|(subflow, left)| {
             let one = candidates.iter().find(|one| one.subflow == subflow)?;
             Some((one, left))
@@ -107,16 +105,13 @@ impl Scheduler for Kernel {
             Some((one, left)) => (one, left),
             None => {
                 let lingers = |one: &&Candidate| self.lingers(one);
-                let active = candidates.iter().filter(|one| !one.backup && !one.silent);
-                let backups = candidates.iter().filter(|one| one.backup && !one.silent);
-                let best = active
-                    .min_by_key(lingers)
-                    .or_else(|| backups.min_by_key(lingers))
-                    .or_else(|| candidates.iter().min_by_key(lingers))?;
+                // One that is stale is no candidate. What its timeouts say counts for nothing here.
+                let active = candidates.iter().filter(|one| !one.backup);
+                let best = active.min_by_key(lingers).or_else(|| candidates.iter().min_by_key(lingers))?;
                 if !self.has_memory(best) {
                     return None;
                 }
-                let burst = BURST.min(chunk.window);
+                let burst = if chunk.is_new { BURST.min(chunk.window) } else { BURST };
                 let known = self.known(best);
                 let weighed = u128::from(known.rate) * u128::from(best.taken)
                     + u128::from(Self::pacing_rate(best)) * u128::from(burst);

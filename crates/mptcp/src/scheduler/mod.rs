@@ -165,6 +165,12 @@ pub trait Scheduler: core::fmt::Debug + Send {
         false
     }
 
+    /// Whether a subflow keeps what it carries until it is stale, as in Linux (`connection/stale.rs`); else each of its timeouts gives that
+    /// to the others.
+    fn waits_until_stale(&self) -> bool {
+        false
+    }
+
     /// Something has changed, and what can be sent is scheduled.
     fn begin(&mut self) {}
 

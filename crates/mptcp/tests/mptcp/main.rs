@@ -7,3 +7,4 @@ mod hostile;
 mod network;
 mod paths;
 mod properties;
+mod stale;

@@ -4,7 +4,7 @@ use super::Connection;
 use crate::cc::CongestionMetrics;
 use crate::owner::{Mapping, Owned, Owner, Received, Receiving, Sending};
 use alloc::boxed::Box;
-use voxpath_units::Span;
+use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::Seq;
 
@@ -128,6 +128,18 @@ impl Connection {
     /// The retransmission timeout.
     pub fn rto(&self) -> Span {
         self.shared.rtt.rto()
+    }
+
+    /// When what is outstanding is looked after next, if nothing comes: by a loss probe, the reordering timer, a retransmission or a probe of the
+    /// window (Linux' `icsk_pending`, which is one of them).
+    pub fn retransmission_due(&self) -> Option<Time> {
+        let timers = &self.snd.timers;
+        Time::earliest([timers.retransmit, timers.persist, self.recovery.poll_timeout()])
+    }
+
+    /// When a timer expires that is set for `delay` by this connection's clock.
+    pub fn expiry(&self, now: Time, delay: Span) -> Time {
+        self.shared.rtt.expiry(now, delay)
     }
 
     /// Halves the congestion window, though nothing was lost: this path holds up the others (penalisation of Multipath TCP,
