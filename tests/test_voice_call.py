@@ -678,6 +678,7 @@ def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path)
     made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
     assert not made.talks[0].heard.values.any()
     one = verdict.judged(made, made.talks[0], ("emodel",))
+    assert page.talk_told(made.talks[0], one)["delay"] is None
     assert one.sentence == "nothing is heard: no frame came"
     assert (one.scores["emodel"].value, one.scores["emodel"].reason) == (None, "no frame came")
     assert not any("delay" in str(row[0]) for row in page.numbers(made.talks[0], one).rows)

@@ -73,11 +73,13 @@ def test_an_echo_comes_as_late_as_both_ways_take(tmp_path: Path):
     lag_ms = 1000 * int(np.argmax(lags[: size // 2])) / RATE
     # From one microphone's clock to the other's, and back to the first speaker's ear.
     opened = [int(talk.arrivals.captured[0] - talk.encoded.frame_ns) / 1e6 for talk in made.talks]
-    late_ms = opened[1] + lag_ms + delay.of(back).total_ms - opened[0]
+    way = delay.of(back)
+    assert way is not None
+    late_ms = opened[1] + lag_ms + way.total_ms - opened[0]
     acoustic = np.linalg.norm(np.subtract(ROOMS["office"].loudspeaker, ROOMS["office"].microphone)) / 0.343
-    both = back.echo.there_ms + delay.of(back).total_ms
+    both = back.echo.there_ms + way.total_ms
     assert late_ms == pytest.approx(both + acoustic, abs=0.5)
-    assert back.echo.way_ms(delay.of(back).total_ms) == both / 2
+    assert back.echo.way_ms(way.total_ms) == both / 2
 
 
 def test_the_echo_is_the_room_s_answer_to_what_was_heard(tmp_path: Path):
@@ -137,7 +139,7 @@ def test_models_that_are_not_made_for_echoes_say_so_and_opus_is_rated_without_th
     assert rating(made).of_echo > 5 > rating(silent).of_echo == 0
 
 
-def echo_of(loss: float, erle: float | None, there_ms: float) -> Echo:
+def echo_of(loss: float, erle: float | None, there_ms: float | None) -> Echo:
     nothing = np.zeros(0, np.int16)
     return Echo(Loudspeaker("office", loss, True), -loss, erle, erle, 0.0, there_ms, nothing, nothing, True)
 
@@ -174,6 +176,18 @@ def test_an_echo_beyond_the_range_of_g107_is_not_rated(tmp_path: Path):
     assert judged.scores["emodel"].value is None
     told = made.talks[1].echo.rows(judged.delay.total_ms)
     assert ["TELR", "not applicable"] in [row[:2] for row in told]
+
+
+@pytest.mark.parametrize(("there", "back"), [(None, 100.0), (100.0, None), (None, None)])
+def test_an_echo_that_nobody_hears_has_no_numbers(there: float | None, back: float | None):
+    echo = echo_of(20, None, there)
+    told = echo.told(back)
+    assert {told[key] for key in ("delay_ms", "telr_db", "t_ms", "beyond")} == {None}
+    assert echo.rows(back) == [["echo", "none", "no frame came there or back"]]
+
+
+def test_who_played_nothing_is_rated_without_an_echo():
+    assert echo_of(20, None, None).connection(emodel.of_delay(100), 100) == emodel.of_delay(100)
 
 
 @pytest.mark.parametrize(

@@ -58,14 +58,14 @@ class Delay:
         ]
 
 
-def of(talk: Talk) -> Delay:
-    """The delay of a direction; of frames that never came only what does not depend on the network."""
+def of(talk: Talk) -> Delay | None:
+    """The delay of a direction; none where no frame came."""
     arrivals, encoded = talk.arrivals, talk.encoded
     came = arrivals.complete != NEVER
+    if not came.any():
+        return None
     frame, codec = encoded.frame_ns / _MS, 1000 * encoded.lookahead / encoded.rate_hz
     canceller = 0.0 if talk.echo is None else talk.echo.canceller_ms
-    if not came.any():
-        return Delay(frame, codec, 0.0, 0.0, 0.0, 0.0, 0.0, canceller)
     captured, sent, complete = (
         times[came] / _MS for times in (arrivals.captured, arrivals.sent, arrivals.complete)
     )

@@ -148,7 +148,7 @@ class Echo:
             canceller, none where there is too little of such sections.
         erle_end_db: The same over the second half of these sections.
         canceller_ms: By how much the canceller's output is late.
-        there_ms: From the mouth to the loudspeaker.
+        there_ms: From the mouth to the loudspeaker; none where no frame came there.
         alone: What would be heard if there were no echo.
         clean: The same if every frame were there.
         settled: Whether the network gave the same with this echo as with the one that was made of it.
@@ -159,7 +159,7 @@ class Echo:
     erle_db: float | None
     erle_end_db: float | None
     canceller_ms: float
-    there_ms: float
+    there_ms: float | None
     alone: NDArray[np.int16]
     clean: NDArray[np.int16]
     settled: bool
@@ -171,24 +171,31 @@ class Echo:
         usual = emodel.Connection()
         return usual.slr + usual.rlr + self.loudspeaker.loss_db + self.erle_db
 
-    def way_ms(self, back_ms: float) -> float:
-        """T: the mean one-way delay of the echo path, of the delays mouth to ear of both ways."""
-        return (self.there_ms + back_ms) / 2
+    def late_ms(self, back_ms: float | None) -> float | None:
+        """From a word to its echo, mouth to ear there and back; none where nothing came on a way."""
+        return None if self.there_ms is None or back_ms is None else self.there_ms + back_ms
 
-    def beyond(self, back_ms: float) -> str | None:
-        """Why the E-model does not say what this echo does; none where it does."""
-        telr = self.telr_db()
+    def way_ms(self, back_ms: float | None) -> float | None:
+        """T: the mean one-way delay of the echo path, of the delays mouth to ear of both ways."""
+        late = self.late_ms(back_ms)
+        return None if late is None else late / 2
+
+    def beyond(self, back_ms: float | None) -> str | None:
+        """Why the E-model does not say what this echo does; none where it does, or there is no echo."""
+        telr, way = self.telr_db(), self.way_ms(back_ms)
+        if way is None:
+            return None
         if telr is None:
             return "there is too little of the echo alone to say what the canceller does to it"
         if telr < _TELR_DB[0]:
             return f"TELR of {telr:.0f} dB is below the {_TELR_DB[0]:g} dB that G.107 begins with"
-        if self.way_ms(back_ms) > emodel.MOST_DELAY_MS:
+        if way > emodel.MOST_DELAY_MS:
             most = f"{emodel.MOST_DELAY_MS:g} ms that G.107 knows of echoes"
-            return f"T of {self.way_ms(back_ms):.0f} ms is above the {most}"
+            return f"T of {emodel.above(way, emodel.MOST_DELAY_MS)} ms is above the {most}"
         return None
 
-    def told(self, back_ms: float) -> dict[str, Any]:
-        """What programs are told; delays in milliseconds, levels in dB."""
+    def told(self, back_ms: float | None) -> dict[str, Any]:
+        """What programs are told; delays in milliseconds, levels in dB, none of an echo that nobody hears."""
         return {
             "room": self.loudspeaker.room,
             "echo_loss_db": self.loudspeaker.loss_db,
@@ -196,17 +203,20 @@ class Echo:
             "level_db": self.level_db,
             "erle_db": self.erle_db,
             "erle_second_half_db": self.erle_end_db,
-            "delay_ms": self.there_ms + back_ms,
-            "telr_db": self.telr_db(),
+            "delay_ms": self.late_ms(back_ms),
+            "telr_db": None if self.late_ms(back_ms) is None else self.telr_db(),
             "t_ms": self.way_ms(back_ms),
             "beyond": self.beyond(back_ms),
             "settled": self.settled,
         }
 
-    def rows(self, back_ms: float) -> list[list[str | Cell]]:
+    def rows(self, back_ms: float | None) -> list[list[str | Cell]]:
         """What a terminal and the page show."""
+        late, way = self.late_ms(back_ms), self.way_ms(back_ms)
+        if late is None or way is None:
+            return [["echo", "none", "no frame came there or back"]]
         place = f"{self.loudspeaker.room}, {self.loudspeaker.loss_db:g} dB from loudspeaker to microphone"
-        delay = f"{self.there_ms + back_ms:.0f} ms"
+        delay = f"{late:.0f} ms"
         level = "none" if self.level_db is None else f"{self.level_db:.0f} dB"
         found: list[list[str | Cell]] = [
             ["echo's delay", delay, "after the words that it is of: mouth to ear there and back"],
@@ -222,25 +232,27 @@ class Echo:
             found.append(["TELR", "not applicable", why or ""])
         else:
             above = f"; {_TELR_DB[1]:g} dB in the E-model, which ends there" if telr > _TELR_DB[1] else ""
-            told = f"of a handset's SLR + RLR and the echo path; T = {self.way_ms(back_ms):.0f} ms{above}"
+            told = f"of a handset's SLR + RLR and the echo path; T = {way:.0f} ms{above}"
             found.append(["TELR", f"{telr:.1f} dB", told])
         if not self.settled:
             found.append(["echo", "approximate", "the network changed with it, and did not settle"])
         return found
 
     def connection(self, given: Connection, back_ms: float) -> Connection:
-        """The connection with this echo; a TELR above the range counts as its end, which nobody hears.
+        """The connection with this echo, if any; a TELR above the range counts as its end: nobody hears it.
 
         Who listens has a handset; so the loop for the listener's echo has its loss and that of the room.
         """
-        telr = self.telr_db()
+        telr, late, way = self.telr_db(), self.late_ms(back_ms), self.way_ms(back_ms)
+        if late is None or way is None:
+            return given
         if telr is None or self.erle_db is None:
             raise ValueError("ask `beyond` first")
         return replace(
             given,
             telr=min(telr, _TELR_DB[1]),
-            t_ms=self.way_ms(back_ms),
-            tr_ms=self.there_ms + back_ms,
+            t_ms=way,
+            tr_ms=late,
             wepl=min(given.wepl, self.loudspeaker.loss_db + self.erle_db + _HANDSET_DB),
         )
 

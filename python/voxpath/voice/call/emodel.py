@@ -137,15 +137,15 @@ def beyond(ppl: float, burst_r: float, ta_ms: float) -> list[str]:
     most_r = float(_most_burst_r(np.array(ppl)))
     found = []
     if ppl > MOST_PPL:
-        found.append(f"a loss of {_above(ppl, MOST_PPL)} % (at most {MOST_PPL:g} %)")
+        found.append(f"a loss of {above(ppl, MOST_PPL)} % (at most {MOST_PPL:g} %)")
     if burst_r > most_r:
-        found.append(f"a BurstR of {_above(burst_r, most_r)} (at most {most_r:g} with this loss)")
+        found.append(f"a BurstR of {above(burst_r, most_r)} (at most {most_r:g} with this loss)")
     if ta_ms > MOST_DELAY_MS:
-        found.append(f"a delay of {_above(ta_ms, MOST_DELAY_MS)} ms (at most {MOST_DELAY_MS:g} ms)")
+        found.append(f"a delay of {above(ta_ms, MOST_DELAY_MS)} ms (at most {MOST_DELAY_MS:g} ms)")
     return found
 
 
-def _above(value: float, most: float) -> str:
+def above(value: float, most: float) -> str:
     """A value with as many digits as show that it is above the most."""
     # With 17 digits a number of 64 bits is told exactly.
     texts = (f"{value:.{digits}g}" for digits in range(max(3, len(str(int(value)))), 18))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from voxpath.document import VoiceFate
+    from voxpath.voice.call.delay import Delay
     from voxpath.voice.call.path import Call
     from voxpath.voice.call.talk import Talk
     from voxpath.voice.call.verdict import Verdict
@@ -64,9 +65,9 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     rows: list[list[str | Cell]] = []
     if talk.said.notes:
         rows.append(["recording", f"{talk.said.rate_hz} samples/s", "; ".join(talk.said.notes)])
-    if (talk.arrivals.complete != NEVER).any():
+    if delay is not None:
         rows += [
-            ["delay, mouth to ear", f"{delay.total_ms:.0f} ms", _shares(verdict)],
+            ["delay, mouth to ear", f"{delay.total_ms:.0f} ms", _shares(delay)],
             [
                 "delay of the network",
                 f"{delay.network_ms:.0f} ms",
@@ -87,7 +88,7 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     if heard.count(Fate.UNSENT):
         rows.append(["not sent", str(heard.count(Fate.UNSENT)), "frames in which nobody speaks (DTX)"])
     if talk.echo is not None:
-        rows += talk.echo.rows(delay.total_ms)
+        rows += talk.echo.rows(None if delay is None else delay.total_ms)
     rows += [
         [MEASURES[name].title, score.text, score.reason or MEASURES[name].scale]
         for name, score in verdict.scores.items()
@@ -98,14 +99,15 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
 
 def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
     """The same for programs: delays in milliseconds, frames by their fate, scores by their measure."""
-    heard = talk.heard
+    heard, delay = talk.heard, verdict.delay
+    total_ms = None if delay is None else delay.total_ms
     return {
         "from": talk.way.from_,
         "to": talk.way.to,
         "said": talk.said.name,
         "duration_s": talk.said.duration_s,
         "sentence": verdict.sentence,
-        "delay": {**asdict(verdict.delay), "total_ms": verdict.delay.total_ms},
+        "delay": None if delay is None else {**asdict(delay), "total_ms": total_ms},
         "frames": {
             "sent": int(talk.sent.sum()),
             "never_came": _never_came(talk),
@@ -115,7 +117,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
             "unsent": heard.count(Fate.UNSENT),
         },
         "scores": {name: asdict(score) for name, score in verdict.scores.items()},
-        "echo": None if talk.echo is None else talk.echo.told(verdict.delay.total_ms),
+        "echo": None if talk.echo is None else talk.echo.told(total_ms),
     }
 
 
@@ -123,8 +125,8 @@ def _never_came(talk: Talk) -> int:
     return int((talk.sent & (talk.arrivals.complete == NEVER)).sum())
 
 
-def _shares(verdict: Verdict) -> str:
-    return ", ".join(f"{name} {ms:.1f}" for name, ms in verdict.delay.shares if abs(ms) >= 0.05)
+def _shares(delay: Delay) -> str:
+    return ", ".join(f"{name} {ms:.1f}" for name, ms in delay.shares if abs(ms) >= 0.05)
 
 
 def report(call: Call, verdicts: Sequence[Verdict], command: str) -> Report:

@@ -209,6 +209,7 @@ def _with_echo(sender: _Sender, sent: _Sent, loudspeaker: Loudspeaker) -> _Sent:
             break
         before = now
     there, back = sent.talks
+    way = delay.of(there)
     quiet = sender.codec.encode(made.voice, sender.wish)
     alone = player.play(sender.codec, quiet, back.arrivals, sender.wants.buffer).values
     told = echo.Echo(
@@ -217,7 +218,7 @@ def _with_echo(sender: _Sender, sent: _Sent, loudspeaker: Loudspeaker) -> _Sent:
         made.erle_db,
         made.erle_end_db,
         made.canceller_ms,
-        there_ms=delay.of(there).total_ms,
+        there_ms=None if way is None else way.total_ms,
         alone=alone,
         clean=player.clean(sender.codec, quiet),
         settled=settled,

@@ -48,7 +48,7 @@ class Verdict:
 
     sentence: str
     scores: Mapping[str, Score]
-    delay: Delay
+    delay: Delay | None
 
 
 def judged(call: Call, talk: Talk, names: Sequence[str]) -> Verdict:

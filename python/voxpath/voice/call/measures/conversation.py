@@ -80,13 +80,14 @@ def _judge(evidence: Evidence) -> Judged | None:
 
 def _rated(evidence: Evidence) -> Judged | None:
     talk = evidence.talk
-    if unheard(talk) is not None or beyond(talk) is not None:
+    way = delay.of(talk)
+    if way is None or unheard(talk) is not None or beyond(talk) is not None:
         return None
     missing = np.isin(talk.heard.fates, MISSING)
     sent = missing[talk.sent]
     burst_r = emodel.burst_ratio(sent.tolist())
     late = talk.heard.count(MISSING[0]) / max(1, int(missing.sum()))
-    total_ms = delay.of(talk).total_ms
+    total_ms = way.total_ms
     connection = emodel.of_delay(total_ms)
     of_echo = 0.0
     if talk.echo is not None:
@@ -144,7 +145,8 @@ def unheard(talk: Talk) -> str | None:
 
 def beyond(talk: Talk) -> str | None:
     """Why the E-model does not rate the echo in a direction; none where it does, or there is none."""
-    return None if talk.echo is None else talk.echo.beyond(delay.of(talk).total_ms)
+    way = delay.of(talk)
+    return None if talk.echo is None or way is None else talk.echo.beyond(way.total_ms)
 
 
 def _opinion(evidence: Evidence, values: NDArray[np.int16]) -> float | None:
