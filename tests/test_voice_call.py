@@ -574,9 +574,48 @@ def test_what_is_missing_of_a_file_that_is_cut_off_is_told(tmp_path: Path):
     cut = read(tmp_path / "cut.wav")
     assert cut.notes == ("the file is cut off: it has 5.04 s of the 10.09 s that it says",)
     # What writes as it hears does not know how long that will be.
-    for size in (0xFFFF_FFFF, 0x7FFF_FFFF, 0):
+    for size in (0xFFFF_FFFF, 0x7FFF_FFFF, 0x7FFE_FFFF, 0):
         (tmp_path / "pipe.wav").write_bytes(octets[:40] + size.to_bytes(4, "little") + octets[44:])
         assert read(tmp_path / "pipe.wav").notes == (), size
+
+
+def test_a_whole_wav_with_a_wrong_byte_rate_is_whole(tmp_path: Path):
+    voice = read(None)
+    octets = save(tmp_path / "whole.wav", voice.values, voice.rate_hz).read_bytes()
+    wrong = tmp_path / "wrong.wav"
+    wrong.write_bytes(octets[:28] + (1_000).to_bytes(4, "little") + octets[32:])
+    assert read(wrong).notes == ()
+
+
+@pytest.mark.parametrize("suffix", ["flac", "m4a", "mp4", "mkv", "ogg", "mp3", "aac", "aiff"])
+def test_a_whole_file_is_not_said_to_be_cut_off(suffix: str, tmp_path: Path):
+    import av
+
+    path = tmp_path / f"said.{suffix}"
+    codec = {"ogg": "libopus", "mp3": "libmp3lame", "flac": "flac", "aiff": "pcm_s16be"}.get(suffix, "aac")
+    film = suffix in {"mp4", "mkv"}
+    said = np.concatenate((read(None).values, np.zeros(160_000, np.int16)))
+    with av.open(str(path), "w") as file:
+        sound = file.add_stream(codec, rate=48_000 if suffix == "ogg" else 16_000, layout="mono")
+        picture = file.add_stream("mpeg4", rate=5, width=64, height=64, pix_fmt="yuv420p") if film else None
+        frame = av.AudioFrame.from_ndarray(said[None], "s16", "mono")
+        frame.sample_rate = 16_000
+        resampler = av.AudioResampler(sound.format, "mono", sound.rate, sound.frame_size or 1024)
+        for part in [*resampler.resample(frame), *resampler.resample(None)]:
+            file.mux(sound.encode(part))
+        file.mux(sound.encode(None))
+        for _ in range(200 if picture else 0):
+            file.mux(picture.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8))))
+        if picture:
+            file.mux(picture.encode(None))
+    one = read(path)
+    assert one.notes == ()
+    assert one.duration_s == pytest.approx(len(said) / 16_000, abs=0.1)
+    if suffix == "flac":
+        octets, twice = path.read_bytes(), 2 * len(said)
+        # The head's count of samples (RFC 9639 section 8.2).
+        path.write_bytes(octets[:22] + twice.to_bytes(4, "big") + octets[26:])
+        assert "is cut off" in read(path).notes[0]
 
 
 def test_words_that_are_no_text_are_refused(tmp_path: Path):

@@ -14,6 +14,8 @@ from voxpath.extras import install
 from voxpath.voice.call.problems import CallError
 
 if TYPE_CHECKING:
+    from av import AudioStream
+    from av.container import InputContainer
     from numpy.typing import NDArray
 
 SAMPLE = "sample.flac"
@@ -23,8 +25,11 @@ LOWEST_HZ, HIGHEST_HZ = 8_000, 48_000
 _FULL = 32_767
 _ROUNDED_S = 0.1
 """By so much a compressed file's own length may be off."""
-_UNKNOWN = 0x7FFF_0000
-"""From this size on, in bytes, a WAVE file's data has no end that was known."""
+_UNKNOWN = 0x7FF0_0000
+"""From this size on, in bytes, a WAVE file's data has no end that was known: who writes as it comes puts 2 or
+4 GiB less some headers there, or 0."""
+_TELLING = frozenset({"flac", "mp4"})
+"""FFmpeg's names of formats whose head says how long each of its streams is. Of others it guesses."""
 _FLOATS = frozenset({"flt", "fltp", "dbl", "dblp"})
 """FFmpeg's names of formats of samples that may be no numbers."""
 
@@ -111,7 +116,7 @@ def _read(path: Path, name: str) -> Recording:
                     f"{name}: has {rate} samples a second; a call takes {LOWEST_HZ} to {HIGHEST_HZ}"
                 )
             resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
-            promised = container.duration / 1e6 if container.duration else None
+            promised = _promised(container, stream)
             parts = []
             for frame in container.decode(stream):
                 if frame.format.name in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
@@ -125,7 +130,9 @@ def _read(path: Path, name: str) -> Recording:
         raise CallError(f"{name}: has no samples")
     text = path.with_suffix(".txt")
     notes = [f"{channels} channels, mixed to one"] if channels > 1 else []
-    notes += _cut_off(len(values) / rate, _of_wav(path) or promised)
+    seconds = len(values) / rate
+    share = _share_there(path)
+    notes += _cut_off(seconds, promised if share is None else seconds / share)
     said = _words(text) if text.is_file() else None
     recording = Recording(name, rate, values, said, tuple(notes))
     clipped = recording.clipped
@@ -141,23 +148,31 @@ def _cut_off(seconds: float, promised: float | None) -> list[str]:
     return [f"the file is cut off: it has {seconds:.2f} s of the {promised:.2f} s that it says"]
 
 
-def _of_wav(path: Path) -> float | None:
-    """How long a RIFF WAVE file says that it is, in seconds; FFmpeg goes by the file's size."""
-    octets_per_s = 0
+def _promised(container: InputContainer, stream: AudioStream) -> float | None:
+    """How long the sound is by the file's own head, in seconds; none where FFmpeg may have guessed it."""
+    if not _TELLING & set(container.format.name.split(",")):
+        return None
+    if stream.duration is None or stream.time_base is None:
+        return None
+    return float(stream.duration * stream.time_base)
+
+
+def _share_there(path: Path) -> float | None:
+    """Of the data that a RIFF WAVE file says to have, how much is there; none of another file.
+
+    All is there of a file whose writer did not know the size.
+    """
     with path.open("rb") as file:
         head = file.read(12)
         if head[:4] != b"RIFF" or head[8:] != b"WAVE":
             return None
         while len(chunk := file.read(8)) == 8:
-            name, size = chunk[:4], int.from_bytes(chunk[4:], "little")
-            if name == b"data":
-                # What is written as it comes does not know its size.
-                return size / octets_per_s if octets_per_s and 0 < size < _UNKNOWN else None
-            content = file.read(size) if name == b"fmt " else b""
-            if name == b"fmt ":
-                octets_per_s = int.from_bytes(content[8:12], "little")
-            file.seek(size + size % 2 - len(content), 1)
-    return None
+            size = int.from_bytes(chunk[4:], "little")
+            if chunk[:4] == b"data":
+                there = path.stat().st_size - file.tell()
+                return min(1.0, there / size) if 0 < size < _UNKNOWN else 1.0
+            file.seek(size + size % 2, 1)
+    return 1.0
 
 
 def _words(path: Path) -> str:
