@@ -308,16 +308,55 @@ _LOSSES = st.one_of(
 )
 
 
-@given(_LOSSES, st.data(), st.sampled_from([4.3, 10.0, 25.1]), st.floats(1, 800), st.floats(0, 500))
+_TABLE = [Impairment(0.0, 4.3, ""), Impairment(11.0, 19.0, ""), CODECS["g711"].impairment]
+_DERIVED = st.builds(
+    lambda ie, more, ppl, burst: Impairment(ie, emodel.bpl_of(ie, ie + more, ppl, ppl / burst), ""),
+    st.floats(0, 95),
+    st.floats(0, 95),
+    st.floats(0.1, 50),
+    st.floats(1, 3),
+)
+
+
+@given(_LOSSES, st.data(), st.sampled_from(_TABLE) | _DERIVED, st.floats(1, 800), st.floats(0, 500))
 def test_no_further_loss_or_delay_makes_a_call_better(
-    lost: list[bool], data: st.DataObject, bpl: float, delay: float, later: float
+    lost: list[bool], data: st.DataObject, known: Impairment, delay: float, later: float
 ):
     more = [one or other for one, other in zip(lost, data.draw(_mask(len(lost))), strict=True)]
-    known = Impairment(0.0, bpl, "")
     before = conversation.rated(known, delay, np.array(lost), 0.0).rating
     after = conversation.rated(known, delay + later, np.array(more), 0.0).rating
     assert 0 <= after.r <= before.r + 1e-9
     assert 1 <= after.mos <= before.mos + 1e-9
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_no_further_loss_makes_the_rating_of_a_codec_better(codec: str, tmp_path: Path):
+    voice = read(None)
+    path = save(tmp_path / "short.wav", voice.values[16_000 : 5 * 16_000], 16_000)
+    made = call(PERFECT, (path,), codec=codec, out=tmp_path)
+    (talk,) = made.talks
+    count = len(talk.encoded.frames)
+    order = np.random.default_rng(5).permutation(np.arange(1, count))
+    before = math.inf
+    for lost in (0, count // 20, count // 4, int(0.84 * count), int(0.9 * count), count - 2):
+        complete = talk.arrivals.complete.copy()
+        complete[order[:lost]] = NEVER
+        arrivals = dataclasses.replace(talk.arrivals, complete=complete)
+        heard = play(made.codec, talk.encoded, arrivals, made.buffer)
+        one = judge(Evidence(dataclasses.replace(talk, arrivals=arrivals, heard=heard), made.codec, False))
+        assert one is not None
+        assert one.rating.r <= before
+        before = one.rating.r
+    assert before == 0
+
+
+@given(st.floats(0, 60), st.floats(0.5, 20), st.floats(1, 2), st.floats(1, 40))
+def test_a_derived_robustness_gives_the_impairment_that_it_comes_from(
+    ie: float, ppl: float, burst: float, bpl: float
+):
+    effective = emodel.effective(ie, bpl, ppl, burst)
+    assume(effective < 95)
+    assert emodel.bpl_of(ie, effective, ppl, ppl / burst) == pytest.approx(bpl)
 
 
 def _mask(length: int) -> st.SearchStrategy[list[bool]]:
@@ -356,7 +395,7 @@ def test_what_is_just_beyond_a_range_is_told_with_the_digits_that_show_it(more: 
 
 def judged(delay: float, loss: float, burst: float = 1.0, late: float = 0.0) -> Judged:
     connection = dataclasses.replace(emodel.of_delay(delay), bpl=25.1, ppl=loss, burst_r=burst)
-    return Judged(emodel.rate(connection), 0.0, False, burst, late)
+    return Judged(emodel.rate(connection), 0.0, None, burst, late)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from test_voice_call import FAR, PERFECT, save, tone
 from voxpath.voice.call import Call, call, delay, emodel, verdict
+from voxpath.voice.call.codecs.base import Encoded
 from voxpath.voice.call.echo import ROOMS, Echo, Loudspeaker, weighted_loss
 from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import judge
@@ -141,7 +142,8 @@ def test_models_that_are_not_made_for_echoes_say_so_and_opus_is_rated_without_th
 
 def echo_of(loss: float, erle: float | None, there_ms: float | None) -> Echo:
     nothing = np.zeros(0, np.int16)
-    return Echo(Loudspeaker("office", loss, True), -loss, erle, erle, 0.0, there_ms, nothing, nothing, True)
+    quiet = Encoded("", 8_000, 0, 160, [], 0, [])
+    return Echo(Loudspeaker("office", loss, True), -loss, erle, erle, 0.0, there_ms, nothing, quiet, True)
 
 
 @given(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from voxpath.document import Cell
     from voxpath.voice.aec.rooms import Place
+    from voxpath.voice.call.codecs.base import Encoded
     from voxpath.voice.call.emodel import Connection
     from voxpath.voice.call.recording import Recording
 
@@ -150,7 +151,7 @@ class Echo:
         canceller_ms: By how much the canceller's output is late.
         there_ms: From the mouth to the loudspeaker; none where no frame came there.
         alone: What would be heard if there were no echo.
-        clean: The same if every frame were there.
+        quiet: The frames of the words without it.
         settled: Whether the network gave the same with this echo as with the one that was made of it.
     """
 
@@ -161,7 +162,7 @@ class Echo:
     canceller_ms: float
     there_ms: float | None
     alone: NDArray[np.int16]
-    clean: NDArray[np.int16]
+    quiet: Encoded
     settled: bool
 
     def telr_db(self) -> float | None:

@@ -21,7 +21,10 @@ MOST_PPL, MOST_DELAY_MS = 20.0, 500.0
 """Packet loss in per cent and one-way delay up to which G.107 permits its use (table 2)."""
 _MOST_BURST_R, _MOST_BURST_R_OF_FEW, _FEW = 2.0, 8.0, 2.0
 """BurstR is permitted up to the first, or up to the second where Ppl is at most the third."""
-_MOST_IE = 95.0
+MOST_BPL = 40.0
+"""The end of the range of Bpl (table 2)."""
+_LEAST = 1e-3
+MOST_IE = 95.0
 """What (7-29) ends at: nothing is left of the speech."""
 
 
@@ -123,7 +126,21 @@ def rate(given: Connection) -> Rating:
 
 def effective(ie: float, bpl: float, ppl: float, burst_r: float = 1) -> float:
     """Ie,eff (7-29): of a codec with so much loss, both in per cent; at most 95."""
-    return min(_MOST_IE, ie + (_MOST_IE - ie) * ppl / (ppl / burst_r + bpl)) if ppl else ie
+    return min(MOST_IE, ie + (MOST_IE - ie) * ppl / (ppl / burst_r + bpl)) if ppl else ie
+
+
+def bpl_of(ie: float, effective: float, ppl: float, spread: float) -> float:
+    """Bpl with which (7-29) gives an Ie,eff; at most the end of its range, and above 0.
+
+    Args:
+        ie: Of the codec without loss.
+        effective: Ie,eff.
+        ppl: Packet loss, in per cent.
+        spread: Ppl / BurstR.
+    """
+    if effective <= ie:
+        return MOST_BPL
+    return min(MOST_BPL, max((MOST_IE - ie) * ppl / (effective - ie) - spread, _LEAST))
 
 
 def beyond(ppl: float, burst_r: float, ta_ms: float) -> list[str]:

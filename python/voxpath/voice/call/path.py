@@ -220,7 +220,7 @@ def _with_echo(sender: _Sender, sent: _Sent, loudspeaker: Loudspeaker) -> _Sent:
         made.canceller_ms,
         there_ms=None if way is None else way.total_ms,
         alone=alone,
-        clean=player.clean(sender.codec, quiet),
+        quiet=quiet,
         settled=settled,
     )
     return replace(sent, talks=[there, replace(back, echo=told)])

@@ -64,8 +64,16 @@ class Heard:
 
 def clean(codec: Codec, encoded: Encoded) -> NDArray[np.int16]:
     """What would be heard if every frame were there: decoding what was encoded."""
+    return lossy(codec, encoded, np.zeros(len(encoded.frames), np.bool_))
+
+
+def lossy(codec: Codec, encoded: Encoded, lost: NDArray[np.bool_]) -> NDArray[np.int16]:
+    """What would be heard if these frames were lost, without copies, and all others there."""
     with codec.decoder(encoded) as decoder:
-        parts = [decoder.play(frame) if frame else decoder.conceal() for frame in encoded.frames]
+        parts = [
+            decoder.play(frame) if frame and not gone else decoder.conceal()
+            for frame, gone in zip(encoded.frames, lost, strict=True)
+        ]
     return _cut(np.concatenate(parts), encoded)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from voxpath.voice.call import delay, emodel
+from voxpath.voice.call import delay, emodel, player
+from voxpath.voice.call.codecs.base import Impairment
 from voxpath.voice.call.measures.base import Score
 from voxpath.voice.call.measures.pesq import Pesq
 from voxpath.voice.call.player import MISSING, Fate
@@ -15,10 +17,13 @@ from voxpath.voice.call.player import MISSING, Fate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from voxpath.voice.call.codecs.base import Impairment
+    from voxpath.voice.call.codecs.base import Encoded
     from voxpath.voice.call.measures.base import Evidence
     from voxpath.voice.call.talk import Talk
 
+_LOST, _LEAST_LOST, _MOST_PATTERNS = 0.1, 50, 8
+"""Where a codec's Bpl is derived: the share of the frames that are lost, and how many at least, all ways
+together, of which there are no more than the last. Our choice."""
 _NOBODY = emodel.rate(emodel.Connection())
 """The default connection, which nothing impairs."""
 
@@ -30,7 +35,7 @@ class Judged:
     Attributes:
         rating: Of the connection.
         codec: Ie without loss.
-        derived: Whether Ie,eff comes from PESQ, since no recommendation has the codec.
+        derived: Ie and Bpl that come from PESQ, where no recommendation has the codec.
         burst_r: Of what is concealed.
         late: Share of the concealed frames that came too late.
         of_echo: What the echo of the listener's own words takes from R.
@@ -40,7 +45,7 @@ class Judged:
 
     rating: emodel.Rating
     codec: float
-    derived: bool
+    derived: Impairment | None
     burst_r: float
     late: float
     of_echo: float = 0.0
@@ -85,7 +90,6 @@ def _rated(evidence: Evidence) -> Judged | None:
         return None
     missing = np.isin(talk.heard.fates, MISSING)
     sent = missing[talk.sent]
-    burst_r = emodel.burst_ratio(sent.tolist())
     late = talk.heard.count(MISSING[0]) / max(1, int(missing.sum()))
     total_ms = way.total_ms
     connection = emodel.of_delay(total_ms)
@@ -95,19 +99,9 @@ def _rated(evidence: Evidence) -> Judged | None:
         of_echo = max(0.0, emodel.rate(connection).id_ - silent.id_)
     known = evidence.codec.impairment
     if known is not None:
-        return _by_table(known, connection, sent, late, of_echo)
-    heard = _opinion(evidence, talk.heard.values if talk.echo is None else talk.echo.alone)
-    if heard is None:
-        return None
-    effective = _equipment(heard)
-    codec = effective
-    if missing.any():
-        best = _opinion(evidence, talk.clean if talk.echo is None else talk.echo.clean)
-        codec = effective if best is None else min(effective, _equipment(best))
-    # The losses are in what PESQ heard.
-    outside = tuple(emodel.beyond(100 * float(sent.mean()), 1.0, total_ms))
-    rating = emodel.rate(replace(connection, ie=effective))
-    return Judged(rating, codec, True, burst_r, late, of_echo, outside)
+        return _judged(known, connection, sent, late, of_echo)
+    derived = _derived(evidence)
+    return None if derived is None else _judged(derived, connection, sent, late, of_echo, derived)
 
 
 def rated(known: Impairment, total_ms: float, missing: NDArray[np.bool_], late: float) -> Judged:
@@ -119,17 +113,22 @@ def rated(known: Impairment, total_ms: float, missing: NDArray[np.bool_], late: 
         missing: Whether each frame that was sent is concealed; at least one is not.
         late: Share of these that came too late.
     """
-    return _by_table(known, emodel.of_delay(total_ms), missing, late, 0.0)
+    return _judged(known, emodel.of_delay(total_ms), missing, late, 0.0)
 
 
-def _by_table(
-    known: Impairment, connection: emodel.Connection, missing: NDArray[np.bool_], late: float, of_echo: float
+def _judged(
+    known: Impairment,
+    connection: emodel.Connection,
+    missing: NDArray[np.bool_],
+    late: float,
+    of_echo: float,
+    derived: Impairment | None = None,
 ) -> Judged:
     burst_r = emodel.burst_ratio(missing.tolist())
     outside = tuple(emodel.beyond(100 * float(missing.mean()), burst_r, connection.ta_ms))
     ppl, rated_burst_r = emodel.losses(missing.tolist(), known.bpl)
     lossy = replace(connection, ie=known.ie, bpl=known.bpl, ppl=ppl, burst_r=rated_burst_r)
-    return Judged(emodel.rate(lossy), known.ie, False, burst_r, late, of_echo, outside)
+    return Judged(emodel.rate(lossy), known.ie, derived, burst_r, late, of_echo, outside)
 
 
 def unheard(talk: Talk) -> str | None:
@@ -149,13 +148,45 @@ def beyond(talk: Talk) -> str | None:
     return None if talk.echo is None or way is None else talk.echo.beyond(way.total_ms)
 
 
-def _opinion(evidence: Evidence, values: NDArray[np.int16]) -> float | None:
+def _derived(evidence: Evidence) -> Impairment | None:
+    """Ie and Bpl of a codec by PESQ's scores of this recording, without the network (as P.834 does).
+
+    Ie is that of the recording without loss; Bpl is that with which (7-29) gives the mean Ie,eff where one
+    frame of ten is lost. What the network loses changes neither. So more loss makes no R better, which
+    PESQ's score of what was heard can be.
+    """
+    talk = evidence.talk
+    encoded = talk.encoded if talk.echo is None else talk.echo.quiet
+    clean = talk.clean if talk.echo is None else player.clean(evidence.codec, encoded)
+    best = _opinion(evidence, encoded, clean)
+    if best is None:
+        return None
+    ie = _equipment(best)
+    if not np.isin(talk.heard.fates, MISSING).any():
+        return Impairment(ie, emodel.MOST_BPL, "PESQ")
+    places = np.flatnonzero([bool(frame) for frame in encoded.frames])
+    count = max(1, round(_LOST * len(places)))
+    found = []
+    for seed in range(min(_MOST_PATTERNS, math.ceil(_LEAST_LOST / count))):
+        lost = np.zeros(len(encoded.frames), np.bool_)
+        lost[np.random.default_rng(seed).choice(places, count, replace=False)] = True
+        ppl = 100 * count / len(places)
+        opinion = _opinion(evidence, encoded, player.lossy(evidence.codec, encoded, lost))
+        # Where PESQ hears nothing any more, nothing is left of the speech.
+        impaired = emodel.MOST_IE if opinion is None else _equipment(opinion)
+        found.append((ppl, ppl / emodel.burst_ratio(lost[places].tolist()), impaired))
+    ppl, spread, effective = (float(one) for one in np.mean(found, axis=0))
+    return Impairment(ie, emodel.bpl_of(ie, effective, ppl, spread), "PESQ")
+
+
+def _opinion(evidence: Evidence, encoded: Encoded, values: NDArray[np.int16]) -> float | None:
     """PESQ's score of samples in place of what was heard, the echo left out."""
     talk = evidence.talk
-    if values is talk.heard.values:
+    if talk.echo is None and np.array_equal(values, talk.heard.values):
         return Pesq().score(evidence).value
-    other = replace(talk.heard, values=values)
-    return Pesq().score(replace(evidence, talk=replace(talk, heard=other, echo=None), known={})).value
+    heard = replace(talk.heard, values=values)
+    other = replace(talk, encoded=encoded, heard=heard, echo=None)
+    return Pesq().score(replace(evidence, talk=other, known={})).value
 
 
 def _equipment(mos: float) -> float:
@@ -193,6 +224,8 @@ class Conversation:
             told += f"; {evidence.speechless}"
         if judged.beyond:
             told += f"; beyond the range of G.107: {', '.join(judged.beyond)}"
-        if judged.derived:
-            told += "; no recommendation has an Ie of this codec: Ie,eff gives PESQ's score (as P.834 does)"
+        if (derived := judged.derived) is not None:
+            told += "; no recommendation has this codec: Ie"
+            told += f" and Bpl ({derived.bpl:.1f}) are" if judged.of_loss else " is"
+            told += " derived from PESQ's scores of this recording without the network (as P.834 does)"
         return Score(f"{judged.rating.mos:.2f}", judged.rating.mos, told)
