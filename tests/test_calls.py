@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 from tshark import dissect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CALL = """\
 name = "a call"
@@ -175,6 +179,98 @@ def test_tshark_sees_who_is_there_what_is_asked_for_and_who_leaves(ends):
             lost |= {(int(base) + 1 + bit) % 65536 for bit in range(16) if bits >> bit & 1}
         assert lost <= was_sent
         assert lost.isdisjoint(seq for number, seq in had_come if number < int(frame))
+
+
+@pytest.fixture
+def repaired(voxpath, tmp_path: Path) -> Path:
+    """The folder of a call under NADA's control, with redundant audio, captured at both ends."""
+    return run(voxpath, tmp_path, '"nada"', "redundancy = 1", "--capture", "client", "--capture", "server")
+
+
+def runs_of_reports(payload: bytes) -> Iterator[tuple[int, int, list[int]]]:
+    """Sources in a report of RFC 8888, with the first number and what is said of each packet (section 3.1).
+
+    tshark 4.0 does not know the format.
+    """
+    (length,) = struct.unpack_from(">H", payload, 2)
+    assert len(payload) == 4 * (length + 1), "it is alone in its datagram"
+    at, end = 8, len(payload) - 4
+    while at < end:
+        ssrc, begin, count = struct.unpack_from(">IHH", payload, at)
+        at += 8
+        yield ssrc, begin, list(struct.unpack_from(f">{count}H", payload, at))
+        at += 2 * (count + count % 2)
+    assert at == end
+
+
+def test_a_report_of_rfc_8888_says_of_each_packet_whether_and_when_it_came(repaired: Path):
+    came = repaired / "captures" / "server.pcapng"
+    names = ("frame.time_relative", "rtp.ssrc", "rtp.seq")
+    arrivals = {
+        (int(ssrc, 16), int(seq)): float(at)
+        for at, ssrc, seq in dissect(came, "ip.src == 10.0.0.1 && rtp", *names)
+    }
+    reports = dissect(
+        came, "ip.src == 10.0.0.2 && rtcp.pt == 205 && rtcp.rtpfb.fmt == 11", "frame.time_relative",
+        "udp.payload",
+    )  # fmt: skip
+    assert len(reports) > 50
+    found = {True: 0, False: 0}
+    for at, payload in reports:
+        for ssrc, begin, packets in runs_of_reports(bytes.fromhex(payload)):
+            for number, said in enumerate(packets, begin):
+                arrived = arrivals.get((ssrc, number % 65536))
+                # Later packets are in the next report.
+                had_come = arrived is not None and arrived <= float(at)
+                assert bool(said >> 15) == had_come, (ssrc, number, at)
+                found[had_come] += 1
+                if arrived is not None and had_come:
+                    assert said >> 13 & 3 == 0, "nothing was marked"
+                    assert abs((said & 0x1FFF) / 1024 - (float(at) - arrived)) < 1.5 / 1024
+    assert min(found.values()) > 10
+    assert found[True] > 0.9 * len(arrivals)
+
+
+def test_tshark_sees_the_loss_of_a_picture_and_the_key_frame_that_follows(repaired: Path):
+    sent = repaired / "captures" / "client.pcapng"
+    names = ("frame.time_relative", "rtp.ssrc")
+    keys = dissect(sent, "ip.src == 10.0.0.1 && vp8.hdr.frametype == 0", *names)
+    asked = dissect(
+        sent, "ip.src == 10.0.0.2 && rtcp.pt == 206 && rtcp.psfb.fmt == 1", "frame.time_relative",
+        "rtcp.mediassrc",
+    )  # fmt: skip
+    assert asked
+    assert {int(media, 16) for _, media in asked} == {int(keys[0][1], 16)}
+    for at, _ in asked:
+        # At the next frame, and as long as the pacer takes for those before it.
+        assert any(0 <= float(key) - float(at) < 0.5 for key, _ in keys), at
+
+
+def test_a_packet_of_redundant_audio_has_the_frame_before_it(repaired: Path):
+    names = ("rtp.seq", "rtp.timestamp", "rtp.payload")
+    packets = [
+        (int(seq), int(timestamp), bytes.fromhex(payload.replace(":", "")))
+        for seq, timestamp, payload in dissect(
+            repaired / "captures" / "client.pcapng", "ip.src == 10.0.0.1 && rtp.p_type == 63", *names
+        )
+    ]
+    assert len(packets) > 400
+    frames = {}
+    for number, (_, timestamp, payload) in enumerate(packets):
+        # RFC 2198 section 3: four octets of each earlier frame, one of the newest.
+        head, at = [], 0
+        while payload[at] & 0x80:
+            (word,) = struct.unpack_from(">I", payload, at)
+            head.append((word >> 24 & 0x7F, word >> 10 & 0x3FFF, word & 0x3FF))
+            at += 4
+        assert (payload[at], len(head)) == (111, min(number, 1))
+        at += 1
+        for kind, offset, length in head:
+            assert (kind, offset) == (111, 960), "20 ms at 48 kHz"
+            # Octets of media are of the packet: lengths alone tell frames apart.
+            assert length == frames[timestamp - offset]
+            at += length
+        frames[timestamp] = len(payload) - at
 
 
 def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
