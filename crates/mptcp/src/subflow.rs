@@ -60,6 +60,8 @@ pub struct Subflow {
     pub(crate) reset: Option<MptcpOption>,
     /// It may be opened again when it has failed: neither end has said that it shall not be.
     pub(crate) may_return: bool,
+    /// The last segment that came by it had no option of Multipath TCP.
+    pub(crate) is_plain: bool,
     /// Segments in a row that came without an option of Multipath TCP.
     pub(crate) plain: u32,
     /// Octets of data that came by it and were new to the connection.
@@ -141,6 +143,7 @@ impl Subflow {
             helped: 0,
             reset: None,
             may_return: true,
+            is_plain: false,
             plain: 0,
             new_octets: 0,
         }

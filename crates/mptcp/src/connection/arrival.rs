@@ -73,6 +73,7 @@ impl Connection {
                 spoken |= self.hear_option(now, id, received, &option);
             }
         }
+        self.subflows[id].is_plain = !spoken;
         if spoken {
             self.subflows[id].plain = 0;
         } else if !matches!(self.mode, Mode::Fallback(_)) {

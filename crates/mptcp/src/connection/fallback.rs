@@ -74,6 +74,27 @@ impl Connection {
         }
     }
 
+    /// Data was acknowledged by the subflow that carried it, and never at the data level, while what comes has no options: they do not pass any more
+    /// (section 3.7). The other end may have gone on as TCP. It would take what is sent again for new octets, so this end goes on as TCP too,
+    /// or does without the subflow. Whether it does.
+    pub(super) fn leave_plain_subflows(&mut self) -> bool {
+        let head = self.snd.una;
+        if head >= self.snd.nxt || (0..self.subflows.len()).any(|id| self.head_len(id, head) > 0) {
+            return false;
+        }
+        let plain = |one: &Subflow| one.is_ready() && one.handshake == Handshake::Done && one.is_plain;
+        let mut any = false;
+        while let Some(id) = self.subflows.iter().position(plain) {
+            any = true;
+            if self.is_alone(id) {
+                self.fall_back(id);
+                break;
+            }
+            self.reset(id, reason::INTERFERENCE);
+        }
+        any
+    }
+
     /// The other end says that its data follows without mappings.
     pub(super) fn hear_infinite(&mut self, id: SubflowId) {
         if self.may_follow(id) { self.fall_back(id) } else { self.reset(id, reason::INTERFERENCE) }

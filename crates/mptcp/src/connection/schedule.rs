@@ -215,7 +215,7 @@ impl Connection {
     }
 
     /// Octets from `head` on of the mapping that has it.
-    fn head_len(&self, holder: SubflowId, head: u64) -> u64 {
+    pub(super) fn head_len(&self, holder: SubflowId, head: u64) -> u64 {
         let mut mappings = self.subflows[holder].tcp.mappings();
         let end = mappings.find_map(|mapping| {
             let end = mapping.value + u64::from(mapping.len);
@@ -271,7 +271,7 @@ impl Connection {
 
     /// The timer of the data level: what is missing first goes again, by any subflow; or the DATA_FIN does.
     pub(super) fn handle_data_timeout(&mut self, now: Time) {
-        if self.retransmit.take_if(|due| *due <= now).is_none() {
+        if self.retransmit.take_if(|due| *due <= now).is_none() || self.leave_plain_subflows() {
             return;
         }
         if self.scheduler.waits_until_stale() && self.snd.una < self.snd.nxt {

@@ -1,6 +1,7 @@
 //! Where the options do not pass (RFC 8684 section 3.7).
 
 use crate::network::{Path, World, at, two_paths};
+use voxpath_mptcp::Scheduling;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, TcpFlags, TcpHeader};
 
@@ -93,4 +94,34 @@ fn a_checksum_shows_what_was_changed_and_the_other_subflow_carries_it() {
     let found = [0, 1].map(|i| world.end(i).connection.counters().bad_checksums);
     assert_eq!(found.iter().sum::<u32>(), 1, "{:?} {:?}", world.shares(0), world.shares(1));
     assert!(!world.end(0).connection.is_fallback());
+}
+
+#[test]
+fn what_was_acknowledged_without_options_is_not_sent_again_to_who_went_on_as_tcp() {
+    // The server hears acknowledgments alone, and goes on as TCP. The client hears data that one mapping had covered, and a hole in it.
+    for losses in 0..40 {
+        let mut world = two_paths([Path { loss: 20, ..Path::new(48, 1) }, Path::new(1, 1)], 1, 25_000);
+        (0..losses).for_each(|_| {
+            world.draw();
+        });
+        world.setups[0].addresses.truncate(1);
+        world.setups[1].config.scheduler = Scheduling::Kernel;
+        for side in &mut world.setups {
+            (side.tcp.receive_buffer, side.tcp.receive_autotuning) = (20_000, false);
+        }
+        let mut seen = 0;
+        world.change = Box::new(move |_, header, _| {
+            seen += 1;
+            // The handshake and the first data of each end have options.
+            if seen > 5 {
+                strip(header);
+            }
+            true
+        });
+        world.start();
+        world.run_until(at(3000));
+        let read = [0, 1].map(|i| (world.end(i).app.read, world.end(i).app.wrong));
+        assert!(read[0].0 <= 25_000 && read[1].0 <= 1, "{losses}: {read:?}");
+        assert_eq!((read[0].1, read[1].1), (0, 0), "{losses}");
+    }
 }
