@@ -2,7 +2,9 @@
 # make fuzz: the property tests of every crate with new seeds, FUZZ_SECONDS long; a seed that fails is named, and ends this.
 set -eu
 cd "$(dirname "$0")/.."
-tests='--release --locked --quiet --workspace --lib --test properties --test robustness --test link_model --test routing --test capacity --test conversations --test dialogue --test speech --test tcp'
+# Every test binary that draws: of a file of crates/*/tests, or of a folder there.
+drawing=$(grep -rl 'proptest!' crates/*/tests | sed 's|.*/tests/\([^/.]*\).*|--test \1|' | sort -u)
+tests="--release --locked --quiet --workspace --lib $drawing"
 # shellcheck disable=SC2086
 cargo test $tests --no-run
 end=$(($(date +%s) + ${FUZZ_SECONDS:-60}))
