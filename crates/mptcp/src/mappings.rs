@@ -1,6 +1,7 @@
 //! Where the octets of a subflow belong in the data sequence (RFC 8684 section 3.3.1).
 
 use alloc::collections::VecDeque;
+use voxpath_tcp::partition_point_near_end;
 
 /// The mappings that have come on one subflow, of octets that were not read from it.
 ///
@@ -32,6 +33,13 @@ impl Mappings {
     pub fn learn(&mut self, start: u64, len: u32, data: u64) -> Result<(), Unmapped> {
         let mut new = Known { start, end: start + u64::from(len), data };
         let first = self.place_of(start);
+        if self.known.get(first).is_none_or(|known| known.start >= new.end) {
+            // The usual case: nothing was said of these octets.
+            if len > 0 {
+                self.known.insert(first, new);
+            }
+            return Ok(());
+        }
         let behind = first + self.known.range(first..).take_while(|known| known.start < new.end).count();
         for known in self.known.range(first..behind) {
             // The same distance from one sequence to the other.
@@ -52,10 +60,7 @@ impl Mappings {
 
     /// The place of the first mapping that ends behind the subflow's octet `at`.
     fn place_of(&self, at: u64) -> usize {
-        match self.known.back() {
-            Some(last) if last.end > at => self.known.partition_point(|known| known.end <= at),
-            _ => self.known.len(),
-        }
+        partition_point_near_end(&self.known, |known| known.end <= at)
     }
 
     /// Where the subflow's octet `at` belongs, and for how many octets from there on that holds; none if no mapping is known.

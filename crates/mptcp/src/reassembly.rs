@@ -1,6 +1,7 @@
 //! What came on all subflows, put in the order of the data sequence (RFC 8684 section 3.3.5).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
+use voxpath_tcp::partition_point_near_end;
 use voxpath_wire::{Payload, PayloadQueue};
 
 /// The receive queue of a connection. Octets that come more than once, on one subflow or on several, are kept once.
@@ -10,8 +11,8 @@ pub struct DataReassembly {
     next: u64,
     /// In order, not yet read.
     ready: PayloadQueue,
-    /// Beyond a gap, by the first octet of each; disjoint.
-    waiting: BTreeMap<u64, Payload>,
+    /// Beyond a gap, with the first octet of each: ascending, disjoint.
+    waiting: VecDeque<(u64, Payload)>,
     waiting_len: u64,
     /// Where the DATA_FIN is, once that is known.
     fin: Option<u64>,
@@ -20,7 +21,7 @@ pub struct DataReassembly {
 impl DataReassembly {
     /// An empty queue that expects the octet `next`.
     pub fn new(next: u64) -> Self {
-        Self { next, ready: PayloadQueue::new(), waiting: BTreeMap::new(), waiting_len: 0, fin: None }
+        Self { next, ready: PayloadQueue::new(), waiting: VecDeque::new(), waiting_len: 0, fin: None }
     }
 
     /// What is acknowledged at the data level: the first octet that is missing, the DATA_FIN being one (section 3.3.3).
@@ -41,7 +42,7 @@ impl DataReassembly {
     /// Takes in the octets of `data`, which begin at `start`; how many of them were not here.
     pub fn insert(&mut self, start: u64, data: &Payload) -> u64 {
         let end = start + u64::from(data.len());
-        if start == self.next && self.waiting.first_key_value().is_none_or(|(&at, _)| at >= end) {
+        if start == self.next && self.waiting.front().is_none_or(|&(at, _)| at >= end) {
             // The usual case: the next octets, of which none are here.
             self.next = end;
             self.ready.push(data.clone());
@@ -50,14 +51,16 @@ impl DataReassembly {
         }
         let mut from = start.max(self.next);
         let before = self.held();
+        let mut place = partition_point_near_end(&self.waiting, |known| end_of(known) <= from);
         while from < end {
-            let behind = self.waiting.range(..=from).next_back().map(|(at, part)| at + u64::from(part.len()));
-            if let Some(known) = behind.filter(|&known| known > from) {
-                from = known;
+            let next = self.waiting.get(place);
+            if let Some(known) = next.filter(|(at, _)| *at <= from) {
+                from = end_of(known);
+                place += 1;
                 continue;
             }
-            let to = self.waiting.range(from..).next().map_or(end, |(&at, _)| at.min(end));
-            self.store(from, data.slice((from - start) as u32, (to - from) as u32));
+            let to = next.map_or(end, |&(at, _)| at.min(end));
+            place = self.store(place, from, data.slice((from - start) as u32, (to - from) as u32));
             from = to;
         }
         let new = self.held() - before;
@@ -80,27 +83,31 @@ impl DataReassembly {
         self.ready.read(max)
     }
 
-    /// Keeps octets that are not here yet.
-    fn store(&mut self, at: u64, part: Payload) {
+    /// Keeps octets that are not here yet, before those that wait at `place`; where these are then.
+    fn store(&mut self, place: usize, at: u64, part: Payload) -> usize {
         self.waiting_len += u64::from(part.len());
-        let before = self.waiting.range_mut(..at).next_back();
-        let extended =
-            before.is_some_and(|(start, last)| start + u64::from(last.len()) == at && last.try_extend(&part));
-        if !extended {
-            self.waiting.insert(at, part);
+        let before = place.checked_sub(1).and_then(|before| self.waiting.get_mut(before));
+        if before.is_some_and(|before| end_of(before) == at && before.1.try_extend(&part)) {
+            return place;
         }
+        self.waiting.insert(place, (at, part));
+        place + 1
     }
 
     /// What continues the sequence is ready.
     fn deliver(&mut self) {
-        while let Some(first) = self.waiting.first_entry().filter(|first| *first.key() == self.next) {
-            let part = first.remove();
+        while let Some((_, part)) = self.waiting.pop_front_if(|first| first.0 == self.next) {
             let len = u64::from(part.len());
             self.next += len;
             self.waiting_len -= len;
             self.ready.push(part);
         }
     }
+}
+
+/// The octet after the last.
+fn end_of((start, part): &(u64, Payload)) -> u64 {
+    start + u64::from(part.len())
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod shared;
 pub use cc::Congestion;
 pub use config::{Config, Profile, ReceiveAccounting, Recovery};
 pub use connection::{Connection, Counters, Ended, Metrics, Phase, State, reset_for};
+pub use lean::partition_point_near_end;
 pub use owner::{Mapping, Owner, Received, Receiving, Sending};
 pub use receiver::{FIRST_SHARE, Packets, ReceiveMemory, first_room};
 pub use sender::SendBuffer;

@@ -11,6 +11,7 @@
 //!
 //! A connection without an owner pays a null pointer for all of this.
 
+use crate::lean::partition_point_near_end;
 use crate::receiver::Packets;
 use crate::recovery::Phase;
 use alloc::collections::VecDeque;
@@ -123,11 +124,8 @@ impl Owned {
 
     /// The mapping of an octet, or the next one behind it.
     pub(crate) fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
-        // Mostly it is the last: who has room is written to, and sends at once.
-        match self.mappings.back() {
-            Some(last) if last.start <= octet => Some(last).filter(|last| octet < last.end()),
-            _ => self.mappings.get(self.mappings.partition_point(|mapping| mapping.end() <= octet)),
-        }
+        // Mostly it is one of the last: who has room is written to, and sends at once.
+        self.mappings.get(partition_point_near_end(&self.mappings, |mapping| mapping.end() <= octet))
     }
 
     /// The mapping of an octet.

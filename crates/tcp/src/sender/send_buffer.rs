@@ -1,6 +1,6 @@
 //! Data that the application has written and the peer has not acknowledged: of a connection, or of the data sequence of Multipath TCP.
 
-use crate::lean::push_back;
+use crate::lean::{partition_point_near_end, push_back};
 use alloc::collections::VecDeque;
 use core::iter;
 use voxpath_wire::Payload;
@@ -128,7 +128,8 @@ impl SendBuffer {
 
     /// The same, wherever they are.
     fn read_behind(&self, offset: u64, len: u32) -> Payload {
-        let after = self.chunks.partition_point(|(start, _)| *start <= offset);
+        // What is sent the first time was written last.
+        let after = partition_point_near_end(&self.chunks, |(start, _)| *start <= offset);
         let at = after.checked_sub(1).expect("acknowledged data is not sent again");
         let mut chunks = self.chunks.range(at..);
         let (start, first) = chunks.next().expect("the place is inside the queue");
