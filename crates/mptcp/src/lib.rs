@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `connection/` | a connection: what comes, what leaves, who carries what, fallback, endings |
 //! | `subflow.rs` | a TCP connection, and what is kept beside it |
+//! | `polled.rs` | that connection, polled where something may come of it |
 //! | `scheduler/` | which subflow carries what: a file each |
 //! | `cc/` | congestion control of several subflows together: a file each |
 //! | `path_manager.rs` | which subflows there should be |
@@ -31,6 +32,7 @@ mod mappings;
 mod oracle;
 mod path_manager;
 mod pieces;
+mod polled;
 mod reassembly;
 mod receiver;
 pub mod scheduler;

@@ -2,6 +2,7 @@
 
 use crate::keys::Joining;
 use crate::mappings::Mappings;
+use crate::polled::Polled;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::net::SocketAddr;
 use voxpath_tcp as tcp;
@@ -15,7 +16,7 @@ pub struct Subflow {
     pub local: SocketAddr,
     /// The other one.
     pub remote: SocketAddr,
-    pub(crate) tcp: tcp::Connection,
+    pub(crate) tcp: Polled,
     pub(crate) handshake: Handshake,
     /// How this end calls `local`, and the other end `remote`.
     pub(crate) local_id: u8,
@@ -119,7 +120,7 @@ impl Subflow {
         Self {
             local,
             remote,
-            tcp,
+            tcp: Polled::new(tcp),
             handshake,
             local_id,
             remote_id,
