@@ -244,7 +244,7 @@ impl TcpOptions {
 
     /// Appends an option of Multipath TCP; `false`, and nothing is changed, if it does not fit beside the others.
     pub fn push_mptcp(&mut self, option: &MptcpOption) -> bool {
-        self.push_foreign(option.emit().as_slice())
+        self.push_made(&option.emit())
     }
 }
 

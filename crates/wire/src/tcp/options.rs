@@ -51,6 +51,8 @@ pub struct SackBlocks {
     len: u8,
     /// Octets of foreign options, which begin in the last block's last word and go towards the first.
     foreign: u8,
+    /// Octets that they take in a header, each option padded to a multiple of four.
+    padded_foreign: u8,
     blocks: [SackBlock; SackBlocks::MAX],
 }
 
@@ -59,8 +61,12 @@ impl SackBlocks {
     pub const MAX: usize = 4;
 
     /// No block.
-    pub const EMPTY: Self =
-        Self { len: 0, foreign: 0, blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Self::MAX] };
+    pub const EMPTY: Self = Self {
+        len: 0,
+        foreign: 0,
+        padded_foreign: 0,
+        blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Self::MAX],
+    };
 
     /// Appends a block; `false` if there is no room.
     pub fn push(&mut self, block: SackBlock) -> bool {
@@ -91,12 +97,13 @@ impl SackBlocks {
         Self::MAX - usize::from(self.foreign).div_ceil(8)
     }
 
-    /// Appends octets of foreign options; `false` if there is no room.
+    /// Appends a foreign option; `false` if there is no room.
     fn push_foreign(&mut self, octets: &[u8]) -> bool {
         let room = 8 * (Self::MAX - usize::from(self.len));
         if usize::from(self.foreign) + octets.len() > room {
             return false;
         }
+        self.padded_foreign += octets.len().next_multiple_of(4) as u8;
         // Whole words where one begins: what is appended is padded to whole words mostly.
         let (begun, whole) = octets.split_at(octets.len().min(usize::from(self.foreign.wrapping_neg() % 4)));
         self.put_octets(begun);
@@ -117,29 +124,32 @@ impl SackBlocks {
         }
     }
 
+    /// The same where nothing else is in the blocks. All words are written, those of zeros too: so the compiler knows how many.
+    fn set_foreign(&mut self, option: &ForeignOptions) {
+        (self.foreign, self.padded_foreign) = (option.len(), option.len().next_multiple_of(4));
+        let (words, _) = option.octets().as_chunks::<4>();
+        for (index, &word) in words.iter().enumerate() {
+            *self.word_mut(index) = u32::from_be_bytes(word);
+        }
+    }
+
     fn foreign(&self) -> ForeignOptions {
+        if self.foreign == 0 {
+            return ForeignOptions::EMPTY;
+        }
         let mut octets = [0; ForeignOptions::ROOM];
         let (words, _) = octets.as_chunks_mut::<4>();
+        if self.len == 0 {
+            // Mostly there are no blocks: zeros are behind the options.
+            for (index, word) in words.iter_mut().enumerate() {
+                *word = self.word(index).to_be_bytes();
+            }
+            return ForeignOptions::of(octets, self.foreign);
+        }
         for (index, word) in words[..usize::from(self.foreign).div_ceil(4)].iter_mut().enumerate() {
             *word = self.word(index).to_be_bytes();
         }
         ForeignOptions::of(octets, self.foreign)
-    }
-
-    /// Octets that the foreign options take in a header, each padded to a multiple of four.
-    fn padded_foreign_len(&self) -> u32 {
-        let (mut at, mut padded) = (0, 0);
-        while at < usize::from(self.foreign) {
-            // Whole options are kept, so each has its length behind its kind.
-            let len = self.octet(at + 1);
-            padded += u32::from(len).next_multiple_of(4);
-            at += usize::from(len.max(1));
-        }
-        padded
-    }
-
-    fn octet(&self, at: usize) -> u8 {
-        self.word(at / 4).to_be_bytes()[at % 4]
     }
 
     fn word(&self, index: usize) -> u32 {
@@ -201,6 +211,17 @@ impl TcpOptions {
             && self.sack.push_foreign(option)
     }
 
+    /// As [`TcpOptions::push_foreign`], of an option that the crate itself has made: mostly it is the only one.
+    pub(super) fn push_made(&mut self, option: &ForeignOptions) -> bool {
+        let padded = u32::from(option.len().next_multiple_of(4));
+        let is_alone = self.sack.len == 0 && self.sack.foreign == 0;
+        if !is_alone || self.own_len_before_sack() + padded > Self::MAX_WIRE_LEN {
+            return self.push_foreign(option.as_slice());
+        }
+        self.sack.set_foreign(option);
+        true
+    }
+
     /// Appends all of these, or none; whether they fit.
     pub fn add_foreign(&mut self, others: &ForeignOptions) -> bool {
         let mut with = *self;
@@ -216,7 +237,7 @@ impl TcpOptions {
         if self.sack.foreign == 0 && octets == 0 {
             return own;
         }
-        let padded = own + self.sack.padded_foreign_len() + octets.next_multiple_of(4);
+        let padded = own + u32::from(self.sack.padded_foreign) + octets.next_multiple_of(4);
         if padded <= Self::MAX_WIRE_LEN { padded } else { (self.tight_len() + octets).next_multiple_of(4) }
     }
 
