@@ -133,7 +133,7 @@ impl SocketTable {
         let ends = self.endpoints.get(first..first + 2).unwrap_or_default();
         match ends.iter().position(|endpoint| endpoint.label.accepts(packet)) {
             Some(end) if packet.flow.0 < self.flows => Some(first + end),
-            _ => self.look_up(packet),
+            _ => self.subflow(packet).or_else(|| self.look_up(packet)),
         }
     }
 
@@ -146,7 +146,6 @@ impl SocketTable {
             let first = flow as usize * 2;
             (first..first + 2).find(|&end| self.endpoints[end].label.accepts(packet))
         });
-        let planned = planned.or_else(|| self.subflow(packet));
         planned.or_else(|| self.connected.get(&(packet.is_udp(), tuple)).map(|&found| found as usize))
     }
 
