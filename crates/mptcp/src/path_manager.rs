@@ -300,6 +300,18 @@ impl PathManager {
         self.has_none = false;
     }
 
+    /// Whether neither time nor what subflows do leads to anything: it opens them at once, nobody is to doubt them, and none has failed that is tried
+    /// again.
+    pub(crate) fn is_settled(&self) -> bool {
+        let waits = |tried: &Tried| matches!(tried.then, Then::Waits(_));
+        self.has_begun && !self.has_oracle() && !self.tried.iter().any(waits)
+    }
+
+    /// Whether the other end may have to be told of an address.
+    pub(crate) fn has_to_tell(&self) -> bool {
+        self.management.signal || !self.removals.is_empty()
+    }
+
     /// Whether it is known without looking that there is no subflow to open.
     pub(crate) const fn has_none(&self) -> bool {
         self.has_none
@@ -419,6 +431,9 @@ impl PathManager {
 
     /// When an announcement is to be repeated.
     pub(crate) fn poll_announcement(&self) -> Option<Time> {
+        if !self.management.signal {
+            return None;
+        }
         let again = |local: &Local| match local.told {
             Told::Sent { again, times } if times < ANNOUNCEMENTS && local.is_up => Some(again),
             _ => None,

@@ -224,7 +224,7 @@ impl Connection {
 
     /// Tells the path manager of time, and of what has moved.
     fn manage_paths(&mut self, now: Time) {
-        if !self.manages_paths() {
+        if self.paths.is_settled() || !self.manages_paths() {
             return;
         }
         if !self.subflows.iter().any(|subflow| subflow.is_ready() && !subflow.silent) {
@@ -455,9 +455,9 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time) -> Option<(SubflowId, TcpHeader, Payload)> {
         self.settle_what_was_done(now);
         while let Some(subflow) = self.subflows.get_mut(self.polled) {
-            if let Some((header, payload)) = subflow.tcp.poll_transmit(now) {
+            if let Some((mut header, payload)) = subflow.tcp.poll_transmit(now) {
                 let id = self.polled;
-                let header = self.with_options(id, header, &payload);
+                self.add_options(id, &mut header, &payload);
                 return Some((id, header, payload));
             }
             self.polled += 1;

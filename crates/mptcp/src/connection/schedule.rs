@@ -1,5 +1,6 @@
 //! Which subflow gets what, and what is sent again (RFC 8684 sections 3.3.2, 3.3.6).
 
+use super::transmit::ack_options;
 use super::{Connection, Mode, SubflowId};
 use crate::checksum::data_checksum;
 use crate::scheduler::{Candidate, Chunk, Pick, bit};
@@ -307,15 +308,10 @@ impl Connection {
         if let Mode::Fallback(_) = self.mode {
             return;
         }
-        let data_options = self.data_len();
-        for id in 0..self.subflows.len() {
-            if self.subflows[id].is_over() {
-                continue;
-            }
-            let window = self.rcv.window(|| self.subflows[id].tcp.receiving());
-            let ack_options = self.ack_len_of(id);
-            let owner = voxpath_tcp::Owner { window, ack_options, data_options };
-            let subflow = &mut self.subflows[id];
+        let (data_options, dss) = (self.data_len(), self.dss_len());
+        for subflow in self.subflows.iter_mut().filter(|subflow| !subflow.is_over()) {
+            let window = self.rcv.window(|| subflow.tcp.receiving());
+            let owner = voxpath_tcp::Owner { window, ack_options: ack_options(subflow, dss), data_options };
             if subflow.tcp.owner() != Some(&owner) {
                 subflow.tcp.set_owner(owner);
             }

@@ -3,7 +3,7 @@
 use super::{Connection, Mode, SubflowId};
 use crate::checksum::data_checksum;
 use crate::keys::address_hmac;
-use crate::subflow::Handshake;
+use crate::subflow::{Handshake, Subflow};
 use voxpath_tcp::Mapping;
 use voxpath_units::Time;
 use voxpath_wire::Payload;
@@ -24,6 +24,18 @@ const ROOM: u32 = 28;
 /// Expiries after which a SYN leaves without MP_CAPABLE: two retransmissions have it (`net.mptcp.syn_retrans_before_tcp_fallback`).
 const PLAIN_SYN: u32 = 3;
 
+/// Octets that the options of the next segment of a subflow without data take, where a DSS takes `dss`.
+pub(super) fn ack_options(subflow: &Subflow, dss: u32) -> u32 {
+    match subflow.handshake {
+        Handshake::CapableAnswered => CAPABLE_ACK,
+        Handshake::JoinAnswered { .. } => JOIN_ACK,
+        _ => {
+            let first = subflow.outbox.front().map_or(0, |option| option.emit().padded_len());
+            if first + dss <= ROOM { first + dss } else { first }
+        }
+    }
+}
+
 impl Connection {
     fn number_len(&self) -> u32 {
         if self.config.long_numbers { 8 } else { 4 }
@@ -40,18 +52,9 @@ impl Connection {
         (self.ack_len() + mapping).next_multiple_of(4).max(CAPABLE_DATA)
     }
 
-    /// Octets that the options of the next segment of a subflow without data take.
-    pub(super) fn ack_len_of(&self, id: SubflowId) -> u32 {
-        let subflow = &self.subflows[id];
-        match subflow.handshake {
-            Handshake::CapableAnswered => CAPABLE_ACK,
-            Handshake::JoinAnswered { .. } => JOIN_ACK,
-            _ => {
-                let dss = if self.tells_fin() { self.data_len() } else { self.ack_len() };
-                let first = subflow.outbox.front().map_or(0, |option| option.emit().padded_len());
-                if first + dss <= ROOM { first + dss } else { first }
-            }
-        }
+    /// Octets of the DSS of the next segment without data.
+    pub(super) fn dss_len(&self) -> u32 {
+        if self.tells_fin() { self.data_len() } else { self.ack_len() }
     }
 
     /// Whether segments without data repeat the DATA_FIN.
@@ -80,18 +83,13 @@ impl Connection {
         })
     }
 
-    /// The segment with its options.
-    pub(super) fn with_options(
-        &mut self,
-        id: SubflowId,
-        mut header: TcpHeader,
-        payload: &Payload,
-    ) -> TcpHeader {
+    /// Gives a segment its options.
+    pub(super) fn add_options(&mut self, id: SubflowId, header: &mut TcpHeader, payload: &Payload) {
         if header.flags.contains(TcpFlags::RST) {
             if let Some(reason) = self.subflows[id].reset.take() {
                 header.options.push_mptcp(&reason);
             }
-            return header;
+            return;
         }
         if let Mode::Fallback(_) = self.mode {
             if !header.flags.contains(TcpFlags::SYN)
@@ -99,7 +97,7 @@ impl Connection {
             {
                 header.options.push_mptcp(&option);
             }
-            return header;
+            return;
         }
         self.rcv.announced(if header.flags.contains(TcpFlags::SYN) {
             // That of a SYN is the connection's too, and is not scaled.
@@ -117,14 +115,13 @@ impl Connection {
                     self.subflows[id].tcp.acknowledge_now();
                     self.touched = true;
                 }
-                return header;
+                return;
             }
         }
-        if let Some(option) = self.first_option(id, &header, payload) {
+        if let Some(option) = self.first_option(id, header, payload) {
             let fits = header.options.push_mptcp(&option);
             debug_assert!(fits, "room was kept: {header:?} {option:?}");
         }
-        header
     }
 
     fn first_option(&mut self, id: SubflowId, header: &TcpHeader, payload: &Payload) -> Option<MptcpOption> {
@@ -212,6 +209,9 @@ impl Connection {
 
     /// Has addresses announced that the other end does not know (section 3.4.1), and withdrawn those that are gone (section 3.4.2).
     pub(super) fn announce_addresses(&mut self, now: Time) {
+        if !self.paths.has_to_tell() {
+            return;
+        }
         let (Some(theirs), Some(id)) = (self.their_key, self.announces()) else { return };
         let Some(first) = self.subflows.first().map(|first| first.local.ip()) else { return };
         while let Some(gone) = self.paths.withdraw().and_then(|gone| AddressIds::new(&[gone])) {
