@@ -75,8 +75,13 @@ impl<R> Entity for EntityOf<R> {
     }
 
     fn table(&self, told: &[Told<'_>], names: &[String]) -> Table {
-        let mut rows = Vec::new();
-        told.iter().for_each(|told| (self.rows)(told, &mut rows));
-        self.table.fill(&rows, &[names])
+        let (mut table, mut rows) = (self.table.empty(&[names]), Vec::new());
+        // Flow by flow: rows take as much memory as their columns.
+        for told in told {
+            rows.clear();
+            (self.rows)(told, &mut rows);
+            self.table.extend(&mut table, &rows);
+        }
+        table
     }
 }

@@ -110,6 +110,8 @@ pub enum Of<R: 'static> {
     OptF64(fn(&R) -> Option<f64>),
     /// A text.
     Text(fn(&R) -> String),
+    /// One of few texts, which takes four bytes a row.
+    Word(fn(&R) -> &'static str),
     /// An index into the list of names at this place of what [`TableOf::fill`] is given.
     Name(usize, fn(&R) -> u32),
 }
@@ -120,7 +122,7 @@ impl<R> Of<R> {
         match self {
             Self::U64(of) => Some(of(row)),
             Self::OptU64(of) => of(row),
-            Self::OptF64(_) | Self::Text(_) | Self::Name(..) => None,
+            Self::OptF64(_) | Self::Text(_) | Self::Word(_) | Self::Name(..) => None,
         }
     }
 }
@@ -142,20 +144,55 @@ pub struct TableOf<R: 'static> {
 impl<R> TableOf<R> {
     /// The table with these rows. `names` are the lists that [`Of::Name`] refers to.
     pub fn fill(&self, rows: &[R], names: &[&[String]]) -> Table {
+        let mut table = self.empty(names);
+        self.extend(&mut table, rows);
+        table
+    }
+
+    /// The table without rows. `names` are the lists that [`Of::Name`] refers to.
+    pub fn empty(&self, names: &[&[String]]) -> Table {
         let columns = self.columns.iter().map(|(name, _, of)| Column {
             name,
             data: match of {
-                Of::U64(of) => Data::U64(rows.iter().map(of).collect()),
-                Of::OptU64(of) => Data::OptU64(rows.iter().map(of).collect()),
-                Of::OptF64(of) => Data::OptF64(rows.iter().map(of).collect()),
-                Of::Text(of) => Data::Text(rows.iter().map(of).collect()),
-                Of::Name(list, of) => {
-                    Data::Label { names: names[*list].to_vec(), index: rows.iter().map(of).collect() }
-                }
+                Of::U64(_) => Data::U64(Vec::new()),
+                Of::OptU64(_) => Data::OptU64(Vec::new()),
+                Of::OptF64(_) => Data::OptF64(Vec::new()),
+                Of::Text(_) => Data::Text(Vec::new()),
+                Of::Word(_) => Data::Label { names: Vec::new(), index: Vec::new() },
+                Of::Name(list, _) => Data::Label { names: names[*list].to_vec(), index: Vec::new() },
             },
         });
         Table { name: self.name, columns: columns.collect() }
     }
+
+    /// Puts rows below those of a table that [`TableOf::empty`] made.
+    ///
+    /// # Panics
+    /// The table is of another kind.
+    pub fn extend(&self, table: &mut Table, rows: &[R]) {
+        for ((_, _, of), column) in self.columns.iter().zip(&mut table.columns) {
+            match (of, &mut column.data) {
+                (Of::U64(of), Data::U64(values)) => values.extend(rows.iter().map(of)),
+                (Of::OptU64(of), Data::OptU64(values)) => values.extend(rows.iter().map(of)),
+                (Of::OptF64(of), Data::OptF64(values)) => values.extend(rows.iter().map(of)),
+                (Of::Text(of), Data::Text(values)) => values.extend(rows.iter().map(of)),
+                (Of::Word(of), Data::Label { names, index }) => {
+                    index.extend(rows.iter().map(|row| place(names, of(row))));
+                }
+                (Of::Name(_, of), Data::Label { index, .. }) => index.extend(rows.iter().map(of)),
+                _ => unreachable!("a column is as it was declared"),
+            }
+        }
+    }
+}
+
+/// The place of a word among few, which it is added to.
+fn place(words: &mut Vec<String>, word: &str) -> u32 {
+    let found = words.iter().position(|known| known == word).unwrap_or_else(|| {
+        words.push(word.into());
+        words.len() - 1
+    });
+    found as u32
 }
 
 /// What the metric dictionary says of a table.
@@ -258,5 +295,36 @@ impl Data {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    static TABLE: TableOf<(u32, &'static str)> = TableOf {
+        name: "words",
+        about: "One row per word.",
+        columns: &[
+            ("flow", Meaning::name("test", "Its flow."), Of::Name(0, |row| row.0)),
+            ("word", Meaning::name("test", "The word."), Of::Word(|row| row.1)),
+            ("letters", Meaning::count("test", "Its letters."), Of::U64(|row| row.1.len() as u64)),
+        ],
+    };
+
+    #[test]
+    fn rows_that_come_in_parts_are_those_of_one_table() {
+        let (rows, names) = ([(0, "late"), (1, "lost"), (1, "late"), (0, "")], ["a".into(), "b".into()]);
+        let whole = TABLE.fill(&rows, &[&names]);
+        let mut parts = TABLE.empty(&[&names]);
+        rows.chunks(3).for_each(|rows| TABLE.extend(&mut parts, rows));
+        assert_eq!(parts, whole);
+        let words = whole.column("word").expect("a column");
+        assert_eq!(
+            *words,
+            Data::Label { names: vec!["late".into(), "lost".into(), "".into()], index: vec![0, 1, 0, 2] }
+        );
+        assert_eq!([0, 1, 2, 3].map(|row| words.text(row)), ["late", "lost", "late", ""].map(Some));
     }
 }

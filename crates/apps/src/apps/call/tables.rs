@@ -1,7 +1,6 @@
 //! Tables of a call: frames, seconds of its media, and signals of its rate controls.
 
 use crate::entity::{EntityOf, Told};
-use alloc::string::String;
 use alloc::vec::Vec;
 use voxpath_net::table::{Meaning, Of, TableOf};
 use voxpath_rtc::breaker::Cause;
@@ -54,8 +53,8 @@ impl End {
         Some(self.stopped[media.index()]?.0.as_nanos())
     }
 
-    fn stopped_by(&self, media: Media) -> String {
-        self.stopped[media.index()].map_or("", |(_, cause)| cause.name()).into()
+    fn stopped_by(&self, media: Media) -> &'static str {
+        self.stopped[media.index()].map_or("", |(_, cause)| cause.name())
     }
 }
 
@@ -72,7 +71,7 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
         about: "One row per end of a call.",
         columns: &[
             ("flow", Meaning::name("scenario", "Name of the flow."), Of::Name(0, |row| row.flow)),
-            ("end", Meaning::name("scenario", "client or server."), Of::Text(|row| ENDS[row.end].into())),
+            ("end", Meaning::name("scenario", "client or server."), Of::Word(|row| ENDS[row.end])),
             (
                 "call_ended_ns",
                 Meaning::time("application", "When the call was over for this end; no value if it was not."),
@@ -86,7 +85,7 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
                 ),
                 Of::OptU64(|row| row.stopped_at(Media::Audio)),
             ),
-            ("audio_stopped_by", STOPPED_BY, Of::Text(|row| row.stopped_by(Media::Audio))),
+            ("audio_stopped_by", STOPPED_BY, Of::Word(|row| row.stopped_by(Media::Audio))),
             (
                 "video_stopped_ns",
                 Meaning::time(
@@ -95,7 +94,7 @@ pub(super) static CALLS: EntityOf<End> = EntityOf {
                 ),
                 Of::OptU64(|row| row.stopped_at(Media::Video)),
             ),
-            ("video_stopped_by", STOPPED_BY, Of::Text(|row| row.stopped_by(Media::Video))),
+            ("video_stopped_by", STOPPED_BY, Of::Word(|row| row.stopped_by(Media::Video))),
             (
                 "datagrams_malformed",
                 Meaning::count(
@@ -148,7 +147,7 @@ pub(super) static DATA: EntityOf<Message> = EntityOf {
             (
                 "end",
                 Meaning::name("scenario", "The end that sends: client or server."),
-                Of::Text(|row| ENDS[row.end].into()),
+                Of::Word(|row| ENDS[row.end]),
             ),
             ("message", Meaning::count(SENDER, "Its number, from 0."), Of::U64(|row| row.number)),
             ("bytes", Meaning::bytes("scenario", "Its size."), Of::U64(|row| row.sent.bytes.into())),
@@ -171,7 +170,7 @@ pub(super) static DATA: EntityOf<Message> = EntityOf {
                     RECEIVER,
                     "delivered; given up: not sent again any more; refused: 16 MiB waited already; pending: none of these.",
                 ),
-                Of::Text(|row| row.fate().into()),
+                Of::Word(|row| row.fate()),
             ),
         ],
     },
@@ -219,9 +218,9 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
             (
                 "end",
                 Meaning::name("scenario", "The end that sends: client or server."),
-                Of::Text(|row| ENDS[row.end].into()),
+                Of::Word(|row| ENDS[row.end]),
             ),
-            ("media", Meaning::name("scenario", "audio or video."), Of::Text(|row| row.media.name().into())),
+            ("media", Meaning::name("scenario", "audio or video."), Of::Word(|row| row.media.name())),
             (
                 "frame",
                 Meaning::count(SENDER, "Its place in the order of capture, from 0."),
@@ -268,7 +267,7 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
                     RECEIVER,
                     "complete: there and decodable when it was due; late: audio is not played then, video is shown late; lost: some of it never came; frozen: it came, but a frame that it builds upon did not; dropped: not sent, since the send queue was too long; pending: none of these when the run ended.",
                 ),
-                Of::Text(|row| row.fate.into()),
+                Of::Word(|row| row.fate),
             ),
             (
                 "repaired",
@@ -350,9 +349,9 @@ pub(crate) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
             (
                 "end",
                 Meaning::name("scenario", "The end that sends: client or server."),
-                Of::Text(|row| ENDS[row.end].into()),
+                Of::Word(|row| ENDS[row.end]),
             ),
-            ("media", Meaning::name("scenario", "audio or video."), Of::Text(|row| row.media.name().into())),
+            ("media", Meaning::name("scenario", "audio or video."), Of::Word(|row| row.media.name())),
             ("second", Meaning::count("run", "Seconds from the run's start."), Of::U64(|row| row.second)),
             (
                 "media_target_bps",
@@ -495,12 +494,12 @@ pub(super) static SIGNALS: EntityOf<Change> = EntityOf {
                     "scenario",
                     "The end that has the rate control or the estimator: client or server.",
                 ),
-                Of::Text(|row| ENDS[row.end].into()),
+                Of::Word(|row| ENDS[row.end]),
             ),
             (
                 "signal",
                 Meaning::name("rate control", "Its name, which ends in its unit."),
-                Of::Text(|row| row.signal.name.into()),
+                Of::Word(|row| row.signal.name),
             ),
             (
                 "number",
@@ -513,9 +512,9 @@ pub(super) static SIGNALS: EntityOf<Change> = EntityOf {
             (
                 "state",
                 Meaning::name("rate control", "The new state; empty of a number."),
-                Of::Text(|row| match row.signal.value {
-                    Value::Number(_) => String::new(),
-                    Value::State(state) => state.into(),
+                Of::Word(|row| match row.signal.value {
+                    Value::Number(_) => "",
+                    Value::State(state) => state,
                 }),
             ),
         ],

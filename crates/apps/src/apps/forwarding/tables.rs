@@ -87,9 +87,9 @@ pub(crate) static FORWARDED_FRAMES: ProcessTable<Forwarded> = ProcessTable {
             (
                 "end",
                 Meaning::name("scenario", "server: what the server sends to the receiver."),
-                Of::Text(|_| ENDS[SERVES].into()),
+                Of::Word(|_| ENDS[SERVES]),
             ),
-            ("media", Meaning::name("scenario", "audio or video."), Of::Text(|row| row.media.name().into())),
+            ("media", Meaning::name("scenario", "audio or video."), Of::Word(|row| row.media.name())),
             (
                 "frame",
                 Meaning::count(SENDER, "Its number among those that were sent, from 0."),
@@ -124,7 +124,7 @@ pub(crate) static FORWARDED_FRAMES: ProcessTable<Forwarded> = ProcessTable {
                     RECEIVER,
                     "As in the table frames; and withheld: whole at the server, and not passed on.",
                 ),
-                Of::Text(|row| row.fate.into()),
+                Of::Word(|row| row.fate),
             ),
         ],
     },
