@@ -129,20 +129,24 @@ impl Payload {
     ///
     /// Panics if together they have 4 GiB or more.
     pub fn rope(payloads: impl IntoIterator<Item = Self>) -> Self {
-        let mut parts: Vec<Self> = Vec::new();
-        let mut len = 0_u32;
+        // Mostly one run or two: what is one needs no list.
+        let (mut first, mut parts, mut len) = (Self::Empty, Vec::new(), 0_u32);
         for payload in payloads {
             len = len.checked_add(payload.len()).expect("a payload is shorter than 4 GiB");
             payload.into_parts(|part| {
-                if !parts.last_mut().is_some_and(|last| last.try_extend(&part)) {
+                let last = parts.last_mut().unwrap_or(&mut first);
+                if last.is_empty() {
+                    *last = part;
+                } else if !last.try_extend(&part) {
+                    if parts.is_empty() {
+                        parts.reserve_exact(2);
+                        parts.push(core::mem::take(&mut first));
+                    }
                     parts.push(part);
                 }
             });
         }
-        match parts.len() {
-            0 | 1 => parts.pop().unwrap_or_default(),
-            _ => Self::Held(Box::new(Held::Rope(Rope { parts, len }))),
-        }
+        if parts.is_empty() { first } else { Self::Held(Box::new(Held::Rope(Rope { parts, len }))) }
     }
 
     /// Hands out its runs in their order, none of which is empty or a rope.
