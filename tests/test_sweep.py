@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import polars as pl
@@ -16,10 +17,13 @@ from conftest import PATIENCE_S, SMALL, contents, process
 from processes import Tool
 from voxpath import _engine, halts
 from voxpath.results.identity import Observe
+from voxpath.results.outcome import Outcome
 from voxpath.results.packs import WHOSE, Packs
 from voxpath.scenario import parse
 from voxpath.scenario.sweep import split
 from voxpath.sweeps import runs
+from voxpath.sweeps.crew import Crew
+from voxpath.sweeps.runs import Task
 from voxpath.sweeps.workers import Workers
 
 SWEEP = (
@@ -311,6 +315,11 @@ if __name__ == "__main__":
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
+def some_tasks(root: Path, count: int) -> list[Task]:
+    plan = parse(SWEEP).plan.json
+    return [Task(plan, {}, number, Observe(), str(root), together=True) for number in range(count)]
+
+
 def test_runs_that_take_longer_than_those_before_come_back_to_be_made_by_whoever_is_free(
     monkeypatch, tmp_path: Path
 ):
@@ -321,15 +330,70 @@ def test_runs_that_take_longer_than_those_before_come_back_to_be_made_by_whoever
         made.append((len(tasks), len(performed.outcomes)))
         return performed
 
-    perform_batch = runs.perform_batch
+    perform_batch, pack = runs.perform_batch, runs.pack
     monkeypatch.setattr(runs, "perform_batch", counted)
-    monkeypatch.setattr(runs, "_BATCH_SECONDS", 0.0)
-    plan = parse(SWEEP).plan.json
-    tasks = [runs.Task(plan, {}, number, Observe(), str(tmp_path), together=True) for number in range(40)]
-    outcomes = runs.perform_all(tasks, Workers(2))
+    monkeypatch.setattr(runs, "pack", lambda tasks, stop, _: pack(tasks, stop, 0.0))
+    outcomes = runs.perform_all(some_tasks(tmp_path, 40), Workers(2))
     assert [outcomes[index].replication for index in range(40)] == list(range(40))
     assert [number for _, number in made] == [1] * 40
     assert max(given for given, _ in made) > 1
+
+
+class Slow(Executor):
+    """Workers who have batches, and end one whenever nothing has come for a while."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.width = 2
+        self.held: list[tuple[Future, int]] = []
+        self.given: list[tuple[int, int]] = []
+
+    def submit(self, *given):
+        future: Future = Future()
+        count = len(given[1])
+        self.held.append((future, count))
+        self.given.append((len(self.held), count))
+        return future
+
+    def end_one(self) -> None:
+        future, count = self.held.pop(0)
+        outcome = Outcome(Path("run"), 0, reused=False, valid=True, packed=True)
+        future.set_result(runs.Performed(dict.fromkeys(range(count), outcome), self.seconds * count))
+
+
+def spread(pool: Slow, tasks: list[Task], monkeypatch) -> list[int]:
+    """Places of the runs in the order in which they ended."""
+    monkeypatch.setattr(runs, "_LOOK_SECONDS", 0.001)
+    crew = Crew(pool, lambda: pool.width, look=pool.end_one)
+    return [index for index, _ in runs._spread(crew, range(len(tasks)), tasks.__getitem__)]
+
+
+def test_no_worker_has_two_runs_before_anybody_knows_how_long_they_take(monkeypatch, tmp_path: Path):
+    pool = Slow(seconds=60)
+    assert sorted(spread(pool, some_tasks(tmp_path, 6), monkeypatch)) == list(range(6))
+    assert pool.given[:2] == [(1, 1), (2, 1)]
+    assert all(count == 1 for _, count in pool.given)
+
+
+def test_short_runs_come_in_large_batches_once_they_are_known(monkeypatch, tmp_path: Path):
+    pool = Slow(seconds=0.001)
+    assert sorted(spread(pool, some_tasks(tmp_path, 400), monkeypatch)) == list(range(400))
+    assert len(pool.given) < 40
+
+
+def test_workers_that_join_in_the_middle_are_used(monkeypatch, tmp_path: Path):
+    pool = Slow(seconds=60)
+    before = pool.end_one
+
+    def joined() -> None:
+        if len(pool.given) == 6:
+            pool.width = 5
+        before()
+
+    pool.end_one = joined
+    spread(pool, some_tasks(tmp_path, 40), monkeypatch)
+    assert max(held for held, _ in pool.given[:6]) == 4
+    assert max(held for held, _ in pool.given) == 10
 
 
 def test_a_worker_with_another_engine_is_refused(monkeypatch):

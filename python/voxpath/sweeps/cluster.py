@@ -36,6 +36,9 @@ _T = TypeVar("_T")
 
 _PATIENCE_SECONDS = 10
 
+_ASK_SECONDS = 1.0
+"""How often it is asked who has joined and who has left."""
+
 _ALONE_SECONDS = 3.0
 """How long a cluster may be without workers before it is said: one that restarts is soon back."""
 
@@ -80,8 +83,8 @@ def dask_crew(address: str, stores: Collection[Path], shards: str | None = None)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
         client = stack.enter_context(_client(address))
-        width = sum(client.ncores().values())
-        if not width:
+        watch = _Watch(client, address)
+        if not watch.threads():
             raise ClusterError(f"the cluster at {address} has no workers")
         marks = tuple(stack.enter_context(Store(store).marked()) for store in stores)
         courier = None if shards is None else replace(Courier.of(shards), marks=marks)
@@ -89,7 +92,8 @@ def dask_crew(address: str, stores: Collection[Path], shards: str | None = None)
         _ask(client, seen, courier)
         pool = _Tasks(client)
         try:
-            yield Crew(pool, width, seen, _Watch(client, address).look, courier=courier)
+            # Without workers for a while, tasks wait for the first that joins.
+            yield Crew(pool, lambda: max(watch.threads(), 1), seen, watch.look, courier=courier)
         except CancelledError:
             raise ClusterError(f"the scheduler at {address} was lost; runs that were done are kept") from None
         except KilledWorker as error:
@@ -214,9 +218,20 @@ class _Watch:
         self._address = address
         self._alone_since: float | None = None
         self._said = False
+        self._asked: float | None = None
+        self._threads = 0
+
+    def threads(self) -> int:
+        """Of all workers, as the scheduler has told within the last second."""
+        now = time.monotonic()
+        if self._asked is None or now - self._asked >= _ASK_SECONDS:
+            self._asked = now
+            self._threads = self._client.scheduler_info(n_workers=0).get("total_threads", 0)
+        return self._threads
 
     def look(self) -> None:
-        if self._client.scheduler_info(n_workers=0).get("n_workers"):
+        """Says so if there are no workers, and none joins for a while."""
+        if self.threads():
             self._alone_since, self._said = None, False
             return
         self._alone_since = self._alone_since or time.monotonic()

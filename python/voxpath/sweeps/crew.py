@@ -22,7 +22,7 @@ class Crew:
 
     Attributes:
         pool: Hands tasks to them.
-        width: How many tasks they perform at once.
+        width: How many tasks they perform at once, asked again and again: workers join and leave.
         marks: What a worker must see before it makes a run.
         look: Called again and again while there is nothing but to wait.
         stop: Ends the runs of workers that are threads of this process.
@@ -31,7 +31,7 @@ class Crew:
     """
 
     pool: Executor
-    width: int
+    width: Callable[[], int]
     marks: tuple[Path, ...] = ()
     look: Callable[[], None] = lambda: None
     stop: _engine.Stop | None = None

@@ -29,7 +29,7 @@ def local_crew(jobs: int) -> Iterator[Crew]:
     stop = _engine.Stop()
     pool = Threads(jobs, "worker")
     try:
-        yield Crew(pool, jobs, stop=stop)
+        yield Crew(pool, lambda: jobs, stop=stop)
     except BaseException:
         stop.set()
         raise

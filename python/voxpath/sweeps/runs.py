@@ -47,9 +47,6 @@ _BATCH_SECONDS = 1.0
 _LEAST_SHARE = 16
 """Into so many parts a batch is divided at most as the end comes near."""
 
-_FIRST = 32
-"""Runs of a first batch, before it is known how long they take."""
-
 _GATHERED = 1000
 """After so many runs it is looked whether there are loose packs to gather."""
 
@@ -382,7 +379,7 @@ def _performed(
 ) -> Generator[tuple[int, Outcome]]:
     """Performs some of the tasks; outcomes come as they are done, with the task's index."""
     if workers.dask is None and min(workers.jobs, len(indices)) <= 1:
-        yield from _spread(Crew(_Here(), 1, queued=1), indices, tasks.__getitem__)
+        yield from _spread(Crew(_Here(), lambda: 1, queued=1), indices, tasks.__getitem__)
     elif indices:
         stores = {root: Path(root).absolute() for root in {tasks[index].root for index in indices}}
 
@@ -410,17 +407,19 @@ def _spread(
     """Hands tasks out in batches that take about `_BATCH_SECONDS`, `queued` for each worker at a time.
 
     Short runs come in large batches, so that handing them out and keeping them costs little; long ones one by
-    one, so that no worker is idle at the end while another has a batch left. How long runs take is only known
-    of those before: where they turn out to be longer, the rest of a batch comes back.
+    one, so that no worker is idle at the end while another has a batch left. Until the first is back nobody
+    knows how long they take, and each worker has one run. Where runs turn out to be longer than those before,
+    the rest of a batch comes back once the run ends that is being made.
     """
     waiting = deque(indices)
     running: dict[Future[Performed], list[int]] = {}
     ended: Ended[Performed] = Ended()
-    size = _FIRST
+    size, queued = 1, 1
     try:
         while waiting or running:
-            while waiting and len(running) < found.queued * found.width:
-                fair = len(waiting) // (2 * found.width) if found.width > 1 else size
+            width = found.width()
+            while waiting and len(running) < queued * width:
+                fair = len(waiting) // (2 * width) if width > 1 else size
                 # However few are left: what a batch costs besides its runs should not show.
                 least = max(size // _LEAST_SHARE, 1)
                 count = min(max(fair, least), size)
@@ -447,6 +446,7 @@ def _spread(
                 index for place, index in reversed(list(enumerate(batch))) if place not in outcomes
             )
             size = max(1, int(_BATCH_SECONDS * len(outcomes) / max(made.seconds, 1e-9)))
+            queued = found.queued
             yield from ((batch[place], outcome) for place, outcome in outcomes.items())
     except BaseException:
         for future in running:
