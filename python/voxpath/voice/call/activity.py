@@ -1,4 +1,4 @@
-"""Whether a recording has speech in it."""
+"""Where a recording has speech in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RATE_HZ = 16_000
-_FRAME_S = 0.03
+FRAME_S = 0.03
 _LEAST_SHARE = 0.05
 """Of frames that the detector takes for speech; below it the rest is clicks."""
 _LEAST_SWING_DB = 6.0
@@ -21,27 +21,41 @@ _RANGE_DB = 40.0
 """Below the loudest frame: what is softer is a pause."""
 
 
-def is_spoken(values: NDArray[np.int16]) -> bool:
-    """Whether WebRTC's detector (of the package `pocketsphinx`) finds speech.
+def is_looked_for() -> bool:
+    """Whether the package `pocketsphinx` is there, which has the detector."""
+    try:
+        import pocketsphinx  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
-    Without the package, whether there is any sound.
+
+def found(values: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Whether WebRTC's detector finds speech, of each frame of `FRAME_S`.
+
+    Where it is not installed (`is_looked_for`), whether there is any sound.
 
     Args:
-        values: Samples at `RATE_HZ`.
+        values: Samples at `RATE_HZ`; what is less than a frame at their end is left out.
     """
-    if not values.any():
-        return False
-    try:
-        from pocketsphinx import Vad
-    except ImportError:
-        return True
-    detector = Vad(sample_rate=RATE_HZ, frame_length=_FRAME_S)
-    found = [detector.is_speech(frame.tobytes()) for frame in _frames(values)]
-    return not found or sum(found) >= _LEAST_SHARE * len(found)
+    frames = _frames(values)
+    if not is_looked_for():
+        return np.array(frames.any(axis=1), np.bool_)
+    from pocketsphinx import Vad
+
+    detector = Vad(sample_rate=RATE_HZ, frame_length=FRAME_S)
+    return np.array([detector.is_speech(frame.tobytes()) for frame in frames], np.bool_)
 
 
-def is_steady(values: NDArray[np.int16]) -> bool:
-    """Whether the level hardly changes, as that of noise and tones, which the detector takes for speech.
+def is_enough(frames: NDArray[np.bool_]) -> bool:
+    """Whether so many frames with speech are speech; of none, nothing is known."""
+    return not len(frames) or bool(frames.mean() >= _LEAST_SHARE)
+
+
+def steady_db(values: NDArray[np.int16]) -> float | None:
+    """By how much the level changes, if that is little; none if it is more, or if there is too little sound.
+
+    The detector takes noise and tones for speech, whose level hardly changes.
 
     Args:
         values: Samples at `RATE_HZ`.
@@ -49,12 +63,12 @@ def is_steady(values: NDArray[np.int16]) -> bool:
     powers = np.mean(_frames(values).astype(np.float64) ** 2, axis=1)
     levels = 10 * np.log10(np.maximum(powers, 1e-2))
     sounds = levels[levels > levels.max(initial=0.0) - _RANGE_DB]
-    if len(sounds) * _FRAME_S < _LEAST_S:
-        return False
+    if len(sounds) * FRAME_S < _LEAST_S:
+        return None
     low, high = np.quantile(sounds, (0.1, 0.9))
-    return bool(high - low < _LEAST_SWING_DB)
+    return float(high - low) if high - low < _LEAST_SWING_DB else None
 
 
 def _frames(values: NDArray[np.int16]) -> NDArray[np.int16]:
-    length = round(RATE_HZ * _FRAME_S)
+    length = round(RATE_HZ * FRAME_S)
     return values[: len(values) // length * length].reshape(-1, length)

@@ -116,6 +116,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
             "concealed": heard.count(*MISSING),
             "unsent": heard.count(Fate.UNSENT),
         },
+        "sections_s": verdict.sections_s,
         "scores": {name: asdict(score) for name, score in verdict.scores.items()},
         "echo": None if talk.echo is None else talk.echo.told(total_ms),
     }

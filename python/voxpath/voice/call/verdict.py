@@ -12,7 +12,7 @@ from voxpath.voice.call import delay
 from voxpath.voice.call.buffer import ADAPTIVE
 from voxpath.voice.call.measures import MEASURES
 from voxpath.voice.call.measures.base import Evidence
-from voxpath.voice.call.measures.conversation import beyond, judge, unheard
+from voxpath.voice.call.measures.conversation import judge, unheard, unrated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,29 +44,28 @@ class Verdict:
         sentence: In words.
         scores: By the names of the measures.
         delay: From mouth to ear.
+        sections_s: Where each section begins that models of listeners judge; none if they judge it all.
     """
 
     sentence: str
     scores: Mapping[str, Score]
     delay: Delay | None
+    sections_s: Sequence[float] | None = None
 
 
 def judged(call: Call, talk: Talk, names: Sequence[str]) -> Verdict:
     """Judges one direction by some measures."""
     evidence = Evidence(talk, call.codec, call.buffer["kind"] == ADAPTIVE)
-    return Verdict(sentence(evidence), scores(evidence, names), delay.of(talk))
+    return Verdict(sentence(evidence), scores(evidence, names), delay.of(talk), evidence.sections)
 
 
 def sentence(evidence: Evidence) -> str:
     """How good one direction is, and whose fault what is not so good."""
     if (why := unheard(evidence.talk)) is not None:
         return f"nothing is heard: {why}"
-    if (why := beyond(evidence.talk)) is not None:
-        return f"not rated: {why}"
-    judged = judge(evidence)
-    if judged is None:
-        return "there is no speech to be judged"
-    return told(judged) + ("" if evidence.speechless is None else f"; {evidence.speechless}")
+    if (judged := judge(evidence)) is None:
+        return f"not rated: {unrated(evidence)}"
+    return told(judged) + ("" if evidence.doubt is None else f"; {evidence.doubt}")
 
 
 def told(judged: Judged) -> str:

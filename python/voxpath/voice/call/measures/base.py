@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from voxpath.extras import install
 from voxpath.voice.call import activity
 from voxpath.voice.call.recording import resampled
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 SECTION_S = 15.0
 MOST_SECTIONS = 4
-"""Longer recordings are judged by sections of this length, evenly spread: models of listeners are made for
-some seconds, and take longer for an hour than the call."""
+"""Recordings longer than two sections are judged by at most so many, evenly spread over those with speech:
+models of listeners are made for some seconds, and take longer for an hour than the call."""
 
 LEAST_S = 8.0
 """Of speech, for which the models of listeners are made (ITU-T P.862.3, section 7)."""
@@ -71,45 +72,88 @@ class Evidence:
 
     @cached_property
     def speechless(self) -> str | None:
-        """Why what is said is no speech, for which measures are made; none where it may be."""
-        said = self.talk.said.at(activity.RATE_HZ)
-        if not activity.is_spoken(said):
-            return "no speech is found in the recording"
-        if activity.is_steady(said):
-            return "the recording has a steady level, as noise and tones have and speech has not"
-        return None
+        """Why there is nothing to judge in what is said, whatever judges it; none where there may be."""
+        if self.is_silent:
+            return "nothing is said"
+        sections = self._with_speech
+        is_spoken = activity.is_enough(self._activity) if sections is None else bool(sections)
+        return None if is_spoken else "no speech is found in the recording"
 
     @cached_property
-    def sections(self) -> list[tuple[float, bool]]:
-        """Where each section that is judged begins, in seconds, and whether it has speech.
+    def doubt(self) -> str | None:
+        """What speaks against speech in what is said, or that it was not looked for; none without a doubt."""
+        if not activity.is_looked_for():
+            return f"speech was not looked for: pocketsphinx is not installed: {install('call')}"
+        values, length = self._said, int(SECTION_S * activity.RATE_HZ)
+        if self.sections is not None:
+            begins = [int(at * activity.RATE_HZ) for at in self.sections]
+            values = np.concatenate([values[:0], *(values[at : at + length] for at in begins)])
+        swing = activity.steady_db(values)
+        if swing is None:
+            return None
+        return f"the recording's level changes by {swing:.1f} dB only, as that of noise and tones does"
 
-        A recording that is not long has none, and is judged as a whole.
+    @cached_property
+    def sections(self) -> list[float] | None:
+        """Where each section that is judged begins, in seconds; all of them have speech.
+
+        None of a recording that is not long, which is judged as a whole.
         """
-        said = self.talk.said
-        lasts = max(said.duration_s, len(self.talk.heard.values) / self.talk.encoded.rate_hz)
+        sections = self._with_speech
+        if sections is None or len(sections) <= MOST_SECTIONS:
+            return sections
+        chosen = np.rint(np.linspace(0, len(sections) - 1, MOST_SECTIONS)).astype(int)
+        return [sections[place] for place in chosen]
+
+    @property
+    def places(self) -> str:
+        """Which sections are judged, in words."""
+        count = len(self.sections or ()), len(self._with_speech or ())
+        told = f"{count[0]}" if count[0] == count[1] else f"{count[0]} of the {count[1]}"
+        begins = ", ".join(f"{at:.1f}" for at in self.sections or ())
+        return (
+            f"{told} section{'' if count[1] == 1 else 's'} of {SECTION_S:g} s with speech, from {begins} s on"
+        )
+
+    @cached_property
+    def _said(self) -> NDArray[np.int16]:
+        return self.talk.said.at(activity.RATE_HZ)
+
+    @cached_property
+    def _activity(self) -> NDArray[np.bool_]:
+        return activity.found(self._said)
+
+    @cached_property
+    def _with_speech(self) -> list[float] | None:
+        """Where sections with speech begin: each where speech does, after the end of the one before."""
+        said = self.talk.said.duration_s
+        lasts = max(said, len(self.talk.heard.values) / self.talk.encoded.rate_hz)
         if lasts <= 2 * SECTION_S:
-            return []
-        count = min(MOST_SECTIONS, int(lasts // SECTION_S))
-        begins = [(lasts - SECTION_S) * number / max(count - 1, 1) for number in range(count)]
-        values, rate = said.at(activity.RATE_HZ), activity.RATE_HZ
-        return [
-            (at, activity.is_spoken(values[int(at * rate) : int((at + SECTION_S) * rate)])) for at in begins
-        ]
+            return None
+        found, length = self._activity, round(SECTION_S / activity.FRAME_S)
+        last = max(0, len(found) - length)
+        begins, at = [], 0
+        for place in np.flatnonzero(found).tolist():
+            # At the end of the recording a section begins earlier, to have its length.
+            begin = min(place, last)
+            if place >= at and activity.is_enough(found[begin : begin + length]):
+                begins.append(round(begin * activity.FRAME_S, 2))
+                at = begin + length
+        return begins
 
     def pairs(self, rate_hz: int) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int16]]]:
-        """What was said and what was heard, in sections of one length; those without speech are left out."""
+        """What was said and what was heard: all of it, or each of the sections, which have one length."""
         heard = resampled(self.talk.heard.values, self.talk.encoded.rate_hz, rate_hz)
         said = self.talk.said.at(rate_hz)
         length = max(len(said), len(heard))
         said, heard = (np.pad(one, (0, length - len(one))) for one in (said, heard))
-        if not self.sections:
+        if self.sections is None:
             yield said, heard
             return
         section = int(SECTION_S * rate_hz)
-        for at, is_spoken in self.sections:
+        for at in self.sections:
             begin = min(int(at * rate_hz), length - section)
-            if is_spoken:
-                yield said[begin : begin + section], heard[begin : begin + section]
+            yield said[begin : begin + section], heard[begin : begin + section]
 
 
 class Measure(Protocol):

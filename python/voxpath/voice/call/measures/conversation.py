@@ -66,8 +66,7 @@ class Judged:
 def judge(evidence: Evidence) -> Judged | None:
     """R of one direction.
 
-    None where nothing is heard, where no Ie is known and none can be derived, or where an echo is beyond
-    G.107.
+    None where there is a reason against it (`unrated`).
     """
     if Conversation.name not in evidence.known:
         evidence.known[Conversation.name] = _judge(evidence)
@@ -86,7 +85,7 @@ def _judge(evidence: Evidence) -> Judged | None:
 def _rated(evidence: Evidence) -> Judged | None:
     talk = evidence.talk
     way = delay.of(talk)
-    if way is None or unheard(talk) is not None or beyond(talk) is not None:
+    if way is None or unrated(evidence) is not None:
         return None
     missing = np.isin(talk.heard.fates, MISSING)
     sent = missing[talk.sent]
@@ -101,7 +100,7 @@ def _rated(evidence: Evidence) -> Judged | None:
     if known is not None:
         return _judged(known, connection, sent, late, of_echo)
     derived = _derived(evidence)
-    return None if derived is None else _judged(derived, connection, sent, late, of_echo, derived)
+    return _judged(derived, connection, sent, late, of_echo, derived)
 
 
 def rated(known: Impairment, total_ms: float, missing: NDArray[np.bool_], late: float) -> Judged:
@@ -148,21 +147,45 @@ def beyond(talk: Talk) -> str | None:
     return None if talk.echo is None or way is None else talk.echo.beyond(way.total_ms)
 
 
-def _derived(evidence: Evidence) -> Impairment | None:
+def unrated(evidence: Evidence) -> str | None:
+    """Why a direction has no R; none where it has one."""
+    why = unheard(evidence.talk) or evidence.speechless or beyond(evidence.talk)
+    if why is not None or evidence.codec.impairment is not None:
+        return why
+    best = _lossless(evidence)
+    if best.value is not None:
+        return None
+    return f"no recommendation has an Ie of this codec, and PESQ does not apply: {best.reason}"
+
+
+def _quiet(talk: Talk) -> Encoded:
+    """The frames of what is said, without an echo."""
+    return talk.encoded if talk.echo is None else talk.echo.quiet
+
+
+def _lossless(evidence: Evidence) -> Score:
+    """PESQ's score of what is said, without the network."""
+    key = f"{Conversation.name} without the network"
+    if key not in evidence.known:
+        talk, encoded = evidence.talk, _quiet(evidence.talk)
+        clean = talk.clean if talk.echo is None else player.clean(evidence.codec, encoded)
+        evidence.known[key] = _opinion(evidence, encoded, clean)
+    score: Score = evidence.known[key]
+    return score
+
+
+def _derived(evidence: Evidence) -> Impairment:
     """Ie and Bpl of a codec by PESQ's scores of this recording, without the network (as P.834 does).
 
     Ie is that of the recording without loss; Bpl is that with which (7-29) gives the mean Ie,eff where one
     frame of ten is lost. What the network loses changes neither. So more loss makes no R better, which
     PESQ's score of what was heard can be.
     """
-    talk = evidence.talk
-    encoded = talk.encoded if talk.echo is None else talk.echo.quiet
-    clean = talk.clean if talk.echo is None else player.clean(evidence.codec, encoded)
-    best = _opinion(evidence, encoded, clean)
-    if best is None:
-        return None
-    ie = _equipment(best)
-    if not np.isin(talk.heard.fates, MISSING).any():
+    encoded, best = _quiet(evidence.talk), _lossless(evidence)
+    if best.value is None:
+        raise AssertionError("what has no score is not rated")
+    ie = _equipment(best.value)
+    if not np.isin(evidence.talk.heard.fates, MISSING).any():
         return Impairment(ie, emodel.MOST_BPL, "PESQ")
     places = np.flatnonzero([bool(frame) for frame in encoded.frames])
     count = max(1, round(_LOST * len(places)))
@@ -171,7 +194,7 @@ def _derived(evidence: Evidence) -> Impairment | None:
         lost = np.zeros(len(encoded.frames), np.bool_)
         lost[np.random.default_rng(seed).choice(places, count, replace=False)] = True
         ppl = 100 * count / len(places)
-        opinion = _opinion(evidence, encoded, player.lossy(evidence.codec, encoded, lost))
+        opinion = _opinion(evidence, encoded, player.lossy(evidence.codec, encoded, lost)).value
         # Where PESQ hears nothing any more, nothing is left of the speech.
         impaired = emodel.MOST_IE if opinion is None else _equipment(opinion)
         found.append((ppl, ppl / emodel.burst_ratio(lost[places].tolist()), impaired))
@@ -179,14 +202,14 @@ def _derived(evidence: Evidence) -> Impairment | None:
     return Impairment(ie, emodel.bpl_of(ie, effective, ppl, spread), "PESQ")
 
 
-def _opinion(evidence: Evidence, encoded: Encoded, values: NDArray[np.int16]) -> float | None:
+def _opinion(evidence: Evidence, encoded: Encoded, values: NDArray[np.int16]) -> Score:
     """PESQ's score of samples in place of what was heard, the echo left out."""
     talk = evidence.talk
     if talk.echo is None and np.array_equal(values, talk.heard.values):
-        return Pesq().score(evidence).value
+        return Pesq().score(evidence)
     heard = replace(talk.heard, values=values)
     other = replace(talk, encoded=encoded, heard=heard, echo=None)
-    return Pesq().score(replace(evidence, talk=other, known={})).value
+    return Pesq().score(replace(evidence, talk=other, known={}))
 
 
 def _equipment(mos: float) -> float:
@@ -201,27 +224,24 @@ class Conversation:
     title: ClassVar[str] = "E-model, MOS-CQE"
     standard: ClassVar[str] = "ITU-T G.107 (06/2015), Ie and Bpl of G.113"
     valid: ClassVar[str] = (
-        "for planning, with a handset and an echo of 65 dB TELR as by default; means over the call, whatever "
-        "was said; the only one here that hears delay"
+        "for planning, with a handset and an echo of 65 dB TELR as by default; means over the call; "
+        "the only one here that hears delay"
     )
     scale: ClassVar[str] = "1.0 to 4.5"
     slow: ClassVar[bool] = False
 
     def score(self, evidence: Evidence) -> Score:
         """With the share of each impairment."""
-        judged = judge(evidence)
-        if judged is None and (why := unheard(evidence.talk) or beyond(evidence.talk)) is not None:
-            return Score.none(why)
-        if judged is None:
-            return Score.none("no recommendation has an Ie of this codec, and PESQ does not apply")
+        if (judged := judge(evidence)) is None:
+            return Score.none(str(unrated(evidence)))
         told = (
             f"R = {judged.rating.r:.1f}: delay takes {judged.of_delay:.1f}, losses {judged.of_loss:.1f}, "
             f"the codec {judged.codec:.1f}"
         )
         if evidence.talk.echo is not None:
             told += f", the echo {judged.of_echo:.1f}"
-        if evidence.speechless is not None:
-            told += f"; {evidence.speechless}"
+        if evidence.doubt is not None:
+            told += f"; {evidence.doubt}"
         if judged.beyond:
             told += f"; beyond the range of G.107: {', '.join(judged.beyond)}"
         if (derived := judged.derived) is not None:

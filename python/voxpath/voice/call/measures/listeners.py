@@ -31,8 +31,8 @@ def mean(
         least_s: Without which the model says nothing.
         digits: That are shown.
     """
-    if evidence.is_silent:
-        return Score.none("nothing is said")
+    if evidence.speechless is not None:
+        return Score.none(evidence.speechless)
     if not evidence.talk.heard.values.any():
         return Score.none("nothing is heard")
     if evidence.talk.said.duration_s < least_s:
@@ -46,14 +46,14 @@ def mean(
             f"the recording has {evidence.talk.said.duration_s:.1f} s, and the model is made for at least "
             f"{LEAST_S:g} s"
         )
+    if evidence.sections is not None:
+        told.append(f"judged by {evidence.places}")
+        if len(found) < len(evidence.sections):
+            told.append(f"in {len(evidence.sections) - len(found)} of these the model finds no speech")
     if len(found) > 1:
-        told.append(f"mean of {len(found)} sections of 15 s, from {min(found):.2f} to {max(found):.2f}")
-    if silent := len(evidence.sections) - sum(spoken for _, spoken in evidence.sections):
-        told.append(
-            f"{silent} of {len(evidence.sections)} sections of the recording have no speech and are left out"
-        )
-    if evidence.speechless is not None:
-        told.append(evidence.speechless)
+        told.append(f"mean of scores from {min(found):.{digits}f} to {max(found):.{digits}f}")
+    if evidence.doubt is not None:
+        told.append(evidence.doubt)
     if evidence.talk.echo is not None:
         told.append("the echo in it counts as noise, for which the model is not made")
     if evidence.adapts:
