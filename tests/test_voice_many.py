@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import ROOT
 from test_voice_call import BAD, PERFECT
 from voxpath.scenario.one_link import link
 from voxpath.voice.call import call, delay
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
-from voxpath.voice.call.many import many
+from voxpath.voice.call.many import Counted, many
 from voxpath.voice.call.measures.base import Evidence
 from voxpath.voice.call.measures.conversation import judge
 from voxpath.voice.call.network import one_link
@@ -49,8 +51,19 @@ def test_nothing_is_concealed_on_a_perfect_network_and_all_without_one():
     (nothing,) = many(one_link({"loss": "100 %"}, "nothing"), ENCODED, [0])
     assert nothing.concealed == 1
     assert (nothing.judged, nothing.r, nothing.mos) == (None, 0, 1)
+    assert nothing.delay_ms is None
     (unsent,) = many(one_link({"loss": "100 %"}, "nothing"), ENCODED, [0], over="mqtt")
-    assert (unsent.judged, unsent.concealed) == (None, 1)
+    assert (unsent.judged, unsent.delay_ms, unsent.concealed) == (None, None, 1)
+
+
+def test_the_page_of_one_voice_averages_the_delays_that_there_are():
+    spec = importlib.util.spec_from_file_location("voice_run", ROOT / "benches/voice/run.py")
+    bench = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = bench
+    spec.loader.exec_module(bench)
+    never, slow, slower = (Counted(None, ms, 1.0) for ms in (None, 100.0, 200.0))
+    assert bench.delay([slow, never, slower]) == "150 ms"
+    assert bench.delay([never]) == "no frame came"
 
 
 def test_a_listener_that_loses_its_connection_does_not_hold_up_the_call():

@@ -190,13 +190,18 @@ def matrix(cells: Cells) -> list[str]:
             runs = cells[name, over]
             summary = summarise([run.mos for run in runs])
             wide = 0.0 if summary.interval is None else (summary.interval[1] - summary.interval[0]) / 2
-            delay = statistics.mean(run.delay_ms for run in runs)
             lost = 100 * statistics.mean(run.concealed for run in runs)
             told = f"{summary.mean:.2f} ± {wide:.2f}"
             told = f"**{told}**" if summary.mean >= best - 0.05 else told
-            row.append(f"{told}; {delay:.0f} ms; {lost:.1f} %")
+            row.append(f"{told}; {delay(runs)}; {lost:.1f} %")
         lines.append(f"| {name} | " + " | ".join(row) + " |")
     return lines
+
+
+def delay(runs: Sequence[Counted]) -> str:
+    """The mean over the calls of which something came."""
+    known = [run.delay_ms for run in runs if run.delay_ms is not None]
+    return f"{statistics.mean(known):.0f} ms" if known else "no frame came"
 
 
 def sentences(ones: Mapping[tuple[str, str], Heard]) -> list[str]:

@@ -40,12 +40,12 @@ class Counted:
 
     Attributes:
         judged: By the E-model; none where nothing was heard.
-        delay_ms: From mouth to ear.
+        delay_ms: From mouth to ear; none where no frame came.
         concealed: Share of the frames that were not there when they were due; all where none was sent.
     """
 
     judged: Judged | None
-    delay_ms: float
+    delay_ms: float | None
     concealed: float
 
     @property
@@ -115,7 +115,9 @@ def many(
 def _counted(arrivals: Arrivals, encoded: Encoded, known: Impairment, wants: Wants) -> Counted:
     asked = jitter.waits(arrivals, wants.buffer)
     came = np.flatnonzero(asked != NEVER)
-    wait = int(asked[came[np.argmin(arrivals.complete[came])]]) if len(came) else 0
+    if not len(came):
+        return Counted(None, None, 1.0)
+    wait = int(asked[came[np.argmin(arrivals.complete[came])]])
     sent = arrivals.sent != NEVER
     late = (arrivals.complete != NEVER) & (arrivals.complete > arrivals.captured + wait)
     missing = late | (arrivals.complete == NEVER)
